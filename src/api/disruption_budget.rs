@@ -1,0 +1,49 @@
+//! `DisruptionBudget` (cutlist.dev/v1alpha1): how many nodes may be disrupted over several pools at once.
+
+use std::collections::BTreeMap;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration::NillableDuration;
+use super::node_pool::DisruptionReason;
+
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "cutlist.dev",
+    version = "v1alpha1",
+    kind = "DisruptionBudget",
+    plural = "disruptionbudgets",
+    category = "cutlist",
+    derive = "PartialEq"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct DisruptionBudgetSpec {
+    /// Pools that count together; absent or empty: every pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_pool_selector: Option<NodePoolSelector>,
+    /// A count or a percentage of the selected nodes, rounded up.
+    pub nodes: String,
+    /// Absent: every reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasons: Option<Vec<DisruptionReason>>,
+    /// Five cron fields or `@daily` and its kin, in `timeZone`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<NillableDuration>,
+    /// IANA name, such as `Asia/Seoul`; absent: UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+}
+
+/// Selects pools by name or by the labels of the NodePool object; both must match when both are given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePoolSelector {
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub match_labels: BTreeMap<String, String>,
+}

@@ -1,0 +1,45 @@
+//! Keys that Karpenter, Kubernetes and Cutlist put on objects.
+
+pub const NODE_POOL: &str = "karpenter.sh/nodepool";
+pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+pub const REGISTERED: &str = "karpenter.sh/registered";
+pub const INITIALIZED: &str = "karpenter.sh/initialized";
+pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
+pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
+/// Taint of a node that is being removed; effect NoSchedule.
+pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
+/// Taint of a node that has not registered; effect NoExecute.
+pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
+
+pub const EC2_NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
+pub const EC2_NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+pub const INSTANCE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
+pub const INSTANCE_MEMORY: &str = "karpenter.k8s.aws/instance-memory";
+pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";
+pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
+pub const INSTANCE_GENERATION: &str = "karpenter.k8s.aws/instance-generation";
+pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
+
+pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+pub const ARCHITECTURE: &str = "kubernetes.io/arch";
+pub const OPERATING_SYSTEM: &str = "kubernetes.io/os";
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+pub const REGION: &str = "topology.kubernetes.io/region";
+pub const ZONE_ID: &str = "topology.k8s.aws/zone-id";
+pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
+
+/// On a NodeClaim: the plan that created it, and the move it belongs to.
+pub const PLAN: &str = "cutlist.dev/plan";
+pub const MOVE: &str = "cutlist.dev/move";
+/// On objects that Cutlist applied from Git: the revision they came from.
+pub const REVISION: &str = "cutlist.dev/revision";
+/// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
+pub const FIELD_MANAGER: &str = "cutlist";
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+pub const ON_DEMAND: &str = "on-demand";
+pub const SPOT: &str = "spot";
+pub const RESERVED: &str = "reserved";

@@ -1,0 +1,16 @@
+//! The resource kinds as Rust types: Karpenter's (`karpenter.sh/v1`, `karpenter.k8s.aws/v1`) and our own
+//! (`cutlist.dev/v1alpha1`). Field names, defaults and validation are those of the reference, Karpenter 1.14.
+//!
+//! This ring is plain data. It knows no other ring.
+
+pub mod disruption_budget;
+pub mod duration;
+pub mod ec2_node_class;
+pub mod node_claim;
+pub mod node_pool;
+pub mod scenario;
+pub mod settings;
+pub mod source;
+
+/// Label, annotation and taint keys that more than one room needs.
+pub mod keys;

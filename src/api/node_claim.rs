@@ -1,0 +1,74 @@
+//! `NodeClaim` (karpenter.sh/v1): one node that was asked for, from the request to the end of its instance.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration::NillableDuration;
+use super::node_pool::{IntOrString, NodeClassReference, NodeSelectorRequirement, Taint};
+
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "karpenter.sh",
+    version = "v1",
+    kind = "NodeClaim",
+    plural = "nodeclaims",
+    category = "karpenter",
+    status = "NodeClaimStatus",
+    derive = "PartialEq"
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaimSpec {
+    pub node_class_ref: NodeClassReference,
+    pub requirements: Vec<NodeSelectorRequirement>,
+    #[serde(default)]
+    pub resources: ResourceRequests,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub taints: Vec<Taint>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub startup_taints: Vec<Taint>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expire_after: Option<NillableDuration>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub termination_grace_period: Option<NillableDuration>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceRequests {
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub requests: BTreeMap<String, IntOrString>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaimStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_name: Option<String>,
+    #[serde(default, rename = "providerID", skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    #[serde(default, rename = "imageID", skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub capacity: BTreeMap<String, IntOrString>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub allocatable: BTreeMap<String, IntOrString>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// RFC 3339; when a pod last came, ended or went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_pod_event_time: Option<String>,
+}
+
+impl NodeClaim {
+    /// Whether the condition of this type is `True`.
+    pub fn is_true(&self, condition_type: &str) -> bool {
+        self.condition(condition_type).is_some_and(|condition| condition.status == "True")
+    }
+
+    pub fn condition(&self, condition_type: &str) -> Option<&Condition> {
+        self.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == condition_type)
+    }
+}

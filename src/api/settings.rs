@@ -1,0 +1,105 @@
+//! `cutlist.yaml`: the settings of a repository of definitions, kind `Settings` (cutlist.dev/v1alpha1).
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::duration::NillableDuration;
+
+/// The file name looked for at the root of a repository of definitions (or of its sub-path).
+pub const FILE_NAME: &str = "cutlist.yaml";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SettingsDocument {
+    pub api_version: String,
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<serde_json::Value>,
+    #[serde(default)]
+    pub spec: Settings,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Settings {
+    pub cluster_name: String,
+    /// EC2 region of the built-in catalog.
+    pub region: String,
+    /// Values for `${NAME}` in definitions.
+    pub variables: BTreeMap<String, String>,
+    /// Folders and files of the repository that hold definitions; empty: all of it.
+    pub paths: Vec<String>,
+    pub packing: Packing,
+    pub approval: Approval,
+    pub disruption: DisruptionSettings,
+    pub batch: Batch,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            cluster_name: "default".to_owned(),
+            region: "us-east-1".to_owned(),
+            variables: BTreeMap::new(),
+            paths: Vec::new(),
+            packing: Packing::default(),
+            approval: Approval::default(),
+            disruption: DisruptionSettings::default(),
+            batch: Batch::default(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Packing {
+    /// The cheapest fleet that satisfies every constraint.
+    #[default]
+    Cheapest,
+    /// The reference's order and choices, for previews of clusters that Karpenter runs.
+    Karpenter,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Approval {
+    pub provision: ApprovalMode,
+    pub disrupt: ApprovalMode,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ApprovalMode {
+    #[default]
+    Automatic,
+    Manual,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DisruptionSettings {
+    /// A consolidation must repay its disruption within this time.
+    pub payback: NillableDuration,
+}
+
+impl Default for DisruptionSettings {
+    fn default() -> Self {
+        Self { payback: NillableDuration::from_seconds(3600) }
+    }
+}
+
+/// How long pending pods are collected before they are planned for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Batch {
+    pub idle: NillableDuration,
+    pub max: NillableDuration,
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self { idle: NillableDuration::from_seconds(1), max: NillableDuration::from_seconds(10) }
+    }
+}
