@@ -1,0 +1,61 @@
+//! What EC2 sells: instance types, offerings, prices; and the arithmetic from capacity to allocatable.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::{HourlyPrice, Resources};
+
+/// The version of the exchange format that this program writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// The catalog of one region, in the form in which catalogs are exchanged (`schemas/catalog.json`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Catalog {
+    pub version: u32,
+    pub region: String,
+    /// The day the prices were valid, `2026-11-20`. Every plan shows it.
+    pub date: String,
+    pub instance_types: Vec<InstanceType>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstanceType {
+    pub name: String,
+    /// The values of each label that a node of this type may have. Labels absent here do not exist on its nodes.
+    pub requirements: BTreeMap<String, Vec<String>>,
+    pub capacity: Resources,
+    /// What the kubelet, the system and the eviction threshold keep; allocatable is capacity less this.
+    pub overhead: Resources,
+    pub offerings: Vec<Offering>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Offering {
+    pub zone: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone_id: Option<String>,
+    pub capacity_type: String,
+    /// US dollars per hour.
+    pub price: HourlyPrice,
+    #[serde(default = "available_by_default")]
+    pub available: bool,
+}
+
+fn available_by_default() -> bool {
+    true
+}
+
+impl InstanceType {
+    /// Capacity less overhead, never below zero.
+    pub fn allocatable(&self) -> Resources {
+        self.capacity
+            .iter()
+            .map(|(name, amount)| (name.to_owned(), (amount - self.overhead.get(name)).max(0)))
+            .collect()
+    }
+}

@@ -1,0 +1,9 @@
+//! DECIDE. Pure: no I/O, no clock, no randomness but the seed, no Kubernetes or AWS client.
+//!
+//! The way through: `snapshot` (the cluster as a value) and `catalog` (what EC2 sells) go into `plan::decide`, which asks
+//! `provision` where pending pods go and `disrupt` which nodes may go, both on top of `scheduler`; out comes a `plan::Plan`.
+
+pub mod catalog;
+pub mod model;
+pub mod plan;
+pub mod snapshot;

@@ -1,0 +1,11 @@
+//! The algebra everything else is written in: quantities, resources, requirements, money.
+
+pub mod money;
+pub mod quantity;
+pub mod requirements;
+pub mod resources;
+
+pub use money::HourlyPrice;
+pub use quantity::{Quantity, QuantityError};
+pub use requirements::{Requirement, Requirements};
+pub use resources::Resources;

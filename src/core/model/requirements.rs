@@ -1,0 +1,344 @@
+//! The requirements algebra: for each label key, which values are allowed.
+//! Behaviour: Karpenter `pkg/scheduling/requirement.go` and `requirements.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::keys;
+use crate::api::node_pool::{NodeSelectorRequirement, Operator};
+
+/// The values one key may have: a set, or everything but a set; both within optional integer bounds.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requirement {
+    complement: bool,
+    values: BTreeSet<String>,
+    at_least: Option<i64>,
+    at_most: Option<i64>,
+    pub min_values: Option<u32>,
+}
+
+impl Requirement {
+    pub fn new(operator: Operator, values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let values: BTreeSet<String> = values.into_iter().map(Into::into).collect();
+        let bound = values.first().and_then(|value| value.parse::<i64>().ok());
+        let (complement, values, at_least, at_most) = match operator {
+            Operator::In => (false, values, None, None),
+            Operator::NotIn => (true, values, None, None),
+            Operator::Exists => (true, BTreeSet::new(), None, None),
+            Operator::DoesNotExist => (false, BTreeSet::new(), None, None),
+            // A bound that is no integer, or that nothing can exceed, allows nothing.
+            Operator::Gt => match bound.and_then(|bound| bound.checked_add(1)) {
+                Some(bound) => (true, BTreeSet::new(), Some(bound), None),
+                None => (false, BTreeSet::new(), None, None),
+            },
+            Operator::Lt => match bound.and_then(|bound| bound.checked_sub(1)) {
+                Some(bound) => (true, BTreeSet::new(), None, Some(bound)),
+                None => (false, BTreeSet::new(), None, None),
+            },
+            Operator::Gte => (bound.is_some(), BTreeSet::new(), bound, None),
+            Operator::Lte => (bound.is_some(), BTreeSet::new(), None, bound),
+        };
+        Self { complement, values, at_least, at_most, min_values: None }
+    }
+
+    pub fn is_in(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self::new(Operator::In, values)
+    }
+
+    /// Whether this value is allowed.
+    pub fn allows(&self, value: &str) -> bool {
+        self.values.contains(value) != self.complement && self.within_bounds(value)
+    }
+
+    /// Whether a node without the label satisfies this: NotIn and DoesNotExist do.
+    pub fn allows_absence(&self) -> bool {
+        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+    }
+
+    /// Whether no value at all is allowed.
+    pub fn allows_nothing(&self) -> bool {
+        !self.complement && self.values.is_empty()
+    }
+
+    /// The allowed values when they can be listed.
+    pub fn values(&self) -> Option<&BTreeSet<String>> {
+        (!self.complement).then_some(&self.values)
+    }
+
+    /// The only allowed value, if there is just one.
+    pub fn single_value(&self) -> Option<&str> {
+        self.values().filter(|values| values.len() == 1)?.first().map(String::as_str)
+    }
+
+    pub fn operator(&self) -> Operator {
+        match (self.complement, self.values.is_empty()) {
+            (true, true) => Operator::Exists,
+            (true, false) => Operator::NotIn,
+            (false, true) => Operator::DoesNotExist,
+            (false, false) => Operator::In,
+        }
+    }
+
+    fn within_bounds(&self, value: &str) -> bool {
+        if self.at_least.is_none() && self.at_most.is_none() {
+            return true;
+        }
+        value.parse::<i64>().is_ok_and(|number| {
+            self.at_least.is_none_or(|bound| number >= bound) && self.at_most.is_none_or(|bound| number <= bound)
+        })
+    }
+
+    /// What both allow. Crossed bounds and empty sets become "nothing".
+    pub fn intersection(&self, other: &Self) -> Self {
+        let at_least = self.at_least.max(other.at_least);
+        let at_most = match (self.at_most, other.at_most) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+        let min_values = self.min_values.max(other.min_values);
+        let nothing = Self { complement: false, values: BTreeSet::new(), at_least: None, at_most: None, min_values };
+        if at_least.zip(at_most).is_some_and(|(least, most)| least > most) {
+            return nothing;
+        }
+        if self.complement && other.complement {
+            let bounds = Self { at_least, at_most, ..nothing.clone() };
+            let values =
+                self.values.union(&other.values).filter(|value| bounds.within_bounds(value)).cloned().collect();
+            return Self { complement: true, values, at_least, at_most, min_values };
+        }
+        let (listed, filter) = if self.complement { (other, self) } else { (self, other) };
+        let values =
+            listed.values.iter().filter(|value| filter.allows(value) && listed.allows(value)).cloned().collect();
+        Self { values, ..nothing }
+    }
+
+    /// Whether some value is allowed by both, or both allow absence.
+    pub fn intersects(&self, other: &Self) -> bool {
+        !self.intersection(other).allows_nothing() || (self.allows_absence() && other.allows_absence())
+    }
+
+    /// As entries of a requirements list; two when both bounds are set.
+    pub fn to_entries(&self, key: &str) -> Vec<NodeSelectorRequirement> {
+        let entry = |operator, values: Vec<String>| NodeSelectorRequirement {
+            key: key.to_owned(),
+            operator,
+            values,
+            min_values: self.min_values,
+        };
+        let mut entries = Vec::new();
+        entries.extend(self.at_least.map(|bound| entry(Operator::Gte, vec![bound.to_string()])));
+        entries.extend(self.at_most.map(|bound| entry(Operator::Lte, vec![bound.to_string()])));
+        if entries.is_empty() || !self.values.is_empty() {
+            entries.push(entry(self.operator(), self.values.iter().cloned().collect()));
+        }
+        entries
+    }
+}
+
+/// Requirements by label key. A key that is absent is not restricted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requirements(BTreeMap<String, Requirement>);
+
+impl Requirements {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn from_labels<'a>(labels: impl IntoIterator<Item = (&'a String, &'a String)>) -> Self {
+        let mut requirements = Self::new();
+        for (key, value) in labels {
+            requirements.add(key, Requirement::is_in([value.as_str()]));
+        }
+        requirements
+    }
+
+    pub fn from_entries<'a>(entries: impl IntoIterator<Item = &'a NodeSelectorRequirement>) -> Self {
+        let mut requirements = Self::new();
+        for entry in entries {
+            let mut requirement = Requirement::new(entry.operator, entry.values.iter().cloned());
+            requirement.min_values = entry.min_values;
+            requirements.add(&entry.key, requirement);
+        }
+        requirements
+    }
+
+    /// Narrows one key. Old names of well-known labels become their current ones.
+    pub fn add(&mut self, key: &str, requirement: Requirement) {
+        let key = normalized(key);
+        match self.0.get_mut(key) {
+            Some(existing) => *existing = existing.intersection(&requirement),
+            None => {
+                self.0.insert(key.to_owned(), requirement);
+            }
+        }
+    }
+
+    pub fn extend(&mut self, other: &Self) {
+        for (key, requirement) in other.iter() {
+            self.add(key, requirement.clone());
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Requirement> {
+        self.0.get(normalized(key))
+    }
+
+    pub fn remove(&mut self, key: &str) {
+        self.0.remove(normalized(key));
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Requirement)> {
+        self.0.iter().map(|(key, requirement)| (key.as_str(), requirement))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Keys on which nothing is allowed by both; the first one explains a refusal.
+    pub fn conflict<'a>(&self, other: &'a Self) -> Option<&'a str> {
+        other
+            .iter()
+            .find(|(key, requirement)| self.get(key).is_some_and(|mine| !mine.intersects(requirement)))
+            .map(|(key, _)| key)
+    }
+
+    /// Whether labels satisfy all of this; a missing label only satisfies NotIn and DoesNotExist.
+    pub fn allow_labels(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.iter().all(|(key, requirement)| match label(labels, key) {
+            Some(value) => requirement.allows(value),
+            None => requirement.allows_absence(),
+        })
+    }
+
+    /// The first key on which `pod` asks for something that a node of these requirements can not have, or that
+    /// these requirements do not define. Well-known keys may be undefined here: an instance type will define them.
+    pub fn refusal<'a>(&self, pod: &'a Self) -> Option<&'a str> {
+        pod.iter()
+            .find(|(key, requirement)| match self.get(key) {
+                Some(mine) => !mine.intersects(requirement),
+                None => !requirement.allows_absence() && !is_well_known(key),
+            })
+            .map(|(key, _)| key)
+    }
+}
+
+/// The value of a label, also under its old name.
+pub fn label<'a>(labels: &'a BTreeMap<String, String>, key: &str) -> Option<&'a str> {
+    labels.get(key).map(String::as_str).or_else(|| {
+        ALIASES.iter().filter(|(_, current)| *current == key).find_map(|(old, _)| labels.get(*old).map(String::as_str))
+    })
+}
+
+const ALIASES: [(&str, &str); 6] = [
+    ("failure-domain.beta.kubernetes.io/zone", keys::ZONE),
+    ("failure-domain.beta.kubernetes.io/region", keys::REGION),
+    ("beta.kubernetes.io/arch", keys::ARCHITECTURE),
+    ("beta.kubernetes.io/os", keys::OPERATING_SYSTEM),
+    ("beta.kubernetes.io/instance-type", keys::INSTANCE_TYPE),
+    ("topology.ebs.csi.aws.com/zone", keys::ZONE),
+];
+
+/// The current name of a label that had another one.
+pub fn normalized(key: &str) -> &str {
+    ALIASES.iter().find(|(old, _)| *old == key).map_or(key, |(_, current)| current)
+}
+
+/// Labels that instance types and offerings define, so that a pool need not.
+pub fn is_well_known(key: &str) -> bool {
+    matches!(
+        key,
+        keys::NODE_POOL
+            | keys::CAPACITY_TYPE
+            | keys::ZONE
+            | keys::REGION
+            | keys::ZONE_ID
+            | keys::INSTANCE_TYPE
+            | keys::ARCHITECTURE
+            | keys::OPERATING_SYSTEM
+            | keys::WINDOWS_BUILD
+    ) || key.strip_prefix("karpenter.k8s.aws/").is_some_and(|name| AWS_LABELS.contains(&name))
+}
+
+/// Labels under `karpenter.k8s.aws/` that a requirement may use (reference, section 2.3).
+pub const AWS_LABELS: [&str; 32] = [
+    "ec2nodeclass",
+    "instance-accelerator-count",
+    "instance-accelerator-manufacturer",
+    "instance-accelerator-name",
+    "instance-capability-flex",
+    "instance-category",
+    "instance-cpu",
+    "instance-cpu-manufacturer",
+    "instance-cpu-sustained-clock-speed-mhz",
+    "instance-ebs-bandwidth",
+    "instance-encryption-in-transit-supported",
+    "instance-family",
+    "instance-generation",
+    "instance-gpu-count",
+    "instance-gpu-manufacturer",
+    "instance-gpu-memory",
+    "instance-gpu-name",
+    "instance-hypervisor",
+    "instance-local-nvme",
+    "instance-memory",
+    "instance-network-bandwidth",
+    "instance-size",
+    "instance-tenancy",
+    "nitro-sandbox",
+    "capacity-reservation-id",
+    "capacity-reservation-type",
+    "capacity-reservation-interruptible",
+    "placement-group-id",
+    "placement-group-partition",
+    "instance-pods",
+    "instance-cpu-cores",
+    "instance-cpu-threads-per-core",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bound(operator: Operator, value: &str) -> Requirement {
+        Requirement::new(operator, [value])
+    }
+
+    #[test]
+    fn bounds_are_inclusive_inside_and_filter_sets() {
+        let generation = bound(Operator::Gt, "5");
+        assert!(generation.allows("6") && !generation.allows("5") && !generation.allows("six"));
+        let set = Requirement::is_in(["4", "6", "7", "x"]);
+        assert_eq!(set.intersection(&generation), Requirement::is_in(["6", "7"]));
+        assert!(bound(Operator::Gt, "5").intersection(&bound(Operator::Lt, "6")).allows_nothing());
+        assert!(bound(Operator::Gt, "9223372036854775807").allows_nothing());
+        assert!(bound(Operator::Gt, "many").allows_nothing());
+    }
+
+    #[test]
+    fn absence_satisfies_not_in_and_does_not_exist_only() {
+        let labels = BTreeMap::new();
+        for (operator, allowed) in
+            [(Operator::In, false), (Operator::NotIn, true), (Operator::Exists, false), (Operator::DoesNotExist, true)]
+        {
+            let mut requirements = Requirements::new();
+            requirements.add(
+                "team",
+                Requirement::new(
+                    operator,
+                    ["a"].into_iter().filter(|_| matches!(operator, Operator::In | Operator::NotIn)),
+                ),
+            );
+            assert_eq!(requirements.allow_labels(&labels), allowed, "{operator:?}");
+        }
+    }
+
+    #[test]
+    fn a_pod_may_ask_for_what_an_instance_type_defines_but_not_for_an_unknown_label() {
+        let pool = Requirements::new();
+        let mut pod = Requirements::new();
+        pod.add("beta.kubernetes.io/arch", Requirement::is_in(["arm64"]));
+        assert_eq!(pool.refusal(&pod), None);
+        pod.add("team", Requirement::is_in(["a"]));
+        assert_eq!(pool.refusal(&pod), Some("team"));
+    }
+}

@@ -1,0 +1,288 @@
+//! The plan: what will be created, replaced and removed, why, and what was not done.
+//!
+//! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
+
+pub mod decide;
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::model::{HourlyPrice, Resources};
+
+pub use decide::{Inputs, Policy, decide};
+
+/// The version of the plan format that this program writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+
+/// An immutable list of steps, with the report of what was left undone.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    pub version: u32,
+    /// Hash over everything below, and over what the plan was made from; 64 hexadecimal digits.
+    pub id: String,
+    pub revision: Revision,
+    /// The other revision of `cutlist plan --against`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<Against>,
+    pub cluster: String,
+    /// RFC 3339; the `now` that was planned for.
+    pub generated_for: String,
+    /// The day the prices were valid.
+    pub catalog_date: String,
+    pub seed: u64,
+    pub packing: String,
+    /// In the order in which they are carried out: moves in ascending number, and in each move creations before removals.
+    pub steps: Vec<Step>,
+    /// Pods placed on nodes that exist already.
+    pub placements: Vec<Placement>,
+    pub pending: Vec<Pending>,
+    pub held_back: Vec<HeldBack>,
+    pub budgets: Vec<BudgetState>,
+    /// What the reader should know about the inputs, such as zones taken without a subnet.
+    pub notes: Vec<Note>,
+    pub summary: Summary,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Revision {
+    /// Commit hash, or a hash over the files of a folder that is no repository.
+    pub id: String,
+    /// Branch, tag or path that was asked for.
+    pub reference: String,
+}
+
+/// What the plan for the base revision looks like, for comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Against {
+    pub revision: Revision,
+    pub plan_id: String,
+    pub summary: Summary,
+    /// Steps of the base plan that the change takes away.
+    pub steps_no_longer_planned: Vec<Step>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    pub kind: StepKind,
+    /// Steps of one move stand or fall together.
+    #[serde(rename = "move")]
+    pub move_number: u32,
+    pub node_pool: String,
+    pub node_claim: String,
+    /// The node's name; for a creation the name is known once it registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    pub instance_type: String,
+    pub zone: String,
+    pub capacity_type: String,
+    pub price_per_hour: HourlyPrice,
+    /// `namespace/name`: pods that a creation is for, or that a removal makes move.
+    pub pods: Vec<String>,
+    pub reason: Reason,
+    pub preconditions: Vec<Precondition>,
+    /// On creations: what the applier needs, so that it has nothing to decide.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch: Option<Launch>,
+    /// Allocatable of the node and the part of it that is requested after the plan, with DaemonSets.
+    pub allocatable: Resources,
+    pub requested: Resources,
+    /// With `--against`: whether the base revision plans the same step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub also_in_base: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum StepKind {
+    Create,
+    Remove,
+    /// A node that exists is taken over: only its labels and owner change.
+    Adopt,
+    /// A node that a confirmation is needed for.
+    Hold,
+}
+
+/// A stable code and the sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    pub code: ReasonCode,
+    pub text: String,
+}
+
+/// One code, one meaning, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum ReasonCode {
+    // Why a step is taken.
+    PodsPending,
+    Empty,
+    Underutilized,
+    Drifted,
+    Expired,
+    StaticCapacity,
+    NodePoolRemoved,
+    // Why a pod stays pending.
+    NoNodePool,
+    NodePoolNotReady,
+    LimitReached,
+    RequirementsConflict,
+    TaintNotTolerated,
+    NoInstanceTypeFits,
+    NoOffering,
+    NodePoolHasNoInstanceType,
+    HostPortConflict,
+    AffinityUnsatisfied,
+    AntiAffinityUnsatisfied,
+    TopologySpreadUnsatisfied,
+    VolumeUnsatisfied,
+    SchedulingGated,
+    InvalidPod,
+    NotSupported,
+    // Why a candidate is held back.
+    ConsolidateAfterNotElapsed,
+    ConsolidationDisabled,
+    BudgetExhausted,
+    DoNotDisrupt,
+    PodDisruptionBudget,
+    NotInitialized,
+    BeingDeleted,
+    NominatedForPods,
+    PodsWouldNotFit,
+    NotCheaper,
+    PaybackTooLong,
+    UnknownNodePool,
+    UnknownInstanceType,
+    ConfirmationNeeded,
+    WaitsForOtherMove,
+}
+
+/// What must still hold when the step is carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum Precondition {
+    /// The NodePool still has the generation (and, from Git, the content) it was planned with.
+    NodePoolUnchanged { name: String, hash: String },
+    /// The node still holds just these reschedulable pods.
+    NodeHoldsOnly { node: String, pods: usize },
+    /// Every creation of the same move has initialized.
+    ReplacementsInitialized,
+}
+
+/// What to launch: a NodeClaim as it will be written, and where.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Launch {
+    pub node_claim: serde_json::Value,
+    /// Instance type and zone, in the order of preference; the first is the one the plan shows.
+    pub alternatives: Vec<Alternative>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Alternative {
+    pub instance_type: String,
+    pub zone: String,
+    pub capacity_type: String,
+    pub price_per_hour: HourlyPrice,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Placement {
+    /// `namespace/name`
+    pub pod: String,
+    pub node: String,
+}
+
+/// Pods that stay pending for the same reasons.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Pending {
+    /// `namespace/name`
+    pub pods: Vec<String>,
+    /// Nearest pool first.
+    pub reasons: Vec<PendingReason>,
+    /// The single smallest change that would let one of them in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smallest_change: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PendingReason {
+    /// Empty when the reason is the pod's own.
+    pub node_pool: String,
+    pub code: ReasonCode,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct HeldBack {
+    pub node: String,
+    pub code: ReasonCode,
+    pub text: String,
+}
+
+/// What one budget allows at the moment planned for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetState {
+    /// NodePool, or name of a `DisruptionBudget`.
+    pub name: String,
+    pub kind: BudgetKind,
+    /// As written: `10%`, `5`.
+    pub nodes: String,
+    /// Reasons it applies to; empty: all.
+    pub reasons: Vec<String>,
+    /// Nodes it counts.
+    pub nodes_counted: usize,
+    /// Nodes that may be disrupted by it before this plan, with those that are being disrupted already taken off.
+    pub allowed: usize,
+    /// Nodes that this plan disrupts.
+    pub used: usize,
+    /// Whether its window is open; a closed one does not restrict.
+    pub active: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum BudgetKind {
+    NodePool,
+    DisruptionBudget,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    /// Stable, such as `AllZonesAssumed`.
+    pub code: String,
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    pub nodes_before: usize,
+    pub nodes_after: usize,
+    pub nodes_created: usize,
+    pub nodes_replaced: usize,
+    pub nodes_removed: usize,
+    pub price_per_hour_before: HourlyPrice,
+    pub price_per_hour_after: HourlyPrice,
+    /// No fleet for the same pods can cost less; absent when it was not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound_price_per_hour: Option<HourlyPrice>,
+    /// Pending pods that got a place.
+    pub pods_placed: usize,
+    pub pods_pending: usize,
+    /// Running pods that must move.
+    pub pods_disrupted: usize,
+    /// Nodes looked at as candidates, of those there are.
+    pub candidates: usize,
+    pub candidates_examined: usize,
+}
+
+/// Pods by workload, for display: `inflate` to 5.
+pub type PodCounts = BTreeMap<String, usize>;

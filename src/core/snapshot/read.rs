@@ -1,0 +1,1 @@
+//! Text to snapshot: one `List`, a stream of documents, JSON or YAML.
