@@ -1,0 +1,178 @@
+//! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// `terraform plan` for Kubernetes nodes.
+///
+/// Reads Karpenter NodePools, EC2NodeClasses and disruption budgets from Git, and says which EC2 nodes will be created,
+/// replaced and removed, and why, before it happens.
+#[derive(Debug, Parser)]
+#[command(name = "cutlist", version, max_term_width = 100, propagate_version = true)]
+pub struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show what would be created, replaced and removed; touch nothing
+    Plan(PlanArguments),
+    /// Check definitions; needs no network and no credentials
+    Lint(LintArguments),
+    /// Watch a repository, post each plan, then apply it
+    Run(RunArguments),
+    /// Show what EC2 sells
+    Catalog(CatalogArguments),
+    /// Write the cluster to a file that `plan --snapshot` reads
+    Snapshot(SnapshotArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    /// Folder or Git clone with definitions; a bare folder of manifests works too
+    pub path: PathBuf,
+    /// Read the definitions of this commit, branch or tag instead of the files on disk
+    #[arg(long, value_name = "REF")]
+    pub revision: Option<String>,
+    /// Show what the change of definitions since this commit, branch or tag does to the nodes
+    #[arg(long, value_name = "REF")]
+    pub against: Option<String>,
+    /// The cluster: Kubernetes objects as `kubectl get -o json` (or yaml) prints them; may be gzipped; `-` reads stdin
+    #[arg(long, value_name = "FILE")]
+    pub snapshot: Vec<PathBuf>,
+    /// What EC2 sells, instead of the built-in catalog
+    #[arg(long, value_name = "FILE")]
+    pub catalog: Option<PathBuf>,
+    #[arg(long, value_enum)]
+    pub packing: Option<PackingArgument>,
+    /// The moment to plan for, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<jiff::Timestamp>,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
+    pub output: PlanOutput,
+    /// Exit with 2 when there are changes (0: nothing to do, 1: error)
+    #[arg(long)]
+    pub detailed_exitcode: bool,
+    /// Print seconds of each phase and peak memory as one line of JSON on stderr
+    #[arg(long)]
+    pub timings: bool,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub struct DefinitionArguments {
+    /// Value for `${NAME}` in definitions; beats cutlist.yaml, which beats the environment
+    #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = parse_variable)]
+    pub variables: Vec<(String, String)>,
+}
+
+fn parse_variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write NAME=VALUE".to_owned()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PackingArgument {
+    Cheapest,
+    Karpenter,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlanOutput {
+    Text,
+    Json,
+    Markdown,
+}
+
+#[derive(Debug, Args)]
+pub struct LintArguments {
+    /// Folders or files with definitions
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    #[arg(short, long, value_enum, default_value_t = LintOutput::Text)]
+    pub output: LintOutput,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LintOutput {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Repository of definitions: URL, bare repository, clone or folder
+    pub repository: Option<String>,
+    /// Use the in-memory cluster and cloud
+    #[arg(long)]
+    pub embedded: bool,
+    /// Watch this folder or clone instead of polling a repository
+    #[arg(long, value_name = "DIR", conflicts_with = "repository")]
+    pub watch: Option<PathBuf>,
+    /// Branch or tag to follow; default: the remote's HEAD
+    #[arg(long, value_name = "REF")]
+    pub branch: Option<String>,
+    /// Folder of the repository that holds the definitions
+    #[arg(long, value_name = "PATH")]
+    pub sub_path: Option<String>,
+    /// How often a remote repository is asked
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    pub interval: crate::api::duration::NillableDuration,
+    /// File that holds the token (or `user:password`) for the repository
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
+    /// Wait as the world would; without it the embedded world's time is virtual
+    #[arg(long)]
+    pub real_time: bool,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Also write logs as JSON to stderr
+    #[arg(short, long)]
+    pub verbose: bool,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct CatalogArguments {
+    #[arg(long, default_value = "us-east-1")]
+    pub region: String,
+    /// Requirement on a label: `karpenter.k8s.aws/instance-category=c,m,r`, `instance-cpu>=8`; repeatable, all must hold
+    #[arg(long, value_name = "REQUIREMENT")]
+    pub filter: Vec<String>,
+    /// A catalog file instead of the built-in one
+    #[arg(long, value_name = "FILE")]
+    pub catalog: Option<PathBuf>,
+    #[arg(short, long, value_enum, default_value_t = CatalogOutput::Text)]
+    pub output: CatalogOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CatalogOutput {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Args)]
+pub struct SnapshotArguments {
+    /// Take the snapshot of the embedded world after the scenario of this repository of definitions was played
+    #[arg(long, value_name = "PATH")]
+    pub embedded: Option<PathBuf>,
+    /// Trim and redact objects that were written before, as `kubectl get -o json` prints them
+    #[arg(long, value_name = "FILE")]
+    pub from: Vec<PathBuf>,
+    /// Stop the scenario after this step (from 1)
+    #[arg(long, value_name = "STEP")]
+    pub after_step: Option<usize>,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}

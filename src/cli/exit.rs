@@ -1,0 +1,66 @@
+//! The one place where outcomes become exit codes and errors become text with a hint.
+
+use std::process::ExitCode;
+
+/// What a command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Clean,
+    /// `lint` found something, or `plan --detailed-exitcode` has changes (see [`Outcome::code`]).
+    Findings,
+    Changes,
+}
+
+impl Outcome {
+    fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::Changes => 2,
+        }
+    }
+}
+
+/// A command that could not do its work: the cause, the code to exit with, and what the user can do.
+#[derive(Debug)]
+pub struct Failure {
+    pub code: u8,
+    pub error: anyhow::Error,
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// The arguments make no sense together, or name something that is not there.
+    pub fn usage(code: u8, error: impl Into<anyhow::Error>) -> Self {
+        Self { code, error: error.into(), hint: None }
+    }
+
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+pub fn usage(error: &clap::Error) -> ExitCode {
+    // A reader that closed the pipe is no failure of ours.
+    let _ = error.print();
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}
+
+pub fn report(outcome: Result<Outcome, Failure>) -> ExitCode {
+    match outcome {
+        Ok(outcome) => ExitCode::from(outcome.code()),
+        Err(failure) => {
+            anstream::eprintln!("error: {}", chain(&failure.error));
+            if let Some(hint) = failure.hint {
+                anstream::eprintln!("\nhint: {hint}");
+            }
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+/// The error and its causes in one line; each says only its own part.
+fn chain(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

@@ -1,0 +1,31 @@
+//! The command line: one file per command, settings resolved in `settings.rs`. The only ring that builds adapters.
+
+pub mod arguments;
+mod catalog;
+mod exit;
+mod lint;
+mod plan;
+mod run;
+mod snapshot;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+
+/// Parses the arguments, runs the command, reports an error once, and gives the exit code.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::usage(&error),
+    };
+    let outcome = match arguments.command {
+        Command::Plan(arguments) => plan::run(&arguments),
+        Command::Lint(arguments) => lint::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Catalog(arguments) => catalog::run(&arguments),
+        Command::Snapshot(arguments) => snapshot::run(&arguments),
+    };
+    exit::report(outcome)
+}

@@ -1,0 +1,44 @@
+//! A finding as data; text, JSON and other forms are renderings of it (`render::diagnostics`).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Diagnostic {
+    /// Stable: one code, one meaning, never reused. `CL0001` and up.
+    pub code: String,
+    /// The rule's name, `unknown-field`.
+    pub rule: String,
+    pub severity: Severity,
+    pub message: String,
+    pub file: String,
+    pub span: Span,
+    /// What to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// `NodePool/default`, when the document could be named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The definition can not be used.
+    Error,
+    /// It can be used, and is probably not what was meant.
+    Warning,
+    /// Nothing to do; said so that nobody wonders. Never changes an exit code.
+    Note,
+}
+
+/// A place in a file. Lines and columns from 1, columns in characters; the byte range is for drawing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Span {
+    pub line: usize,
+    pub column: usize,
+    pub start_byte: usize,
+    pub end_byte: usize,
+}

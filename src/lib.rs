@@ -1,0 +1,6 @@
+//! Cutlist.
+pub mod api;
+pub mod cli;
+pub mod core;
+pub mod definitions;
+pub mod ports;

@@ -1,0 +1,123 @@
+//! The traits the controller needs, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
+
+use std::future::Future;
+
+use jiff::Timestamp;
+
+use crate::api::node_claim::NodeClaim;
+use crate::api::source::SourceFile;
+use crate::core::catalog::Catalog;
+use crate::core::plan::{Alternative, Plan, Revision};
+use crate::core::snapshot::Snapshot;
+
+/// What went wrong at a port: what was tried, whether trying again may help, and the cause.
+#[derive(Debug, thiserror::Error)]
+#[error("{operation}")]
+pub struct PortError {
+    /// What was tried and on what: `fetch main from file:///srv/definitions.git`.
+    pub operation: String,
+    pub kind: PortErrorKind,
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PortErrorKind {
+    /// Passing: network, throttling, a server that restarts.
+    Temporary,
+    NotFound,
+    /// Someone else changed it first.
+    Conflict,
+    Denied,
+    /// EC2 has none of what was asked for.
+    InsufficientCapacity,
+    /// Will not get better by itself.
+    Permanent,
+}
+
+/// A revision that was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevisionContent {
+    pub revision: Revision,
+    /// First line of the commit message; empty for a folder.
+    pub title: String,
+    pub files: Vec<SourceFile>,
+    /// The revision before is not an ancestor: history was rewritten.
+    pub rewritten: bool,
+}
+
+/// Where definitions come from.
+pub trait Repository {
+    /// The current head, if it is another one than was returned last.
+    fn poll(&mut self) -> impl Future<Output = Result<Option<RevisionContent>, PortError>>;
+    /// Waits until polling may give something new: the interval passed, or a change was seen.
+    fn changed(&mut self) -> impl Future<Output = ()>;
+}
+
+/// The Kubernetes API.
+pub trait Cluster {
+    fn observe(&self) -> impl Future<Output = Result<Snapshot, PortError>>;
+    /// Waits until something changed since the last observation.
+    fn changed(&self) -> impl Future<Output = ()>;
+    /// Server-side apply of one definition, as JSON with apiVersion and kind; idempotent.
+    fn apply(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
+    /// Removes a definition that left Git.
+    fn prune(&self, kind: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
+    fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;
+    /// Marks for deletion; the object goes when its finalizer does.
+    fn delete_node_claim(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Merge patch of a node's metadata or taints.
+    fn patch_node(&self, name: &str, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
+    fn delete_node(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// The eviction API: `Conflict` when a PodDisruptionBudget forbids it now.
+    fn evict(&self, namespace: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Says where a pod is expected to land.
+    fn nominate(&self, namespace: &str, pod: &str, node: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Writes the `NodePlan` object; before anything of the plan is applied.
+    fn record_plan(&self, plan: &Plan, text: &str) -> impl Future<Output = Result<(), PortError>>;
+}
+
+/// What EC2 is asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LaunchRequest {
+    /// The NodeClaim's UID: tag and client token, so that asking twice launches once.
+    pub token: String,
+    pub node_claim: String,
+    pub node_pool: String,
+    pub node_class: String,
+    pub alternatives: Vec<Alternative>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Instance {
+    pub provider_id: String,
+    pub token: String,
+    pub instance_type: String,
+    pub zone: String,
+    pub capacity_type: String,
+    pub image_id: String,
+    pub launched_at: Timestamp,
+}
+
+/// EC2.
+pub trait Cloud {
+    fn catalog(&self) -> impl Future<Output = Result<Catalog, PortError>>;
+    /// Zones in which the class has a subnet.
+    fn zones_with_subnet(&self, node_class: &str) -> impl Future<Output = Result<Vec<String>, PortError>>;
+    fn launch(&self, request: &LaunchRequest) -> impl Future<Output = Result<Instance, PortError>>;
+    /// Idempotent: an instance that is gone is `NotFound`.
+    fn terminate(&self, provider_id: &str) -> impl Future<Output = Result<(), PortError>>;
+    fn instances(&self) -> impl Future<Output = Result<Vec<Instance>, PortError>>;
+}
+
+/// Where people review.
+pub trait Forge {
+    /// Posts or replaces the plan of a revision.
+    fn post_plan(&self, plan: &Plan, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Posts that a revision can not be used, with the findings.
+    fn post_failure(&self, revision: &Revision, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
+}
+
+pub trait Clock {
+    fn now(&self) -> Timestamp;
+}
