@@ -3,6 +3,7 @@
 pub mod objects;
 pub mod pod;
 pub mod read;
+pub mod requests;
 
 pub use objects::Snapshot;
 pub use pod::Pod;
