@@ -1,4 +1,5 @@
 //! The command line: one file per command, settings resolved in `settings.rs`. The only ring that builds adapters.
+#![expect(clippy::disallowed_methods, reason = "this ring reads files, settings and the environment for all others")]
 
 pub mod arguments;
 mod catalog;

@@ -31,8 +31,14 @@ impl HourlyPrice {
 
     /// `None` when the number is not finite, negative, or beyond nine billion dollars.
     pub fn from_dollars(dollars: f64) -> Option<Self> {
+        Self::from_signed_dollars(dollars).filter(|price| *price >= Self::ZERO)
+    }
+
+    /// The same for differences of prices, which may be negative.
+    #[expect(clippy::cast_possible_truncation, reason = "a whole number in the range of i64, checked just before")]
+    fn from_signed_dollars(dollars: f64) -> Option<Self> {
         let nanodollars = (dollars * NANODOLLARS_PER_DOLLAR as f64).round();
-        (nanodollars.is_finite() && (0.0..9.0e18).contains(&nanodollars)).then_some(Self(nanodollars as i64))
+        (nanodollars.is_finite() && nanodollars.abs() < 9.0e18).then_some(Self(nanodollars as i64))
     }
 
     pub fn dollars(self) -> f64 {
@@ -106,12 +112,8 @@ impl Serialize for HourlyPrice {
 impl<'de> Deserialize<'de> for HourlyPrice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
-        let nanodollars = (dollars * NANODOLLARS_PER_DOLLAR as f64).round();
-        if nanodollars.is_finite() && nanodollars.abs() < 9.0e18 {
-            Ok(Self(nanodollars as i64))
-        } else {
-            Err(serde::de::Error::custom("a price must be a finite number of dollars per hour"))
-        }
+        Self::from_signed_dollars(dollars)
+            .ok_or_else(|| serde::de::Error::custom("a price must be a finite number of dollars per hour"))
     }
 }
 

@@ -58,11 +58,8 @@ impl FromStr for Quantity {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let malformed = || QuantityError::Malformed(text.to_owned());
         let too_large = || QuantityError::TooLarge(text.to_owned());
-        let (negative, rest) = match text.as_bytes().first() {
-            Some(b'-') => (true, &text[1..]),
-            Some(b'+') => (false, &text[1..]),
-            _ => (false, text),
-        };
+        let negative = text.starts_with('-');
+        let rest = text.strip_prefix(['-', '+']).unwrap_or(text);
         let number_length = rest.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
         let (number, suffix) = rest.split_at(number_length);
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
@@ -116,8 +113,8 @@ impl Scale {
                     return None;
                 }
                 // Beyond a thousand every number is zero or too large; the clamp keeps the arithmetic small.
-                let value = digits.parse::<i64>().unwrap_or(if digits.starts_with('-') { -1000 } else { 1000 });
-                Self::Decimal(value.clamp(-1000, 1000) as i32)
+                let value = digits.parse::<i32>().unwrap_or(if digits.starts_with('-') { -1000 } else { 1000 });
+                Self::Decimal(value.clamp(-1000, 1000))
             }
         })
     }

@@ -100,7 +100,7 @@ impl Requirement {
             return nothing;
         }
         if self.complement && other.complement {
-            let bounds = Self { at_least, at_most, ..nothing.clone() };
+            let bounds = Self { at_least, at_most, ..nothing };
             let values =
                 self.values.union(&other.values).filter(|value| bounds.within_bounds(value)).cloned().collect();
             return Self { complement: true, values, at_least, at_most, min_values };
