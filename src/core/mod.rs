@@ -7,3 +7,6 @@ pub mod catalog;
 pub mod model;
 pub mod plan;
 pub mod snapshot;
+
+#[cfg(test)]
+pub(crate) mod testing;

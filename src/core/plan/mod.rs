@@ -2,6 +2,7 @@
 //!
 //! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
 
+pub mod check;
 pub mod decide;
 
 use std::collections::BTreeMap;

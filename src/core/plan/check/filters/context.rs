@@ -1,0 +1,163 @@
+//! The cluster as the filters look at it: borrowed objects, found by name, and which pod is on which node.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+
+use crate::core::model::Resources;
+use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::{Pod, Snapshot};
+
+pub(super) type Labels = BTreeMap<String, String>;
+
+static NO_LABELS: Labels = BTreeMap::new();
+
+/// Nodes with the pods on them, and everything else a filter looks up. Borrows all objects; placing and removing a pod
+/// costs O(log pods).
+pub struct FilterContext<'a> {
+    pub(super) nodes: BTreeMap<&'a str, NodeState<'a>>,
+    pub(super) namespaces: BTreeMap<&'a str, &'a Labels>,
+    /// By namespace and name.
+    pub(super) claims: BTreeMap<(&'a str, &'a str), &'a PersistentVolumeClaim>,
+    pub(super) volumes: BTreeMap<&'a str, &'a PersistentVolume>,
+    pub(super) storage_classes: BTreeMap<&'a str, &'a StorageClass>,
+    pub(super) csi_nodes: BTreeMap<&'a str, &'a CSINode>,
+    /// `namespace/name` of a pod, and its node.
+    placed: BTreeMap<String, &'a str>,
+    /// Pods whose required anti-affinity keeps others away, with the node each is on.
+    pub(super) repelling: BTreeMap<String, (&'a Pod, &'a str)>,
+}
+
+pub(super) struct NodeState<'a> {
+    pub node: &'a Node,
+    /// By `namespace/name`.
+    pub pods: BTreeMap<String, &'a Pod>,
+    pub requested: Resources,
+}
+
+impl<'a> FilterContext<'a> {
+    /// The snapshot with every pod where it is bound. Finished pods take no room; pods of nodes that are not there are left out.
+    pub fn new(snapshot: &'a Snapshot) -> Self {
+        let mut context = Self {
+            nodes: BTreeMap::new(),
+            namespaces: snapshot
+                .namespaces
+                .iter()
+                .filter_map(|it| Some((name(&it.metadata)?, labels(&it.metadata))))
+                .collect(),
+            claims: snapshot
+                .persistent_volume_claims
+                .iter()
+                .filter_map(|it| {
+                    Some(((it.metadata.namespace.as_deref().unwrap_or("default"), name(&it.metadata)?), it))
+                })
+                .collect(),
+            volumes: snapshot.persistent_volumes.iter().filter_map(|it| Some((name(&it.metadata)?, it))).collect(),
+            storage_classes: snapshot.storage_classes.iter().filter_map(|it| Some((name(&it.metadata)?, it))).collect(),
+            csi_nodes: snapshot.csi_nodes.iter().filter_map(|it| Some((name(&it.metadata)?, it))).collect(),
+            placed: BTreeMap::new(),
+            repelling: BTreeMap::new(),
+        };
+        for node in &snapshot.nodes {
+            context.add_node(node);
+        }
+        for pod in snapshot.pods.iter().filter(|pod| !pod.is_terminal()) {
+            if let Some(node) = &pod.spec.node_name {
+                context.place(pod, node);
+            }
+        }
+        context
+    }
+
+    /// Adds a node without pods. A node of that name which is there already keeps its pods.
+    pub fn add_node(&mut self, node: &'a Node) {
+        let Some(name) = node.metadata.name.as_deref() else { return };
+        self.nodes.entry(name).and_modify(|state| state.node = node).or_insert_with(|| NodeState {
+            node,
+            pods: BTreeMap::new(),
+            requested: Resources::new(),
+        });
+    }
+
+    /// Takes a node away and returns the pods that were on it, in the order of namespace and name.
+    pub fn remove_node(&mut self, name: &str) -> Vec<&'a Pod> {
+        let pods: Vec<&'a Pod> =
+            self.nodes.get(name).map(|state| state.pods.values().copied().collect()).unwrap_or_default();
+        for pod in &pods {
+            self.remove(pod);
+        }
+        self.nodes.remove(name);
+        pods
+    }
+
+    /// Puts a pod on a node, without asking any filter; a pod that is elsewhere moves. False when there is no such node.
+    pub fn place(&mut self, pod: &'a Pod, node: &str) -> bool {
+        self.remove(pod);
+        let Some(state) = self.nodes.get_mut(node) else { return false };
+        let Some(name) = state.node.metadata.name.as_deref() else { return false };
+        state.requested.add(&effective_requests(pod).unwrap_or_default());
+        state.pods.insert(pod.key(), pod);
+        self.placed.insert(pod.key(), name);
+        if super::pod_affinity::repels(pod) {
+            self.repelling.insert(pod.key(), (pod, name));
+        }
+        true
+    }
+
+    /// Takes a pod off its node. True when it was on one.
+    pub fn remove(&mut self, pod: &Pod) -> bool {
+        let key = pod.key();
+        let Some(node) = self.placed.remove(&key) else { return false };
+        self.repelling.remove(&key);
+        if let Some(state) = self.nodes.get_mut(node)
+            && let Some(removed) = state.pods.remove(&key)
+        {
+            state.requested.subtract(&effective_requests(removed).unwrap_or_default());
+        }
+        true
+    }
+
+    /// The node a pod is on.
+    pub fn node_of(&self, pod: &Pod) -> Option<&'a str> {
+        self.placed.get(&pod.key()).copied()
+    }
+
+    /// Node of that name.
+    pub fn node(&self, name: &str) -> Option<&'a Node> {
+        self.nodes.get(name).map(|state| state.node)
+    }
+
+    /// Pods on a node, in the order of namespace and name.
+    pub fn pods_on(&self, node: &str) -> impl Iterator<Item = &'a Pod> {
+        self.nodes.get(node).into_iter().flat_map(|state| state.pods.values().copied())
+    }
+
+    /// Sum of the effective requests of the pods on a node.
+    pub fn requested_on(&self, node: &str) -> Resources {
+        self.nodes.get(node).map(|state| state.requested.clone()).unwrap_or_default()
+    }
+
+    /// Labels of a namespace. Every API server sets the name as a label, so it is there even without the object.
+    pub(super) fn namespace_labels(&self, namespace: &str) -> Labels {
+        let mut labels = self.namespaces.get(namespace).map(|labels| (*labels).clone()).unwrap_or_default();
+        labels.entry("kubernetes.io/metadata.name".to_owned()).or_insert_with(|| namespace.to_owned());
+        labels
+    }
+}
+
+pub(super) fn node_labels(node: &Node) -> &Labels {
+    labels(&node.metadata)
+}
+
+pub(super) fn node_name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
+
+fn labels(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &Labels {
+    metadata.labels.as_ref().unwrap_or(&NO_LABELS)
+}
+
+fn name(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> Option<&str> {
+    metadata.name.as_deref()
+}

@@ -1,0 +1,94 @@
+//! PodTopologySpread: constraints that must hold (`DoNotSchedule`).
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::core::snapshot::Pod;
+
+use super::context::{FilterContext, node_labels};
+use super::{Filter, Refusal, node_affinity, selectors, taints};
+
+/// One constraint with the number of matching pods in each domain that counts.
+pub(super) struct Counts {
+    topology_key: String,
+    max_skew: i64,
+    min_domains: usize,
+    /// 1 when the pod itself matches the selector.
+    own: i64,
+    domains: BTreeMap<String, i64>,
+}
+
+pub(super) fn count(pod: &Pod, context: &FilterContext<'_>) -> Vec<Counts> {
+    let constraints: Vec<&TopologySpreadConstraint> = pod
+        .spec
+        .topology_spread_constraints
+        .iter()
+        .filter(|constraint| constraint.when_unsatisfiable == "DoNotSchedule")
+        .collect();
+    // A node that lacks the key of one constraint counts for none.
+    let has_every_key = |node: &Node| constraints.iter().all(|it| node_labels(node).contains_key(&it.topology_key));
+    constraints
+        .iter()
+        .map(|constraint| {
+            let selector = selectors::with_label_keys(
+                constraint.label_selector.as_ref(),
+                &pod.metadata.labels,
+                constraint.match_label_keys.as_deref(),
+                None,
+            );
+            let mut domains = BTreeMap::new();
+            for state in context.nodes.values() {
+                let Some(value) = node_labels(state.node).get(&constraint.topology_key) else { continue };
+                if has_every_key(state.node) && node_counts(constraint, pod, state.node) {
+                    let pods = state.pods.values().filter(|other| pod_counts(other, pod, selector.as_ref()));
+                    *domains.entry(value.clone()).or_default() += i64::try_from(pods.count()).unwrap_or(i64::MAX);
+                }
+            }
+            Counts {
+                topology_key: constraint.topology_key.clone(),
+                max_skew: i64::from(constraint.max_skew),
+                min_domains: constraint.min_domains.and_then(|it| usize::try_from(it).ok()).unwrap_or(1),
+                own: i64::from(selectors::matches(selector.as_ref(), &pod.metadata.labels)),
+                domains,
+            }
+        })
+        .collect()
+}
+
+/// By default nodes that the pod's own affinity rules out do not count, and nodes with taints do.
+fn node_counts(constraint: &TopologySpreadConstraint, pod: &Pod, node: &Node) -> bool {
+    let honours_affinity = constraint.node_affinity_policy.as_deref() != Some("Ignore");
+    let honours_taints = constraint.node_taints_policy.as_deref() == Some("Honor");
+    (!honours_affinity || node_affinity::matches(pod, node))
+        && (!honours_taints || taints::untolerated_taint(pod, node).is_none())
+}
+
+/// Pods on their way out do not count.
+fn pod_counts(other: &Pod, pod: &Pod, selector: Option<&LabelSelector>) -> bool {
+    other.metadata.namespace == pod.metadata.namespace
+        && !other.is_terminating()
+        && selectors::matches(selector, &other.metadata.labels)
+}
+
+pub(super) fn refusal(constraints: &[Counts], node: &Node) -> Option<Refusal> {
+    constraints.iter().find_map(|constraint| {
+        let key = &constraint.topology_key;
+        let Some(value) = node_labels(node).get(key) else {
+            return Some(Refusal::new(Filter::PodTopologySpread, format!("the node has no label {key}")));
+        };
+        let least = match constraint.domains.values().min() {
+            _ if constraint.domains.len() < constraint.min_domains => 0,
+            Some(least) => *least,
+            // No domain counts, so there is nothing to be out of balance with.
+            None => return None,
+        };
+        let skew = constraint.domains.get(value).unwrap_or(&0) + constraint.own - least;
+        (skew > constraint.max_skew).then(|| {
+            let text =
+                format!("skew over {key} would be {skew} in {value}, at most {} is allowed", constraint.max_skew);
+            Refusal::new(Filter::PodTopologySpread, text)
+        })
+    })
+}
