@@ -1,9 +1,18 @@
 //! The cluster as a value: what there was at one moment, and nothing about how it was read.
 
+mod collect;
+mod decode;
+mod json;
+mod kinds;
 pub mod objects;
 pub mod pod;
 pub mod read;
 pub mod requests;
+#[cfg(test)]
+mod tests;
+mod trim;
+pub mod write;
+mod yaml;
 
 pub use objects::Snapshot;
 pub use pod::Pod;

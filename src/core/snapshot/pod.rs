@@ -8,34 +8,34 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Affinity, PodSchedulingGate, Toleration, TopologySpreadConstraint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::node_pool::IntOrString;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pod {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub metadata: PodMetadata,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub spec: PodSpec,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub status: PodStatus,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodMetadata {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub name: String,
-    #[serde(default = "default_namespace")]
+    #[serde(default = "default_namespace", deserialize_with = "namespace_or_default")]
     pub namespace: String,
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub uid: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
     /// RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,29 +48,38 @@ fn default_namespace() -> String {
     "default".to_owned()
 }
 
+fn namespace_or_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_else(default_namespace))
+}
+
+/// The API server takes a null for a field that is not there, and hand-written YAML has many of them.
+fn null_is_absent<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Box<Affinity>>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub tolerations: Vec<Toleration>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub containers: Vec<Container>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub init_containers: Vec<Container>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub overhead: BTreeMap<String, IntOrString>,
     /// Requests and limits of the pod as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ContainerResources>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<Volume>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i32>,
@@ -80,14 +89,14 @@ pub struct PodSpec {
     pub preemption_policy: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler_name: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub scheduling_gates: Vec<PodSchedulingGate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub termination_grace_period_seconds: Option<i64>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "std::ops::Not::not")]
     pub host_network: bool,
     /// Dynamic resource allocation: only whether there are any, and their names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub resource_claims: Vec<Named>,
 }
 
@@ -99,13 +108,13 @@ pub struct Named {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Container {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub resources: ContainerResources,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<ContainerPort>,
     /// `Always` makes an init container a sidecar.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -114,16 +123,16 @@ pub struct Container {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContainerResources {
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<String, IntOrString>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<String, IntOrString>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerPort {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub container_port: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_port: Option<i32>,
@@ -137,7 +146,7 @@ pub struct ContainerPort {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Volume {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub persistent_volume_claim: Option<ClaimSource>,
@@ -163,13 +172,13 @@ pub struct EphemeralSource {
 pub struct PodStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<PodCondition>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_node_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub container_statuses: Vec<ContainerStatus>,
 }
 
@@ -177,9 +186,9 @@ pub struct PodStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerStatus {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub name: String,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub allocated_resources: BTreeMap<String, IntOrString>,
 }
 
@@ -187,7 +196,7 @@ pub struct ContainerStatus {
 pub struct PodCondition {
     #[serde(rename = "type")]
     pub type_: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_is_absent")]
     pub status: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

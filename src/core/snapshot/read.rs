@@ -1,1 +1,75 @@
-//! Text to snapshot: one `List`, a stream of documents, JSON or YAML.
+//! Text to snapshot: one `List`, a stream of documents, JSON or YAML, gzip or not.
+//!
+//! Memory follows the trimmed objects, not the file: JSON is cut into objects without building a tree, each object is read
+//! into its type, trimmed, and kept.
+
+use super::collect::Collector;
+use super::objects::Snapshot;
+use super::{decode, json, yaml};
+
+/// Why nothing of an input was used.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("there is nothing in it; write one with `kubectl get nodes,pods,... -A -o json`")]
+    Empty,
+    #[error("the gzip data is cut off at byte {byte}; nothing of it was used")]
+    GzipCutOff { byte: usize },
+    #[error("the gzip data is damaged after {bytes_unpacked} unpacked bytes; nothing of it was used")]
+    Gzip { bytes_unpacked: usize, source: std::io::Error },
+    #[error("it unpacks to more than {limit_bytes} bytes")]
+    TooLarge { limit_bytes: u64 },
+    #[error("byte {byte} is not text: neither UTF-8 nor UTF-16")]
+    NotText { byte: usize },
+    #[error("it is cut off at byte {byte} (line {line}); nothing of it was used")]
+    CutOff { byte: usize, line: usize },
+    #[error("line {line}, column {column}: {problem}")]
+    Syntax { line: usize, column: usize, problem: String },
+    #[error("{place}: no `kind`: not a Kubernetes object, or cut off; nothing of it was used")]
+    NoKind { place: String },
+    #[error("{object}: {problem}")]
+    Object {
+        /// `Pod shop/web-1 (line 12)`
+        object: String,
+        /// `spec.containers[0].ports: invalid type: ...`
+        problem: String,
+    },
+    #[error("{place}: lists inside lists, {limit} deep")]
+    TooDeep { place: String, limit: usize },
+}
+
+/// What reading an input came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReadReport {
+    /// Objects of kinds that planning uses.
+    pub objects: usize,
+    /// What the reader should know, such as an object that occurred twice; in a stable order.
+    pub notes: Vec<String>,
+}
+
+/// Reads what `kubectl get ... -A -o json` (or yaml) prints: a `List`, typed lists such as `PodList`, single objects,
+/// streams of them; gzip of any. Objects join those in `into`; of two with the same kind, namespace and name the
+/// last counts. On an error `into` is as it was.
+pub fn read(bytes: &[u8], into: &mut Snapshot) -> Result<ReadReport, ReadError> {
+    let text = decode::text(bytes)?;
+    let mut collector = Collector::default();
+    match text.trim_start().as_bytes().first() {
+        None => return Err(ReadError::Empty),
+        Some(b'{' | b'[') => match json::read(&text, &mut collector)? {
+            json::End::OfText => {}
+            // JSON objects between the separators of YAML: a YAML stream.
+            json::End::AtYamlSeparator => {
+                collector = Collector::default();
+                yaml::read(&text, &mut collector)?;
+            }
+        },
+        // What is left of a template that rendered to nothing.
+        Some(_) if text.lines().all(|line| matches!(line.trim(), "" | "---" | "...") || line.starts_with('#')) => {
+            return Err(ReadError::Empty);
+        }
+        Some(_) => yaml::read(&text, &mut collector)?,
+    }
+    if collector.documents == 0 {
+        return Err(ReadError::Empty);
+    }
+    Ok(collector.merge_into(into))
+}

@@ -1,0 +1,152 @@
+//! Objects on their way into a snapshot: sorted by kind, trimmed, and merged when the whole input was understood.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::json::without_position;
+use super::kinds::{KINDS, Merged};
+use super::objects::Snapshot;
+use super::read::{ReadError, ReadReport};
+
+/// `kubectl` never puts a list into a list; scripts do, once.
+pub(super) const MAX_LIST_DEPTH: usize = 4;
+
+/// One object as its format gives it.
+pub(super) enum Object<'a> {
+    Json(&'a str),
+    Value(Value),
+}
+
+/// Where an object stands, for messages.
+pub(super) enum Place<'a> {
+    Byte { text: &'a str, byte: usize },
+    Document { number: usize, item: Option<usize> },
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Byte { text, byte } => {
+                let before = text.get(..*byte).unwrap_or_default();
+                write!(formatter, "line {}", before.bytes().filter(|byte| *byte == b'\n').count() + 1)
+            }
+            Self::Document { number, item: None } => write!(formatter, "document {number}"),
+            Self::Document { number, item: Some(item) } => write!(formatter, "document {number}, items[{item}]"),
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Collector {
+    snapshot: Snapshot,
+    /// Objects and lists, also empty ones: what `kubectl get` prints for an empty cluster is a list.
+    pub(super) documents: usize,
+    objects: usize,
+    /// Kinds that planning uses, in versions that it does not read: `karpenter.sh/v1beta1/NodePool` to how many.
+    other_versions: BTreeMap<String, usize>,
+}
+
+impl Collector {
+    pub(super) fn add<'a>(
+        &mut self,
+        api_version: &str,
+        kind: &str,
+        object: Object<'_>,
+        place: &dyn Fn() -> Place<'a>,
+    ) -> Result<(), ReadError> {
+        let Some(entry) = KINDS.iter().find(|entry| entry.kind == kind && entry.api_version == api_version) else {
+            let name = format!("{api_version}/{kind}");
+            if KINDS.iter().any(|entry| entry.kind == kind && group(entry.api_version) == group(api_version)) {
+                *self.other_versions.entry(name.clone()).or_default() += 1;
+            }
+            *self.snapshot.ignored.entry(name).or_default() += 1;
+            return Ok(());
+        };
+        let named =
+            |problem| ReadError::Object { object: format!("{} ({})", describe(kind, &object), place()), problem };
+        (entry.add)(&mut self.snapshot, &object).map_err(named)?;
+        self.objects += 1;
+        Ok(())
+    }
+
+    pub(super) fn merge_into(mut self, into: &mut Snapshot) -> ReadReport {
+        let mut merged = Merged::default();
+        for entry in KINDS {
+            (entry.merge)(into, &mut self.snapshot, &mut merged);
+        }
+        for (kind, count) in self.snapshot.ignored {
+            *into.ignored.entry(kind).or_default() += count;
+        }
+        let mut notes = merged.notes();
+        for (kind, count) in self.other_versions {
+            notes.push(format!("{count} x {kind} not used: another version of this kind is planned with"));
+        }
+        if self.objects == 0 {
+            notes.push("no object of a kind that planning uses".to_owned());
+        }
+        ReadReport { objects: self.objects, notes }
+    }
+}
+
+fn group(api_version: &str) -> &str {
+    api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// `Pod shop/web-1`, as far as the object has a name.
+fn describe(kind: &str, object: &Object<'_>) -> String {
+    #[derive(Default, Deserialize)]
+    struct Named {
+        #[serde(default)]
+        metadata: Metadata,
+    }
+    #[derive(Default, Deserialize)]
+    struct Metadata {
+        #[serde(default)]
+        namespace: Option<String>,
+        #[serde(default)]
+        name: Option<String>,
+    }
+    let named: Named = match object {
+        Object::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+        Object::Value(value) => Named::deserialize(value).unwrap_or_default(),
+    };
+    match (named.metadata.namespace, named.metadata.name) {
+        (_, None) => format!("{kind} without a name"),
+        (None, Some(name)) => format!("{kind} {name}"),
+        (Some(namespace), Some(name)) => format!("{kind} {namespace}/{name}"),
+    }
+}
+
+/// Reads an object into its type; the error names the field.
+pub(super) fn parse<T: DeserializeOwned>(object: &Object<'_>) -> Result<T, String> {
+    let parsed = match object {
+        Object::Json(text) => serde_json::from_str(text),
+        Object::Value(value) => T::deserialize(value),
+    };
+    // Paths cost time, so they are found out only when something is wrong.
+    parsed.map_err(|error| {
+        let traced = match object {
+            Object::Json(text) => {
+                serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_str(text)).err()
+            }
+            Object::Value(value) => serde_path_to_error::deserialize::<_, T>(value).err(),
+        };
+        match traced {
+            Some(traced) => format!("{}: {}", shorten(&traced.path().to_string()), without_position(traced.inner())),
+            None => without_position(&error),
+        }
+    })
+}
+
+/// A path that a person can look up is short; one that is not comes from nesting without end.
+fn shorten(path: &str) -> String {
+    const MAX_CHARACTERS: usize = 120;
+    match path.char_indices().nth(MAX_CHARACTERS) {
+        Some((end, _)) => format!("{}...", path.get(..end).unwrap_or_default()),
+        None => path.to_owned(),
+    }
+}

@@ -1,0 +1,249 @@
+//! The kinds that a snapshot holds: the one table that reading, merging and writing go by.
+//!
+//! To add a kind: a field of [`Snapshot`], an implementation of [`Stored`], an entry in [`KINDS`].
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::scheduling::v1::PriorityClass;
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
+
+use super::collect::{Object, parse};
+use super::objects::Snapshot;
+use super::pod::Pod;
+use super::trim;
+
+/// What is done with the objects of one kind.
+pub(super) struct Kind {
+    pub(super) api_version: &'static str,
+    pub(super) kind: &'static str,
+    /// Reads, trims and keeps one object; the error says which field is wrong.
+    pub(super) add: fn(&mut Snapshot, &Object<'_>) -> Result<(), String>,
+    /// Moves the objects of the second snapshot into the first.
+    pub(super) merge: fn(&mut Snapshot, &mut Snapshot, &mut Merged),
+    /// The objects by namespace and name, trimmed and redacted.
+    pub(super) write: fn(&Snapshot) -> Result<Vec<Value>, serde_json::Error>,
+}
+
+/// In the order in which a snapshot is written: by kind.
+pub(super) const KINDS: &[Kind] = &[
+    kind::<CSINode>(),
+    kind::<DaemonSet>(),
+    kind::<Deployment>(),
+    kind::<DisruptionBudget>(),
+    kind::<EC2NodeClass>(),
+    kind::<Job>(),
+    kind::<LimitRange>(),
+    kind::<Namespace>(),
+    kind::<Node>(),
+    kind::<NodeClaim>(),
+    kind::<NodePool>(),
+    kind::<PersistentVolume>(),
+    kind::<PersistentVolumeClaim>(),
+    kind::<Pod>(),
+    kind::<PodDisruptionBudget>(),
+    kind::<PriorityClass>(),
+    kind::<ReplicaSet>(),
+    kind::<StatefulSet>(),
+    kind::<StorageClass>(),
+];
+
+const fn kind<T: Stored>() -> Kind {
+    Kind { api_version: T::API_VERSION, kind: T::KIND, add: add::<T>, merge: merge::<T>, write: write::<T> }
+}
+
+/// A kind that a snapshot holds.
+pub(super) trait Stored: DeserializeOwned + Serialize + Clone {
+    const API_VERSION: &'static str;
+    const KIND: &'static str;
+    const NAMESPACED: bool;
+    fn all(snapshot: &Snapshot) -> &Vec<Self>;
+    fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self>;
+    /// Namespace (empty for kinds without), name, UID (empty when unknown).
+    fn key(&self) -> (&str, &str, &str);
+    /// Gives a namespaced object that states no namespace the one that `kubectl` would: `default`.
+    fn complete(&mut self);
+    /// Takes off what planning does not look at.
+    fn trim(&mut self);
+    /// Takes off what must not leave the cluster. Only before writing: planning may compare it.
+    fn redact(&mut self) {}
+}
+
+fn add<T: Stored>(snapshot: &mut Snapshot, object: &Object<'_>) -> Result<(), String> {
+    let mut value: T = parse(object)?;
+    if value.key().1.is_empty() {
+        return Err("metadata.name: missing".to_owned());
+    }
+    value.complete();
+    value.trim();
+    T::all_mut(snapshot).push(value);
+    Ok(())
+}
+
+fn merge<T: Stored>(into: &mut Snapshot, from: &mut Snapshot, merged: &mut Merged) {
+    let objects = T::all_mut(into);
+    objects.append(T::all_mut(from));
+    // Stable: of two with one name the later stays behind the earlier.
+    objects.sort_by(|left, right| place(left).cmp(&place(right)));
+    objects.dedup_by(|later, earlier| {
+        let same = place(later) == place(earlier);
+        if same {
+            merged.count(T::KIND, later.key(), earlier.key());
+            std::mem::swap(later, earlier);
+        }
+        same
+    });
+}
+
+fn place<T: Stored>(object: &T) -> (&str, &str) {
+    let (namespace, name, _) = object.key();
+    (namespace, name)
+}
+
+fn write<T: Stored>(snapshot: &Snapshot) -> Result<Vec<Value>, serde_json::Error> {
+    let mut objects: Vec<&T> = T::all(snapshot).iter().collect();
+    objects.sort_by(|left, right| place(*left).cmp(&place(*right)));
+    let redacted = objects.into_iter().cloned().map(|mut object| {
+        object.trim();
+        object.redact();
+        let mut fields = serde_json::Map::new();
+        fields.insert("apiVersion".to_owned(), T::API_VERSION.into());
+        fields.insert("kind".to_owned(), T::KIND.into());
+        if let Value::Object(rest) = serde_json::to_value(&object)? {
+            fields.extend(rest);
+        }
+        Ok(Value::Object(fields))
+    });
+    redacted.collect()
+}
+
+/// Objects that occurred twice.
+#[derive(Default)]
+pub(super) struct Merged {
+    count: usize,
+    first: Option<String>,
+    /// Nodes of one name and different UIDs: captured at different moments, or from different clusters.
+    nodes: Vec<String>,
+}
+
+impl Merged {
+    fn count(&mut self, kind: &str, later: (&str, &str, &str), earlier: (&str, &str, &str)) {
+        let (namespace, name, uid) = later;
+        self.count += 1;
+        let separator = if namespace.is_empty() { "" } else { "/" };
+        self.first.get_or_insert_with(|| format!("{kind} {namespace}{separator}{name}"));
+        if kind == "Node" && uid != earlier.2 {
+            self.nodes.push(name.to_owned());
+        }
+    }
+
+    pub(super) fn notes(self) -> Vec<String> {
+        let mut notes = Vec::new();
+        for name in self.nodes {
+            notes.push(format!(
+                "two nodes are called {name}; the last one counts; do the files show one cluster at one moment?"
+            ));
+        }
+        match (self.count, self.first) {
+            (0, _) | (_, None) => {}
+            (1, Some(first)) => notes.push(format!("{first} occurs twice; the last one counts")),
+            (count, Some(first)) => notes
+                .push(format!("{count} objects occur more than once; the last of each counts (the first is {first})")),
+        }
+        notes
+    }
+}
+
+impl Stored for Pod {
+    const API_VERSION: &'static str = "v1";
+    const KIND: &'static str = "Pod";
+    const NAMESPACED: bool = true;
+    fn all(snapshot: &Snapshot) -> &Vec<Self> {
+        &snapshot.pods
+    }
+    fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self> {
+        &mut snapshot.pods
+    }
+    fn key(&self) -> (&str, &str, &str) {
+        (&self.metadata.namespace, &self.metadata.name, &self.metadata.uid)
+    }
+    fn complete(&mut self) {
+        if self.metadata.namespace.is_empty() {
+            "default".clone_into(&mut self.metadata.namespace);
+        }
+    }
+    fn trim(&mut self) {
+        trim::pod(self);
+    }
+}
+
+/// The kinds whose metadata is that of `k8s-openapi`.
+macro_rules! stored {
+    ($($type:ident of $api_version:literal in $field:ident, namespaced: $namespaced:literal $(, trim: $trim:path)? $(, redact: $redact:path)?;)*) => {$(
+        impl Stored for $type {
+            const API_VERSION: &'static str = $api_version;
+            const KIND: &'static str = stringify!($type);
+            const NAMESPACED: bool = $namespaced;
+            fn all(snapshot: &Snapshot) -> &Vec<Self> {
+                &snapshot.$field
+            }
+            fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self> {
+                &mut snapshot.$field
+            }
+            fn key(&self) -> (&str, &str, &str) {
+                key_of(&self.metadata)
+            }
+            fn complete(&mut self) {
+                if Self::NAMESPACED {
+                    self.metadata.namespace.get_or_insert_with(|| "default".to_owned());
+                }
+            }
+            fn trim(&mut self) {
+                trim::metadata(&mut self.metadata);
+                $($trim(self);)?
+            }
+            $(fn redact(&mut self) {
+                $redact(self);
+            })?
+        }
+    )*};
+}
+
+stored! {
+    CSINode of "storage.k8s.io/v1" in csi_nodes, namespaced: false;
+    DaemonSet of "apps/v1" in daemon_sets, namespaced: true, trim: trim::daemon_set;
+    Deployment of "apps/v1" in deployments, namespaced: true, trim: trim::deployment;
+    DisruptionBudget of "cutlist.dev/v1alpha1" in disruption_budgets, namespaced: false;
+    EC2NodeClass of "karpenter.k8s.aws/v1" in node_classes, namespaced: false, redact: trim::user_data;
+    Job of "batch/v1" in jobs, namespaced: true, trim: trim::job;
+    LimitRange of "v1" in limit_ranges, namespaced: true;
+    Namespace of "v1" in namespaces, namespaced: false;
+    Node of "v1" in nodes, namespaced: false, trim: trim::node;
+    NodeClaim of "karpenter.sh/v1" in node_claims, namespaced: false;
+    NodePool of "karpenter.sh/v1" in node_pools, namespaced: false;
+    PersistentVolume of "v1" in persistent_volumes, namespaced: false, trim: trim::persistent_volume;
+    PersistentVolumeClaim of "v1" in persistent_volume_claims, namespaced: true;
+    PodDisruptionBudget of "policy/v1" in pod_disruption_budgets, namespaced: true;
+    PriorityClass of "scheduling.k8s.io/v1" in priority_classes, namespaced: false;
+    ReplicaSet of "apps/v1" in replica_sets, namespaced: true, trim: trim::replica_set;
+    StatefulSet of "apps/v1" in stateful_sets, namespaced: true, trim: trim::stateful_set;
+    StorageClass of "storage.k8s.io/v1" in storage_classes, namespaced: false, trim: trim::storage_class;
+}
+
+fn key_of(metadata: &ObjectMeta) -> (&str, &str, &str) {
+    (
+        metadata.namespace.as_deref().unwrap_or_default(),
+        metadata.name.as_deref().unwrap_or_default(),
+        metadata.uid.as_deref().unwrap_or_default(),
+    )
+}

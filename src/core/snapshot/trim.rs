@@ -1,0 +1,209 @@
+//! What a snapshot keeps of each object. Everything else is dropped while reading, so that memory follows what planning
+//! looks at, and once more while writing, so that nothing private leaves the cluster: no environment, no command, no
+//! annotation but those that matter.
+
+use std::fmt::Write;
+
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::{
+    CSIPersistentVolumeSource, Container, HostPathVolumeSource, LocalVolumeSource, Node, NodeStatus, PersistentVolume,
+    PersistentVolumeSpec, PodSpec, PodTemplateSpec, Volume,
+};
+use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use sha2::{Digest, Sha256};
+
+use crate::api::ec2_node_class::EC2NodeClass;
+
+use super::pod::Pod;
+
+/// Annotations that planning, disruption or the binding of volumes look at; an entry that ends in `/` or `.` is a prefix.
+const ANNOTATIONS: &[&str] = &[
+    "cluster-autoscaler.kubernetes.io/safe-to-evict",
+    "controller.kubernetes.io/pod-deletion-cost",
+    "cutlist.dev/",
+    "karpenter.k8s.aws/",
+    "karpenter.sh/",
+    "kubernetes.io/config.",
+    "pv.kubernetes.io/",
+    "storageclass.kubernetes.io/is-default-class",
+    "volume.beta.kubernetes.io/storage-class",
+    "volume.kubernetes.io/selected-node",
+    "volume.kubernetes.io/storage-provisioner",
+];
+
+/// Begins the value that stands for user data in a written snapshot.
+const REDACTED: &str = "redacted: ";
+
+fn matters(annotation: &str) -> bool {
+    ANNOTATIONS.iter().any(|kept| annotation == *kept || (kept.ends_with(['/', '.']) && annotation.starts_with(kept)))
+}
+
+pub(super) fn metadata(metadata: &mut ObjectMeta) {
+    if let Some(annotations) = &mut metadata.annotations {
+        annotations.retain(|key, _| matters(key));
+    }
+    metadata.annotations.take_if(|annotations| annotations.is_empty());
+    metadata.labels.take_if(|labels| labels.is_empty());
+    metadata.generate_name = None;
+    metadata.managed_fields = None;
+    metadata.resource_version = None;
+    metadata.self_link = None;
+}
+
+pub(super) fn pod(pod: &mut Pod) {
+    pod.metadata.annotations.retain(|key, _| matters(key));
+    pod.spec.volumes.retain(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
+}
+
+pub(super) fn node(node: &mut Node) {
+    if let Some(status) = node.status.take() {
+        node.status = Some(NodeStatus {
+            allocatable: status.allocatable,
+            capacity: status.capacity,
+            conditions: status.conditions,
+            node_info: status.node_info,
+            phase: status.phase,
+            ..NodeStatus::default()
+        });
+    }
+}
+
+pub(super) fn daemon_set(daemon_set: &mut DaemonSet) {
+    if let Some(spec) = &mut daemon_set.spec {
+        pod_template(&mut spec.template);
+    }
+}
+
+pub(super) fn deployment(deployment: &mut Deployment) {
+    if let Some(spec) = &mut deployment.spec {
+        pod_template(&mut spec.template);
+    }
+}
+
+pub(super) fn replica_set(replica_set: &mut ReplicaSet) {
+    if let Some(template) = replica_set.spec.as_mut().and_then(|spec| spec.template.as_mut()) {
+        pod_template(template);
+    }
+}
+
+pub(super) fn stateful_set(stateful_set: &mut StatefulSet) {
+    let Some(spec) = &mut stateful_set.spec else { return };
+    pod_template(&mut spec.template);
+    for claim in spec.volume_claim_templates.iter_mut().flatten() {
+        metadata(&mut claim.metadata);
+    }
+}
+
+pub(super) fn job(job: &mut Job) {
+    if let Some(spec) = &mut job.spec {
+        pod_template(&mut spec.template);
+    }
+}
+
+fn pod_template(template: &mut PodTemplateSpec) {
+    if let Some(template_metadata) = &mut template.metadata {
+        metadata(template_metadata);
+    }
+    if let Some(spec) = template.spec.take() {
+        template.spec = Some(pod_spec(spec));
+    }
+}
+
+/// The part of a pod's specification that decides where it can run. What is kept is listed, not what is dropped, so that a
+/// field of a later Kubernetes release stays out until somebody looks at it.
+fn pod_spec(spec: PodSpec) -> PodSpec {
+    PodSpec {
+        affinity: spec.affinity,
+        containers: spec.containers.into_iter().map(container).collect(),
+        host_network: spec.host_network,
+        init_containers: spec.init_containers.map(|containers| containers.into_iter().map(container).collect()),
+        node_name: spec.node_name,
+        node_selector: spec.node_selector,
+        os: spec.os,
+        overhead: spec.overhead,
+        preemption_policy: spec.preemption_policy,
+        priority: spec.priority,
+        priority_class_name: spec.priority_class_name,
+        resource_claims: spec.resource_claims,
+        resources: spec.resources,
+        restart_policy: spec.restart_policy,
+        runtime_class_name: spec.runtime_class_name,
+        scheduler_name: spec.scheduler_name,
+        scheduling_gates: spec.scheduling_gates,
+        termination_grace_period_seconds: spec.termination_grace_period_seconds,
+        tolerations: spec.tolerations,
+        topology_spread_constraints: spec.topology_spread_constraints,
+        volumes: spec.volumes.map(|volumes| volumes.into_iter().filter_map(volume).collect()),
+        ..PodSpec::default()
+    }
+}
+
+fn container(container: Container) -> Container {
+    Container {
+        name: container.name,
+        image: container.image,
+        ports: container.ports,
+        resources: container.resources,
+        restart_policy: container.restart_policy,
+        ..Container::default()
+    }
+}
+
+fn volume(volume: Volume) -> Option<Volume> {
+    let ephemeral = volume.ephemeral.map(|mut source| {
+        if let Some(template) = source.volume_claim_template.as_mut().and_then(|claim| claim.metadata.as_mut()) {
+            metadata(template);
+        }
+        source
+    });
+    let kept = volume.persistent_volume_claim.is_some() || ephemeral.is_some();
+    kept.then(|| Volume {
+        name: volume.name,
+        persistent_volume_claim: volume.persistent_volume_claim,
+        ephemeral,
+        ..Volume::default()
+    })
+}
+
+/// Where a volume can be attached, by whom it is claimed, and which driver counts it.
+pub(super) fn persistent_volume(volume: &mut PersistentVolume) {
+    let Some(spec) = volume.spec.take() else { return };
+    volume.spec = Some(PersistentVolumeSpec {
+        access_modes: spec.access_modes,
+        aws_elastic_block_store: spec.aws_elastic_block_store,
+        capacity: spec.capacity,
+        claim_ref: spec.claim_ref,
+        csi: spec.csi.map(|csi| CSIPersistentVolumeSource {
+            driver: csi.driver,
+            volume_handle: csi.volume_handle,
+            ..CSIPersistentVolumeSource::default()
+        }),
+        // Whether it is one is what counts; its path is nobody's business.
+        host_path: spec.host_path.map(|_| HostPathVolumeSource::default()),
+        local: spec.local.map(|_| LocalVolumeSource::default()),
+        node_affinity: spec.node_affinity,
+        persistent_volume_reclaim_policy: spec.persistent_volume_reclaim_policy,
+        storage_class_name: spec.storage_class_name,
+        volume_attributes_class_name: spec.volume_attributes_class_name,
+        volume_mode: spec.volume_mode,
+        ..PersistentVolumeSpec::default()
+    });
+}
+
+pub(super) fn storage_class(class: &mut StorageClass) {
+    class.parameters = None;
+    class.mount_options = None;
+}
+
+/// User data often holds tokens. Its hash stays, so that a change of it can still be seen.
+pub(super) fn user_data(class: &mut EC2NodeClass) {
+    let Some(user_data) = class.spec.user_data.as_mut().filter(|text| !text.starts_with(REDACTED)) else { return };
+    let mut redacted = format!("{REDACTED}{} bytes, sha256 ", user_data.len());
+    for byte in Sha256::digest(user_data.as_bytes()) {
+        // Writing to a string does not fail.
+        let _ = write!(redacted, "{byte:02x}");
+    }
+    *user_data = redacted;
+}
