@@ -1,8 +1,93 @@
-//! `cutlist snapshot`
+//! `cutlist snapshot`, and the reading of snapshot files for every command that takes them.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::read::read;
+use crate::core::snapshot::write::write;
 
 use super::arguments::SnapshotArguments;
 use super::exit::{Failure, Outcome};
 
-pub fn run(_arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
-    todo!()
+/// Exit code of every failure of this command.
+const FAILURE: u8 = 1;
+
+pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
+    let snapshot = match (&arguments.embedded, arguments.from.as_slice()) {
+        (None, []) => {
+            return Err(Failure::usage(2, anyhow::anyhow!("no cluster to take a snapshot of")).with_hint(
+                "give files with --from FILE, as `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json` prints them, \
+                 or the embedded world with --embedded PATH",
+            ));
+        }
+        (Some(_), [_, ..]) => {
+            return Err(Failure::usage(2, anyhow::anyhow!("--embedded and --from exclude each other")));
+        }
+        (Some(path), []) => embedded(path, arguments)?,
+        (None, files) => from_files(files)?,
+    };
+    let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
+    print(text.as_bytes())?;
+    Ok(Outcome::Clean)
+}
+
+/// The embedded world after its scenario was played.
+fn embedded(path: &Path, _arguments: &SnapshotArguments) -> Result<Snapshot, Failure> {
+    Err(Failure::usage(
+        FAILURE,
+        anyhow::anyhow!("{}: snapshots of the embedded world are not part of this build", path.display()),
+    ))
+}
+
+fn from_files(files: &[PathBuf]) -> Result<Snapshot, Failure> {
+    let (snapshot, notes) = read_files(files)?;
+    for note in notes {
+        anstream::eprintln!("note: {note}");
+    }
+    if !snapshot.ignored.is_empty() {
+        let kinds: Vec<String> = snapshot.ignored.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
+        anstream::eprintln!("note: left out, not needed for planning: {}", kinds.join(", "));
+    }
+    Ok(snapshot)
+}
+
+/// Reads snapshot files, `-` being standard input, into one snapshot; also gives what the reader noticed, with the file.
+pub(super) fn read_files(files: &[PathBuf]) -> Result<(Snapshot, Vec<String>), Failure> {
+    let mut snapshot = Snapshot::default();
+    let mut notes = Vec::new();
+    for file in files {
+        let name = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
+        let report = load(file)
+            .and_then(|bytes| Ok(read(&bytes, &mut snapshot)?))
+            .with_context(|| name.clone())
+            .map_err(|error| Failure::usage(FAILURE, error))?;
+        notes.extend(report.notes.into_iter().map(|note| format!("{name}: {note}")));
+    }
+    Ok((snapshot, notes))
+}
+
+fn is_stdin(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+fn load(file: &Path) -> anyhow::Result<Vec<u8>> {
+    if !is_stdin(file) {
+        return Ok(std::fs::read(file)?);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes to standard output. A reader that closed the pipe has seen enough and is no failure.
+fn print(bytes: &[u8]) -> Result<(), Failure> {
+    match std::io::stdout().lock().write_all(bytes) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::usage(FAILURE, anyhow::Error::new(error).context("standard output")))
+        }
+        _ => Ok(()),
+    }
 }
