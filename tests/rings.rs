@@ -1,0 +1,565 @@
+//! The direction of `use`: which ring may know which, which crates it may use, and what of the world it may reach.
+//!
+//! Every path of every file under `src/` is resolved through the file's imports and held against [`RINGS`]. Unit tests
+//! are free: they may read files and look at other rings. Method calls on values (`path.exists()`) are Clippy's part,
+//! see `.clippy.toml`.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a test reads files")]
+
+mod source;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use source::SourceFile;
+
+/// One ring, or one room of it with rules of its own. The longest `files` that fits a file decides.
+struct Ring {
+    /// Path below `src/`: a folder, or a file without `.rs`.
+    files: &'static str,
+    /// Paths of this crate it may use besides its own.
+    may_use: &'static [&'static str],
+    /// Exceptions from `may_use`.
+    except: &'static [&'static str],
+    /// Crates it may use besides std; `None`: any.
+    crates: Option<&'static [&'static str]>,
+    /// Parts of std and of those crates that it must not use.
+    forbidden: &'static [&'static str],
+    why: &'static str,
+}
+
+/// Files, environment, network, processes, threads, clocks, randomness: what a pure ring must not reach.
+const WORLD: &[&str] = &[
+    "std::env",
+    "std::fs",
+    "std::hash::RandomState",
+    "std::io::stderr",
+    "std::io::stdin",
+    "std::io::stdout",
+    "std::net",
+    "std::os",
+    "std::process",
+    "std::sync::mpsc",
+    "std::thread",
+    "std::time::Instant",
+    "std::time::SystemTime",
+    "kube::Api",
+    "kube::Client",
+    "kube::Config",
+    "kube::api",
+    "kube::client",
+    "kube::config",
+    "kube::runtime",
+    "tokio::fs",
+    "tokio::io",
+    "tokio::net",
+    "tokio::process",
+    "tokio::runtime",
+    "tokio::time::Instant",
+];
+
+/// The core's data: what a port may speak of, and an adapter may know.
+const PLAIN_DATA: &[&str] =
+    &["crate::api", "crate::core::catalog", "crate::core::model", "crate::core::plan", "crate::core::snapshot"];
+
+const ADAPTER: &[&str] = &[
+    "crate::api",
+    "crate::core::catalog",
+    "crate::core::model",
+    "crate::core::plan",
+    "crate::core::snapshot",
+    "crate::ports",
+];
+
+/// Deciding and checking is not for adapters, though it lives beside the plan's data.
+const DECISIONS: &[&str] = &["crate::core::plan::decide", "crate::core::plan::check"];
+
+const ADAPTER_WHY: &str = "an adapter knows ports, api and the core's plain data; never the scheduler, never another \
+                           adapter";
+
+const RINGS: &[Ring] = &[
+    Ring {
+        files: "api",
+        may_use: &[],
+        except: &[],
+        crates: Some(&["jiff", "k8s_openapi", "kube", "schemars", "serde", "serde_json", "thiserror"]),
+        forbidden: WORLD,
+        why: "api is plain data and knows no other ring",
+    },
+    Ring {
+        files: "core",
+        may_use: &["crate::api"],
+        except: &[],
+        crates: Some(&[
+            "croner",
+            "fixedbitset",
+            "flate2",
+            "granit_parser",
+            "jiff",
+            "k8s_openapi",
+            "schemars",
+            "serde",
+            "serde_json",
+            "serde_yaml",
+            "sha2",
+            "thiserror",
+        ]),
+        forbidden: WORLD,
+        why: "core decides from its arguments alone: no I/O, no clock, no randomness but the seed, no client, no log",
+    },
+    Ring {
+        files: "definitions",
+        may_use: &["crate::api", "crate::core"],
+        except: &[],
+        crates: Some(&[
+            "croner",
+            "granit_parser",
+            "jiff",
+            "jsonschema",
+            "k8s_openapi",
+            "kube",
+            "schemars",
+            "serde",
+            "serde_json",
+            "serde_yaml",
+            "thiserror",
+        ]),
+        forbidden: WORLD,
+        why: "definitions turns text into values and diagnostics, nothing else",
+    },
+    Ring {
+        files: "render",
+        may_use: &[
+            "crate::api",
+            "crate::core::model",
+            "crate::core::plan",
+            "crate::core::catalog",
+            "crate::definitions::diagnostic",
+        ],
+        except: DECISIONS,
+        crates: Some(&["annotate_snippets", "anstyle", "comfy_table", "jiff", "serde", "serde_json", "thiserror"]),
+        forbidden: WORLD,
+        why: "render shows the serialised form and computes nothing that is not in it",
+    },
+    Ring {
+        files: "ports",
+        may_use: PLAIN_DATA,
+        except: DECISIONS,
+        crates: Some(&["jiff", "serde_json", "thiserror"]),
+        forbidden: WORLD,
+        why: "ports are traits over plain data",
+    },
+    Ring {
+        files: "controller",
+        may_use: &["crate::api", "crate::core", "crate::definitions", "crate::ports", "crate::render"],
+        except: &[],
+        crates: Some(&["jiff", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        forbidden: WORLD,
+        why: "the controller reaches the world through ports only, so that a simulation is the program",
+    },
+    Ring {
+        files: "adapters",
+        may_use: &[],
+        except: &[],
+        crates: Some(&[]),
+        forbidden: &[],
+        why: "a new adapter needs its own entry in tests/rings.rs",
+    },
+    Ring {
+        files: "adapters/mod",
+        may_use: &["crate::adapters"],
+        except: &[],
+        crates: Some(&[]),
+        forbidden: WORLD,
+        why: "the list of adapters holds no code",
+    },
+    Ring {
+        files: "adapters/git",
+        may_use: ADAPTER,
+        except: DECISIONS,
+        crates: Some(&["git2", "jiff", "notify", "serde_json", "thiserror", "tokio", "tracing"]),
+        forbidden: &["std::process"],
+        why: ADAPTER_WHY,
+    },
+    Ring {
+        files: "adapters/kubernetes",
+        may_use: ADAPTER,
+        except: DECISIONS,
+        crates: Some(&["jiff", "k8s_openapi", "kube", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        forbidden: &["std::process"],
+        why: ADAPTER_WHY,
+    },
+    Ring {
+        files: "adapters/aws",
+        may_use: ADAPTER,
+        except: DECISIONS,
+        crates: Some(&["aws_config", "aws_sdk_ec2", "jiff", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        forbidden: &["std::process"],
+        why: ADAPTER_WHY,
+    },
+    Ring {
+        files: "adapters/forge",
+        may_use: ADAPTER,
+        except: DECISIONS,
+        crates: Some(&["jiff", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        forbidden: &["std::process"],
+        why: ADAPTER_WHY,
+    },
+    // The embedded world may check a plan before it carries it out, and has no clock but tokio's, which tests can pause.
+    Ring {
+        files: "adapters/embedded",
+        may_use: ADAPTER,
+        except: &["crate::core::plan::decide"],
+        crates: Some(&["jiff", "k8s_openapi", "serde", "serde_json", "serde_yaml", "thiserror", "tokio", "tracing"]),
+        forbidden: &[
+            "std::fs",
+            "std::env",
+            "std::net",
+            "std::process",
+            "std::thread",
+            "std::time::Instant",
+            "std::time::SystemTime",
+        ],
+        why: ADAPTER_WHY,
+    },
+    Ring { files: "cli", may_use: &["crate"], except: &[], crates: None, forbidden: &[], why: "" },
+    Ring {
+        files: "lib",
+        may_use: &["crate"],
+        except: &[],
+        crates: Some(&[]),
+        forbidden: WORLD,
+        why: "lib.rs lists the rings",
+    },
+    Ring {
+        files: "main",
+        may_use: &[],
+        except: &[],
+        crates: Some(&["cutlist"]),
+        forbidden: &["std::env", "std::fs", "cutlist::core", "cutlist::adapters"],
+        why: "main starts the command line, which does the rest",
+    },
+];
+
+#[test]
+fn each_ring_uses_only_what_it_may() {
+    let crates = dependencies();
+    let violations: Vec<String> =
+        source::files("src", "rs").iter().flat_map(|file| violations(file, &crates)).collect();
+    assert!(violations.is_empty(), "\n\n{}\n", violations.join("\n"));
+}
+
+/// A path that was found, as it is written and as it resolves.
+struct Use {
+    line: usize,
+    written: String,
+    resolved: String,
+    glob: bool,
+}
+
+fn violations(file: &SourceFile, crates: &BTreeSet<String>) -> Vec<String> {
+    if file.is_test() {
+        return Vec::new();
+    }
+    let below = file.path.strip_prefix("src/").unwrap_or(&file.path);
+    let stem = below.strip_suffix(".rs").unwrap_or(below);
+    let Some(ring) = RINGS.iter().filter(|ring| is_below(stem, ring.files, "/")).max_by_key(|ring| ring.files.len())
+    else {
+        return vec![format!("{}: no ring holds this file; name it in tests/rings.rs", file.path)];
+    };
+    let mut found: Vec<String> = uses(file, crates)
+        .into_iter()
+        .filter_map(|item| {
+            let rule = broken_rule(ring, &item)?;
+            let resolved =
+                if item.resolved == item.written { String::new() } else { format!(" (`{}`)", item.resolved) };
+            Some(format!("{}:{}: `{}`{resolved}: {rule}; {}", file.path, item.line, item.written, ring.why))
+        })
+        .collect();
+    found.dedup();
+    found
+}
+
+fn broken_rule(ring: &Ring, item: &Use) -> Option<String> {
+    let below = |prefix: &&&str| is_below(&item.resolved, prefix, "::");
+    // `use crate::core;` alone reaches nothing: what is used through it is resolved where it is used. A glob reaches all.
+    let above = |prefix: &&&str| is_below(prefix, &item.resolved, "::");
+    if is_below(&item.resolved, "crate", "::") {
+        let own = format!("crate::{}", ring.files.replace('/', "::"));
+        if is_below(&item.resolved, &own, "::") {
+            return None;
+        }
+        if let Some(except) = ring.except.iter().find(|prefix| below(prefix) || (item.glob && above(prefix))) {
+            return Some(format!("{} may not use {except}", ring.files));
+        }
+        let reachable = ring.may_use.iter().any(|prefix| below(&prefix))
+            || (!item.glob
+                && (ring.may_use.iter().any(|prefix| above(&prefix)) || is_below(&own, &item.resolved, "::")));
+        return (!reachable).then(|| format!("{} may use only its own and {:?}", ring.files, ring.may_use));
+    }
+    if let Some(forbidden) = ring.forbidden.iter().find(|prefix| below(prefix) || (item.glob && above(prefix))) {
+        return Some(format!("{} may not use {forbidden}", ring.files));
+    }
+    let name = item.resolved.split("::").next().unwrap_or_default();
+    let allowed = name == "std" || ring.crates.is_none_or(|crates| crates.contains(&name));
+    (!allowed).then(|| format!("{} may not use the crate {name}", ring.files))
+}
+
+/// Whether a path is the other one, or lies below it.
+fn is_below(path: &str, prefix: &str, separator: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with(separator))
+}
+
+/// Names of all dependencies as Rust writes them.
+fn dependencies() -> BTreeSet<String> {
+    let manifest = std::fs::read_to_string(source::root().join("Cargo.toml")).unwrap();
+    let mut names = BTreeSet::from(["cutlist".to_owned()]);
+    let mut inside = false;
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.contains("dependencies]");
+        } else if let Some((name, _)) = line.split_once(" = ").filter(|_| inside && !line.starts_with('#')) {
+            names.insert(name.trim().replace('-', "_"));
+        }
+    }
+    names
+}
+
+/// A path before it is resolved.
+struct Path {
+    line: usize,
+    module: Vec<String>,
+    segments: Vec<String>,
+    glob: bool,
+}
+
+/// What a name stands for, and the module it was imported in.
+struct Import {
+    segments: Vec<String>,
+    module: Vec<String>,
+}
+
+#[derive(Default)]
+struct Paths {
+    /// Name in this file to what it was imported as. A name can be imported twice, in two functions.
+    imports: BTreeMap<String, Vec<Import>>,
+    found: Vec<Path>,
+}
+
+fn uses(file: &SourceFile, crates: &BTreeSet<String>) -> Vec<Use> {
+    let below = file.path.strip_prefix("src/").unwrap_or(&file.path).trim_end_matches(".rs");
+    let mut module = vec!["crate".to_owned()];
+    module.extend(below.split('/').filter(|part| !matches!(*part, "mod" | "lib" | "main")).map(str::to_owned));
+    let mut paths = Paths::default();
+    paths.walk(source::without_tests(file.tokens()), &module);
+    let mut uses = Vec::new();
+    for path in &paths.found {
+        for resolved in paths.resolve(&path.segments, &path.module, crates, 0) {
+            let written = path.segments.join("::") + if path.glob { "::*" } else { "" };
+            uses.push(Use { line: path.line, written, resolved: resolved.join("::"), glob: path.glob });
+        }
+    }
+    uses
+}
+
+impl Paths {
+    fn walk(&mut self, stream: TokenStream, module: &[String]) {
+        let tokens: Vec<TokenTree> = stream.into_iter().collect();
+        let mut index = 0;
+        while index < tokens.len() {
+            match &tokens[index] {
+                TokenTree::Ident(word) if *word == "use" && !is_mark(tokens.get(index + 1), '<') => {
+                    let end = (index..tokens.len()).find(|at| is_mark(tokens.get(*at), ';')).unwrap_or(tokens.len());
+                    self.import(&tokens[index + 1..end], module, &[]);
+                    index = end;
+                }
+                TokenTree::Ident(word) if *word == "mod" => {
+                    if let (Some(TokenTree::Ident(name)), Some(TokenTree::Group(body))) =
+                        (tokens.get(index + 1), tokens.get(index + 2))
+                    {
+                        let inner: Vec<String> = module.iter().cloned().chain([name.to_string()]).collect();
+                        self.walk(body.stream(), &inner);
+                        index += 2;
+                    }
+                }
+                TokenTree::Ident(_) => index = self.path(&tokens, index, module),
+                TokenTree::Group(group) => self.walk(group.stream(), module),
+                _ => {}
+            }
+            index += 1;
+        }
+    }
+
+    /// A path in code. Gives the index of its last token.
+    fn path(&mut self, tokens: &[TokenTree], start: usize, module: &[String]) -> usize {
+        let line = tokens[start].span().start().line;
+        let mut segments = vec![tokens[start].to_string()];
+        let mut index = start;
+        while is_separator(tokens, index + 1) {
+            let Some(TokenTree::Ident(word)) = tokens.get(index + 3) else { break };
+            segments.push(word.to_string());
+            index += 3;
+        }
+        // Behind one dot is a field or a method; behind two, as in `0..u64::MAX`, a path may begin.
+        let is_member = is_mark_before(tokens, start, 1, '.') && !is_mark_before(tokens, start, 2, '.');
+        if segments.len() > 1 && !is_member {
+            self.found.push(Path { line, module: module.to_vec(), segments, glob: false });
+        }
+        index
+    }
+
+    /// One level of a `use` tree.
+    fn import(&mut self, tokens: &[TokenTree], module: &[String], before: &[String]) {
+        for branch in tokens.split(|token| is_mark(Some(token), ',')) {
+            let mut segments = before.to_vec();
+            let mut alias = None;
+            let mut ends_here = true;
+            let mut glob = false;
+            let mut words = branch.iter().peekable();
+            let Some(line) = branch.first().map(|token| token.span().start().line) else { continue };
+            while let Some(token) = words.next() {
+                match token {
+                    TokenTree::Ident(word) if *word == "as" => alias = words.next().map(ToString::to_string),
+                    // `use a::{self}` is `use a`.
+                    TokenTree::Ident(word) if *word == "self" && !segments.is_empty() => {}
+                    TokenTree::Ident(word) => segments.push(word.to_string()),
+                    TokenTree::Punct(mark) if mark.as_char() == '*' => glob = true,
+                    TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => {
+                        let inner: Vec<TokenTree> = group.stream().into_iter().collect();
+                        self.import(&inner, module, &segments);
+                        ends_here = false;
+                    }
+                    _ => {}
+                }
+            }
+            if !ends_here {
+                continue;
+            }
+            if let Some(name) = alias.or_else(|| segments.last().cloned()).filter(|_| !glob) {
+                self.imports
+                    .entry(name)
+                    .or_default()
+                    .push(Import { segments: segments.clone(), module: module.to_vec() });
+            }
+            self.found.push(Path { line, module: module.to_vec(), segments, glob });
+        }
+    }
+
+    /// The absolute paths that a written path can mean.
+    fn resolve(
+        &self,
+        segments: &[String],
+        module: &[String],
+        crates: &BTreeSet<String>,
+        depth: usize,
+    ) -> Vec<Vec<String>> {
+        let Some((first, rest)) = segments.split_first() else { return Vec::new() };
+        let join = |start: &[String], rest: &[String]| vec![[start, rest].concat()];
+        match first.as_str() {
+            "crate" => return join(segments, &[]),
+            "self" => return join(module, rest),
+            "super" => {
+                let parent = &module[..module.len().saturating_sub(1)];
+                return match rest.first().map(String::as_str) {
+                    Some("super") => self.resolve(rest, parent, crates, depth),
+                    _ => join(parent, rest),
+                };
+            }
+            _ => {}
+        }
+        // An import of a name through itself (`use serde::{self}`) must not go round for ever.
+        const DEPTH_MAX: usize = 4;
+        if let Some(imports) = self.imports.get(first).filter(|_| depth < DEPTH_MAX) {
+            let other = imports.iter().filter(|import| import.segments.first() != Some(first));
+            let resolved: Vec<_> = other
+                .flat_map(|import| self.resolve(&[&import.segments, rest].concat(), &import.module, crates, depth + 1))
+                .collect();
+            if !resolved.is_empty() {
+                return resolved;
+            }
+        }
+        if matches!(first.as_str(), "std" | "core" | "alloc") {
+            return join(&["std".to_owned()], rest);
+        }
+        if crates.contains(first) {
+            return join(segments, &[]);
+        }
+        // A type, a macro or a module of this file.
+        join(module, segments)
+    }
+}
+
+fn is_mark(token: Option<&TokenTree>, mark: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == mark)
+}
+
+fn is_mark_before(tokens: &[TokenTree], index: usize, distance: usize, mark: char) -> bool {
+    index.checked_sub(distance).is_some_and(|at| is_mark(tokens.get(at), mark))
+}
+
+fn is_separator(tokens: &[TokenTree], index: usize) -> bool {
+    is_mark(tokens.get(index), ':') && is_mark(tokens.get(index + 1), ':')
+}
+
+/// The test of the test: each of these files breaks a rule, or does not.
+#[test]
+fn violations_are_found() {
+    let broken = [
+        ("src/core/plan/decide.rs", "use std::time::Instant;"),
+        ("src/core/plan/decide.rs", "use std::{collections::BTreeMap, time::{Duration, SystemTime as Clock}};"),
+        ("src/core/plan/decide.rs", "use std::time; fn now() { time::Instant::now(); }"),
+        ("src/core/plan/decide.rs", "use std::time::*;"),
+        ("src/core/plan/decide.rs", "fn read() { let _ = ::std::fs::read(\"/etc/passwd\"); }"),
+        ("src/core/plan/decide.rs", "fn read() -> String { format!(\"{:?}\", std::env::var(\"HOME\")) }"),
+        ("src/core/plan/decide.rs", "async fn wait() { tokio::task::yield_now().await }"),
+        ("src/core/plan/decide.rs", "fn log() { tracing::info!(\"deciding\"); }"),
+        ("src/core/plan/decide.rs", "use super::super::super::ports::Clock;"),
+        ("src/core/plan/decide.rs", "#[cfg(not(test))] use crate::cli::arguments::Arguments;"),
+        ("src/core/plan/decide.rs", "mod inner { use super::super::super::super::render::text; }"),
+        ("src/api/node_pool.rs", "use crate::core::model::Quantity;"),
+        ("src/api/node_pool.rs", "#[derive(clap::Args)] struct Arguments;"),
+        ("src/definitions/read.rs", "use kube::Client;"),
+        ("src/definitions/read.rs", "use kube::{self as k}; fn f(client: k::Client) {}"),
+        ("src/render/text.rs", "use crate::core::plan::decide::decide;"),
+        ("src/render/text.rs", "use crate::core::*;"),
+        ("src/render/text.rs", "use crate::core::snapshot::Snapshot;"),
+        ("src/ports.rs", "use crate::definitions::Definitions;"),
+        ("src/controller/run.rs", "use crate::adapters::git::Clone;"),
+        ("src/controller/run.rs", "fn now() -> u64 { std::time::Instant::now().elapsed().as_secs() }"),
+        ("src/adapters/git/clone.rs", "use crate::core::scheduler::fit;"),
+        ("src/adapters/git/clone.rs", "use crate::adapters::embedded::World;"),
+        ("src/adapters/git/clone.rs", "use super::super::embedded::World;"),
+        ("src/adapters/embedded/world.rs", "use crate::core; fn f() { core::plan::decide::decide(); }"),
+        ("src/adapters/embedded/world.rs", "use crate::definitions::read;"),
+        ("src/adapters/pigeon/mod.rs", "use crate::ports::Forge;"),
+        ("src/main.rs", "fn main() { clap::Command::new(\"cutlist\"); }"),
+        ("src/helpers.rs", ""),
+    ];
+    let fine = [
+        ("src/core/plan/decide.rs", "use crate::api::keys; use std::time::Duration; use super::Plan;"),
+        ("src/core/plan/decide.rs", "#[cfg(test)] mod tests { use std::fs; use crate::definitions::read; }"),
+        ("src/core/plan/decide.rs", "#[cfg(test)] use std::fs::{self}; fn f() {}"),
+        ("src/core/plan/decide.rs", "/// [`std::time::Instant`]\nfn f() -> &'static str { \"std::fs::read\" }"),
+        ("src/core/plan/decide.rs", "fn f(x: X) { x.std; x.fs::<u8>(); let _ = 0..u64::MAX; core::mem::drop(x) }"),
+        ("src/core/plan/tests.rs", "use std::fs;"),
+        ("src/render/mod.rs", "use crate::core::plan::Plan; use crate::definitions::diagnostic::Diagnostic;"),
+        ("src/adapters/embedded/world.rs", "use crate::core::plan::check::check; use super::clock; use crate::core;"),
+        ("src/adapters/git/mod.rs", "mod clone; pub use clone::Clone; use git2::Repository; use std::fs;"),
+        ("src/cli/run.rs", "use crate::adapters::git; use std::time::Instant; use notify::Watcher;"),
+        ("src/lib.rs", "pub mod api; pub mod core;"),
+    ];
+    let crates = dependencies();
+    let check = |(path, text): (&str, &str)| violations(&SourceFile { path: path.into(), text: text.into() }, &crates);
+    for case in broken {
+        assert!(!check(case).is_empty(), "not found: {case:?}");
+    }
+    for case in fine {
+        assert_eq!(check(case), Vec::<String>::new(), "found in {case:?}");
+    }
+    assert_eq!(
+        check(("src/api/node_pool.rs", "\nuse crate::core::model;")),
+        ["src/api/node_pool.rs:2: `crate::core::model`: api may use only its own and []; api is plain data and knows \
+             no other ring"],
+    );
+}
