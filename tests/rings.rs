@@ -250,6 +250,14 @@ fn each_ring_uses_only_what_it_may() {
     assert!(violations.is_empty(), "\n\n{}\n", violations.join("\n"));
 }
 
+#[test]
+fn exceptions_name_rooms_that_exist() {
+    for path in RINGS.iter().flat_map(|ring| ring.except) {
+        let file = source::root().join(path.replace("crate::", "src/").replace("::", "/"));
+        assert!(file.with_extension("rs").is_file() || file.is_dir(), "{path} was moved: its rule forbids nothing now");
+    }
+}
+
 /// A path that was found, as it is written and as it resolves.
 struct Use {
     line: usize,

@@ -20,9 +20,9 @@ impl SourceFile {
         self.text.parse().unwrap_or_else(|error| panic!("{}: {error}", self.path))
     }
 
-    /// A file of unit tests only: `tests.rs`, or in a folder `tests`.
+    /// A file of unit tests only, or of what they are built with: `tests.rs`, `testing.rs`, or in a folder of that name.
     pub fn is_test(&self) -> bool {
-        self.path.split('/').any(|part| part == "tests" || part == "tests.rs")
+        self.path.split('/').any(|part| matches!(part.trim_end_matches(".rs"), "tests" | "testing"))
     }
 }
 
