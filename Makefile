@@ -1,0 +1,66 @@
+# One door to every task. What each target needs beyond Rust, a C compiler, make and git is said here; nothing else is needed.
+
+CARGO ?= cargo
+# The features aws and tls add minutes to a first build and nothing to planning; `make release` and the public CI have them.
+FEATURES ?= --no-default-features
+LOCKED := --locked
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test fmt lint doc update-golden release clean format-check tests rustfmt clippy
+
+help: ## list these targets
+	@echo "make TARGET, where TARGET is one of"
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+build: ## build the program, without the features aws and tls
+	$(CARGO) build $(LOCKED) $(FEATURES)
+
+demo: ## play the quickstart: real Git, an in-memory cluster, virtual time
+	$(CARGO) run $(LOCKED) $(FEATURES) -- run --embedded examples/quickstart
+
+# One after the other, also under `make -j`: Cargo would only wait for its own lock, and the sections would mix.
+test: ## everything that must pass: format, lints, documentation, tests, generated files
+	@$(MAKE) --no-print-directory format-check
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory doc
+	@$(MAKE) --no-print-directory tests
+	@echo "== all passed"
+
+fmt: rustfmt ## format the code
+	$(CARGO) fmt
+
+# Clippy and rustdoc share one check of the dependencies; the tests need them compiled, which no check can stand in for.
+lint: clippy ## Clippy, warnings denied
+	@echo "== lints"
+	@$(CARGO) clippy $(LOCKED) $(FEATURES) --all-targets -- -D warnings
+
+doc: ## build the documentation of the code, warnings denied
+	@echo "== documentation"
+	@RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) $(FEATURES) --no-deps --document-private-items
+
+update-golden: ## rewrite golden and generated files; look at the difference before you commit it
+	UPDATE=1 INSTA_UPDATE=always TRYCMD=overwrite $(CARGO) test $(LOCKED) $(FEATURES)
+	@git status --short -- README.md schemas tests src
+
+release: ## build the program for use, with all features (minutes; the feature tls needs Perl)
+	$(CARGO) build $(LOCKED) --release
+
+clean: ## remove what was built
+	$(CARGO) clean
+
+format-check: rustfmt
+	@echo "== format"
+	@$(CARGO) fmt --check
+
+# Compiled in sight, since that may take minutes; run in silence, since only failures are worth reading.
+tests:
+	@echo "== tests, and generated files"
+	@$(CARGO) test $(LOCKED) $(FEATURES) --no-run
+	@$(CARGO) test $(LOCKED) $(FEATURES) --quiet
+
+# Distributions package these apart, and rustup's minimal profile leaves them out.
+rustfmt clippy:
+	@$(CARGO) $(if $(filter rustfmt,$@),fmt,clippy) --version >/dev/null 2>&1 || { \
+	  echo "error: $@ is missing, and make test does not skip it"; \
+	  echo "hint: rustup component add $@     (or the package $@, or rust-$@, of your system)"; \
+	  exit 1; }
