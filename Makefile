@@ -56,7 +56,7 @@ format-check: rustfmt
 tests:
 	@echo "== tests, and generated files"
 	@$(CARGO) test $(LOCKED) $(FEATURES) --no-run
-	@$(CARGO) test $(LOCKED) $(FEATURES) --quiet
+	@$(CARGO) test $(LOCKED) $(FEATURES) --quiet --no-fail-fast
 
 # Distributions package these apart, and rustup's minimal profile leaves them out.
 rustfmt clippy:
