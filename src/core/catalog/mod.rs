@@ -1,4 +1,18 @@
 //! What EC2 sells: instance types, offerings, prices; and the arithmetic from capacity to allocatable.
+//!
+//! [`Catalog::built_in`] is the catalog in this binary, [`Catalog::parse`] reads one from a file, and
+//! [`for_node_class`] says what a node class makes of an instance type. To add an attribute of instance types: the
+//! fact goes to `facts.rs` (and `adapters/aws/catalog.rs`, which asks EC2), the label to `labels.rs`, the resource to
+//! `arithmetic.rs`.
+
+pub mod arithmetic;
+pub mod built_in;
+pub mod facts;
+mod kubelet;
+pub mod labels;
+pub mod node_class;
+mod parse;
+pub mod tables;
 
 use std::collections::BTreeMap;
 
@@ -6,6 +20,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{HourlyPrice, Resources};
+
+pub use built_in::{Assumption, BuiltInError, assumptions};
+pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class};
+pub use parse::CatalogError;
 
 /// The version of the exchange format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

@@ -1,0 +1,186 @@
+//! Reading a catalog from a file, and refusing one that no plan should be made from.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use super::super::model::HourlyPrice;
+use super::{Catalog, FORMAT_VERSION};
+
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    #[error("the catalog is not JSON of the published form (schemas/catalog.json)")]
+    Syntax(#[source] serde_json::Error),
+    #[error("the catalog is of version {found}, and this program reads version {FORMAT_VERSION}")]
+    Version { found: u64 },
+    #[error("the catalog has no instance types")]
+    NoInstanceTypes,
+    #[error("the catalog has an instance type without a name: entry {number} of instanceTypes")]
+    NoName { number: usize },
+    #[error("the catalog has instance type `{name}` twice")]
+    Duplicate { name: String },
+    #[error("instance type `{instance_type}`: offering {number} has no {field}")]
+    IncompleteOffering { instance_type: String, number: usize, field: &'static str },
+    #[error("instance type `{instance_type}`: offering {number} ({zone}, {capacity_type}) is there twice")]
+    DuplicateOffering { instance_type: String, number: usize, zone: String, capacity_type: String },
+    #[error("instance type `{instance_type}`: offering {number} has the negative price {price}")]
+    NegativePrice { instance_type: String, number: usize, price: HourlyPrice },
+    #[error("instance type `{instance_type}` has the negative {resource} {amount}")]
+    NegativeAmount { instance_type: String, resource: String, amount: i64 },
+    #[error("the catalog's date `{0}` is not a date such as 2026-11-20")]
+    Date(String),
+}
+
+impl Catalog {
+    /// Reads a catalog in the published form. Instance types are sorted by name, offerings by zone and capacity type.
+    pub fn parse(bytes: impl AsRef<[u8]>) -> Result<Self, CatalogError> {
+        let bytes = bytes.as_ref();
+        // The version comes first: a later one may not have the fields of this one.
+        #[derive(Deserialize)]
+        struct Versioned {
+            version: u64,
+        }
+        let Versioned { version } = serde_json::from_slice(bytes).map_err(CatalogError::Syntax)?;
+        if version != u64::from(FORMAT_VERSION) {
+            return Err(CatalogError::Version { found: version });
+        }
+        let mut catalog: Self = serde_json::from_slice(bytes).map_err(CatalogError::Syntax)?;
+        catalog.check()?;
+        catalog.instance_types.sort_by(|one, other| one.name.cmp(&other.name));
+        for instance_type in &mut catalog.instance_types {
+            instance_type
+                .offerings
+                .sort_by(|one, two| (&one.zone, &one.capacity_type).cmp(&(&two.zone, &two.capacity_type)));
+        }
+        Ok(catalog)
+    }
+
+    fn check(&self) -> Result<(), CatalogError> {
+        if self.date.parse::<jiff::civil::Date>().is_err() {
+            return Err(CatalogError::Date(self.date.clone()));
+        }
+        if self.instance_types.is_empty() {
+            return Err(CatalogError::NoInstanceTypes);
+        }
+        let mut names = BTreeSet::new();
+        for (index, instance_type) in self.instance_types.iter().enumerate() {
+            if instance_type.name.is_empty() {
+                return Err(CatalogError::NoName { number: index + 1 });
+            }
+            if !names.insert(&instance_type.name) {
+                return Err(CatalogError::Duplicate { name: instance_type.name.clone() });
+            }
+            instance_type.check_amounts()?;
+            instance_type.check_offerings()?;
+        }
+        Ok(())
+    }
+}
+
+impl super::InstanceType {
+    fn check_amounts(&self) -> Result<(), CatalogError> {
+        match self.capacity.iter().chain(self.overhead.iter()).find(|(_, amount)| *amount < 0) {
+            None => Ok(()),
+            Some((resource, amount)) => Err(CatalogError::NegativeAmount {
+                instance_type: self.name.clone(),
+                resource: resource.to_owned(),
+                amount,
+            }),
+        }
+    }
+
+    fn check_offerings(&self) -> Result<(), CatalogError> {
+        let mut seen = BTreeSet::new();
+        for (index, offering) in self.offerings.iter().enumerate() {
+            let (instance_type, number) = (self.name.clone(), index + 1);
+            for (field, value) in [("zone", &offering.zone), ("capacityType", &offering.capacity_type)] {
+                if value.is_empty() {
+                    return Err(CatalogError::IncompleteOffering { instance_type, number, field });
+                }
+            }
+            if offering.price < HourlyPrice::ZERO {
+                return Err(CatalogError::NegativePrice { instance_type, number, price: offering.price });
+            }
+            let (zone, capacity_type) = (offering.zone.clone(), offering.capacity_type.clone());
+            if !seen.insert((&offering.zone, &offering.capacity_type)) {
+                return Err(CatalogError::DuplicateOffering { instance_type, number, zone, capacity_type });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn catalog() -> Value {
+        let instance_type = |name: &str| {
+            json!({ "name": name, "requirements": {}, "capacity": { "cpu": "2" }, "overhead": { "cpu": "70m" },
+                "offerings": [{ "zone": "b", "capacityType": "spot", "price": 0.1 },
+                    { "zone": "a", "capacityType": "on-demand", "price": 0.2, "available": false }] })
+        };
+        json!({ "version": 1, "region": "r", "date": "2026-11-20",
+            "instanceTypes": [instance_type("z.large"), instance_type("a.large")] })
+    }
+
+    fn error(change: impl FnOnce(&mut Value)) -> String {
+        let mut value = catalog();
+        change(&mut value);
+        Catalog::parse(value.to_string()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn sorts_by_name_and_zone() {
+        let catalog = Catalog::parse(catalog().to_string()).unwrap();
+        let names: Vec<&str> = catalog.instance_types.iter().map(|it| it.name.as_str()).collect();
+        assert_eq!(names, ["a.large", "z.large"]);
+        let [first, second] = catalog.instance_types[0].offerings.as_slice() else { panic!("two offerings") };
+        assert_eq!((first.zone.as_str(), first.available), ("a", false));
+        assert_eq!((second.zone.as_str(), second.available), ("b", true), "available unless it says otherwise");
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let offering =
+            |value: &mut Value, field: &str, new: Value| value["instanceTypes"][0]["offerings"][0][field] = new;
+        let version = error(|value| value["version"] = json!(2));
+        assert_eq!(version, "the catalog is of version 2, and this program reads version 1");
+        assert_eq!(error(|value| value["instanceTypes"] = json!([])), "the catalog has no instance types");
+        let twice = error(|value| value["instanceTypes"][1]["name"] = json!("z.large"));
+        assert_eq!(twice, "the catalog has instance type `z.large` twice");
+        let price = error(|value| offering(value, "price", json!(-0.1)));
+        assert_eq!(price, "instance type `z.large`: offering 1 has the negative price -$0.1000/h");
+        let zone = error(|value| offering(value, "zone", json!("")));
+        assert_eq!(zone, "instance type `z.large`: offering 1 has no zone");
+        let date = error(|value| value["date"] = json!("yesterday"));
+        assert_eq!(date, "the catalog's date `yesterday` is not a date such as 2026-11-20");
+        let amount = error(|value| value["instanceTypes"][0]["overhead"]["cpu"] = json!("-1"));
+        assert_eq!(amount, "instance type `z.large` has the negative cpu -1000");
+        let offerings = error(|value| {
+            let first = value["instanceTypes"][0]["offerings"][0].clone();
+            value["instanceTypes"][0]["offerings"][1] = first;
+        });
+        assert_eq!(offerings, "instance type `z.large`: offering 2 (b, spot) is there twice");
+    }
+
+    #[test]
+    fn hostile_text_is_an_error() {
+        for text in ["", "null", "[]", "{\"version\":1}", "{\"version\":-1}", "\u{0}", "{\"version\":1e400}"] {
+            assert!(matches!(Catalog::parse(text), Err(CatalogError::Syntax(_))), "{text}");
+        }
+        let infinite = catalog().to_string().replace("0.1", "1e999");
+        assert!(matches!(Catalog::parse(infinite), Err(CatalogError::Syntax(_))));
+        let nested = "[".repeat(100_000);
+        assert!(matches!(Catalog::parse(nested), Err(CatalogError::Syntax(_))));
+    }
+
+    #[test]
+    fn the_built_in_catalog_survives_its_own_form() {
+        let built_in = Catalog::built_in("ap-northeast-2").unwrap();
+        let text = serde_json::to_string(&built_in).unwrap();
+        assert_eq!(Catalog::parse(text).unwrap(), built_in);
+    }
+}
