@@ -1,0 +1,93 @@
+//! Which pods leave a node next. Four tiers, each only when the one before is gone: ordinary pods, ordinary daemons,
+//! critical pods, critical daemons.
+
+use jiff::Timestamp;
+
+use crate::api::keys;
+use crate::core::snapshot::Pod;
+
+use super::seconds_after;
+
+/// A pod that is this long past its deletion time is stuck, and not waited for.
+const STUCK_AFTER_SECONDS: u64 = 60;
+const DEFAULT_GRACE_SECONDS: u64 = 30;
+
+/// The next thing to do about the pods of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Drain {
+    /// `(namespace, name)` of pods to evict.
+    pub evict: Vec<(String, String)>,
+    /// Pods that have to go past their budgets because the deadline is near, with the grace that is left in seconds.
+    pub delete: Vec<(String, String, u64)>,
+    /// Pods that have to be gone before the instance may end.
+    pub waiting: usize,
+    /// When the first pod that is left alone now would have to be deleted.
+    pub next_deadline: Option<Timestamp>,
+}
+
+/// What to do about `pods` at `now`; `deadline` is the end of the termination grace period.
+pub fn next(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> Drain {
+    let mut waited: Vec<&Pod> = pods.iter().copied().filter(|pod| is_waited_for(pod, now)).collect();
+    waited.sort_by_key(|pod| (tier(pod), pod.key()));
+    let mut drain = Drain { waiting: waited.len(), ..Drain::default() };
+    let first_tier = waited.first().map(|pod| tier(pod));
+    for pod in waited {
+        let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
+        if let Some(deadline) = deadline {
+            let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
+            let grace = i64::try_from(grace.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(i64::MAX);
+            let delete_at = deadline.saturating_sub(jiff::SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN);
+            if now >= delete_at {
+                let left = u64::try_from(deadline.duration_since(now).as_secs()).unwrap_or(0).max(1);
+                if !pod.is_terminating() {
+                    drain.delete.push((namespace, name, left));
+                }
+                continue;
+            }
+            drain.next_deadline = Some(drain.next_deadline.map_or(delete_at, |next| next.min(delete_at)));
+        }
+        if Some(tier(pod)) == first_tier && !pod.is_terminating() && !is_protected(pod, now) {
+            drain.evict.push((namespace, name));
+        }
+    }
+    drain
+}
+
+fn tier(pod: &Pod) -> (bool, bool) {
+    let class = pod.spec.priority_class_name.as_deref();
+    let critical = matches!(class, Some("system-node-critical" | "system-cluster-critical"));
+    (critical, pod.is_owned_by("DaemonSet"))
+}
+
+/// Whether the instance has to wait for this pod: not for those that ended, that are the node's own, that tolerate the
+/// removal, or that are stuck.
+fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+    let stuck = pod.metadata.deletion_timestamp.as_ref().and_then(|text| text.parse::<Timestamp>().ok());
+    let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
+    let limit = grace.unwrap_or(DEFAULT_GRACE_SECONDS).saturating_add(STUCK_AFTER_SECONDS);
+    let stuck = stuck.is_some_and(|deleted| now > seconds_after(deleted, limit));
+    !pod.is_terminal() && !pod.is_owned_by("Node") && !tolerates_removal(pod) && !stuck
+}
+
+fn tolerates_removal(pod: &Pod) -> bool {
+    pod.spec.tolerations.iter().any(|toleration| {
+        let key = toleration.key.as_deref().unwrap_or_default();
+        let effect = toleration.effect.as_deref().unwrap_or_default();
+        let value = toleration.value.as_deref().unwrap_or_default();
+        let exists = toleration.operator.as_deref() == Some("Exists");
+        (effect.is_empty() || effect == "NoSchedule")
+            && ((key.is_empty() && exists) || (key == keys::DISRUPTED_TAINT && (exists || value.is_empty())))
+    })
+}
+
+/// `karpenter.sh/do-not-disrupt`: `true`, or for a time since the pod started.
+pub fn is_protected(pod: &Pod, now: Timestamp) -> bool {
+    let Some(text) = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT) else { return false };
+    if text == "true" {
+        return true;
+    }
+    let Ok(duration) = text.parse::<crate::api::duration::NillableDuration>() else { return false };
+    let Some(seconds) = duration.seconds().filter(|seconds| *seconds > 0) else { return false };
+    let start = pod.status.start_time.as_ref().and_then(|text| text.parse::<Timestamp>().ok());
+    start.is_none_or(|start| now < seconds_after(start, seconds))
+}

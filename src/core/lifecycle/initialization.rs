@@ -1,0 +1,74 @@
+//! The node is of use: ready, free of start-up taints, with every extended resource that was asked for.
+
+use k8s_openapi::api::core::v1::Node;
+use serde_json::json;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+
+use super::registration::effect_name;
+use super::{Effect, Milestone, Observation, Reaction, conditions};
+
+/// Taints that go by themselves while a node starts.
+const EPHEMERAL_TAINTS: [&str; 4] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.cloudprovider.kubernetes.io/uninitialized",
+    keys::UNREGISTERED_TAINT,
+];
+const READINESS_TAINT_PREFIX: &str = "readiness.k8s.io/";
+
+pub(super) fn react(observation: &Observation<'_>) -> Reaction {
+    let claim = observation.claim;
+    let Some(node) = observation.node else { return Reaction::default() };
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let mut written = claim.clone();
+    if let Some((reason, message)) = obstacle(claim, node) {
+        conditions::set(&mut written, conditions::INITIALIZED, "Unknown", reason, &message, observation.now);
+        let effects = if written == *claim { Vec::new() } else { vec![Effect::WriteClaim(Box::new(written))] };
+        return Reaction { effects, look_again_at: None };
+    }
+    conditions::set(&mut written, conditions::INITIALIZED, "True", "Initialized", "", observation.now);
+    let effects = vec![
+        Effect::PatchNode {
+            node: name.clone(),
+            patch: json!({ "metadata": { "labels": { keys::INITIALIZED: "true" } } }),
+        },
+        Effect::WriteClaim(Box::new(written)),
+        Effect::Reached(Milestone::Initialized { node: name }),
+    ];
+    Reaction { effects, look_again_at: None }
+}
+
+/// What the node still lacks: reason and sentence.
+fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
+    if !is_ready(node) {
+        return Some(("NodeNotReady", "the node is not ready".to_owned()));
+    }
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let startup = taints.iter().find(|taint| {
+        claim.spec.startup_taints.iter().any(|own| own.key == taint.key && effect_name(own.effect) == taint.effect)
+    });
+    if let Some(taint) = startup {
+        return Some(("StartupTaintsExist", format!("the start-up taint {} is still there", taint.key)));
+    }
+    let ephemeral = taints
+        .iter()
+        .find(|taint| EPHEMERAL_TAINTS.contains(&taint.key.as_str()) || taint.key.starts_with(READINESS_TAINT_PREFIX));
+    if let Some(taint) = ephemeral {
+        return Some(("KnownEphemeralTaintsExist", format!("the taint {} is still there", taint.key)));
+    }
+    let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
+    let extended = claim.spec.resources.requests.keys().find(|name| {
+        ![CPU, MEMORY, PODS, EPHEMERAL_STORAGE].contains(&name.as_str())
+            && allocatable.and_then(|resources| resources.get(*name)).is_none_or(|quantity| quantity.0 == "0")
+    });
+    extended.map(|name| ("ResourceNotRegistered", format!("the resource {name} is not registered")))
+}
+
+/// Whether the node's condition Ready is True.
+pub(super) fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}

@@ -1,0 +1,165 @@
+//! The end of a node: taint, drain, terminate the instance, let the node go, let the claim go.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
+use serde_json::{Value, json};
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+
+use super::{Effect, Milestone, Observation, Reaction, conditions, drain, seconds_after};
+
+/// Hard deadline of a termination, RFC 3339.
+const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// Load balancers of Services stop sending to a node with this label.
+const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+/// Load balancers need a moment to notice; a node is never ended faster.
+const LEAST_DRAIN_SECONDS: u64 = 5;
+/// How often blocked evictions and instances that are ending are looked at again.
+const RETRY_SECONDS: u64 = 5;
+
+pub(super) fn react(observation: &Observation<'_>) -> Reaction {
+    let claim = observation.claim;
+    if let Some(stamped) = with_deadline(claim) {
+        return Reaction { effects: vec![Effect::WriteClaim(Box::new(stamped))], look_again_at: Some(observation.now) };
+    }
+    match observation.node {
+        Some(node) => react_with_node(observation, node),
+        None => react_without_node(observation),
+    }
+}
+
+/// The claim with the deadline that its termination grace period gives it, when that is not written yet.
+fn with_deadline(claim: &NodeClaim) -> Option<NodeClaim> {
+    let grace = claim.spec.termination_grace_period.as_ref()?.seconds()?;
+    let deleted = claim.metadata.deletion_timestamp.as_ref()?.0;
+    if claim.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(TERMINATION_TIMESTAMP)) {
+        return None;
+    }
+    let mut claim = claim.clone();
+    let deadline = seconds_after(deleted, grace).to_string();
+    claim.metadata.annotations.get_or_insert_default().insert(TERMINATION_TIMESTAMP.to_owned(), deadline);
+    Some(claim)
+}
+
+fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let mut effects = Vec::new();
+    if node.metadata.deletion_timestamp.is_none() {
+        effects.push(Effect::DeleteNode { node: name.clone() });
+    }
+    if observation.instance_gone {
+        effects.extend(release_node(&name));
+        return Reaction { effects, look_again_at: None };
+    }
+    if let Some(patch) = removal_patch(node) {
+        effects.push(Effect::PatchNode { node: name.clone(), patch });
+        effects.push(Effect::Reached(Milestone::Tainted { node: name.clone() }));
+    }
+    let deadline = observation.claim.metadata.annotations.as_ref();
+    let deadline = deadline.and_then(|annotations| annotations.get(TERMINATION_TIMESTAMP));
+    let deadline = deadline.and_then(|text| text.parse::<Timestamp>().ok());
+    let drain = drain::next(observation.pods, deadline, observation.now);
+    let retry_at = seconds_after(observation.now, RETRY_SECONDS);
+    if drain.waiting > 0 {
+        effects.extend(drain.evict.into_iter().map(|(namespace, name)| Effect::Evict { namespace, name }));
+        effects.extend(drain.delete.into_iter().map(|(namespace, name, grace_seconds)| Effect::DeletePod {
+            namespace,
+            name,
+            grace_seconds,
+        }));
+        let look_again_at = Some(drain.next_deadline.map_or(retry_at, |deadline| deadline.min(retry_at)));
+        return Reaction { effects, look_again_at };
+    }
+    let began = observation.claim.metadata.deletion_timestamp.as_ref().map_or(observation.now, |time| time.0);
+    let earliest = seconds_after(began, LEAST_DRAIN_SECONDS);
+    if observation.now < earliest {
+        return Reaction { effects, look_again_at: Some(earliest) };
+    }
+    if !observation.claim.is_true(conditions::DRAINED) {
+        let mut drained = observation.claim.clone();
+        conditions::set(&mut drained, conditions::DRAINED, "True", "Drained", "", observation.now);
+        effects.push(Effect::WriteClaim(Box::new(drained)));
+        return Reaction { effects, look_again_at: Some(observation.now) };
+    }
+    if provider_id(observation.claim).is_none() {
+        effects.extend(release_node(&name));
+    }
+    effects.extend(terminate(observation));
+    Reaction { effects, look_again_at: Some(retry_at) }
+}
+
+fn react_without_node(observation: &Observation<'_>) -> Reaction {
+    let claim = observation.claim;
+    if provider_id(claim).is_none() || observation.instance_gone {
+        let mut released = claim.clone();
+        let finalizers = released.metadata.finalizers.get_or_insert_default();
+        finalizers.retain(|finalizer| finalizer != keys::TERMINATION_FINALIZER);
+        let effects = vec![Effect::WriteClaim(Box::new(released)), Effect::Reached(Milestone::ClaimDeleted)];
+        return Reaction { effects, look_again_at: None };
+    }
+    let look_again_at = Some(seconds_after(observation.now, RETRY_SECONDS));
+    Reaction { effects: terminate(observation), look_again_at }
+}
+
+fn provider_id(claim: &NodeClaim) -> Option<&String> {
+    claim.status.as_ref()?.provider_id.as_ref()
+}
+
+/// Asks for the end of the instance, and notes that it was asked for. Asking again does no harm.
+fn terminate(observation: &Observation<'_>) -> Vec<Effect> {
+    let Some(provider_id) = provider_id(observation.claim) else { return Vec::new() };
+    let mut effects = vec![Effect::TerminateInstance { provider_id: provider_id.clone() }];
+    if !observation.claim.is_true(conditions::INSTANCE_TERMINATING) {
+        let mut claim = observation.claim.clone();
+        let type_ = conditions::INSTANCE_TERMINATING;
+        conditions::set(&mut claim, type_, "True", type_, "", observation.now);
+        effects.push(Effect::WriteClaim(Box::new(claim)));
+    }
+    effects
+}
+
+fn release_node(node: &str) -> [Effect; 2] {
+    let patch = json!({ "metadata": { "finalizers": null } });
+    [
+        Effect::PatchNode { node: node.to_owned(), patch },
+        Effect::Reached(Milestone::NodeDeleted { node: node.to_owned() }),
+    ]
+}
+
+/// The taint that keeps new pods away and the label that keeps load balancers away; `None` when both are there.
+fn removal_patch(node: &Node) -> Option<Value> {
+    let taint_patch = disrupted_taint_patch(node);
+    let labels = node.metadata.labels.as_ref();
+    let excluded = labels.is_some_and(|labels| labels.contains_key(EXCLUDE_FROM_LOAD_BALANCERS));
+    if excluded && taint_patch.is_none() {
+        return None;
+    }
+    let mut patch = taint_patch.unwrap_or_else(|| json!({}));
+    if let Some(fields) = patch.as_object_mut() {
+        fields.insert("metadata".to_owned(), json!({ "labels": { EXCLUDE_FROM_LOAD_BALANCERS: "karpenter" } }));
+    }
+    Some(patch)
+}
+
+/// Adds `karpenter.sh/disrupted:NoSchedule`; `None` when it is there.
+pub fn disrupted_taint_patch(node: &Node) -> Option<Value> {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    if taints.iter().any(|taint| taint.key == keys::DISRUPTED_TAINT) {
+        return None;
+    }
+    let mut taints: Vec<Value> = taints.iter().map(|taint| json!(taint)).collect();
+    taints.push(json!({ "key": keys::DISRUPTED_TAINT, "effect": "NoSchedule" }));
+    Some(json!({ "spec": { "taints": taints } }))
+}
+
+/// Takes the taint away again; `None` when it is not there.
+pub fn undisrupted_taint_patch(node: &Node) -> Option<Value> {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    if !taints.iter().any(|taint| taint.key == keys::DISRUPTED_TAINT) {
+        return None;
+    }
+    let kept: Vec<Value> =
+        taints.iter().filter(|taint| taint.key != keys::DISRUPTED_TAINT).map(|taint| json!(taint)).collect();
+    Some(json!({ "spec": { "taints": kept } }))
+}
