@@ -1,4 +1,5 @@
 //! Cutlist.
+pub mod adapters;
 pub mod api;
 pub mod cli;
 pub mod core;

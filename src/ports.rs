@@ -71,6 +71,13 @@ pub trait Cluster {
     fn delete_node(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
     /// The eviction API: `Conflict` when a PodDisruptionBudget forbids it now.
     fn evict(&self, namespace: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Deletes a pod past its budgets, when the node's termination grace period is nearly over; `NotFound` when it is gone.
+    fn delete_pod(
+        &self,
+        namespace: &str,
+        name: &str,
+        grace_seconds: u64,
+    ) -> impl Future<Output = Result<(), PortError>>;
     /// Says where a pod is expected to land.
     fn nominate(&self, namespace: &str, pod: &str, node: &str) -> impl Future<Output = Result<(), PortError>>;
     /// Writes the `NodePlan` object; before anything of the plan is applied.

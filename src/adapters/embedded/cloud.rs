@@ -1,0 +1,82 @@
+//! EC2 of the embedded world.
+
+use std::collections::BTreeSet;
+
+use crate::core::catalog::Catalog;
+use crate::ports::{Cloud, Instance, LaunchRequest, PortError, PortErrorKind};
+
+use super::EmbeddedWorld;
+use super::machines::{LaunchRefusal, OfferingKey};
+
+#[derive(Clone)]
+pub struct EmbeddedCloud {
+    world: EmbeddedWorld,
+}
+
+impl EmbeddedCloud {
+    pub(super) fn new(world: EmbeddedWorld) -> Self {
+        Self { world }
+    }
+}
+
+impl Cloud for EmbeddedCloud {
+    /// Offerings that ran out lately are shown as unavailable.
+    async fn catalog(&self) -> Result<Catalog, PortError> {
+        Ok(self.world.with(|world| {
+            let now = world.now;
+            world.unavailable_until.retain(|_, until| *until > now);
+            let mut catalog = world.catalog.clone();
+            if world.unavailable_until.is_empty() {
+                return catalog;
+            }
+            for instance_type in &mut catalog.instance_types {
+                for offering in &mut instance_type.offerings {
+                    let key = OfferingKey {
+                        instance_type: instance_type.name.clone(),
+                        zone: offering.zone.clone(),
+                        capacity_type: offering.capacity_type.clone(),
+                    };
+                    offering.available &= !world.unavailable_until.contains_key(&key);
+                }
+            }
+            catalog
+        }))
+    }
+
+    /// Every zone of the region: the embedded account has a tagged subnet in each.
+    async fn zones_with_subnet(&self, _node_class: &str) -> Result<Vec<String>, PortError> {
+        Ok(self.world.with(|world| {
+            let offerings = world.catalog.instance_types.iter().flat_map(|instance_type| &instance_type.offerings);
+            offerings.map(|offering| offering.zone.clone()).collect::<BTreeSet<_>>().into_iter().collect()
+        }))
+    }
+
+    async fn launch(&self, request: &LaunchRequest) -> Result<Instance, PortError> {
+        self.world.with(|world| world.launch(request)).map_err(|refusal| {
+            let (kind, why) = match refusal {
+                LaunchRefusal::NoCapacity => {
+                    let tried = request.alternatives.len();
+                    (PortErrorKind::InsufficientCapacity, format!("EC2 has no capacity in any of {tried} offerings"))
+                }
+                LaunchRefusal::UnknownInstanceType(name) => {
+                    (PortErrorKind::Permanent, format!("EC2 does not offer {name} there"))
+                }
+                LaunchRefusal::NoAlternatives => {
+                    (PortErrorKind::Permanent, "no instance type was asked for".to_owned())
+                }
+            };
+            PortError { operation: format!("launch {}: {why}", request.node_claim), kind, source: None }
+        })
+    }
+
+    async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
+        if self.world.with(|world| world.terminate(provider_id)) {
+            return Ok(());
+        }
+        Err(PortError { operation: format!("terminate {provider_id}"), kind: PortErrorKind::NotFound, source: None })
+    }
+
+    async fn instances(&self) -> Result<Vec<Instance>, PortError> {
+        Ok(self.world.with(|world| world.instances()))
+    }
+}

@@ -1,0 +1,302 @@
+//! The Kubernetes API of the embedded world.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::plan::Plan;
+use crate::core::snapshot::Snapshot;
+use crate::ports::{Cluster, PortError, PortErrorKind};
+
+use super::EmbeddedWorld;
+use super::budgets::Eviction;
+use super::merge::merge;
+use super::objects::name_of;
+use super::world::World;
+
+/// One client of the API: it remembers what it observed last. Clones remember on their own.
+#[derive(Clone)]
+pub struct EmbeddedCluster {
+    world: EmbeddedWorld,
+    observed_generation: Cell<u64>,
+}
+
+impl EmbeddedCluster {
+    pub(super) fn new(world: EmbeddedWorld) -> Self {
+        Self { world, observed_generation: Cell::new(0) }
+    }
+}
+
+impl Cluster for EmbeddedCluster {
+    async fn observe(&self) -> Result<Snapshot, PortError> {
+        Ok(self.world.with(|world| {
+            self.observed_generation.set(world.generation);
+            world.snapshot()
+        }))
+    }
+
+    /// Sleeps from event to event until one changes an object.
+    async fn changed(&self) {
+        loop {
+            let (generation, next) = self.world.with(|world| (world.generation, world.next_event()));
+            if generation != self.observed_generation.get() {
+                return;
+            }
+            match next {
+                Some(moment) => tokio::time::sleep_until(self.world.clock.instant_of(moment)).await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    async fn apply(&self, object: &Value) -> Result<(), PortError> {
+        self.world.with(|world| world.apply(object))
+    }
+
+    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+        self.world.with(|world| {
+            let removed = match kind {
+                "NodePool" => world.node_pools.remove(name).is_some(),
+                "EC2NodeClass" => world.node_classes.remove(name).is_some(),
+                "DisruptionBudget" => world.disruption_budgets.remove(name).is_some(),
+                _ => return Err(failure(format!("prune {kind}/{name}: no such kind"), PortErrorKind::Permanent)),
+            };
+            if removed {
+                world.touch();
+            }
+            Ok(())
+        })
+    }
+
+    async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
+        self.world.with(|world| {
+            let name = name_of(&claim.metadata);
+            if world.node_claims.contains_key(&name) {
+                return Err(failure(format!("create NodeClaim/{name}: it exists"), PortErrorKind::Conflict));
+            }
+            let mut claim = claim.clone();
+            world.complete("NodeClaim", &mut claim.metadata);
+            world.node_claims.insert(name, claim.clone());
+            world.touch();
+            Ok(claim)
+        })
+    }
+
+    async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        self.world.with(|world| world.update_node_claim(claim))
+    }
+
+    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
+        self.world.with(|world| {
+            let now = world.now;
+            let Some(claim) = world.node_claims.get_mut(name) else { return Err(missing("NodeClaim", name)) };
+            if claim.metadata.deletion_timestamp.is_some() {
+                return Ok(());
+            }
+            claim.metadata.deletion_timestamp = Some(Time(now));
+            if claim.metadata.finalizers.as_deref().unwrap_or_default().is_empty() {
+                world.node_claims.remove(name);
+            }
+            world.touch();
+            Ok(())
+        })
+    }
+
+    async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        self.world.with(|world| {
+            let Some(node) = world.nodes.get(name) else { return Err(missing("Node", name)) };
+            let patched = patched(node, patch, &format!("patch Node/{name}"))?;
+            if patched == *node {
+                return Ok(());
+            }
+            let gone = patched.metadata.deletion_timestamp.is_some()
+                && patched.metadata.finalizers.as_deref().unwrap_or_default().is_empty();
+            if gone {
+                world.nodes.remove(name);
+            } else {
+                world.nodes.insert(name.to_owned(), patched);
+            }
+            world.touch();
+            Ok(())
+        })
+    }
+
+    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
+        self.world.with(|world| {
+            let now = world.now;
+            let Some(node) = world.nodes.get_mut(name) else { return Err(missing("Node", name)) };
+            if node.metadata.deletion_timestamp.is_some() {
+                return Ok(());
+            }
+            node.metadata.deletion_timestamp = Some(Time(now));
+            if node.metadata.finalizers.as_deref().unwrap_or_default().is_empty() {
+                world.nodes.remove(name);
+            }
+            world.touch();
+            Ok(())
+        })
+    }
+
+    async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
+        let key = format!("{namespace}/{name}");
+        self.world.with(|world| match world.try_evict(&key) {
+            Eviction::Accepted => Ok(()),
+            Eviction::NotFound => Err(missing("Pod", &key)),
+            Eviction::Forbidden(budget) => {
+                let operation = format!("evict {key}: PodDisruptionBudget {budget} allows no disruption now");
+                Err(failure(operation, PortErrorKind::Conflict))
+            }
+            Eviction::TooManyBudgets => {
+                let operation = format!("evict {key}: more than one PodDisruptionBudget covers it");
+                Err(failure(operation, PortErrorKind::Conflict))
+            }
+        })
+    }
+
+    async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
+        let key = format!("{namespace}/{name}");
+        self.world.with(|world| {
+            if !world.pods.contains_key(&key) {
+                return Err(missing("Pod", &key));
+            }
+            world.delete_pod(&key, i64::try_from(grace_seconds).ok());
+            Ok(())
+        })
+    }
+
+    async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
+        self.world.with(|world| {
+            world.nominations.insert(format!("{namespace}/{pod}"), node.to_owned());
+        });
+        Ok(())
+    }
+
+    async fn record_plan(&self, plan: &Plan, text: &str) -> Result<(), PortError> {
+        self.world.with(|world| world.plans.push((plan.id.clone(), text.to_owned())));
+        Ok(())
+    }
+}
+
+impl World {
+    fn apply(&mut self, object: &Value) -> Result<(), PortError> {
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let applied = match kind {
+            "NodePool" => applied(&self.node_pools, &name, object)?.map(|value| {
+                self.node_pools.insert(name.clone(), value);
+            }),
+            "EC2NodeClass" => applied(&self.node_classes, &name, object)?.map(|value| {
+                self.node_classes.insert(name.clone(), value);
+            }),
+            "DisruptionBudget" => applied(&self.disruption_budgets, &name, object)?.map(|value| {
+                self.disruption_budgets.insert(name.clone(), value);
+            }),
+            _ => return Err(failure(format!("apply {kind}/{name}: no such kind"), PortErrorKind::Permanent)),
+        };
+        if applied.is_none() {
+            return Ok(());
+        }
+        // An API server fills in what the new object lacks.
+        let mut metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+        self.complete(kind, &mut metadata);
+        let complete = |own: &mut ObjectMeta| {
+            own.uid.get_or_insert(metadata.uid.clone().unwrap_or_default());
+            own.creation_timestamp.get_or_insert(Time(self.now));
+        };
+        match kind {
+            "NodePool" => self.node_pools.get_mut(&name).map(|object| complete(&mut object.metadata)),
+            "EC2NodeClass" => self.node_classes.get_mut(&name).map(|object| complete(&mut object.metadata)),
+            _ => self.disruption_budgets.get_mut(&name).map(|object| complete(&mut object.metadata)),
+        };
+        self.touch();
+        Ok(())
+    }
+
+    fn update_node_claim(&mut self, claim: &NodeClaim) -> Result<(), PortError> {
+        let name = name_of(&claim.metadata);
+        let next_version = (self.generation + 1).to_string();
+        let Some(existing) = self.node_claims.get_mut(&name) else { return Err(missing("NodeClaim", &name)) };
+        if claim.metadata.resource_version != existing.metadata.resource_version {
+            return Err(failure(format!("update NodeClaim/{name}: it changed meanwhile"), PortErrorKind::Conflict));
+        }
+        if existing == claim {
+            return Ok(());
+        }
+        let mut claim = claim.clone();
+        claim.metadata.resource_version = Some(next_version);
+        // Deletion is the API server's to say.
+        claim.metadata.deletion_timestamp.clone_from(&existing.metadata.deletion_timestamp);
+        let gone = claim.metadata.deletion_timestamp.is_some()
+            && claim.metadata.finalizers.as_deref().unwrap_or_default().is_empty();
+        if gone {
+            self.node_claims.remove(&name);
+        } else {
+            *existing = claim;
+        }
+        self.touch();
+        Ok(())
+    }
+}
+
+/// The object after server-side apply with the one field manager there is: metadata is merged, `spec` replaced. `None` when
+/// that changes nothing.
+fn applied<T: Serialize + DeserializeOwned + PartialEq>(
+    existing: &BTreeMap<String, T>,
+    name: &str,
+    object: &Value,
+) -> Result<Option<T>, PortError> {
+    let operation = format!("apply {name} as {}", keys::FIELD_MANAGER);
+    let Some(before) = existing.get(name) else {
+        let mut object = object.clone();
+        merge(&mut object, &serde_json::json!({ "metadata": { "generation": 1 } }));
+        return read(object, &operation).map(Some);
+    };
+    let before_value = written(before, &operation)?;
+    let mut value = before_value.clone();
+    merge(&mut value, &serde_json::json!({ "metadata": object.get("metadata") }));
+    let changes_spec = value.get("spec") != object.get("spec");
+    if let (Some(fields), Some(spec)) = (value.as_object_mut(), object.get("spec")) {
+        fields.insert("spec".to_owned(), spec.clone());
+    }
+    let after: T = read(value.clone(), &operation)?;
+    if after == *before {
+        return Ok(None);
+    }
+    if changes_spec {
+        let generation = before_value.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(1) + 1;
+        merge(&mut value, &serde_json::json!({ "metadata": { "generation": generation } }));
+    }
+    read(value, &operation).map(Some)
+}
+
+fn patched<T: Serialize + DeserializeOwned>(object: &T, patch: &Value, operation: &str) -> Result<T, PortError> {
+    let mut value = written(object, operation)?;
+    merge(&mut value, patch);
+    read(value, operation)
+}
+
+fn written<T: Serialize>(object: &T, operation: &str) -> Result<Value, PortError> {
+    serde_json::to_value(object).map_err(|error| invalid(operation, error))
+}
+
+fn read<T: DeserializeOwned>(value: Value, operation: &str) -> Result<T, PortError> {
+    serde_json::from_value(value).map_err(|error| invalid(operation, error))
+}
+
+fn invalid(operation: &str, error: serde_json::Error) -> PortError {
+    PortError { operation: operation.to_owned(), kind: PortErrorKind::Permanent, source: Some(Box::new(error)) }
+}
+
+fn missing(kind: &str, name: &str) -> PortError {
+    failure(format!("{kind}/{name} is not there"), PortErrorKind::NotFound)
+}
+
+fn failure(operation: String, kind: PortErrorKind) -> PortError {
+    PortError { operation, kind, source: None }
+}

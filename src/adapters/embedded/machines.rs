@@ -1,0 +1,283 @@
+//! Instances: launched once per token, booting, joining the cluster, ending, being reclaimed.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Taint};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::catalog::{InstanceType, Offering};
+use crate::core::model::Resources;
+use crate::core::model::resources::format_amount;
+use crate::core::plan::Alternative;
+use crate::ports::{Instance, LaunchRequest};
+
+use super::objects::name_of;
+use super::world::{Timer, World};
+
+/// From launch until the kubelet registers, and from then until the node is ready.
+const SECONDS_TO_JOIN: (u64, u64) = (22, 28);
+const SECONDS_TO_READY: (u64, u64) = (10, 14);
+/// From the order to terminate until the instance is gone.
+const SECONDS_TO_END: (u64, u64) = (3, 8);
+/// Notice before a spot instance is taken back.
+const INTERRUPTION_NOTICE_SECONDS: u64 = 120;
+/// How long the catalog shows an offering as unavailable after a launch found none left.
+const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
+
+const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
+
+/// One offering: what may run out.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OfferingKey {
+    pub instance_type: String,
+    pub zone: String,
+    pub capacity_type: String,
+}
+
+impl From<&Alternative> for OfferingKey {
+    fn from(alternative: &Alternative) -> Self {
+        Self {
+            instance_type: alternative.instance_type.clone(),
+            zone: alternative.zone.clone(),
+            capacity_type: alternative.capacity_type.clone(),
+        }
+    }
+}
+
+/// An instance, and what its user data says about the node it will be.
+#[derive(Clone, Debug)]
+pub(super) struct Machine {
+    pub(super) instance: Instance,
+    node_claim: String,
+    node_name: String,
+    /// Told to end; gone a few seconds later.
+    ending: bool,
+}
+
+/// Why nothing was launched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum LaunchRefusal {
+    NoCapacity,
+    UnknownInstanceType(String),
+    NoAlternatives,
+}
+
+impl World {
+    /// Launches the first alternative that has capacity. Asked again with the same token, gives the same instance.
+    pub(super) fn launch(&mut self, request: &LaunchRequest) -> Result<Instance, LaunchRefusal> {
+        if let Some(machine) = self.machines.values().find(|machine| machine.instance.token == request.token) {
+            return Ok(machine.instance.clone());
+        }
+        if request.alternatives.is_empty() {
+            return Err(LaunchRefusal::NoAlternatives);
+        }
+        for alternative in &request.alternatives {
+            if self.offering(alternative).is_none() {
+                return Err(LaunchRefusal::UnknownInstanceType(alternative.instance_type.clone()));
+            }
+            let key = OfferingKey::from(alternative);
+            if self.exhausted.contains(&key) {
+                let until = self.now.saturating_add(UNAVAILABLE_FOR).unwrap_or(self.now);
+                self.unavailable_until.insert(key, until);
+                continue;
+            }
+            return Ok(self.start(request, alternative));
+        }
+        Err(LaunchRefusal::NoCapacity)
+    }
+
+    fn start(&mut self, request: &LaunchRequest, alternative: &Alternative) -> Instance {
+        let mut random = self.random("instance", &request.token);
+        let provider_id = format!("aws:///{}/i-0{}", alternative.zone, random.hexadecimal(16));
+        let node_name = format!(
+            "ip-192-168-{}-{}.{}.compute.internal",
+            random.between(32, 191),
+            random.between(4, 254),
+            self.catalog.region
+        );
+        let instance = Instance {
+            provider_id: provider_id.clone(),
+            token: request.token.clone(),
+            instance_type: alternative.instance_type.clone(),
+            zone: alternative.zone.clone(),
+            capacity_type: alternative.capacity_type.clone(),
+            image_id: format!("ami-0{}", self.random("image", &request.node_class).hexadecimal(16)),
+            launched_at: self.now,
+        };
+        let delay = random.between(SECONDS_TO_JOIN.0, SECONDS_TO_JOIN.1);
+        let node_claim = request.node_claim.clone();
+        let machine = Machine { instance: instance.clone(), node_claim, node_name, ending: false };
+        self.machines.insert(provider_id.clone(), machine);
+        self.after_seconds(delay, Timer::NodeJoins { provider_id });
+        instance
+    }
+
+    /// The kubelet of a booted instance registers its node.
+    pub(super) fn node_joins(&mut self, provider_id: &str) {
+        let Some(machine) = self.machines.get(provider_id).filter(|machine| !machine.ending).cloned() else { return };
+        let claim = self.node_claims.get(&machine.node_claim).cloned();
+        let Some(mut node) = self.node_of(&machine, claim.as_ref()) else { return };
+        self.complete("Node", &mut node.metadata);
+        self.nodes.insert(machine.node_name, node);
+        let delay = self.random("ready", &machine.instance.token).between(SECONDS_TO_READY.0, SECONDS_TO_READY.1);
+        self.after_seconds(delay, Timer::NodeReady { provider_id: provider_id.to_owned() });
+        self.touch();
+    }
+
+    fn node_of(&self, machine: &Machine, claim: Option<&NodeClaim>) -> Option<Node> {
+        let instance = &machine.instance;
+        let instance_type = self.instance_type(&instance.instance_type)?;
+        let mut labels = BTreeMap::from([
+            (keys::HOSTNAME.to_owned(), machine.node_name.clone()),
+            (keys::INSTANCE_TYPE.to_owned(), instance.instance_type.clone()),
+            (keys::ZONE.to_owned(), instance.zone.clone()),
+            (keys::REGION.to_owned(), self.catalog.region.clone()),
+        ]);
+        for key in [keys::ARCHITECTURE, keys::OPERATING_SYSTEM] {
+            if let Some(value) = instance_type.requirements.get(key).and_then(|values| values.first()) {
+                labels.insert(key.to_owned(), value.clone());
+            }
+        }
+        // A kubelet may not give itself labels of kubernetes.io; those come with registration.
+        let own = claim.and_then(|claim| claim.metadata.labels.clone()).unwrap_or_default();
+        labels.extend(own.into_iter().filter(|(key, _)| !key.contains("kubernetes.io/")));
+        Some(Node {
+            metadata: ObjectMeta {
+                name: Some(machine.node_name.clone()),
+                labels: Some(labels),
+                ..ObjectMeta::default()
+            },
+            spec: Some(NodeSpec {
+                provider_id: Some(instance.provider_id.clone()),
+                taints: Some(vec![
+                    taint(keys::UNREGISTERED_TAINT, "NoExecute"),
+                    taint(NOT_READY_TAINT, "NoSchedule"),
+                    taint(NOT_READY_TAINT, "NoExecute"),
+                ]),
+                ..NodeSpec::default()
+            }),
+            status: Some(NodeStatus {
+                capacity: Some(quantities(&instance_type.capacity)),
+                allocatable: Some(quantities(&instance_type.allocatable())),
+                conditions: Some(vec![self.ready_condition("False", "KubeletNotReady")]),
+                ..NodeStatus::default()
+            }),
+        })
+    }
+
+    pub(super) fn node_ready(&mut self, provider_id: &str) {
+        let condition = self.ready_condition("True", "KubeletReady");
+        let Some(machine) = self.machines.get(provider_id) else { return };
+        let Some(node) = self.nodes.get_mut(&machine.node_name) else { return };
+        if let Some(spec) = &mut node.spec {
+            spec.taints.get_or_insert_default().retain(|taint| taint.key != NOT_READY_TAINT);
+        }
+        if let Some(status) = &mut node.status {
+            status.conditions = Some(vec![condition]);
+        }
+        self.touch();
+    }
+
+    fn ready_condition(&self, status: &str, reason: &str) -> NodeCondition {
+        NodeCondition {
+            type_: "Ready".to_owned(),
+            status: status.to_owned(),
+            reason: Some(reason.to_owned()),
+            last_transition_time: Some(Time(self.now)),
+            ..NodeCondition::default()
+        }
+    }
+
+    /// Orders an instance to end. `false` when there is none any more.
+    pub(super) fn terminate(&mut self, provider_id: &str) -> bool {
+        let Some(machine) = self.machines.get_mut(provider_id) else { return false };
+        if !machine.ending {
+            machine.ending = true;
+            let token = machine.instance.token.clone();
+            let delay = self.random("end", &token).between(SECONDS_TO_END.0, SECONDS_TO_END.1);
+            self.after_seconds(delay, Timer::MachineEnds { provider_id: provider_id.to_owned() });
+        }
+        true
+    }
+
+    pub(super) fn machine_ends(&mut self, provider_id: &str) {
+        self.machines.remove(provider_id);
+        self.touch();
+    }
+
+    /// EC2 wants a spot instance back: two minutes later it ends, and the cloud controller removes its node.
+    /// `false` when there is no such instance or it is not spot.
+    pub fn interrupt(&mut self, provider_id: &str) -> bool {
+        let spot = self.machines.get(provider_id).is_some_and(|machine| machine.instance.capacity_type == keys::SPOT);
+        if spot {
+            let provider_id = provider_id.to_owned();
+            self.after_seconds(INTERRUPTION_NOTICE_SECONDS, Timer::MachineReclaimed { provider_id });
+        }
+        spot
+    }
+
+    pub(super) fn machine_reclaimed(&mut self, provider_id: &str) {
+        let Some(machine) = self.machines.remove(provider_id) else { return };
+        self.nodes.remove(&machine.node_name);
+        self.touch();
+    }
+
+    /// From now on EC2 has none of this offering.
+    pub fn exhaust(&mut self, offering: OfferingKey) {
+        self.exhausted.insert(offering);
+    }
+
+    /// EC2 has this offering again.
+    pub fn replenish(&mut self, offering: &OfferingKey) {
+        self.exhausted.remove(offering);
+        self.unavailable_until.remove(offering);
+    }
+
+    /// Instances that run, by provider ID.
+    pub fn instances(&self) -> Vec<Instance> {
+        self.machines.values().filter(|machine| !machine.ending).map(|machine| machine.instance.clone()).collect()
+    }
+
+    /// A claim that was loaded with an instance behind it: the instance is there.
+    pub(super) fn machine_of_claim(&mut self, claim: &NodeClaim) {
+        let Some(status) = &claim.status else { return };
+        let Some(provider_id) = status.provider_id.clone() else { return };
+        let labels = claim.metadata.labels.clone().unwrap_or_default();
+        let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
+        let instance = Instance {
+            provider_id: provider_id.clone(),
+            token: claim.metadata.uid.clone().unwrap_or_default(),
+            instance_type: label(keys::INSTANCE_TYPE),
+            zone: label(keys::ZONE),
+            capacity_type: label(keys::CAPACITY_TYPE),
+            image_id: status.image_id.clone().unwrap_or_default(),
+            launched_at: claim.metadata.creation_timestamp.as_ref().map_or(self.now, |time| time.0),
+        };
+        let node_name = status.node_name.clone().unwrap_or_default();
+        let machine = Machine { instance, node_claim: name_of(&claim.metadata), node_name, ending: false };
+        self.machines.insert(provider_id, machine);
+    }
+
+    fn instance_type(&self, name: &str) -> Option<&InstanceType> {
+        self.catalog.instance_types.iter().find(|instance_type| instance_type.name == name)
+    }
+
+    fn offering(&self, alternative: &Alternative) -> Option<&Offering> {
+        self.instance_type(&alternative.instance_type)?
+            .offerings
+            .iter()
+            .find(|offering| offering.zone == alternative.zone && offering.capacity_type == alternative.capacity_type)
+    }
+}
+
+fn taint(key: &str, effect: &str) -> Taint {
+    Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() }
+}
+
+fn quantities(resources: &Resources) -> BTreeMap<String, Quantity> {
+    resources.iter().map(|(name, amount)| (name.to_owned(), Quantity(format_amount(name, amount)))).collect()
+}

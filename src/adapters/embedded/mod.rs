@@ -1,0 +1,90 @@
+//! An in-memory cluster and cloud behind the ports.
+//!
+//! [`EmbeddedWorld`] is one state with several faces: [`EmbeddedCluster`] is its Kubernetes API, [`EmbeddedCloud`] its EC2,
+//! [`EmbeddedForge`] the place where plans are posted, [`EmbeddedClock`] its time. Nothing runs in the background: each face
+//! first lets the world catch up with tokio's clock, event by event, and waiting means sleeping until the next event is due.
+//! So with a paused clock days pass in milliseconds, and the same seed gives the same history.
+//!
+//! | what | where |
+//! |---|---|
+//! | state, timers, catching up | `world.rs` |
+//! | Deployments and ReplicaSets | `workloads.rs` |
+//! | DaemonSets | `daemons.rs` |
+//! | binding pods to nodes | `scheduler.rs` |
+//! | pods starting and ending | `kubelet.rs` |
+//! | disruption budgets of pods, evictions | `budgets.rs` |
+//! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
+
+mod budgets;
+mod clock;
+mod cloud;
+mod cluster;
+mod daemons;
+mod forge;
+mod kubelet;
+mod machines;
+mod merge;
+mod objects;
+mod random;
+mod scheduler;
+mod workloads;
+mod world;
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use jiff::Timestamp;
+
+use crate::core::catalog::Catalog;
+
+pub use clock::EmbeddedClock;
+pub use cloud::EmbeddedCloud;
+pub use cluster::EmbeddedCluster;
+pub use forge::{EmbeddedForge, Post};
+pub use machines::OfferingKey;
+pub use world::World;
+
+/// What differs between one world and another.
+#[derive(Clone, Debug)]
+pub struct WorldSettings {
+    /// Names, delays and ties come from it; the same seed gives the same history.
+    pub seed: u64,
+    /// The moment the world begins.
+    pub epoch: Timestamp,
+}
+
+/// The world and its clock; cheap to clone, for one thread.
+#[derive(Clone)]
+pub struct EmbeddedWorld {
+    world: Rc<RefCell<World>>,
+    clock: EmbeddedClock,
+}
+
+impl EmbeddedWorld {
+    /// A world that sells what `catalog` says. Begins now on tokio's clock: call it inside a runtime.
+    pub fn new(settings: WorldSettings, catalog: Catalog) -> Self {
+        let clock = EmbeddedClock::starting_at(settings.epoch);
+        Self { world: Rc::new(RefCell::new(World::new(settings, catalog))), clock }
+    }
+
+    pub fn clock(&self) -> EmbeddedClock {
+        self.clock.clone()
+    }
+
+    pub fn cluster(&self) -> EmbeddedCluster {
+        EmbeddedCluster::new(self.clone())
+    }
+
+    pub fn cloud(&self) -> EmbeddedCloud {
+        EmbeddedCloud::new(self.clone())
+    }
+
+    /// Looks at or changes the world at this moment, after it caught up.
+    pub fn with<T>(&self, action: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world.borrow_mut();
+        world.advance(crate::ports::Clock::now(&self.clock));
+        let result = action(&mut world);
+        world.reconcile();
+        result
+    }
+}

@@ -1,0 +1,292 @@
+//! Deployments and ReplicaSets: pods are made and removed until there are as many as asked for.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
+use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::core::snapshot::Pod;
+
+use super::objects::{key_of, name_of, written};
+use super::random::Random;
+use super::world::World;
+
+/// The label that tells the pods of one template from those of another.
+const TEMPLATE_HASH: &str = "pod-template-hash";
+
+impl World {
+    pub(super) fn reconcile_workloads(&mut self) {
+        for deployment in self.deployments.values().cloned().collect::<Vec<_>>() {
+            self.reconcile_deployment(&deployment);
+        }
+        for set in self.replica_sets.values().cloned().collect::<Vec<_>>() {
+            self.reconcile_replica_set(&set);
+        }
+        self.count_deployments();
+    }
+
+    /// Makes the ReplicaSet of the current template and scales it; older ones go to zero at once.
+    fn reconcile_deployment(&mut self, deployment: &Deployment) {
+        let Some(spec) = &deployment.spec else { return };
+        let namespace = deployment.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let hash = template_hash(&spec.template);
+        let name = format!("{}-{hash}", name_of(&deployment.metadata));
+        let key = format!("{namespace}/{name}");
+        let wanted = spec.replicas.unwrap_or(1);
+        if !self.replica_sets.contains_key(&key) {
+            if wanted == 0 {
+                return;
+            }
+            let set = replica_set_of(deployment, &namespace, &name, &hash);
+            let mut set = set;
+            self.complete("ReplicaSet", &mut set.metadata);
+            self.replica_sets.insert(key.clone(), set);
+            self.touch();
+        }
+        let owner = deployment.metadata.uid.clone();
+        let mut changed = false;
+        for (other, set) in &mut self.replica_sets {
+            let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
+            if !owners.iter().any(|reference| Some(&reference.uid) == owner.as_ref()) {
+                continue;
+            }
+            let replicas = if *other == key { wanted } else { 0 };
+            let spec = set.spec.get_or_insert_default();
+            changed |= spec.replicas != Some(replicas);
+            spec.replicas = Some(replicas);
+        }
+        if changed {
+            self.touch();
+        }
+    }
+
+    fn reconcile_replica_set(&mut self, set: &ReplicaSet) {
+        let Some(spec) = &set.spec else { return };
+        let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
+        let mut alive = self.pods_of(set.metadata.uid.as_deref());
+        while alive.len() < wanted {
+            let Some(pod) = self.pod_from(set) else { return };
+            alive.push(pod.key());
+            self.pods.insert(pod.key(), pod);
+            self.touch();
+        }
+        if alive.len() > wanted {
+            alive.sort_by_key(|key| self.pods.get(key).map(removal_rank));
+            for key in alive.iter().take(alive.len() - wanted) {
+                self.delete_pod(key, None);
+            }
+        }
+    }
+
+    /// Keys of the pods of an owner that are neither ending nor ended.
+    fn pods_of(&self, owner: Option<&str>) -> Vec<String> {
+        let Some(owner) = owner else { return Vec::new() };
+        let belongs = |pod: &&Pod| pod.controller().is_some_and(|reference| reference.uid == owner);
+        let alive = self.pods.values().filter(belongs).filter(|pod| !pod.is_terminating() && !pod.is_terminal());
+        alive.map(Pod::key).collect()
+    }
+
+    fn pod_from(&mut self, set: &ReplicaSet) -> Option<Pod> {
+        let template = set.spec.as_ref()?.template.as_ref()?;
+        let set_name = name_of(&set.metadata);
+        let uid = self.new_uid("Pod", &set_name);
+        let suffix = Random::new(self.settings.seed, "pod", &uid).suffix(5);
+        let owner = owner_reference("apps/v1", "ReplicaSet", &set.metadata);
+        let namespace = set.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        self.pod_from_template(template, namespace, format!("{set_name}-{suffix}"), uid, owner)
+    }
+
+    /// A pod as a controller creates it, with what admission adds.
+    pub(super) fn pod_from_template(
+        &self,
+        template: &PodTemplateSpec,
+        namespace: String,
+        name: String,
+        uid: String,
+        owner: OwnerReference,
+    ) -> Option<Pod> {
+        let value = serde_json::json!({ "spec": template.spec });
+        let mut pod: Pod = serde_json::from_value(value).ok()?;
+        let metadata = template.metadata.clone().unwrap_or_default();
+        pod.metadata.name = name;
+        pod.metadata.namespace = namespace;
+        pod.metadata.uid = uid;
+        pod.metadata.labels = metadata.labels.unwrap_or_default();
+        pod.metadata.annotations = metadata.annotations.unwrap_or_default();
+        pod.metadata.owner_references = vec![owner];
+        pod.metadata.creation_timestamp = Some(written(self.now));
+        pod.status.phase = Some("Pending".to_owned());
+        pod.spec.scheduler_name.get_or_insert_with(|| "default-scheduler".to_owned());
+        if pod.spec.priority.is_none() {
+            pod.spec.priority = Some(self.priority_of(pod.spec.priority_class_name.as_deref()));
+        }
+        Some(pod)
+    }
+
+    fn priority_of(&self, class: Option<&str>) -> i32 {
+        match class {
+            Some("system-cluster-critical") => 2_000_000_000,
+            Some("system-node-critical") => 2_000_001_000,
+            _ => {
+                let mut classes = self.others.priority_classes.iter();
+                let found = classes.find(|object| match class {
+                    Some(name) => object.metadata.name.as_deref() == Some(name),
+                    None => object.global_default == Some(true),
+                });
+                found.map_or(0, |object| object.value)
+            }
+        }
+    }
+
+    /// Writes how many pods there are and run into the status of ReplicaSets and Deployments.
+    fn count_deployments(&mut self) {
+        let mut counts: BTreeMap<String, (i32, i32)> = BTreeMap::new();
+        for pod in self.pods.values().filter(|pod| !pod.is_terminating() && !pod.is_terminal()) {
+            let Some(owner) = pod.controller() else { continue };
+            let count = counts.entry(owner.uid.clone()).or_default();
+            count.0 += 1;
+            count.1 += i32::from(pod.status.phase.as_deref() == Some("Running"));
+        }
+        let mut by_deployment: BTreeMap<String, (i32, i32)> = BTreeMap::new();
+        for set in self.replica_sets.values_mut() {
+            let (pods, running) =
+                set.metadata.uid.as_ref().and_then(|uid| counts.get(uid)).copied().unwrap_or_default();
+            set.status = Some(ReplicaSetStatus {
+                replicas: pods,
+                ready_replicas: Some(running),
+                available_replicas: Some(running),
+                ..ReplicaSetStatus::default()
+            });
+            for owner in set.metadata.owner_references.iter().flatten() {
+                let count = by_deployment.entry(owner.uid.clone()).or_default();
+                count.0 += pods;
+                count.1 += running;
+            }
+        }
+        for deployment in self.deployments.values_mut() {
+            let uid = deployment.metadata.uid.as_ref();
+            let (pods, running) = uid.and_then(|uid| by_deployment.get(uid)).copied().unwrap_or_default();
+            let status = deployment.status.get_or_insert_default();
+            status.replicas = Some(pods);
+            status.ready_replicas = Some(running);
+            status.available_replicas = Some(running);
+            status.unavailable_replicas = Some(pods - running);
+        }
+    }
+}
+
+fn replica_set_of(deployment: &Deployment, namespace: &str, name: &str, hash: &str) -> ReplicaSet {
+    let spec = deployment.spec.clone().unwrap_or_default();
+    let mut template = spec.template;
+    let mut selector = spec.selector;
+    let labels = template.metadata.get_or_insert_default().labels.get_or_insert_default();
+    labels.insert(TEMPLATE_HASH.to_owned(), hash.to_owned());
+    selector.match_labels.get_or_insert_default().insert(TEMPLATE_HASH.to_owned(), hash.to_owned());
+    let metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        namespace: Some(namespace.to_owned()),
+        labels: Some(labels.clone()),
+        owner_references: Some(vec![owner_reference("apps/v1", "Deployment", &deployment.metadata)]),
+        ..ObjectMeta::default()
+    };
+    ReplicaSet {
+        metadata,
+        spec: Some(ReplicaSetSpec {
+            replicas: spec.replicas,
+            selector,
+            template: Some(template),
+            min_ready_seconds: spec.min_ready_seconds,
+        }),
+        status: None,
+    }
+}
+
+pub(super) fn owner_reference(api_version: &str, kind: &str, owner: &ObjectMeta) -> OwnerReference {
+    OwnerReference {
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        name: name_of(owner),
+        uid: owner.uid.clone().unwrap_or_default(),
+        controller: Some(true),
+        block_owner_deletion: Some(true),
+    }
+}
+
+/// Ten characters that change when the template does.
+fn template_hash(template: &PodTemplateSpec) -> String {
+    let text = serde_json::to_string(template).unwrap_or_default();
+    Random::new(0, "template", &text).suffix(10)
+}
+
+/// Which pod goes first when there are too many: unbound, then not running, then the cheapest to delete, then the newest.
+fn removal_rank(pod: &Pod) -> impl Ord + use<> {
+    let cost = pod.metadata.annotations.get("controller.kubernetes.io/pod-deletion-cost");
+    (
+        pod.spec.node_name.is_some(),
+        pod.status.phase.as_deref() == Some("Running"),
+        cost.and_then(|text| text.parse::<i32>().ok()).unwrap_or(0),
+        std::cmp::Reverse(pod.metadata.creation_timestamp.clone()),
+        pod.metadata.name.clone(),
+    )
+}
+
+impl World {
+    /// Removes what belonged to owners that are gone, and pods of nodes that are gone.
+    pub(super) fn collect_orphans(&mut self) {
+        let deployments: Vec<_> = self.deployments.values().filter_map(|object| object.metadata.uid.clone()).collect();
+        let before = self.replica_sets.len();
+        self.replica_sets.retain(|_, set| {
+            let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
+            owners.iter().all(|owner| owner.kind != "Deployment" || deployments.contains(&owner.uid))
+        });
+        if self.replica_sets.len() != before {
+            self.touch();
+        }
+        let orphaned = |pod: &&Pod| pod.spec.node_name.as_ref().is_some_and(|node| !self.nodes.contains_key(node));
+        let orphans: Vec<_> = self.pods.values().filter(orphaned).map(Pod::key).collect();
+        for key in orphans {
+            self.remove_pod(&key);
+        }
+        let sets: Vec<_> = self.replica_sets.values().map(|set| set.metadata.uid.clone()).collect();
+        let daemons: Vec<_> = self.daemon_sets.values().map(|set| set.metadata.uid.clone()).collect();
+        let ownerless = |pod: &&Pod| {
+            !pod.is_terminating()
+                && pod.controller().is_some_and(|owner| match owner.kind.as_str() {
+                    "ReplicaSet" => !sets.contains(&Some(owner.uid.clone())),
+                    "DaemonSet" => !daemons.contains(&Some(owner.uid.clone())),
+                    _ => false,
+                })
+        };
+        let ownerless: Vec<_> = self.pods.values().filter(ownerless).map(Pod::key).collect();
+        for key in ownerless {
+            self.delete_pod(&key, None);
+        }
+    }
+
+    /// Removes a Deployment; its pods follow. `false` when there is none.
+    pub fn delete_deployment(&mut self, key: &str) -> bool {
+        let removed = self.deployments.remove(key).is_some();
+        if removed {
+            self.touch();
+        }
+        removed
+    }
+
+    /// Deployments by key; for those who ask whether one exists.
+    pub fn has_deployment(&self, key: &str) -> bool {
+        self.deployments.contains_key(key)
+    }
+
+    /// How many pods run and how many wait for a node, DaemonSet pods left out.
+    pub fn pod_counts(&self) -> (usize, usize) {
+        let counted = |pod: &&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_terminating() && !pod.is_terminal();
+        let (bound, waiting): (Vec<_>, Vec<_>) =
+            self.pods.values().filter(counted).partition(|pod| pod.spec.node_name.is_some());
+        (bound.len(), waiting.len())
+    }
+
+    pub(super) fn daemon_keys(&self) -> Vec<String> {
+        self.daemon_sets.values().map(|set| key_of(&set.metadata)).collect()
+    }
+}

@@ -1,0 +1,75 @@
+use cutlist::adapters::embedded::OfferingKey;
+use cutlist::ports::{Cloud, Cluster, PortErrorKind};
+use serde_json::json;
+
+use crate::scene::{claim, deployment, load_deployment, pass, request, seconds_since_beginning, world};
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_boots_joins_and_gets_ready_within_a_minute() {
+    let world = world(0);
+    let (cluster, cloud) = (world.cluster(), world.cloud());
+    cluster.create_node_claim(&claim("default-1")).await.unwrap();
+    let instance = cloud.launch(&request("token", "default-1", &["c7.2xlarge"], "on-demand")).await.unwrap();
+    let again = cloud.launch(&request("token", "default-1", &["c7.2xlarge"], "on-demand")).await.unwrap();
+    assert_eq!(instance, again, "the token launches once");
+
+    let ready = loop {
+        let nodes = cluster.observe().await.unwrap().nodes;
+        if let [node] = nodes.as_slice() {
+            let taints = node.spec.as_ref().unwrap().taints.clone().unwrap_or_default();
+            assert!(taints.iter().any(|taint| taint.key == "karpenter.sh/unregistered"));
+            if !taints.iter().any(|taint| taint.key == "node.kubernetes.io/not-ready") {
+                break node.clone();
+            }
+        }
+        cluster.changed().await;
+    };
+    let seconds = seconds_since_beginning(&world);
+    assert!((32..=45).contains(&seconds), "{seconds}");
+    let labels = ready.metadata.labels.unwrap();
+    assert_eq!(labels["topology.kubernetes.io/zone"], "zone-a");
+    assert_eq!(labels["team"], "a");
+    assert_eq!(ready.status.unwrap().allocatable.unwrap()["cpu"].0, "7910m");
+
+    cloud.terminate(&instance.provider_id).await.unwrap();
+    pass(&world, 10).await;
+    let error = cloud.terminate(&instance.provider_id).await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn capacity_runs_out_and_comes_back() {
+    let world = world(0);
+    let cloud = world.cloud();
+    let offering =
+        OfferingKey { instance_type: "c7.large".into(), zone: "zone-a".into(), capacity_type: "on-demand".into() };
+    world.with(|world| world.exhaust(offering.clone()));
+    let error = cloud.launch(&request("a", "claim-a", &["c7.large"], "on-demand")).await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::InsufficientCapacity);
+    let available = |catalog: cutlist::core::catalog::Catalog| catalog.instance_types[0].offerings[0].available;
+    assert!(!available(cloud.catalog().await.unwrap()));
+    pass(&world, 181).await;
+    assert!(available(cloud.catalog().await.unwrap()), "after three minutes it is worth another try");
+    let second = cloud.launch(&request("a", "claim-a", &["c7.large", "c7.2xlarge"], "on-demand")).await.unwrap();
+    assert_eq!(second.instance_type, "c7.2xlarge");
+    world.with(|world| world.replenish(&offering));
+    let third = cloud.launch(&request("b", "claim-b", &["c7.large"], "on-demand")).await.unwrap();
+    assert_eq!(third.instance_type, "c7.large");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reclaimed_spot_instance_takes_its_node_and_pods() {
+    let world = world(0);
+    let (cluster, cloud) = (world.cluster(), world.cloud());
+    load_deployment(&world, deployment("web", 2, "1"));
+    let instance = cloud.launch(&request("token", "none", &["c7.2xlarge"], "spot")).await.unwrap();
+    pass(&world, 60).await;
+    let node = cluster.observe().await.unwrap().nodes[0].metadata.name.clone().unwrap();
+    cluster.patch_node(&node, &json!({"spec": {"taints": []}})).await.unwrap();
+    assert_eq!(world.with(|world| world.pod_counts()), (2, 0));
+    assert!(world.with(|world| world.interrupt(&instance.provider_id)));
+    pass(&world, 119).await;
+    assert_eq!(world.with(|world| world.pod_counts()), (2, 0));
+    pass(&world, 2).await;
+    assert_eq!(world.with(|world| world.pod_counts()), (0, 2), "the pods are made again and wait");
+}

@@ -1,0 +1,5 @@
+//! The embedded world: it must behave like a cluster and a cloud before anything can be tested on it.
+
+mod machines;
+mod scene;
+mod workloads;
