@@ -42,3 +42,10 @@ pub struct Span {
     pub start_byte: usize,
     pub end_byte: usize,
 }
+
+impl Span {
+    /// The start of the file, for what is about all of it.
+    pub fn start() -> Self {
+        Self { line: 1, column: 1, start_byte: 0, end_byte: 0 }
+    }
+}

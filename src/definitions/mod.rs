@@ -1,16 +1,34 @@
 //! READ. Text of a repository to validated definitions. Pure: files come in as bytes.
+//!
+//! The way of a file: bytes, text, documents with the place of each value (`document`), variables (`substitution`), the
+//! kind (`kinds`), the schema and CEL rules of the kind (`schema`), and the rules of the registry (`rules`), first on
+//! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
+//! out, the rest goes on.
 
 pub mod diagnostic;
+mod document;
+mod files;
+mod findings;
+mod kinds;
+mod limits;
+mod reader;
+mod revision;
+pub mod rules;
+mod schema;
+mod substitution;
+mod suggest;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_pool::NodePool;
+use crate::api::scenario::Scenario;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 
 pub use diagnostic::{Diagnostic, Severity};
+pub use files::is_candidate;
 
 /// One parsed, validated document and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,21 +46,47 @@ pub struct Definitions {
     pub node_pools: Vec<Definition<NodePool>>,
     pub node_classes: Vec<Definition<EC2NodeClass>>,
     pub disruption_budgets: Vec<Definition<DisruptionBudget>>,
+    /// Only the embedded world plays it.
+    pub scenario: Option<Definition<Scenario>>,
     /// In the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
     /// Files and documents that were looked at.
     pub files_read: usize,
     pub documents_read: usize,
+    /// Documents of the kinds that are read, broken ones too.
+    pub definitions_found: usize,
+    /// Objects of other kinds, which are not our business.
+    pub documents_skipped: usize,
 }
 
 impl Definitions {
     pub fn has_errors(&self) -> bool {
-        self.diagnostics.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+        self.count(Severity::Error) > 0
+    }
+
+    /// Whether the revision can take force. With an error anywhere it can not, since a definition that is left out looks
+    /// like one that was deleted: the last good revision stays.
+    pub fn revision_usable(&self) -> bool {
+        !self.has_errors()
+    }
+
+    pub fn count(&self, severity: Severity) -> usize {
+        self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 }
 
-/// Reads every `*.yaml`, `*.yml` and `*.json` among `files`. Never stops at the first mistake.
+/// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// `variables` override those of `cutlist.yaml`.
-pub fn read(_files: &[SourceFile], _variables: &BTreeMap<String, String>) -> Definitions {
-    todo!()
+pub fn read(files: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
+    reader::read(files, variables)
 }
+
+/// The names in `${NAME}` that occur in files that `read` would look at.
+pub fn variable_names(files: &[SourceFile]) -> BTreeSet<String> {
+    let texts =
+        files.iter().filter(|file| is_candidate(&file.path)).filter_map(|file| str::from_utf8(&file.content).ok());
+    texts.flat_map(substitution::names).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests;

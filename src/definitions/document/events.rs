@@ -1,0 +1,359 @@
+//! The pass over the parser's events: places, and what is wrong with the YAML itself.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle};
+
+use super::scalars::{self, Disagreement};
+use super::spans::{self, Node, SpanIndex};
+use crate::definitions::diagnostic::Span;
+use crate::definitions::findings::Finding;
+use crate::definitions::limits;
+use crate::definitions::rules::reading;
+
+#[derive(Debug, Default)]
+pub struct Scan {
+    pub documents: Vec<ScannedDocument>,
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Debug, Default)]
+pub struct ScannedDocument {
+    /// Bytes of the text, from after the `---`.
+    pub range: Range<usize>,
+    pub spans: SpanIndex,
+    pub ambiguous: Vec<(String, Disagreement)>,
+    /// Nothing but comments.
+    pub empty: bool,
+    /// Has findings that make it unusable, but its values can be read.
+    pub broken: bool,
+    /// Its values can not be read: broken syntax, or beyond a limit.
+    pub unreadable: bool,
+}
+
+/// Walks every document of `text`, which starts `offset` bytes into its file. A broken document ends at the next `---`.
+pub fn scan(file: usize, text: &str, offset: usize) -> Scan {
+    let mut options = granit_parser::Options::default();
+    options.set_emit_comments(false);
+    // Beyond our own limit, so that ours speaks first; a key may be as long as a scalar.
+    options.flow_nesting_limit = 4 * limits::DEPTH;
+    options.block_nesting_limit = 4 * limits::DEPTH;
+    let mut parser = Parser::new_from_str_with_options(text, options);
+    let mut walk = Walk { file, text, offset, scan: Scan::default(), document: None };
+    loop {
+        match parser.next_event() {
+            None => break,
+            Some(Ok((event, span))) => walk.event(event, &span),
+            Some(Err(error)) => {
+                walk.syntax_error(&error);
+                if !matches!(parser.proceed_next_document(), Ok(true)) {
+                    break;
+                }
+            }
+        }
+        if walk.scan.documents.len() >= limits::FILE_DOCUMENTS {
+            let message = format!("more than {} documents in one file: the rest is not read", limits::FILE_DOCUMENTS);
+            walk.scan.findings.push(Finding::at_span(&reading::LIMIT, file, Span::default(), message));
+            break;
+        }
+    }
+    walk.scan
+}
+
+struct Walk<'t> {
+    file: usize,
+    text: &'t str,
+    offset: usize,
+    scan: Scan,
+    document: Option<Open>,
+}
+
+/// The document that is being walked.
+#[derive(Default)]
+struct Open {
+    scanned: ScannedDocument,
+    stack: Vec<Frame>,
+    anchors: HashMap<usize, Anchor>,
+    aliases: usize,
+    /// Collections inside a key, which are not followed.
+    inside_key: usize,
+}
+
+struct Anchor {
+    pointer: String,
+    scalar: Option<String>,
+}
+
+enum Frame {
+    Mapping { pointer: String, keys: HashMap<String, Span>, pending: Option<(String, Span)> },
+    Sequence { pointer: String, next: usize },
+}
+
+/// A node as it arrives, before it is known whether it is a key.
+struct Arrival {
+    span: Span,
+    scalar: Option<String>,
+    plain: bool,
+    anchor: usize,
+    alias: Option<usize>,
+}
+
+impl Walk<'_> {
+    fn event(&mut self, event: Event<'_>, at: &granit_parser::Span) {
+        let span = self.span(at.start, at.end);
+        match event {
+            Event::DocumentStart(explicit, _) => {
+                let start = if explicit { at.end } else { at.start };
+                let start = start.byte_offset().unwrap_or(0);
+                let scanned = ScannedDocument { range: start..start, empty: true, ..ScannedDocument::default() };
+                self.document = Some(Open { scanned, ..Open::default() });
+            }
+            Event::DocumentEnd => {
+                let end = at.start.byte_offset().unwrap_or(self.text.len());
+                self.close(end);
+            }
+            Event::Scalar(text, style, anchor, tag) => {
+                self.tag(tag.as_deref(), span);
+                let plain = style == ScalarStyle::Plain;
+                let arrival = Arrival { span, scalar: Some(text.into_owned()), plain, anchor, alias: None };
+                let tagged = tag.is_some();
+                self.scalar(arrival, tagged);
+            }
+            Event::Alias(target) => self.alias(target, span),
+            Event::SequenceStart(_, anchor, tag) => {
+                self.tag(tag.as_deref(), span);
+                self.open(anchor, span, |pointer| Frame::Sequence { pointer, next: 0 });
+            }
+            Event::MappingStart(_, anchor, tag) => {
+                self.tag(tag.as_deref(), span);
+                self.open(anchor, span, |pointer| Frame::Mapping { pointer, keys: HashMap::new(), pending: None });
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                if let Some(open) = &mut self.document {
+                    if open.inside_key > 0 {
+                        open.inside_key -= 1;
+                    } else {
+                        open.stack.pop();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// From the first to the last character on the first line: a finding underlines one line.
+    fn span(&self, start: Marker, end: Marker) -> Span {
+        let start_byte = start.byte_offset().unwrap_or(0).min(self.text.len());
+        let end_byte = end.byte_offset().unwrap_or(start_byte).clamp(start_byte, self.text.len());
+        let slice = self.text.get(start_byte..end_byte).unwrap_or_default();
+        let length = slice.find(['\n', '\r']).unwrap_or(slice.len());
+        Span {
+            line: start.line(),
+            column: start.col() + 1,
+            start_byte: start_byte + self.offset,
+            end_byte: start_byte + length + self.offset,
+        }
+    }
+
+    fn scalar(&mut self, arrival: Arrival, tagged: bool) {
+        let Some(open) = &mut self.document else { return };
+        if open.inside_key > 0 {
+            return;
+        }
+        // An empty document has one scalar without text and without place.
+        if open.stack.is_empty() && arrival.plain && arrival.scalar.as_deref().is_some_and(str::is_empty) {
+            return;
+        }
+        open.scanned.empty = false;
+        let ambiguous = arrival.scalar.as_deref().filter(|_| arrival.plain && !tagged).and_then(scalars::disagreement);
+        let Some(pointer) = self.place(arrival) else { return };
+        if let (Some(what), Some(open)) = (ambiguous, &mut self.document) {
+            open.scanned.ambiguous.push((pointer, what));
+        }
+    }
+
+    fn alias(&mut self, target: usize, span: Span) {
+        let Some(open) = &mut self.document else { return };
+        open.scanned.empty = false;
+        open.aliases += 1;
+        if open.aliases == limits::DOCUMENT_ALIASES + 1 {
+            open.scanned.unreadable = true;
+            let message = format!("more than {} aliases in one document", limits::DOCUMENT_ALIASES);
+            self.scan.findings.push(Finding::at_span(&reading::LIMIT, self.file, span, message));
+        }
+        let Some(open) = self.document.as_ref().filter(|open| open.inside_key == 0) else { return };
+        let scalar = open.anchors.get(&target).and_then(|anchor| anchor.scalar.clone());
+        self.place(Arrival { span, scalar, plain: false, anchor: 0, alias: Some(target) });
+    }
+
+    fn open(&mut self, anchor: usize, span: Span, frame: impl FnOnce(String) -> Frame) {
+        let Some(open) = &mut self.document else { return };
+        open.scanned.empty = false;
+        if open.inside_key > 0 {
+            open.inside_key += 1;
+            return;
+        }
+        let depth = open.stack.len();
+        // A mapping begins where its first key does; the span of the event is empty there.
+        match self.place(Arrival { span, scalar: None, plain: false, anchor, alias: None }) {
+            Some(pointer) => {
+                if let Some(open) = &mut self.document {
+                    open.stack.push(frame(pointer));
+                    if depth == limits::DEPTH {
+                        open.scanned.unreadable = true;
+                        let message = format!("nested deeper than {} levels", limits::DEPTH);
+                        self.scan.findings.push(Finding::at_span(&reading::LIMIT, self.file, span, message));
+                    }
+                }
+            }
+            None => {
+                if let Some(open) = &mut self.document {
+                    open.inside_key = 1;
+                }
+            }
+        }
+    }
+
+    /// Gives the node its pointer, or `None` when it was a key.
+    fn place(&mut self, arrival: Arrival) -> Option<String> {
+        let (file, offset) = (self.file, self.offset);
+        let text = self.text;
+        let open = self.document.as_mut()?;
+        let (pointer, key) = match open.stack.last_mut() {
+            None => (String::new(), None),
+            Some(Frame::Sequence { pointer, next }) => {
+                let index = *next;
+                *next += 1;
+                (format!("{pointer}/{index}"), None)
+            }
+            Some(Frame::Mapping { pointer, pending: pending @ Some(_), .. }) => {
+                let (name, span) = pending.take()?;
+                (spans::join(pointer, &name), Some(span))
+            }
+            Some(Frame::Mapping { keys, pending, .. }) => {
+                let (name, findings) = key(file, &arrival, keys);
+                *pending = Some((name.clone(), arrival.span));
+                if arrival.anchor != 0 {
+                    let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
+                    open.anchors.insert(arrival.anchor, anchor);
+                }
+                open.scanned.broken |= !findings.is_empty();
+                self.scan.findings.extend(findings);
+                return None;
+            }
+        };
+        let alias = arrival.alias.and_then(|target| open.anchors.get(&target)).map(|anchor| anchor.pointer.clone());
+        if arrival.anchor != 0 {
+            let anchor = Anchor { pointer: pointer.clone(), scalar: arrival.scalar };
+            open.anchors.insert(arrival.anchor, anchor);
+        }
+        let mut span = arrival.span;
+        if span.start_byte == span.end_byte {
+            span.end_byte = first_token(text, span.start_byte - offset) + offset;
+        }
+        open.scanned.spans.insert(&pointer, Node { key, value: span, plain: arrival.plain, alias });
+        Some(pointer)
+    }
+
+    fn tag(&mut self, tag: Option<&granit_parser::Tag>, span: Span) {
+        let Some(tag) = tag.filter(|tag| tag.is_custom()) else { return };
+        let message = format!("the tag `{}` means nothing to Kubernetes", tag.original());
+        let finding = Finding::at_span(&reading::TAG, self.file, span, message).hint("remove the tag");
+        self.scan.findings.push(finding);
+        if let Some(open) = &mut self.document {
+            open.scanned.broken = true;
+        }
+    }
+
+    fn close(&mut self, end: usize) {
+        if let Some(mut open) = self.document.take() {
+            open.scanned.range.end = end.max(open.scanned.range.start);
+            self.scan.documents.push(open.scanned);
+        }
+    }
+
+    fn syntax_error(&mut self, error: &granit_parser::ScanError) {
+        let marker = *error.marker();
+        let start = marker.byte_offset().unwrap_or_else(|| byte_of(self.text, marker.index()));
+        let start = start.min(self.text.len());
+        let end = first_token(self.text, start);
+        let span = Span {
+            line: marker.line(),
+            column: marker.col() + 1,
+            start_byte: start + self.offset,
+            end_byte: end + self.offset,
+        };
+        let limit = matches!(error.kind(), granit_parser::ErrorKind::RecursionLimitExceeded);
+        let already = self.document.as_ref().is_some_and(|open| open.scanned.unreadable);
+        if !already {
+            let rule = if limit { &reading::LIMIT } else { &reading::SYNTAX };
+            let mut finding = Finding::at_span(rule, self.file, span, sentence(&error.info()));
+            if let Some(hint) = syntax_hint(self.text, start) {
+                finding = finding.hint(hint);
+            }
+            self.scan.findings.push(finding);
+        }
+        let mut open = self.document.take().unwrap_or_default();
+        open.scanned.unreadable = true;
+        open.scanned.empty = false;
+        self.scan.documents.push(open.scanned);
+    }
+}
+
+/// Checks a key of a mapping; gives the text it stands for.
+fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (String, Vec<Finding>) {
+    let Some(text) = arrival.scalar.clone() else {
+        let message = "a key must be text, not a mapping or a list".to_owned();
+        return (String::new(), vec![Finding::at_span(&reading::COMPLEX_KEY, file, arrival.span, message)]);
+    };
+    if text == "<<" && arrival.plain {
+        let message = "merge keys are not YAML 1.2, and not every program that reads this file knows them".to_owned();
+        let finding = Finding::at_span(&reading::MERGE_KEY, file, arrival.span, message);
+        return (text, vec![finding.hint("repeat the fields, or use an alias for the whole value")]);
+    }
+    if let Some(first) = keys.get(&text) {
+        let line = first.line;
+        let message = format!("`{text}` is given twice; first on line {line}");
+        let finding = Finding::at_span(&reading::DUPLICATE_KEY, file, arrival.span, message);
+        return (text, vec![finding.hint("keep one of them: some programs take the first, some the last")]);
+    }
+    keys.insert(text.clone(), arrival.span);
+    (text, Vec::new())
+}
+
+/// The end of the word at `start`, for a node whose event has no width of its own.
+fn first_token(text: &str, start: usize) -> usize {
+    let rest = text.get(start..).unwrap_or_default();
+    let length = rest.find([' ', '\n', '\r', '\t', ':', ',']).unwrap_or(rest.len());
+    start + length.max(rest.chars().next().filter(|c| !matches!(c, '\n' | '\r')).map_or(0, char::len_utf8))
+}
+
+/// Bytes before the character `index`.
+fn byte_of(text: &str, index: usize) -> usize {
+    text.char_indices().nth(index).map_or(text.len(), |(byte, _)| byte)
+}
+
+/// The parser's message in our form: lower case, no period.
+fn sentence(message: &str) -> String {
+    let message = message.trim().trim_end_matches('.');
+    let mut characters = message.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}
+
+/// The mistakes that people make.
+fn syntax_hint(text: &str, start: usize) -> Option<String> {
+    let line_start = text.get(..start)?.rfind('\n').map_or(0, |newline| newline + 1);
+    let line = text.get(line_start..)?.lines().next()?;
+    let indentation: String = line.chars().take_while(|c| c.is_whitespace()).collect();
+    if indentation.contains('\t') {
+        return Some("indent with spaces: YAML does not allow tabs".to_owned());
+    }
+    if line.contains("{{") {
+        return Some("this looks like a template: render it first (`helm template`), and lint the result".to_owned());
+    }
+    if start >= text.trim_end().len() {
+        return Some("the file seems to be cut off".to_owned());
+    }
+    None
+}

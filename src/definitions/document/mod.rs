@@ -1,0 +1,160 @@
+//! A file's text to its documents: values as JSON, and the place of each value.
+//!
+//! Two passes read the same bytes. `events` walks the parser's events and knows where everything stands, finds what is
+//! wrong with the YAML itself, and goes on after a broken document; `value` gives the values. Everything later speaks
+//! of JSON pointers and looks the place up in [`spans::SpanIndex`].
+
+mod events;
+mod scalars;
+pub mod spans;
+mod value;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::findings::{Finding, Place};
+use super::limits;
+use super::rules::reading;
+use spans::SpanIndex;
+
+pub use scalars::{Disagreement, disagreement};
+
+/// One document of a file, or one item of a `List`.
+#[derive(Debug)]
+pub struct Document {
+    /// Index of the file it stands in.
+    pub file: usize,
+    pub value: Value,
+    pub spans: Arc<SpanIndex>,
+    /// The whole file.
+    pub text: Arc<str>,
+    /// Pointer of this document inside the YAML document: empty, or `/items/3`.
+    pub root: String,
+    /// Plain scalars that programs read differently, by pointer; a finding only where we use the document.
+    pub ambiguous: Vec<(String, Disagreement)>,
+    /// The YAML has duplicate or merge keys: reported already, and the document can not be used.
+    pub broken: bool,
+}
+
+impl Document {
+    /// The place of what `pointer` (inside this document) points at.
+    pub fn place(&self, pointer: &str, place: Place) -> crate::definitions::diagnostic::Span {
+        let whole = format!("{}{pointer}", self.root);
+        match place {
+            Place::Key => self.spans.key(&whole),
+            Place::Value => self.spans.value(&whole),
+        }
+    }
+
+    /// `NodePool/default`, or the kind alone.
+    pub fn name(&self) -> Option<String> {
+        let kind = self.value.get("kind")?.as_str()?;
+        match self.value.pointer("/metadata/name").and_then(Value::as_str) {
+            Some(name) => Some(format!("{kind}/{name}")),
+            None => Some(kind.to_owned()),
+        }
+    }
+
+    /// A scalar as it stands in the file.
+    pub fn written(&self, pointer: &str) -> Option<String> {
+        let span = self.place(pointer, Place::Value);
+        self.text.get(span.start_byte..span.end_byte).map(str::to_owned)
+    }
+
+    /// Text at a pointer.
+    pub fn str(&self, pointer: &str) -> Option<&str> {
+        self.value.pointer(pointer)?.as_str()
+    }
+
+    /// Entries of the list at a pointer, each with its own pointer.
+    pub fn items(&self, pointer: &str) -> impl Iterator<Item = (String, &Value)> {
+        let items = self.value.pointer(pointer).and_then(Value::as_array).into_iter().flatten();
+        items.enumerate().map(move |(index, item)| (format!("{pointer}/{index}"), item))
+    }
+
+    /// Members of the mapping at a pointer: own pointer, key, value.
+    pub fn members(&self, pointer: &str) -> impl Iterator<Item = (String, &str, &Value)> {
+        let members = self.value.pointer(pointer).and_then(Value::as_object).into_iter().flatten();
+        members.map(move |(key, value)| (spans::join(pointer, key), key.as_str(), value))
+    }
+}
+
+/// What a file holds.
+#[derive(Debug, Default)]
+pub struct Parsed {
+    pub documents: Vec<Document>,
+    /// Documents with content, also those that could not be read.
+    pub count: usize,
+    pub findings: Vec<Finding>,
+}
+
+/// Parses the whole text of a file.
+pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
+    let text = file_text.strip_prefix('\u{feff}').unwrap_or(file_text);
+    let scan = events::scan(file, text, file_text.len() - text.len());
+    let mut parsed = Parsed { findings: scan.findings, ..Parsed::default() };
+    for scanned in scan.documents {
+        if scanned.empty {
+            continue;
+        }
+        parsed.count += 1;
+        if scanned.unreadable {
+            continue;
+        }
+        let slice = text.get(scanned.range.clone()).unwrap_or_default();
+        let spans = Arc::new(scanned.spans);
+        match value::read(slice) {
+            Ok(value) => {
+                let document = Document {
+                    file,
+                    value,
+                    spans,
+                    text: Arc::clone(file_text),
+                    root: String::new(),
+                    ambiguous: scanned.ambiguous,
+                    broken: scanned.broken,
+                };
+                split_list(document, &mut parsed);
+            }
+            Err(error) if scanned.broken => drop(error),
+            Err(error) => {
+                let rule = if error.limit { &reading::LIMIT } else { &reading::UNREADABLE };
+                let span = spans.value("");
+                parsed.findings.push(Finding::at_span(rule, file, span, error.message));
+            }
+        }
+    }
+    parsed
+}
+
+/// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own.
+fn split_list(mut document: Document, parsed: &mut Parsed) {
+    let is_list = document.value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
+    let items = document.value.get_mut("items").and_then(Value::as_array_mut);
+    let Some(items) = items.filter(|_| is_list).map(std::mem::take) else {
+        parsed.documents.push(document);
+        return;
+    };
+    parsed.count = (parsed.count + items.len()).saturating_sub(1);
+    for (index, value) in items.into_iter().enumerate().take(limits::FILE_DOCUMENTS) {
+        let root = format!("/items/{index}");
+        let ambiguous = document
+            .ambiguous
+            .iter()
+            .filter_map(|(pointer, what)| {
+                let rest = pointer.strip_prefix(&root)?;
+                (rest.is_empty() || rest.starts_with('/')).then(|| (rest.to_owned(), *what))
+            })
+            .collect();
+        parsed.documents.push(Document {
+            file: document.file,
+            value,
+            spans: Arc::clone(&document.spans),
+            text: Arc::clone(&document.text),
+            root,
+            ambiguous,
+            broken: document.broken,
+        });
+    }
+}

@@ -1,0 +1,133 @@
+//! Where each key and value of a document stands, by JSON pointer.
+
+use std::collections::HashMap;
+
+use crate::definitions::diagnostic::Span;
+
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The key, for a member of a mapping.
+    pub key: Option<Span>,
+    pub value: Span,
+    /// Written without quotes, and not as a block.
+    pub plain: bool,
+    /// For an alias: the pointer of what it stands for.
+    pub alias: Option<String>,
+}
+
+#[derive(Debug, Default)]
+pub struct SpanIndex {
+    nodes: HashMap<String, Node>,
+}
+
+/// Aliases may stand for aliases; nobody writes more than two or three levels.
+const ALIAS_HOPS: usize = 16;
+
+impl SpanIndex {
+    /// The first node wins: a duplicate key is reported, and its second value is not used.
+    pub fn insert(&mut self, pointer: &str, node: Node) {
+        if !self.nodes.contains_key(pointer) {
+            self.nodes.insert(pointer.to_owned(), node);
+        }
+    }
+
+    pub fn get(&self, pointer: &str) -> Option<&Node> {
+        if let Some(node) = self.nodes.get(pointer) {
+            return Some(node);
+        }
+        let mut pointer = pointer.to_owned();
+        for _ in 0..ALIAS_HOPS {
+            pointer = self.through_alias(&pointer)?;
+            if let Some(node) = self.nodes.get(&pointer) {
+                return Some(node);
+            }
+        }
+        None
+    }
+
+    /// Replaces the longest part of `pointer` that is an alias by what the alias stands for.
+    fn through_alias(&self, pointer: &str) -> Option<String> {
+        let mut end = pointer.len();
+        loop {
+            let parent = &pointer[..end];
+            if let Some(target) = self.nodes.get(parent).and_then(|node| node.alias.as_ref()) {
+                return Some(format!("{target}{}", &pointer[end..]));
+            }
+            end = parent.rfind('/')?;
+        }
+    }
+
+    /// The value at `pointer`, or the nearest one around it.
+    pub fn value(&self, pointer: &str) -> Span {
+        self.nearest(pointer).map(|(node, exact)| if exact { node.value } else { head(node) }).unwrap_or_default()
+    }
+
+    /// The key at `pointer`; for an item of a list its value; else the nearest key around it.
+    pub fn key(&self, pointer: &str) -> Span {
+        self.nearest(pointer).map(|(node, _)| head(node)).unwrap_or_default()
+    }
+
+    pub fn is_plain(&self, pointer: &str) -> bool {
+        self.get(pointer).is_some_and(|node| node.plain)
+    }
+
+    fn nearest(&self, pointer: &str) -> Option<(&Node, bool)> {
+        if let Some(node) = self.get(pointer) {
+            return Some((node, true));
+        }
+        let mut end = pointer.len();
+        while let Some(slash) = pointer[..end].rfind('/') {
+            end = slash;
+            if let Some(node) = self.get(&pointer[..end]) {
+                return Some((node, false));
+            }
+        }
+        None
+    }
+}
+
+fn head(node: &Node) -> Span {
+    node.key.unwrap_or(node.value)
+}
+
+/// One more part at the end of a pointer.
+pub fn join(pointer: &str, part: &str) -> String {
+    format!("{pointer}/{}", escape(part))
+}
+
+/// A key as a part of a JSON pointer (RFC 6901).
+pub fn escape(part: &str) -> String {
+    part.replace('~', "~0").replace('/', "~1")
+}
+
+pub fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+/// The last part, unescaped: the name of the field that a pointer points at.
+pub fn last(pointer: &str) -> String {
+    unescape(pointer.rsplit('/').next().unwrap_or_default())
+}
+
+/// The pointer without its last part.
+pub fn parent(pointer: &str) -> &str {
+    pointer.rfind('/').map_or("", |slash| &pointer[..slash])
+}
+
+/// `spec.template.spec.requirements[1].key`, as Kubernetes writes paths.
+pub fn field_path(pointer: &str) -> String {
+    let mut path = String::new();
+    for part in pointer.split('/').skip(1).map(unescape) {
+        if part.bytes().all(|byte| byte.is_ascii_digit()) && !part.is_empty() {
+            path.push_str(&format!("[{part}]"));
+        } else if part.contains(['.', '/']) {
+            path.push_str(&format!("[{part}]"));
+        } else {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(&part);
+        }
+    }
+    path
+}

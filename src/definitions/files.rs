@@ -1,0 +1,69 @@
+//! Which files of a repository are looked at.
+
+use std::collections::BTreeSet;
+
+use crate::api::source::SourceFile;
+use crate::api::{scenario, settings};
+
+/// By extension, and not inside a folder (or with a name) that starts with a dot.
+pub fn is_candidate(path: &str) -> bool {
+    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+    matches!(extension, Some("yaml" | "yml" | "json"))
+        && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
+}
+
+/// Whether `paths` of the settings let the file in; without any, all are. Settings and scenario always are.
+pub fn is_selected(path: &str, paths: &[String]) -> bool {
+    let root = path == settings::FILE_NAME || path == scenario::FILE_NAME;
+    root || paths.is_empty() || paths.iter().any(|entry| covers(entry, path))
+}
+
+/// Whether `entry`, a file or folder as people write it (`./pools/`), is or holds `path`.
+pub fn covers(entry: &str, path: &str) -> bool {
+    let entry = entry.trim_start_matches("./").trim_matches('/');
+    entry.is_empty()
+        || entry == "."
+        || path.strip_prefix(entry).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Templates of Helm charts: files under `templates/` of a folder with a Chart.yaml. They are no YAML before rendering.
+pub fn chart_templates(files: &[&SourceFile]) -> BTreeSet<String> {
+    files
+        .iter()
+        .filter_map(|file| file.path.strip_suffix("Chart.yaml"))
+        .filter(|folder| folder.is_empty() || folder.ends_with('/'))
+        .map(|folder| format!("{folder}templates/"))
+        .collect()
+}
+
+/// Well-known files of other tools that hold no object: skipped without a word.
+pub fn is_of_another_tool(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    path.ends_with(".json")
+        || name.starts_with("values")
+        || ["Chart.yaml", "Chart.lock", "kustomization.yaml", "kustomization.yml", "Kustomization", "mkdocs.yml"]
+            .contains(&name)
+        || ["docker-compose", "compose", "Taskfile", "buf"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takes_yaml_and_json_outside_dot_folders() {
+        for path in ["a.yaml", "x/b.yml", "c.json", "./a.yaml", "../a.yaml"] {
+            assert!(is_candidate(path), "{path}");
+        }
+        for path in ["a.txt", "yaml", ".github/workflows/ci.yaml", "x/.hidden.yaml", "a.yaml.swp"] {
+            assert!(!is_candidate(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn paths_are_whole_folders_or_files() {
+        assert!(covers("pools", "pools/a.yaml") && covers("./pools/", "pools/a.yaml") && covers("a.yaml", "a.yaml"));
+        assert!(covers(".", "a.yaml"));
+        assert!(!covers("pools", "pools-old/a.yaml") && !covers("pool", "pools/a.yaml"));
+    }
+}

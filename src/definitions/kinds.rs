@@ -1,0 +1,227 @@
+//! Which kinds there are, and what becomes of a document of each.
+
+use serde_json::Value;
+
+/// The kinds whose definitions are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    NodePool,
+    EC2NodeClass,
+    DisruptionBudget,
+    Settings,
+    Scenario,
+}
+
+impl Kind {
+    pub const ALL: [Self; 5] =
+        [Self::NodePool, Self::EC2NodeClass, Self::DisruptionBudget, Self::Settings, Self::Scenario];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NodePool => "NodePool",
+            Self::EC2NodeClass => "EC2NodeClass",
+            Self::DisruptionBudget => "DisruptionBudget",
+            Self::Settings => "Settings",
+            Self::Scenario => "Scenario",
+        }
+    }
+
+    pub fn api_version(self) -> &'static str {
+        match self {
+            Self::NodePool => "karpenter.sh/v1",
+            Self::EC2NodeClass => "karpenter.k8s.aws/v1",
+            Self::DisruptionBudget | Self::Settings | Self::Scenario => "cutlist.dev/v1alpha1",
+        }
+    }
+
+    /// Whether it is an object of the cluster, with a name, rather than a file for Cutlist alone.
+    pub fn is_object(self) -> bool {
+        !matches!(self, Self::Settings | Self::Scenario)
+    }
+}
+
+/// What to do with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// One of ours, in the version that is read.
+    Read(Kind),
+    /// A kind of another tool or of Kubernetes: not our business.
+    Foreign,
+    /// Karpenter's, in a version that Karpenter 1 no longer serves.
+    Old(&'static OldKind),
+    /// Karpenter's or ours by its group, but not read.
+    Unread { note: &'static str },
+    /// In our groups, or named like one of ours; with the kind that was probably meant.
+    Unknown { meant: Option<Kind> },
+    /// Neither `apiVersion` nor `kind`.
+    NoObject,
+    /// One of `apiVersion` and `kind` is not there, or is not text.
+    Incomplete { missing: &'static str },
+}
+
+/// A kind of Karpenter before version 1, and what took its place.
+#[derive(Debug, PartialEq, Eq)]
+pub struct OldKind {
+    pub api_version: &'static str,
+    pub kind: &'static str,
+    pub now: &'static str,
+    /// Fields that moved or went, as (JSON pointer, what to write now).
+    pub moved: &'static [(&'static str, &'static str)],
+    /// Fields at the top and under `spec`, to find slips in manifests that have to be rewritten anyway.
+    pub fields: &'static [(&'static str, &'static [&'static str])],
+}
+
+const ROOT: &[&str] = &["apiVersion", "kind", "metadata", "spec", "status"];
+
+/// Sources: Karpenter's migration guides from v1alpha to v1beta1, and from v1beta1 to v1.
+pub static OLD_KINDS: [OldKind; 6] = [
+    OldKind {
+        api_version: "karpenter.sh/v1alpha5",
+        kind: "Provisioner",
+        now: "`kind: NodePool`, `apiVersion: karpenter.sh/v1`",
+        moved: &[
+            ("/spec/ttlSecondsAfterEmpty", "disruption.consolidationPolicy: WhenEmpty with consolidateAfter"),
+            ("/ttlSecondsAfterEmpty", "disruption.consolidationPolicy: WhenEmpty with consolidateAfter"),
+            ("/spec/ttlSecondsUntilExpired", "template.spec.expireAfter"),
+            ("/spec/providerRef", "template.spec.nodeClassRef"),
+            ("/spec/provider", "an EC2NodeClass and template.spec.nodeClassRef"),
+            ("/provider", "an EC2NodeClass and template.spec.nodeClassRef"),
+            ("/spec/consolidation", "disruption.consolidationPolicy"),
+            ("/spec/limits/resources", "limits"),
+        ],
+        fields: &[
+            ("", ROOT),
+            (
+                "/spec",
+                &[
+                    "annotations",
+                    "consolidation",
+                    "kubeletConfiguration",
+                    "labels",
+                    "limits",
+                    "provider",
+                    "providerRef",
+                    "requirements",
+                    "startupTaints",
+                    "taints",
+                    "ttlSecondsAfterEmpty",
+                    "ttlSecondsUntilExpired",
+                    "weight",
+                ],
+            ),
+            ("/spec/limits", &["resources"]),
+            ("/limits", &["resources"]),
+        ],
+    },
+    OldKind {
+        api_version: "karpenter.k8s.aws/v1alpha1",
+        kind: "AWSNodeTemplate",
+        now: "`kind: EC2NodeClass`, `apiVersion: karpenter.k8s.aws/v1`",
+        moved: &[
+            ("/spec/subnetSelector", "subnetSelectorTerms"),
+            ("/spec/securityGroupSelector", "securityGroupSelectorTerms"),
+            ("/spec/amiSelector", "amiSelectorTerms"),
+            ("/spec/launchTemplate", "the fields of EC2NodeClass: launch templates are no longer read"),
+        ],
+        fields: &[
+            ("", ROOT),
+            (
+                "/spec",
+                &[
+                    "amiFamily",
+                    "amiSelector",
+                    "apiVersion",
+                    "blockDeviceMappings",
+                    "context",
+                    "detailedMonitoring",
+                    "instanceProfile",
+                    "kind",
+                    "launchTemplate",
+                    "metadataOptions",
+                    "securityGroupSelector",
+                    "subnetSelector",
+                    "tags",
+                    "userData",
+                ],
+            ),
+        ],
+    },
+    OldKind {
+        api_version: "karpenter.sh/v1beta1",
+        kind: "NodePool",
+        now: "`apiVersion: karpenter.sh/v1`",
+        moved: &[
+            ("/spec/template/spec/nodeClassRef/apiVersion", "nodeClassRef.group: karpenter.k8s.aws"),
+            ("/spec/disruption/expireAfter", "template.spec.expireAfter"),
+            ("/spec/template/spec/kubelet", "spec.kubelet of the EC2NodeClass"),
+        ],
+        fields: &[("", ROOT), ("/spec", &["disruption", "limits", "template", "weight"])],
+    },
+    OldKind {
+        api_version: "karpenter.k8s.aws/v1beta1",
+        kind: "EC2NodeClass",
+        now: "`apiVersion: karpenter.k8s.aws/v1`",
+        moved: &[("/spec/amiFamily", "amiSelectorTerms with an alias, such as `al2023@latest`")],
+        fields: &[("", ROOT)],
+    },
+    OldKind {
+        api_version: "karpenter.sh/v1beta1",
+        kind: "NodeClaim",
+        now: "nothing: controllers make NodeClaims",
+        moved: &[],
+        fields: &[],
+    },
+    OldKind {
+        api_version: "karpenter.sh/v1alpha5",
+        kind: "Machine",
+        now: "nothing: controllers make NodeClaims",
+        moved: &[],
+        fields: &[],
+    },
+];
+
+/// Kinds of our and Karpenter's groups that exist and are not read from definitions.
+const UNREAD: [(&str, &str, &str); 5] = [
+    ("karpenter.sh", "NodeClaim", "NodeClaims are made by controllers, not read from definitions"),
+    ("karpenter.sh", "NodeOverlay", "NodeOverlay is not supported yet: prices and capacities are those of the catalog"),
+    ("autoscaling.x-k8s.io", "CapacityBuffer", "CapacityBuffer is not supported yet: no headroom is planned for it"),
+    ("karpenter.kwok.sh", "KWOKNodeClass", "KWOKNodeClass is for tests of Karpenter, and is not read"),
+    ("cutlist.dev", "NodePlan", "NodePlans are written by Cutlist, not read from definitions"),
+];
+
+const GROUPS: [&str; 3] = ["karpenter.sh", "karpenter.k8s.aws", "cutlist.dev"];
+
+/// Decides by `apiVersion` and `kind`.
+pub fn classify(value: &Value) -> Class {
+    let text = |name| value.get(name).and_then(Value::as_str).map(str::trim).filter(|text| !text.is_empty());
+    let (api_version, kind) = match (text("apiVersion"), text("kind")) {
+        (Some(api_version), Some(kind)) => (api_version, kind),
+        (None, None) if value.get("apiVersion").is_none() && value.get("kind").is_none() => return Class::NoObject,
+        (None, _) => return Class::Incomplete { missing: "apiVersion" },
+        (_, None) => return Class::Incomplete { missing: "kind" },
+    };
+    if let Some(read) = Kind::ALL.into_iter().find(|read| read.name() == kind && read.api_version() == api_version) {
+        return Class::Read(read);
+    }
+    if let Some(old) = OLD_KINDS.iter().find(|old| old.kind == kind && old.api_version == api_version) {
+        return Class::Old(old);
+    }
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if let Some((.., note)) = UNREAD.iter().find(|(of, name, _)| *of == group && *name == kind) {
+        return Class::Unread { note };
+    }
+    if GROUPS.contains(&group) {
+        return Class::Unknown { meant: nearest_kind(kind) };
+    }
+    let same_name = Kind::ALL.into_iter().find(|read| read.name() == kind && read.is_object());
+    match same_name.filter(|_| group.contains("karpenter") || group.is_empty()) {
+        Some(meant) => Class::Unknown { meant: Some(meant) },
+        None => Class::Foreign,
+    }
+}
+
+/// The kind that was probably meant.
+fn nearest_kind(text: &str) -> Option<Kind> {
+    let name = super::suggest::nearest(text, Kind::ALL.iter().map(|kind| kind.name()))?;
+    Kind::ALL.into_iter().find(|kind| kind.name() == name)
+}

@@ -1,0 +1,16 @@
+//! What one repository may ask of the reader. Each limit is far above what people write and far below what hurts.
+
+/// Bytes of one file. The API server takes objects of at most 1.5 MiB; this leaves room for ten thousand small ones.
+pub const FILE_BYTES: usize = 16 * 1024 * 1024;
+/// Documents of one file.
+pub const FILE_DOCUMENTS: usize = 10_000;
+/// Mappings and lists inside each other. A pod in a Deployment in a List needs 14.
+pub const DEPTH: usize = 64;
+/// Values of one document after its aliases were expanded; stops a file of a kilobyte that stands for a terabyte.
+pub const DOCUMENT_VALUES: usize = 1_000_000;
+/// Aliases of one document. Hand-written ones have a handful.
+pub const DOCUMENT_ALIASES: usize = 10_000;
+/// Findings of one file. The first ones say what is wrong; the rest is counted.
+pub const FILE_FINDINGS: usize = 200;
+/// Substitutions inside the default of a substitution.
+pub const SUBSTITUTION_DEPTH: usize = 8;

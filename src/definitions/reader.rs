@@ -1,0 +1,414 @@
+//! The pipeline over all files of a revision.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::diagnostic::{Severity, Span};
+use super::document::{self, Document};
+use super::findings::{self, Finding, Place};
+use super::kinds::{Class, Kind, OldKind, classify};
+use super::revision::{Object, Revision};
+use super::rules::{self, Check, kinds as kind_rules, reading};
+use super::{Definition, Definitions, files, limits, schema, substitution, suggest};
+use crate::api::source::SourceFile;
+use crate::api::{scenario, settings};
+
+pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
+    let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| files::is_candidate(&file.path)).collect();
+    sources.sort_by(|one, other| one.path.cmp(&other.path));
+    let context = Context::of(&sources, variables);
+    let mut reading = Reading { context, ..Reading::default() };
+    for (index, source) in sources.iter().enumerate() {
+        if files::is_selected(&source.path, &reading.context.paths) {
+            reading.file(index, source);
+        }
+    }
+    let revision = Revision { paths: sources.iter().map(|s| s.path.as_str()).collect(), objects: reading.objects };
+    reading.findings.extend(reading.context.unused_paths(&sources));
+    reading.findings.extend(undefined_variables(&reading.undefined));
+    for rule in rules::all() {
+        if let Check::Revision(check) = rule.check {
+            reading.findings.extend(check(&revision));
+        }
+    }
+    let mut definitions = typed(revision, &mut reading.findings);
+    definitions.files_read = reading.files_read;
+    definitions.documents_read = reading.documents_read;
+    definitions.documents_skipped = reading.documents_skipped;
+    definitions.diagnostics = diagnostics(reading.findings, &sources);
+    definitions
+}
+
+/// What has to be known before the first definition is read.
+#[derive(Default)]
+struct Context {
+    variables: BTreeMap<String, String>,
+    /// Entries of `spec.paths`.
+    paths: Vec<String>,
+    /// The settings document, for the place of its paths.
+    settings: Option<Document>,
+    /// Files that a scenario commits later.
+    staged: BTreeSet<String>,
+    templates: BTreeSet<String>,
+}
+
+impl Context {
+    fn of(sources: &[&SourceFile], overrides: &BTreeMap<String, String>) -> Self {
+        let first = |name: &str| {
+            let (index, source) = sources.iter().enumerate().find(|(_, source)| source.path == name)?;
+            let text: Arc<str> = str::from_utf8(&source.content).ok()?.into();
+            document::parse(index, &text).documents.into_iter().next()
+        };
+        let mut context = Self { settings: first(settings::FILE_NAME), ..Self::default() };
+        if let Some(settings) = &context.settings {
+            let variables = settings.members("/spec/variables");
+            context.variables.extend(variables.filter_map(|(_, name, value)| Some((name.to_owned(), scalar(value)?))));
+            context
+                .paths
+                .extend(settings.items("/spec/paths").filter_map(|(_, path)| path.as_str().map(str::to_owned)));
+        }
+        context.variables.extend(overrides.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if let Some(scenario) = first(scenario::FILE_NAME) {
+            for (step, _) in scenario.items("/spec/steps") {
+                let pointer = format!("{step}/commit/files");
+                let files = scenario.members(&pointer);
+                context.staged.extend(files.filter_map(|(_, _, file)| file.as_str().map(str::to_owned)));
+            }
+        }
+        context.templates = files::chart_templates(sources);
+        context
+    }
+
+    /// Entries of `spec.paths` under which there is nothing.
+    fn unused_paths(&self, sources: &[&SourceFile]) -> Vec<Finding> {
+        let Some(settings) = &self.settings else { return Vec::new() };
+        let unused = |path: &str| !sources.iter().any(|source| files::covers(path, &source.path));
+        let entries = settings.items("/spec/paths").filter_map(|(pointer, path)| Some((pointer, path.as_str()?)));
+        let entries = entries.filter(|(_, path)| unused(path));
+        let finding = |(pointer, path): (String, &str)| {
+            let message = format!("nothing to read under `{path}`");
+            Finding::at(&kind_rules::EMPTY_PATH, settings, &pointer, Place::Value, message)
+                .hint("paths are files and folders of the repository, from its root")
+        };
+        entries.map(finding).collect()
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    context: Context,
+    findings: Vec<Finding>,
+    objects: Vec<Object>,
+    /// First finding for each variable without a value, and how often it occurs.
+    undefined: BTreeMap<String, (Finding, usize)>,
+    files_read: usize,
+    documents_read: usize,
+    documents_skipped: usize,
+}
+
+impl Reading {
+    fn file(&mut self, index: usize, source: &SourceFile) {
+        if self.context.templates.iter().any(|folder| source.path.starts_with(folder.as_str())) {
+            let message = "a template of a Helm chart is not read";
+            let finding = Finding::at_span(&reading::TEMPLATE, index, Span::start(), message);
+            self.findings.push(finding.hint("lint what it renders: helm template CHART > rendered.yaml"));
+            return;
+        }
+        self.files_read += 1;
+        let text = match text_of(index, source) {
+            Ok(text) => text,
+            Err(finding) => return self.findings.push(*finding),
+        };
+        let parsed = document::parse(index, &text);
+        self.documents_read += parsed.count;
+        let mut found = parsed.findings;
+        let mut no_object = None;
+        let documents = parsed.documents.len();
+        for document in parsed.documents {
+            match classify(&document.value) {
+                Class::NoObject => no_object = no_object.or(Some(self.no_object(document, &mut found))),
+                class => self.document(class, document, source, &mut found),
+            }
+        }
+        // One note for a file, and none where a file has objects as well, or findings anyway.
+        if let Some(Some(note)) = no_object
+            && documents == 1
+            && found.is_empty()
+            && !files::is_of_another_tool(&source.path)
+        {
+            found.push(note);
+        }
+        if found.len() > limits::FILE_FINDINGS {
+            let more = found.len() - limits::FILE_FINDINGS;
+            found.sort_by_key(|finding| (finding.rule.severity, finding.span.line, finding.span.column));
+            found.truncate(limits::FILE_FINDINGS);
+            found.push(Finding::at_span(&reading::TOO_MANY, index, Span::start(), format!("{more} more findings")));
+        }
+        self.findings.extend(found);
+    }
+
+    /// A document without apiVersion and kind: a slip in these words, or another tool's file.
+    fn no_object(&mut self, document: Document, found: &mut Vec<Finding>) -> Option<Finding> {
+        self.documents_skipped += 1;
+        let map = document.value.as_object();
+        let keys = || map.into_iter().flat_map(|map| map.keys().map(String::as_str));
+        for field in ["apiVersion", "kind"] {
+            let slip = keys().find(|key| suggest::nearest(key, [field].into_iter()).is_some());
+            if let Some(slip) = slip.filter(|_| keys().any(|key| matches!(key, "metadata" | "spec"))) {
+                let pointer = document::spans::join("", slip);
+                let message = format!("unknown field `{slip}` where `{field}` should be");
+                let finding = Finding::at(&kind_rules::INCOMPLETE, &document, &pointer, Place::Key, message);
+                found.push(finding.hint(format!("did you mean `{field}`?")));
+                return None;
+            }
+        }
+        let message = "no Kubernetes object (neither apiVersion nor kind): skipped";
+        Some(Finding::at(&kind_rules::NO_OBJECT, &document, "", Place::Key, message))
+    }
+
+    fn document(&mut self, class: Class, mut document: Document, source: &SourceFile, found: &mut Vec<Finding>) {
+        match class {
+            Class::Read(kind) => {
+                if let Some(finding) = misplaced(kind, &document, &source.path) {
+                    self.documents_skipped += 1;
+                    return found.push(finding);
+                }
+                let mut own = Vec::new();
+                if kind.is_object() {
+                    let substituted = substitution::apply(&mut document, &self.context.variables);
+                    self.misses(&document, substituted, &mut own);
+                }
+                own.extend(ambiguous(&document));
+                own.extend(schema::check(kind, &mut document));
+                for rule in rules::all() {
+                    if let Check::Document(kinds, check) = rule.check
+                        && kinds.contains(&kind)
+                    {
+                        own.extend(check(&document));
+                    }
+                }
+                let usable = !document.broken && !own.iter().any(|f| f.rule.severity == Severity::Error);
+                let staged = self.context.staged.contains(&source.path);
+                self.objects.push(Object { kind, document, usable, staged });
+                found.extend(own);
+            }
+            Class::Foreign => {
+                self.documents_skipped += 1;
+                found.extend(schema::unknown_fields_of_workload(&document));
+            }
+            Class::Old(old) => found.extend(outdated(old, &document)),
+            Class::Unread { note } => {
+                self.documents_skipped += 1;
+                found.push(Finding::at(&kind_rules::UNKNOWN_KIND, &document, "/kind", Place::Value, note));
+            }
+            Class::Unknown { meant } => {
+                self.documents_skipped += 1;
+                found.push(unknown(&document, meant));
+            }
+            Class::Incomplete { missing } => {
+                let message = format!("the object has no {missing}");
+                let keys = document.value.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
+                let slip = keys.filter(|key| !matches!(*key, "metadata" | "spec" | "status"));
+                let slip = slip.into_iter().find(|key| suggest::nearest(key, [missing].into_iter()).is_some());
+                let pointer = slip.map_or(String::new(), |slip| document::spans::join("", slip));
+                let finding = Finding::at(&kind_rules::INCOMPLETE, &document, &pointer, Place::Key, message);
+                found.push(finding.hint(format!("add `{missing}`")));
+            }
+            Class::NoObject => {}
+        }
+    }
+
+    fn misses(&mut self, document: &Document, substituted: substitution::Substituted, found: &mut Vec<Finding>) {
+        for (name, pointer) in substituted.undefined {
+            let entry = self.undefined.entry(name.clone());
+            let finding = || {
+                let message = format!("`${{{name}}}` has no value: left as written");
+                Finding::at(&reading::UNDEFINED_VARIABLE, document, &pointer, Place::Value, message)
+            };
+            entry.or_insert_with(|| (finding(), 0)).1 += 1;
+        }
+        for (form, pointer) in substituted.unsupported {
+            let message = format!("`{form}` is not a form of substitution that is supported: left as written");
+            let finding = Finding::at(&reading::SUBSTITUTION, document, &pointer, Place::Value, message);
+            let hint = format!(
+                "if it is for a shell, write `${form}`, or annotate the object with `{}: disabled`",
+                substitution::SWITCH
+            );
+            found.push(finding.hint(hint));
+        }
+    }
+}
+
+/// The file as text.
+fn text_of(index: usize, source: &SourceFile) -> Result<Arc<str>, Box<Finding>> {
+    let content = &source.content;
+    if content.len() > limits::FILE_BYTES {
+        let message =
+            format!("the file has {} bytes, more than the {} that are read", content.len(), limits::FILE_BYTES);
+        return Err(Box::new(Finding::at_span(&reading::TOO_LARGE, index, Span::start(), message)));
+    }
+    str::from_utf8(content).map(Into::into).map_err(|error| {
+        let before = &content[..error.valid_up_to()];
+        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
+        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let span = Span { line, column, start_byte: before.len(), end_byte: before.len() };
+        let utf16 = content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]);
+        let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 text" };
+        Box::new(Finding::at_span(&reading::ENCODING, index, span, message).hint("save it as UTF-8"))
+    })
+}
+
+fn ambiguous(document: &Document) -> Vec<Finding> {
+    let finding = |(pointer, what): &(String, document::Disagreement)| {
+        let written = document.written(pointer).unwrap_or_default();
+        let message = format!("`{written}` {}", what.meanings());
+        Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message).hint(what.instead(&written))
+    };
+    document.ambiguous.iter().map(finding).collect()
+}
+
+/// Settings and scenarios count only at their place.
+fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
+    let name = match kind {
+        Kind::Settings => settings::FILE_NAME,
+        Kind::Scenario => scenario::FILE_NAME,
+        _ => return None,
+    };
+    let message = format!("{} is read only from {name} at the root: skipped", kind.name());
+    (path != name).then(|| Finding::at(&kind_rules::MISPLACED_FILE, document, "/kind", Place::Value, message))
+}
+
+fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
+    let (api_version, kind) =
+        (document.str("/apiVersion").unwrap_or_default(), document.str("/kind").unwrap_or_default());
+    match meant {
+        Some(meant) => {
+            let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
+            let message = format!("unknown kind {kind} in {api_version}: skipped");
+            Finding::at(&kind_rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(format!(
+                "did you mean `kind: {}` in `apiVersion: {}`?",
+                meant.name(),
+                meant.api_version()
+            ))
+        }
+        None => {
+            let message = format!("unknown kind {kind} in {api_version}: skipped");
+            Finding::at(&kind_rules::UNKNOWN_KIND, document, "/kind", Place::Value, message)
+        }
+    }
+}
+
+/// An object of a version before 1: what to write now, and the slips in it.
+fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
+    let moved = old.moved.iter().filter(|(pointer, _)| document.value.pointer(pointer).is_some());
+    let moved: Vec<String> =
+        moved.map(|(pointer, now)| format!("`{}` is now {now}", document::spans::last(pointer))).collect();
+    let hint = if moved.is_empty() {
+        format!("write {}", old.now)
+    } else {
+        format!("write {}; {}", old.now, moved.join("; "))
+    };
+    let message = format!("{} {} is no longer served by Karpenter 1", old.api_version, old.kind);
+    let mut findings =
+        vec![Finding::at(&kind_rules::OLD_VERSION, document, "/apiVersion", Place::Value, message).hint(hint)];
+    for (parent, names) in old.fields {
+        for (pointer, key, _) in document.members(parent) {
+            if names.contains(&key) {
+                continue;
+            }
+            let message = format!("unknown field `{key}`");
+            let known = || names.iter().copied();
+            let under_spec = old.fields.iter().any(|(at, names)| *at == "/spec" && names.contains(&key));
+            let hint = match suggest::nearest(key, known()) {
+                Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+                None if parent.is_empty() && under_spec => Some("it belongs under `spec`".to_owned()),
+                None => None,
+            };
+            let finding = Finding::at(&rules::schema::UNKNOWN_FIELD, document, &pointer, Place::Key, message);
+            findings.push(finding.maybe_hint(hint));
+        }
+    }
+    findings
+}
+
+fn undefined_variables(undefined: &BTreeMap<String, (Finding, usize)>) -> Vec<Finding> {
+    let finding = |(name, (finding, places)): (&String, &(Finding, usize))| {
+        let mut finding = finding.clone();
+        if *places > 1 {
+            finding.message.push_str(&format!(" ({places} places)"));
+        }
+        finding.hint(format!("give it with --variable {name}=VALUE, in cutlist.yaml, or in the environment"))
+    };
+    undefined.iter().map(finding).collect()
+}
+
+/// Values of the documents in which no error was found.
+fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
+    let mut definitions = Definitions { definitions_found: revision.objects.len(), ..Definitions::default() };
+    // An error of a rule over all documents makes those it names unusable as well.
+    let refused: BTreeSet<(usize, String)> = findings
+        .iter()
+        .filter(|finding| finding.rule.severity == Severity::Error && matches!(finding.rule.check, Check::Revision(_)))
+        .filter_map(|finding| Some((finding.file, finding.object.clone()?)))
+        .collect();
+    for object in revision.objects.into_iter().filter(|object| object.usable && !object.staged) {
+        let document = object.document;
+        if document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
+            continue;
+        }
+        let path = revision.paths.get(document.file).copied().unwrap_or_default();
+        let result = match object.kind {
+            Kind::NodePool => definition(&document, path, "").map(|value| definitions.node_pools.push(value)),
+            Kind::EC2NodeClass => definition(&document, path, "").map(|value| definitions.node_classes.push(value)),
+            Kind::DisruptionBudget => {
+                definition(&document, path, "").map(|value| definitions.disruption_budgets.push(value))
+            }
+            Kind::Settings if document.value.get("spec").is_none() => Ok(()),
+            Kind::Settings => {
+                definition(&document, path, "/spec").map(|value: Definition<_>| definitions.settings = value.value)
+            }
+            Kind::Scenario => definition(&document, path, "/spec").map(|value| definitions.scenario = Some(value)),
+        };
+        findings.extend(result.err());
+    }
+    definitions
+}
+
+fn definition<T: DeserializeOwned>(document: &Document, path: &str, pointer: &str) -> Result<Definition<T>, Finding> {
+    let value = document.value.pointer(pointer).unwrap_or(&Value::Null);
+    let line = document.place("", Place::Value).line;
+    T::deserialize(value).map(|value| Definition { value, file: path.to_owned(), line }).map_err(|error| {
+        let message = format!("the document can not be read: {error}");
+        Finding::at(&reading::UNREADABLE, document, "", Place::Value, message)
+    })
+}
+
+/// Sorted by place, without repetition.
+fn diagnostics(found: Vec<Finding>, sources: &[&SourceFile]) -> Vec<super::Diagnostic> {
+    let mut found = findings::without_repetition(found);
+    found.sort_by(|one, other| {
+        let key = |f: &Finding| (f.file, f.span.line, f.span.column, f.rule.code);
+        key(one).cmp(&key(other)).then_with(|| one.message.cmp(&other.message))
+    });
+    let path = |finding: &Finding| sources.get(finding.file).map_or("", |source| source.path.as_str());
+    found
+        .into_iter()
+        .map(|finding| {
+            let path = path(&finding);
+            finding.diagnostic(path)
+        })
+        .collect()
+}

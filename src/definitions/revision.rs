@@ -1,0 +1,35 @@
+//! All documents of a revision together, for the rules that compare them.
+
+use super::document::Document;
+use super::kinds::Kind;
+
+/// A document of a kind that is read.
+#[derive(Debug)]
+pub struct Object {
+    pub kind: Kind,
+    pub document: Document,
+    /// No error was found in it.
+    pub usable: bool,
+    /// Content that a scenario will commit later: checked, but not part of this revision.
+    pub staged: bool,
+}
+
+impl Object {
+    pub fn name(&self) -> Option<&str> {
+        self.document.str("/metadata/name")
+    }
+}
+
+#[derive(Debug)]
+pub struct Revision<'a> {
+    /// Paths by file index.
+    pub paths: Vec<&'a str>,
+    pub objects: Vec<Object>,
+}
+
+impl Revision<'_> {
+    /// Objects of the kind that are part of this revision, broken ones too.
+    pub fn of(&self, kind: Kind) -> impl Iterator<Item = &Object> {
+        self.objects.iter().filter(move |object| object.kind == kind && !object.staged)
+    }
+}

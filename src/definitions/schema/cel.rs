@@ -1,0 +1,119 @@
+//! The CEL rules of a kind, as the API server would evaluate them.
+
+use kube::core::cel::{ErrorKind, Validator};
+use serde_json::{Map, Value};
+
+use super::KindSchema;
+use crate::definitions::document::{Document, spans};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::rules;
+
+/// What the CEL rules have against the document. A rule does not speak where the schema has spoken: `found` are its
+/// findings.
+pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec<Finding> {
+    let Err(errors) = Validator::new().validate_compiled(&schema.cel, &document.value, None) else { return Vec::new() };
+    let mut findings = Vec::new();
+    for error in errors.into_vec() {
+        // On a document that its schema refuses, rules may stumble over what is not there.
+        if error.kind != ErrorKind::ValidationFailure && !found.is_empty() {
+            continue;
+        }
+        let pointer = pointer_of(&document.value, &error.field_path);
+        let spoken = found.iter().filter_map(|finding| finding.pointer.as_deref());
+        if spoken.clone().any(|spoken| speaks_of(spoken, &pointer)) {
+            continue;
+        }
+        let rule = rules::of_cel(&error.rule);
+        let message = if error.kind == ErrorKind::ValidationFailure {
+            error.message.clone()
+        } else {
+            format!("a rule of the kind could not be evaluated: {}", error.message)
+        };
+        for (pointer, place) in offenders(document, &pointer, &error.rule) {
+            let finding = Finding::at(rule.0, document, &pointer, place, message.clone());
+            findings.push(finding.maybe_hint(rule.1.map(str::to_owned)));
+        }
+    }
+    findings
+}
+
+/// Whether a finding of the schema at `spoken` makes one of a rule at `pointer` a repetition.
+fn speaks_of(spoken: &str, pointer: &str) -> bool {
+    let inside =
+        |outer: &str, inner: &str| inner == outer || inner.strip_prefix(outer).is_some_and(|r| r.starts_with('/'));
+    (!spoken.is_empty() && inside(spoken, pointer)) || (!pointer.is_empty() && spans::parent(spoken) == pointer)
+}
+
+/// A rule on a list or mapping says only that one of the entries is wrong. Which one shows when the rule is put to
+/// each entry alone; when it holds for each alone, it is about all together.
+fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Place)> {
+    let whole = || {
+        let exact = document.value.pointer(pointer).is_some_and(|value| !value.is_object() && !value.is_array());
+        vec![(pointer.to_owned(), if exact { Place::Value } else { Place::Key })]
+    };
+    let schema = serde_json::json!({ "x-kubernetes-validations": [{ "rule": rule, "message": "no" }] });
+    let schema = kube::core::cel::compile_schema(&schema);
+    let fails = |value: Value| Validator::new().validate_compiled(&schema, &value, None).is_err();
+    let one_by_one: Vec<(String, Place)> = match document.value.pointer(pointer) {
+        Some(Value::Array(items)) => items
+            .iter()
+            .enumerate()
+            .filter(|(_, item)| fails(Value::Array(vec![(*item).clone()])))
+            .map(|(index, _)| (format!("{pointer}/{index}"), Place::Value))
+            .collect(),
+        Some(Value::Object(map)) if rule.starts_with("self.all(") => map
+            .iter()
+            .filter(|(key, value)| fails(Value::Object(Map::from_iter([((*key).clone(), (*value).clone())]))))
+            .map(|(key, _)| (spans::join(pointer, key), Place::Key))
+            .collect(),
+        _ => Vec::new(),
+    };
+    if one_by_one.is_empty() { whole() } else { one_by_one }
+}
+
+/// `spec.template.spec.requirements[5].key` as a pointer into `value`. Keys may hold dots, so the longest that fits wins.
+fn pointer_of(value: &Value, path: &str) -> String {
+    let mut pointer = String::new();
+    let mut rest = path.trim_start_matches('.');
+    let mut here = Some(value);
+    while !rest.is_empty() {
+        if let Some((index, after)) = rest.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
+            let index = index.trim_matches('"');
+            pointer = spans::join(&pointer, index);
+            here = here.and_then(|value| match value {
+                Value::Array(items) => index.parse::<usize>().ok().and_then(|index| items.get(index)),
+                other => other.get(index),
+            });
+            rest = after.trim_start_matches('.');
+            continue;
+        }
+        let fits =
+            |key: &&String| rest.strip_prefix(key.as_str()).is_some_and(|r| r.is_empty() || r.starts_with(['.', '[']));
+        let keys = here.and_then(Value::as_object).into_iter().flat_map(Map::keys);
+        let key = keys.filter(fits).max_by_key(|key| key.len()).cloned();
+        let key = key.unwrap_or_else(|| rest.split(['.', '[']).next().unwrap_or(rest).to_owned());
+        rest = rest.get(key.len()..).unwrap_or_default().trim_start_matches('.');
+        here = here.and_then(|value| value.get(&key));
+        pointer = spans::join(&pointer, &key);
+    }
+    pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn turns_paths_into_pointers() {
+        let value = serde_json::json!({ "spec": { "limits": { "nvidia.com/gpu": 1 }, "list": [{ "key": "a" }] } });
+        for (path, pointer) in [
+            ("", ""),
+            ("spec", "/spec"),
+            ("spec.list[0].key", "/spec/list/0/key"),
+            ("spec.limits.nvidia.com/gpu", "/spec/limits/nvidia.com~1gpu"),
+            (".spec.absent", "/spec/absent"),
+        ] {
+            assert_eq!(pointer_of(&value, path), pointer, "{path}");
+        }
+    }
+}

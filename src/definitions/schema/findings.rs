@@ -1,0 +1,261 @@
+//! What the validator says, in words that name the mistake and the way out.
+
+use jsonschema::ValidationError;
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use serde_json::Value;
+
+use crate::definitions::document::{Document, spans};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::rules::schema as rules;
+use crate::definitions::suggest;
+
+/// One finding for each mistake that the error tells of.
+pub fn from_error(
+    document: &Document,
+    schema: &Value,
+    empty_members: &[String],
+    error: &ValidationError<'_>,
+) -> Vec<Finding> {
+    let pointer = error.instance_path().as_str();
+    let schema_pointer = error.schema_path().as_str();
+    let value = error.instance();
+    let at_value = |rule, message: String| Finding::at(rule, document, pointer, Place::Value, message);
+    let name = name(pointer);
+    vec![match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let parent_schema = schema.pointer(spans::parent(schema_pointer)).unwrap_or(&Value::Null);
+            return unexpected
+                .iter()
+                .map(|field| unknown_field(document, pointer, field, parent_schema, schema))
+                .collect();
+        }
+        ValidationErrorKind::Required { property } => {
+            missing_field(document, pointer, property.as_str().unwrap_or_default(), empty_members)
+        }
+        ValidationErrorKind::Type { kind } => wrong_type(document, pointer, value, kind),
+        ValidationErrorKind::Enum { options } => not_one_of(document, pointer, value, options),
+        ValidationErrorKind::Pattern { pattern } => {
+            let text = shown(value);
+            let wanted = error_words(schema, schema_pointer);
+            match wanted {
+                Some(words) => at_value(&rules::PATTERN, format!("{name} is {text}, which is not {words}")),
+                None => at_value(&rules::PATTERN, format!("{name} is {text}, which does not match `{pattern}`")),
+            }
+        }
+        ValidationErrorKind::Minimum { limit } => {
+            at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be at least {limit}"))
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be at most {limit}"))
+        }
+        ValidationErrorKind::ExclusiveMinimum { limit } => {
+            at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be more than {limit}"))
+        }
+        ValidationErrorKind::ExclusiveMaximum { limit } => {
+            at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be less than {limit}"))
+        }
+        ValidationErrorKind::MinLength { limit: 1 } => at_value(&rules::COUNT, format!("{name} is empty")),
+        ValidationErrorKind::MinLength { limit } => {
+            at_value(&rules::COUNT, format!("{name} is shorter than {limit} characters"))
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            at_value(&rules::COUNT, format!("{name} is longer than {limit} characters"))
+        }
+        ValidationErrorKind::MinItems { limit } | ValidationErrorKind::MinProperties { limit } => {
+            let message = format!("{name} has {}, and must have at least {limit}", entries(value));
+            Finding::at(&rules::COUNT, document, pointer, Place::Key, message)
+        }
+        ValidationErrorKind::MaxItems { limit } | ValidationErrorKind::MaxProperties { limit } => {
+            let message = format!("{name} has {}, and must have at most {limit}", entries(value));
+            Finding::at(&rules::COUNT, document, pointer, Place::Key, message)
+        }
+        _ => at_value(&rules::OTHER, format!("{name}: {}", error.masked())),
+    }]
+}
+
+/// The field's name in backticks, or a word for the whole document or an item.
+fn name(pointer: &str) -> String {
+    let last = spans::last(pointer);
+    if pointer.is_empty() {
+        "the document".to_owned()
+    } else if last.bytes().all(|byte| byte.is_ascii_digit()) {
+        format!("`{}[{last}]`", spans::last(spans::parent(pointer)))
+    } else {
+        format!("`{last}`")
+    }
+}
+
+/// A value in a message; long ones are cut.
+fn shown(value: &Value) -> String {
+    const LONGEST: usize = 60;
+    let text = value.to_string();
+    if text.chars().count() <= LONGEST {
+        text
+    } else {
+        format!("{}...", text.chars().take(LONGEST).collect::<String>())
+    }
+}
+
+fn entries(value: &Value) -> String {
+    match value {
+        Value::Array(items) => format!("{} entries", items.len()),
+        Value::Object(map) => format!("{} entries", map.len()),
+        _ => "no entries".to_owned(),
+    }
+}
+
+/// What a schema says in words about the form of a text, `x-cutlist-form`.
+fn error_words(schema: &Value, schema_pointer: &str) -> Option<String> {
+    schema.pointer(spans::parent(schema_pointer))?.get("x-cutlist-form")?.as_str().map(str::to_owned)
+}
+
+fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value, root: &Value) -> Finding {
+    let at = spans::join(pointer, field);
+    let known = parent.get("properties").and_then(Value::as_object);
+    let names = || known.into_iter().flat_map(|known| known.keys().map(String::as_str));
+    let where_to = elsewhere(root, field);
+    let hint = match suggest::nearest(field, names()) {
+        Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+        None if !where_to.is_empty() => Some(format!("it belongs under {}", where_to.join(" or "))),
+        None => {
+            let names: Vec<&str> = names().collect();
+            (!names.is_empty()).then(|| format!("known here: {}", names.join(", ")))
+        }
+    };
+    let place = if pointer.is_empty() {
+        "at the top of the document".to_owned()
+    } else {
+        format!("in `{}`", spans::field_path(pointer))
+    };
+    let message = format!("unknown field `{field}` {place}");
+    Finding::at(&rules::UNKNOWN_FIELD, document, &at, Place::Key, message).maybe_hint(hint)
+}
+
+/// Where else the schema has a field of this name.
+fn elsewhere(root: &Value, field: &str) -> Vec<String> {
+    fn search(schema: &Value, field: &str, path: &str, found: &mut Vec<String>) {
+        const DEEPEST: usize = 5;
+        if path.matches('.').count() > DEEPEST {
+            return;
+        }
+        let members = schema.get("properties").and_then(Value::as_object);
+        for (name, inner) in members.into_iter().flatten() {
+            if name == field && !path.is_empty() {
+                found.push(format!("`{path}`"));
+            }
+            if path.is_empty() && name == "metadata" {
+                continue;
+            }
+            let inner_path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            search(inner, field, &inner_path, found);
+            if let Some(items) = inner.get("items") {
+                search(items, field, &format!("{inner_path}[]"), found);
+            }
+        }
+    }
+    const MOST: usize = 2;
+    let mut found = Vec::new();
+    search(root, field, "", &mut found);
+    found.truncate(MOST);
+    found
+}
+
+fn missing_field(document: &Document, pointer: &str, field: &str, empty_members: &[String]) -> Finding {
+    let at = spans::join(pointer, field);
+    if empty_members.contains(&at) {
+        let message = format!("`{field}` has no value");
+        return Finding::at(&rules::MISSING_FIELD, document, &at, Place::Key, message);
+    }
+    let holder =
+        if pointer.is_empty() { "the document".to_owned() } else { format!("`{}`", spans::field_path(pointer)) };
+    let mut finding =
+        Finding::at(&rules::MISSING_FIELD, document, pointer, Place::Key, format!("{holder} lacks `{field}`"));
+    finding.pointer = Some(at);
+    finding
+}
+
+fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind) -> Finding {
+    let wanted: Vec<String> = match kind {
+        TypeKind::Single(kind) => vec![kind.to_string()],
+        TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect(),
+    };
+    let wants = |name: &str| wanted.iter().any(|wanted| wanted == name);
+    let name = name(pointer);
+    let scalar = value.is_number() || value.is_boolean();
+    if scalar && wants("string") {
+        let written = document.written(pointer).unwrap_or_else(|| value.to_string());
+        let got = if value.is_boolean() { "a boolean" } else { "a number" };
+        let message = format!("{name} must be text, and `{written}` without quotes is {got}");
+        return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message)
+            .hint(format!("quote it: \"{written}\""));
+    }
+    let words: Vec<&str> = wanted.iter().map(|wanted| type_words(wanted)).collect();
+    let message = format!("{name} must be {}, and is {}", words.join(" or "), value_words(value));
+    let hint = match value {
+        Value::String(text) if text.contains("${") => {
+            Some("the variable has no value: give it with --variable NAME=VALUE or in cutlist.yaml".to_owned())
+        }
+        Value::String(text) if wants("array") => Some(format!("write it as a list: [{text}]")),
+        Value::String(text) if wants("integer") && text.parse::<i64>().is_ok() => {
+            Some(format!("write it without quotes: {text}"))
+        }
+        Value::String(text) if wants("boolean") && matches!(text.as_str(), "true" | "false") => {
+            Some(format!("write it without quotes: {text}"))
+        }
+        Value::Object(_) if wants("array") => Some("start each entry with `- `".to_owned()),
+        Value::Array(_) if wants("object") => Some("write `key: value` without `- `".to_owned()),
+        _ => None,
+    };
+    let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
+    Finding::at(&rules::WRONG_TYPE, document, pointer, place, message).maybe_hint(hint)
+}
+
+fn type_words(name: &str) -> &'static str {
+    match name {
+        "array" => "a list",
+        "object" => "a mapping",
+        "string" => "text",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        _ => "empty",
+    }
+}
+
+fn value_words(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "empty",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+fn not_one_of(document: &Document, pointer: &str, value: &Value, options: &Value) -> Finding {
+    let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let message = format!("{} is {}, and must be one of {}", name(pointer), shown(value), options.join(", "));
+    let nearest = value.as_str().and_then(|text| suggest::nearest(text, options.iter().copied()));
+    Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message)
+        .maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?")))
+}
+
+/// One mistake, one finding: `weigth` is unknown, and for that `weight` is missing.
+pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
+    let meant: Vec<String> = findings
+        .iter()
+        .filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD))
+        .filter_map(|finding| {
+            let pointer = finding.pointer.as_deref()?;
+            let nearest = finding.hint.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
+            Some(spans::join(spans::parent(pointer), nearest))
+        })
+        .collect();
+    let ambiguous: Vec<&str> = document.ambiguous.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    findings.retain(|finding| {
+        let Some(pointer) = finding.pointer.as_deref() else { return true };
+        let missing = std::ptr::eq(finding.rule, &rules::MISSING_FIELD);
+        !(missing && meant.iter().any(|meant| meant == pointer)) && !ambiguous.contains(&pointer)
+    });
+}

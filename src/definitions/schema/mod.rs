@@ -1,0 +1,96 @@
+//! The schemas that documents are held against: those of our own types, as a strict reader needs them.
+
+mod cel;
+mod findings;
+mod foreign;
+mod strict;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use jsonschema::{PatternOptions, Validator};
+use kube::CustomResourceExt;
+use kube::core::cel::CompiledSchema;
+use serde_json::Value;
+
+use super::document::Document;
+use super::findings::{Finding, Place};
+use super::kinds::Kind;
+use super::rules::schema as rules;
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_pool::NodePool;
+use crate::api::scenario::ScenarioDocument;
+use crate::api::settings::SettingsDocument;
+
+pub use foreign::unknown_fields as unknown_fields_of_workload;
+
+/// What a kind's documents are held against.
+struct KindSchema {
+    /// Strict: fields that it does not name are refused.
+    json: Value,
+    validator: Validator,
+    cel: CompiledSchema,
+}
+
+/// Compiled once per process; a kind costs some milliseconds.
+static SCHEMAS: LazyLock<BTreeMap<Kind, Result<KindSchema, String>>> =
+    LazyLock::new(|| Kind::ALL.into_iter().map(|kind| (kind, compile(kind))).collect());
+
+fn compile(kind: Kind) -> Result<KindSchema, String> {
+    let json = strict::strict(kind, published(kind));
+    let options = jsonschema::options().offline();
+    let validator =
+        options.with_pattern_options(PatternOptions::regex()).build(&json).map_err(|error| error.to_string())?;
+    let cel = kube::core::cel::compile_schema(&json);
+    Ok(KindSchema { json, validator, cel })
+}
+
+/// The schema of the kind as it is published in `schemas/`: of a resource kind its OpenAPI schema in the custom resource
+/// definition, of a file kind its JSON Schema.
+pub fn published(kind: Kind) -> Value {
+    let definition = match kind {
+        Kind::NodePool => NodePool::crd(),
+        Kind::EC2NodeClass => EC2NodeClass::crd(),
+        Kind::DisruptionBudget => DisruptionBudget::crd(),
+        Kind::Settings => return file_schema::<SettingsDocument>(),
+        Kind::Scenario => return file_schema::<ScenarioDocument>(),
+    };
+    let version = definition.spec.versions.into_iter().next();
+    let schema = version.and_then(|version| version.schema).and_then(|schema| schema.open_api_v3_schema);
+    serde_json::to_value(schema).unwrap_or_default()
+}
+
+fn file_schema<T: schemars::JsonSchema>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
+    settings.into_generator().into_root_schema_for::<T>().to_value()
+}
+
+/// Everything that the schema of `kind` and its CEL rules have against the document. Takes out of the document what
+/// the API server would: members that are null, and the status.
+pub fn check(kind: Kind, document: &mut Document) -> Vec<Finding> {
+    let empty_members = strict::prune(&mut document.value);
+    let document = &*document;
+    let schema = match SCHEMAS.get(&kind) {
+        Some(Ok(schema)) => schema,
+        Some(Err(error)) => {
+            let message = format!("the schema of {} can not be compiled: {error}", kind.name());
+            return vec![Finding::at(&rules::OTHER, document, "", Place::Key, message)];
+        }
+        None => return Vec::new(),
+    };
+    let mut findings: Vec<Finding> = schema
+        .validator
+        .iter_errors(&document.value)
+        .flat_map(|error| findings::from_error(document, &schema.json, &empty_members, &error))
+        .collect();
+    findings::drop_consequences(document, &mut findings);
+    findings.extend(cel::check(document, schema, &findings));
+    findings
+}
+
+/// Why the schema of the kind can not be compiled, if so: a mistake in `api`.
+#[cfg(test)]
+pub fn error(kind: Kind) -> Option<String> {
+    SCHEMAS.get(&kind).and_then(|schema| schema.as_ref().err().cloned())
+}
