@@ -5,3 +5,4 @@ pub mod cli;
 pub mod core;
 pub mod definitions;
 pub mod ports;
+pub mod render;

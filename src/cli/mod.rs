@@ -7,6 +7,7 @@ mod exit;
 mod lint;
 mod plan;
 mod run;
+mod settings;
 mod snapshot;
 
 use std::process::ExitCode;

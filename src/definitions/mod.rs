@@ -81,6 +81,11 @@ pub fn read(files: &[SourceFile], variables: &BTreeMap<String, String>) -> Defin
     reader::read(files, variables)
 }
 
+/// The variables that `cutlist.yaml` gives, also when it has mistakes elsewhere.
+pub fn settings_variables(files: &[SourceFile]) -> BTreeMap<String, String> {
+    reader::settings_variables(files)
+}
+
 /// The names in `${NAME}` that occur in files that `read` would look at.
 pub fn variable_names(files: &[SourceFile]) -> BTreeSet<String> {
     let texts =

@@ -42,6 +42,11 @@ pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Def
     definitions
 }
 
+pub fn settings_variables(sources: &[SourceFile]) -> BTreeMap<String, String> {
+    let sources: Vec<&SourceFile> = sources.iter().filter(|source| source.path == settings::FILE_NAME).collect();
+    Context::of(&sources, &BTreeMap::new()).variables
+}
+
 /// What has to be known before the first definition is read.
 #[derive(Default)]
 struct Context {
@@ -382,17 +387,21 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
             }
             Kind::Scenario => definition(&document, path, "/spec").map(|value| definitions.scenario = Some(value)),
         };
-        findings.extend(result.err());
+        findings.extend(result.err().map(|finding| *finding));
     }
     definitions
 }
 
-fn definition<T: DeserializeOwned>(document: &Document, path: &str, pointer: &str) -> Result<Definition<T>, Finding> {
+fn definition<T: DeserializeOwned>(
+    document: &Document,
+    path: &str,
+    pointer: &str,
+) -> Result<Definition<T>, Box<Finding>> {
     let value = document.value.pointer(pointer).unwrap_or(&Value::Null);
     let line = document.place("", Place::Value).line;
     T::deserialize(value).map(|value| Definition { value, file: path.to_owned(), line }).map_err(|error| {
         let message = format!("the document can not be read: {error}");
-        Finding::at(&reading::UNREADABLE, document, "", Place::Value, message)
+        Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))
     })
 }
 

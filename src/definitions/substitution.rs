@@ -119,32 +119,32 @@ enum Miss<'t> {
 fn expand(text: &str, variables: &BTreeMap<String, String>, depth: usize, miss: &mut dyn FnMut(Miss<'_>)) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(start) = rest.find("${") {
-        if start > 0 && rest.as_bytes()[start - 1] == b'$' {
-            // `$${NAME}` stands for `${NAME}`.
-            out.push_str(&rest[..start]);
+    while let Some((before, after)) = rest.split_once("${") {
+        out.push_str(before);
+        if before.ends_with('$') {
+            // `$${NAME}` stands for `${NAME}`; the first of the two is written already.
             out.push('{');
-            rest = &rest[start + 2..];
+            rest = after;
             continue;
         }
-        out.push_str(&rest[..start]);
-        let Some(end) = closing(&rest[start..]).map(|end| start + end) else {
-            rest = &rest[start..];
+        let Some((inner, behind)) = split_at_closing(after) else {
+            out.push_str("${");
+            rest = after;
             break;
         };
-        let form = &rest[start..=end];
-        match replacement(&form[2..form.len() - 1], variables, depth, miss) {
+        match replacement(inner, variables, depth, miss) {
             Replacement::Text(value) => out.push_str(&value),
             Replacement::Undefined(name) => {
                 miss(Miss::Undefined(name));
-                out.push_str(form);
+                out.push_str(&format!("${{{inner}}}"));
             }
             Replacement::Unsupported => {
-                miss(Miss::Unsupported(form));
-                out.push_str(form);
+                let form = format!("${{{inner}}}");
+                miss(Miss::Unsupported(&form));
+                out.push_str(&form);
             }
         }
-        rest = &rest[end + 1..];
+        rest = behind;
     }
     out.push_str(rest);
     out
@@ -163,8 +163,7 @@ fn replacement<'t>(
     depth: usize,
     miss: &mut dyn FnMut(Miss<'_>),
 ) -> Replacement<'t> {
-    let name = &inner[..name_length(inner)];
-    let operation = &inner[name.len()..];
+    let (name, operation) = split_name(inner);
     if name.is_empty() {
         return Replacement::Unsupported;
     }
@@ -178,42 +177,37 @@ fn replacement<'t>(
     }
 }
 
-/// `[_A-Za-z][_A-Za-z0-9]*` at the start.
-fn name_length(text: &str) -> usize {
-    let length = text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
-    if text.bytes().next().is_some_and(|byte| byte.is_ascii_digit()) { 0 } else { length }
+/// Splits off `[_A-Za-z][_A-Za-z0-9]*` at the start.
+fn split_name(text: &str) -> (&str, &str) {
+    let end = text.find(|character: char| !(character.is_ascii_alphanumeric() || character == '_'));
+    let (name, rest) = text.split_at_checked(end.unwrap_or(text.len())).unwrap_or((text, ""));
+    if name.starts_with(|first: char| first.is_ascii_digit()) { ("", text) } else { (name, rest) }
 }
 
-/// The brace that closes the one at the start of `${...`.
-fn closing(text: &str) -> Option<usize> {
-    let mut open = 0_usize;
-    for (index, byte) in text.bytes().enumerate() {
-        match byte {
-            b'{' if index > 0 && text.as_bytes()[index - 1] == b'$' => open += 1,
-            b'}' => {
-                open = open.saturating_sub(1);
+/// Splits behind `${` at the brace that closes it.
+fn split_at_closing(text: &str) -> Option<(&str, &str)> {
+    let mut open = 1_usize;
+    let mut before = ' ';
+    for (index, character) in text.char_indices() {
+        match character {
+            '{' if before == '$' => open += 1,
+            '}' => {
+                open -= 1;
                 if open == 0 {
-                    return Some(index);
+                    let (inner, rest) = text.split_at_checked(index)?;
+                    return Some((inner, rest.strip_prefix('}')?));
                 }
             }
             _ => {}
         }
+        before = character;
     }
     None
 }
 
 /// Names of variables that occur in `text`, whether or not they will be replaced.
 pub fn names(text: &str) -> BTreeSet<&str> {
-    let mut names = BTreeSet::new();
-    let mut rest = text;
-    while let Some(start) = rest.find("${") {
-        rest = &rest[start + 2..];
-        let length = name_length(rest);
-        if length > 0 {
-            names.insert(&rest[..length]);
-        }
-    }
-    names
+    text.split("${").skip(1).map(|after| split_name(after).0).filter(|name| !name.is_empty()).collect()
 }
 
 #[cfg(test)]

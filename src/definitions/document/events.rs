@@ -233,7 +233,7 @@ impl Walk<'_> {
             }
             Some(Frame::Mapping { keys, pending, .. }) => {
                 let (name, findings) = key(file, &arrival, keys);
-                *pending = Some((name.clone(), arrival.span));
+                *pending = Some((name, arrival.span));
                 if arrival.anchor != 0 {
                     let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
                     open.anchors.insert(arrival.anchor, anchor);

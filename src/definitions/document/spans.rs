@@ -47,13 +47,12 @@ impl SpanIndex {
 
     /// Replaces the longest part of `pointer` that is an alias by what the alias stands for.
     fn through_alias(&self, pointer: &str) -> Option<String> {
-        let mut end = pointer.len();
+        let mut outer = pointer;
         loop {
-            let parent = &pointer[..end];
-            if let Some(target) = self.nodes.get(parent).and_then(|node| node.alias.as_ref()) {
-                return Some(format!("{target}{}", &pointer[end..]));
+            if let Some(target) = self.nodes.get(outer).and_then(|node| node.alias.as_ref()) {
+                return Some(format!("{target}{}", pointer.strip_prefix(outer)?));
             }
-            end = parent.rfind('/')?;
+            outer = outer.rsplit_once('/')?.0;
         }
     }
 
@@ -75,10 +74,10 @@ impl SpanIndex {
         if let Some(node) = self.get(pointer) {
             return Some((node, true));
         }
-        let mut end = pointer.len();
-        while let Some(slash) = pointer[..end].rfind('/') {
-            end = slash;
-            if let Some(node) = self.get(&pointer[..end]) {
+        let mut outer = pointer;
+        while let Some((around, _)) = outer.rsplit_once('/') {
+            outer = around;
+            if let Some(node) = self.get(outer) {
                 return Some((node, false));
             }
         }
@@ -111,16 +110,15 @@ pub fn last(pointer: &str) -> String {
 
 /// The pointer without its last part.
 pub fn parent(pointer: &str) -> &str {
-    pointer.rfind('/').map_or("", |slash| &pointer[..slash])
+    pointer.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 /// `spec.template.spec.requirements[1].key`, as Kubernetes writes paths.
 pub fn field_path(pointer: &str) -> String {
     let mut path = String::new();
     for part in pointer.split('/').skip(1).map(unescape) {
-        if part.bytes().all(|byte| byte.is_ascii_digit()) && !part.is_empty() {
-            path.push_str(&format!("[{part}]"));
-        } else if part.contains(['.', '/']) {
+        let index = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        if index || part.contains(['.', '/']) {
             path.push_str(&format!("[{part}]"));
         } else {
             if !path.is_empty() {

@@ -75,7 +75,7 @@ fn name_missing(document: &Document) -> Vec<Finding> {
     let slip = |name: &String| {
         name != "metadata" && crate::definitions::suggest::nearest(name, ["metadata"].into_iter()).is_some()
     };
-    let slipped = metadata.is_none() && document.value.as_object().is_some_and(|map| map.keys().any(|name| slip(name)));
+    let slipped = metadata.is_none() && document.value.as_object().is_some_and(|map| map.keys().any(slip));
     let name = metadata.and_then(|metadata| metadata.get("name"));
     if slipped || name.is_some() || metadata.is_some_and(|metadata| !metadata.is_object()) {
         return Vec::new();

@@ -256,6 +256,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
     findings.retain(|finding| {
         let Some(pointer) = finding.pointer.as_deref() else { return true };
         let missing = std::ptr::eq(finding.rule, &rules::MISSING_FIELD);
-        !(missing && meant.iter().any(|meant| meant == pointer)) && !ambiguous.contains(&pointer)
+        let consequence = missing && meant.iter().any(|meant| meant == pointer);
+        !consequence && !ambiguous.contains(&pointer)
     });
 }

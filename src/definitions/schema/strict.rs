@@ -7,12 +7,11 @@ use crate::definitions::kinds::Kind;
 
 /// Refuses fields that the schema does not name, and adds what every object has.
 pub fn strict(kind: Kind, mut schema: Value) -> Value {
-    if kind.is_object() {
-        if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-            properties.insert("apiVersion".to_owned(), json!({ "type": "string" }));
-            properties.insert("kind".to_owned(), json!({ "type": "string" }));
-            properties.insert("metadata".to_owned(), object_meta());
-        }
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    if let Some(properties) = properties.filter(|_| kind.is_object()) {
+        properties.insert("apiVersion".to_owned(), json!({ "type": "string" }));
+        properties.insert("kind".to_owned(), json!({ "type": "string" }));
+        properties.insert("metadata".to_owned(), object_meta());
     }
     close(&mut schema);
     schema

@@ -1,0 +1,81 @@
+//! Findings in the form compilers print, each with the line it is about, and one line of summary at the end.
+
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+
+use super::LintReport;
+use crate::definitions::{Diagnostic, Severity};
+
+/// Renders the report. `source` gives the text of a file by the path in its findings, `None` where it is not text.
+/// With `colour` the text has terminal escapes.
+pub fn text<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>, colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    let mut out = String::new();
+    for diagnostic in &report.diagnostics {
+        out.push_str(&finding(diagnostic, source(&diagnostic.file), &renderer));
+        out.push_str("\n\n");
+    }
+    out.push_str(&summary(report));
+    out.push('\n');
+    out
+}
+
+fn finding(diagnostic: &Diagnostic, source: Option<&str>, renderer: &Renderer) -> String {
+    let level = match diagnostic.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(&diagnostic.message).id(format!("{} {}", diagnostic.code, diagnostic.rule));
+    let window = source.and_then(|source| window(source, diagnostic));
+    let mut group = match &window {
+        Some(window) => {
+            let label = diagnostic.object.as_deref();
+            let annotation = AnnotationKind::Primary.span(window.span.clone()).label(label);
+            let snippet = Snippet::source(window.line).line_start(diagnostic.span.line).path(&diagnostic.file);
+            Group::with_title(title).element(snippet.annotation(annotation))
+        }
+        None => {
+            let origin = Origin::path(&diagnostic.file).line(diagnostic.span.line);
+            Group::with_title(title).element(origin.char_column(diagnostic.span.column))
+        }
+    };
+    if let Some(hint) = &diagnostic.hint {
+        group = group.element(Level::HELP.message(hint));
+    }
+    renderer.render(&[group])
+}
+
+/// The line of a finding, and the part of it to underline.
+struct Window<'s> {
+    line: &'s str,
+    span: Range<usize>,
+}
+
+/// Only the one line is handed on: drawing looks at all text it is given, once for each finding.
+fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
+    let (start, end) = (diagnostic.span.start_byte, diagnostic.span.end_byte);
+    let before = source.get(..start)?;
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    let rest = source.get(line_start..)?;
+    let line = rest.split(['\n', '\r']).next().unwrap_or(rest);
+    let from = (start - line_start).min(line.len());
+    let to = end.saturating_sub(line_start).clamp(from, line.len());
+    Some(Window { line, span: from..to })
+}
+
+/// `4 files, 6 definitions: 2 errors, 1 warning, 3 notes`, or `clean`.
+fn summary(report: &LintReport) -> String {
+    let counts =
+        [(report.summary.errors, "error"), (report.summary.warnings, "warning"), (report.summary.notes, "note")];
+    let counts: Vec<String> =
+        counts.iter().filter(|(count, _)| *count > 0).map(|(n, word)| counted(*n, word)).collect();
+    let outcome = if report.is_clean() { [vec!["clean".to_owned()], counts].concat() } else { counts };
+    let (files, definitions) = (counted(report.files, "file"), counted(report.definitions, "definition"));
+    format!("{files}, {definitions}: {}", outcome.join(", "))
+}
+
+fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
