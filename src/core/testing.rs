@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::api::keys;
 use crate::core::snapshot::{Pod, Snapshot};
 
-/// Sets fields as a JSON merge patch does; lists are replaced.
+/// Sets fields as a JSON merge patch does: null removes, lists are replaced.
 pub trait Merge: Sized {
     fn merge(self, patch: Value) -> Self;
 }
@@ -29,7 +29,11 @@ fn merge_into(value: &mut Value, patch: Value) {
                 *value = json!({});
             }
             for (key, field) in fields {
-                merge_into(&mut value[key], field);
+                if field.is_null() {
+                    value.as_object_mut().unwrap().remove(&key);
+                } else {
+                    merge_into(&mut value[key], field);
+                }
             }
         }
         other => *value = other,

@@ -1,11 +1,28 @@
 //! The independent judge of placements and plans.
 //!
-//! Written straight from the objects of the Kubernetes API and from kube-scheduler's documented behaviour, one pod and
-//! one node at a time, with nothing shared with the planner: a mistake made there is not made again here. Slow on purpose
-//! where slow is simpler; tests, `cutlist plan` and the applier can afford it.
+//! Written straight from the objects of the Kubernetes API and from the documented behaviour of kube-scheduler and
+//! Karpenter, one pod and one node at a time, with nothing shared with the planner: a mistake made there is not made again
+//! here. Slow on purpose where slow is simpler.
 //!
-//! `filters` answers "may this pod run on this node, and if not why".
+//! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
+//! kind of rule: `structure`, `creations`, `placements`, `removals`, `budgets`, `summary`.
 
 pub mod filters;
+pub mod plan;
+pub mod violation;
+
+mod budgets;
+mod creations;
+mod known;
+mod placements;
+mod removals;
+mod schedule;
+mod structure;
+mod summary;
+
+#[cfg(test)]
+mod tests;
 
 pub use filters::{Filter, FilterContext, Refusal, refusal};
+pub use plan::check;
+pub use violation::{Violation, ViolationCode};

@@ -23,6 +23,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::core::snapshot::Pod;
 
 pub use context::FilterContext;
+pub(super) use selectors::matches as label_selector_matches;
 
 /// A filter, by the name that kube-scheduler gives its plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

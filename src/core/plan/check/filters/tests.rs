@@ -21,6 +21,9 @@ fn expect(pod: &Pod, snapshot: &Snapshot, expected: &[Option<Filter>]) {
 
 const YES: Option<Filter> = None;
 
+/// Of three nodes.
+type Verdicts = [Option<Filter>; 3];
+
 #[test]
 fn resources_count_what_is_there_already() {
     let no = Some(Filter::NodeResourcesFit);
@@ -86,7 +89,7 @@ fn node_selector_and_every_operator_of_node_affinity() {
         [],
     );
     expect(&pod("p").node_selector("generation", "7"), &world, &[no, YES, no]);
-    let cases: &[(&str, &[&str], [Option<Filter>; 3])] = &[
+    let cases: [(&str, &[&str], Verdicts); 8] = [
         ("In", &["5", "6"], [YES, no, no]),
         ("NotIn", &["5", "6"], [no, YES, YES]),
         ("Exists", &[], [YES, YES, no]),
@@ -96,7 +99,7 @@ fn node_selector_and_every_operator_of_node_affinity() {
         ("Gt", &["many"], [no, no, no]),
         ("Near", &["5"], [no, no, no]),
     ];
-    for (operator, values, expected) in cases {
+    for (operator, values, expected) in &cases {
         expect(&pod("p").node_affinity("generation", operator, values), &world, expected);
     }
 }

@@ -1,0 +1,154 @@
+//! How many nodes may be disrupted at once: the budgets of each NodePool, and those over the whole cluster.
+
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::duration::NillableDuration;
+use crate::api::node_pool::{Budget, DisruptionReason, NodePool};
+use crate::core::plan::{BudgetKind, Plan, ReasonCode, StepKind};
+
+use super::known::{Existing, Known, steps};
+use super::removals::is_disrupted;
+use super::schedule;
+use super::violation::{Findings, ViolationCode};
+
+/// One budget of either kind.
+struct Limit<'a> {
+    kind: BudgetKind,
+    name: &'a str,
+    nodes: &'a str,
+    reasons: Option<&'a [DisruptionReason]>,
+    pools: BTreeSet<&'a str>,
+    /// An error stands for a schedule that can not be read: it allows nothing.
+    open: Result<bool, String>,
+}
+
+pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    for limit in limits(known) {
+        let counted: Vec<&Existing<'_>> = known
+            .nodes
+            .values()
+            .filter(|existing| {
+                existing.initialized && existing.pool.as_deref().is_some_and(|pool| limit.pools.contains(pool))
+            })
+            .collect();
+        let most = if limit.open.is_err() { 0 } else { most(limit.nodes, counted.len()).unwrap_or(0) };
+        let disrupted = counted.iter().filter(|existing| is_disrupted(existing)).count();
+        let allowed = most.saturating_sub(disrupted);
+        let used = steps(plan, StepKind::Remove)
+            .filter(|step| limit.pools.contains(step.node_pool.as_str()) && limit.applies_to(step.reason.code))
+            .count();
+        let active = limit.open != Ok(false);
+        if active && used > allowed {
+            let text = format!("{used} nodes are disrupted, {allowed} allowed ({} of {})", limit.nodes, counted.len());
+            findings.add(ViolationCode::BudgetExceeded, limit.place(), text);
+        }
+        stated(plan, &limit, (counted.len(), allowed, used, active), findings);
+    }
+}
+
+/// The plan's own account of this budget.
+fn stated(plan: &Plan, limit: &Limit<'_>, right: (usize, usize, usize, bool), findings: &mut Findings) {
+    let reasons: Vec<String> = limit.reasons.unwrap_or_default().iter().map(|reason| format!("{reason:?}")).collect();
+    let same = |state: &&crate::core::plan::BudgetState| {
+        state.kind == limit.kind && state.name == limit.name && state.nodes == limit.nodes && state.reasons == reasons
+    };
+    let states: Vec<_> = plan.budgets.iter().filter(same).collect();
+    let (counted, allowed, used, active) = right;
+    let agrees = |state: &&crate::core::plan::BudgetState| {
+        let right = state.nodes_counted == counted && state.used == used && state.active == active;
+        // What a closed budget would allow restricts nothing.
+        right && (!active || state.allowed == allowed)
+    };
+    if !states.iter().any(agrees) {
+        let text =
+            format!("{counted} counted, {allowed} allowed, {used} used, active {active}; the plan says {states:?}");
+        findings.add(ViolationCode::WrongBudget, limit.place(), text);
+    }
+}
+
+impl Limit<'_> {
+    fn place(&self) -> String {
+        match self.kind {
+            BudgetKind::NodePool => format!("pool {}", self.name),
+            BudgetKind::DisruptionBudget => format!("budget {}", self.name),
+        }
+    }
+
+    /// Removals that nobody chose, such as expiry, ask no budget.
+    fn applies_to(&self, code: ReasonCode) -> bool {
+        let reason = match code {
+            ReasonCode::Empty => DisruptionReason::Empty,
+            ReasonCode::Drifted => DisruptionReason::Drifted,
+            ReasonCode::Underutilized => DisruptionReason::Underutilized,
+            _ => return false,
+        };
+        self.reasons.is_none_or(|reasons| reasons.is_empty() || reasons.contains(&reason))
+    }
+}
+
+fn limits<'a>(known: &Known<'a>) -> Vec<Limit<'a>> {
+    let of_pools = known
+        .inputs
+        .node_pools
+        .iter()
+        .flat_map(|pool| pool.spec.disruption.budgets.iter().map(move |budget| of_pool(pool, budget, known)));
+    let of_cluster = known.inputs.disruption_budgets.iter().map(|budget| over_pools(budget, known));
+    of_pools.chain(of_cluster).collect()
+}
+
+fn of_pool<'a>(pool: &'a NodePool, budget: &'a Budget, known: &Known<'a>) -> Limit<'a> {
+    let name = pool.metadata.name.as_deref().unwrap_or_default();
+    let duration_seconds = budget.duration.as_ref().and_then(NillableDuration::seconds);
+    Limit {
+        kind: BudgetKind::NodePool,
+        name,
+        nodes: &budget.nodes,
+        reasons: budget.reasons.as_deref(),
+        pools: [name].into(),
+        open: is_open(budget.schedule.as_deref(), duration_seconds, None, known),
+    }
+}
+
+fn over_pools<'a>(budget: &'a DisruptionBudget, known: &Known<'a>) -> Limit<'a> {
+    let spec = &budget.spec;
+    let duration_seconds = spec.duration.as_ref().and_then(NillableDuration::seconds);
+    let selected = |pool: &&'a NodePool| {
+        let Some(selector) = &spec.node_pool_selector else { return true };
+        let name = pool.metadata.name.as_deref().unwrap_or_default();
+        let labels = pool.metadata.labels.clone().unwrap_or_default();
+        (selector.names.is_empty() || selector.names.iter().any(|it| it == name))
+            && selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
+    };
+    let pools = known.inputs.node_pools.iter().filter(selected);
+    Limit {
+        kind: BudgetKind::DisruptionBudget,
+        name: budget.metadata.name.as_deref().unwrap_or_default(),
+        nodes: &spec.nodes,
+        reasons: spec.reasons.as_deref(),
+        pools: pools.filter_map(|pool| pool.metadata.name.as_deref()).collect(),
+        open: is_open(spec.schedule.as_deref(), duration_seconds, spec.time_zone.as_deref(), known),
+    }
+}
+
+/// Without a schedule a budget is always in force.
+fn is_open(
+    schedule: Option<&str>,
+    duration_seconds: Option<u64>,
+    zone: Option<&str>,
+    known: &Known<'_>,
+) -> Result<bool, String> {
+    let Some(schedule) = schedule else { return Ok(true) };
+    let zone = zone.map_or(Ok(TimeZone::UTC), TimeZone::get).map_err(|error| error.to_string())?;
+    schedule::is_open(schedule, duration_seconds.unwrap_or(0), &zone, known.inputs.now)
+}
+
+/// A count, or a percentage rounded up.
+fn most(nodes: &str, counted: usize) -> Option<usize> {
+    match nodes.strip_suffix('%') {
+        Some(percent) => Some(percent.parse::<usize>().ok()?.saturating_mul(counted).div_ceil(100)),
+        None => nodes.parse().ok(),
+    }
+}

@@ -1,0 +1,301 @@
+//! Nodes to come: allowed by pool and class, on sale at that price, within the limits; and how they will look to pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::{NodePool, Operator};
+use crate::core::catalog::{InstanceType, Offering};
+use crate::core::model::requirements::is_well_known;
+use crate::core::model::resources::{NODES, PODS, format_amount};
+use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
+
+use super::known::{Known, new_node, quantities, steps, to_core_taint};
+use super::plan::place;
+use super::violation::{Findings, ViolationCode};
+
+pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    for step in steps(plan, StepKind::Create) {
+        let Some(pool) = known.pools.get(step.node_pool.as_str()) else {
+            findings.add(ViolationCode::UnknownNodePool, place(step), format!("no pool {}", step.node_pool));
+            continue;
+        };
+        let class = &pool.spec.template.spec.node_class_ref.name;
+        if !known.classes.contains_key(class.as_str()) {
+            findings.add(ViolationCode::UnknownNodeClass, place(step), format!("no class {class}"));
+        }
+        if step.pods.is_empty() && step.reason.code != ReasonCode::StaticCapacity {
+            findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
+        }
+        shown_is_first_alternative(step, findings);
+        for alternative in alternatives(step) {
+            offering(step, &alternative, pool, known, findings);
+        }
+        launch(step, pool, findings);
+        minimum_values(step, pool, known, findings);
+    }
+    limits(plan, known, findings);
+}
+
+/// What may be launched; the shown one where the plan lists none.
+pub(super) fn alternatives(step: &Step) -> Vec<Alternative> {
+    let listed = step.launch.as_ref().map(|launch| launch.alternatives.clone()).unwrap_or_default();
+    if listed.is_empty() { vec![shown(step)] } else { listed }
+}
+
+fn shown(step: &Step) -> Alternative {
+    Alternative {
+        instance_type: step.instance_type.clone(),
+        zone: step.zone.clone(),
+        capacity_type: step.capacity_type.clone(),
+        price_per_hour: step.price_per_hour,
+    }
+}
+
+fn shown_is_first_alternative(step: &Step, findings: &mut Findings) {
+    let alternatives = step.launch.as_ref().map(|launch| launch.alternatives.as_slice());
+    if alternatives.and_then(<[Alternative]>::first) != Some(&shown(step)) {
+        findings.add(ViolationCode::LaunchDiffers, place(step), "the first alternative is not the node that is shown");
+    }
+}
+
+fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
+    let Alternative { instance_type: name, zone, capacity_type, price_per_hour } = alternative;
+    let what = format!("{name} {capacity_type} in {zone}");
+    let Some((instance_type, offering)) = known.offering_of(name, zone, capacity_type) else {
+        findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not in the catalog"));
+        return;
+    };
+    if !offering.available {
+        findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not available"));
+    }
+    if offering.price != *price_per_hour {
+        findings.add(
+            ViolationCode::WrongPrice,
+            place(step),
+            format!("{what} costs {}, not {price_per_hour}", offering.price),
+        );
+    }
+    let subnets = &known.inputs.policy.zones_with_subnet;
+    if subnets.as_ref().is_some_and(|zones| !zones.contains(zone)) {
+        findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
+    }
+    let labels = labels(step, pool, instance_type, offering);
+    for (key, requirement) in pool_requirements(pool).iter() {
+        let allowed = match labels.get(key) {
+            Some(value) => requirement.allows(value),
+            None => requirement.allows_absence(),
+        };
+        if !allowed {
+            let value = labels.get(key).map_or("absent", String::as_str);
+            let text = format!("{what}: pool {} does not allow {key}={value}", step.node_pool);
+            findings.add(ViolationCode::InstanceTypeNotAllowed, place(step), text);
+        }
+    }
+}
+
+fn pool_requirements(pool: &NodePool) -> Requirements {
+    let template = &pool.spec.template;
+    let mut requirements = Requirements::from_entries(&template.spec.requirements);
+    requirements.extend(&Requirements::from_labels(&template.metadata.labels));
+    requirements
+}
+
+/// The claim must carry the pool's template unchanged, because nobody looks at the pool again.
+fn launch(step: &Step, pool: &NodePool, findings: &mut Findings) {
+    let Some(claim) = claim(step) else {
+        findings.add(ViolationCode::LaunchDiffers, place(step), "no NodeClaim that can be read");
+        return;
+    };
+    let template = &pool.spec.template;
+    let labels = claim.metadata.labels.clone().unwrap_or_default();
+    let facts = [
+        ("metadata.name", claim.metadata.name.as_deref() == Some(step.node_claim.as_str())),
+        ("label karpenter.sh/nodepool", labels.get(keys::NODE_POOL) == Some(&step.node_pool)),
+        ("labels", template.metadata.labels.iter().all(|(key, value)| labels.get(key) == Some(value))),
+        ("spec.nodeClassRef", claim.spec.node_class_ref == template.spec.node_class_ref),
+        ("spec.taints", claim.spec.taints == template.spec.taints),
+        ("spec.startupTaints", claim.spec.startup_taints == template.spec.startup_taints),
+        ("spec.expireAfter", claim.spec.expire_after == template.spec.expire_after),
+        ("spec.terminationGracePeriod", claim.spec.termination_grace_period == template.spec.termination_grace_period),
+    ];
+    for (field, _) in facts.iter().filter(|(_, same)| !same) {
+        findings.add(
+            ViolationCode::LaunchDiffers,
+            place(step),
+            format!("{field} is not what pool {} says", step.node_pool),
+        );
+    }
+    let requirements = Requirements::from_entries(&claim.spec.requirements);
+    for alternative in alternatives(step) {
+        let chosen = [
+            (keys::INSTANCE_TYPE, &alternative.instance_type),
+            (keys::ZONE, &alternative.zone),
+            (keys::CAPACITY_TYPE, &alternative.capacity_type),
+        ];
+        for (key, value) in chosen {
+            if requirements.get(key).is_some_and(|requirement| !requirement.allows(value)) {
+                let text = format!("the claim's requirements do not allow {key}={value}, which may be launched");
+                findings.add(ViolationCode::LaunchDiffers, place(step), text);
+            }
+        }
+    }
+}
+
+fn claim(step: &Step) -> Option<NodeClaim> {
+    serde_json::from_value(step.launch.as_ref()?.node_claim.clone()).ok()
+}
+
+/// `minValues`: as many different values as asked for among the alternatives.
+fn minimum_values(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
+    for requirement in &pool.spec.template.spec.requirements {
+        let Some(minimum) = requirement.min_values else { continue };
+        let mut values = BTreeSet::new();
+        for alternative in alternatives(step) {
+            let Some(instance_type) = known.types.get(alternative.instance_type.as_str()) else { continue };
+            match requirement.key.as_str() {
+                keys::ZONE => values.extend([alternative.zone]),
+                keys::CAPACITY_TYPE => values.extend([alternative.capacity_type]),
+                key => values.extend(instance_type.requirements.get(key).into_iter().flatten().cloned()),
+            }
+        }
+        if values.len() < usize::try_from(minimum).unwrap_or(usize::MAX) {
+            let text =
+                format!("{} values of {}, pool {} asks for {minimum}", values.len(), requirement.key, step.node_pool);
+            findings.add(ViolationCode::TooFewAlternatives, place(step), text);
+        }
+    }
+}
+
+/// What exists and what is created must stay within `spec.limits`: a node counts until it is gone, and nothing goes
+/// before what replaces it is there.
+fn limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    for (name, pool) in &known.pools {
+        let created: Vec<&Step> = steps(plan, StepKind::Create).filter(|step| step.node_pool == **name).collect();
+        if created.is_empty() {
+            continue;
+        }
+        let mut used = Resources::new();
+        for existing in known.nodes.values().filter(|it| it.pool.as_deref() == Some(*name)) {
+            used.add(&capacity_of_existing(existing.node.clone(), existing.claim, known));
+        }
+        for instance_type in created.iter().filter_map(|step| known.types.get(step.instance_type.as_str())) {
+            used.add(&instance_type.capacity);
+            used.add(&one_node());
+        }
+        for (resource, limit) in &pool.spec.limits {
+            let Ok(limit) = Resources::parse([(resource.as_str(), limit.to_string())]) else { continue };
+            let (used, limit) = (used.get(resource), limit.get(resource));
+            if used > limit {
+                let text =
+                    format!("{resource}: {} of {}", format_amount(resource, used), format_amount(resource, limit));
+                findings.add(ViolationCode::LimitExceeded, format!("pool {name}"), text);
+            }
+        }
+    }
+}
+
+fn one_node() -> Resources {
+    [(NODES.to_owned(), 1)].into_iter().collect()
+}
+
+/// Capacity as the node reports it, else as its claim does, else as the catalog says.
+fn capacity_of_existing(node: Node, claim: Option<&NodeClaim>, known: &Known<'_>) -> Resources {
+    let from_node = node.status.and_then(|status| status.capacity).unwrap_or_default();
+    let from_claim = claim.and_then(|claim| claim.status.as_ref()).map(|status| &status.capacity);
+    let mut capacity = if !from_node.is_empty() {
+        Resources::parse(from_node.iter().map(|(name, amount)| (name.as_str(), amount.0.clone()))).unwrap_or_default()
+    } else if let Some(amounts) = from_claim.filter(|amounts| !amounts.is_empty()) {
+        Resources::parse(amounts.iter().map(|(name, amount)| (name.as_str(), amount.to_string()))).unwrap_or_default()
+    } else {
+        let labels = node.metadata.labels.unwrap_or_default();
+        let instance_type = labels.get(keys::INSTANCE_TYPE).and_then(|name| known.types.get(name.as_str()));
+        instance_type.map(|it| it.capacity.clone()).unwrap_or_default()
+    };
+    capacity.set(NODES, 1);
+    capacity
+}
+
+/// The node that a creation leads to when this alternative is launched; `None` when the plan names what does not exist.
+pub(super) fn node_to_come(step: &Step, alternative: &Alternative, known: &Known<'_>) -> Option<Node> {
+    let pool = known.pools.get(step.node_pool.as_str())?;
+    let Alternative { instance_type, zone, capacity_type, .. } = alternative;
+    let (instance_type, offering) = known.offering_of(instance_type, zone, capacity_type)?;
+    let taints = pool.spec.template.spec.taints.iter().map(to_core_taint).collect();
+    let labels = labels(step, pool, instance_type, offering);
+    Some(new_node(&step.node_claim, labels, taints, quantities(&allocatable(instance_type, pool, known))))
+}
+
+/// Of the type, with the pods that the class's kubelet is told to take.
+fn allocatable(instance_type: &InstanceType, pool: &NodePool, known: &Known<'_>) -> Resources {
+    let mut allocatable = instance_type.allocatable();
+    let class = known.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
+    let kubelet = class.and_then(|class| class.spec.kubelet.as_ref());
+    let number = |name: &str| kubelet.and_then(|kubelet| kubelet.get(name)?.as_i64());
+    if let Some(pods) = number("maxPods") {
+        allocatable.set(PODS, pods);
+    }
+    if let Some(pods) = number("podsPerCore").filter(|pods| *pods > 0) {
+        let cores = instance_type.capacity.get(crate::core::model::resources::CPU) / 1000;
+        allocatable.set(PODS, allocatable.get(PODS).min(pods.saturating_mul(cores)));
+    }
+    allocatable
+}
+
+/// Labels of the node once it has initialized: of the type where it has one value, of the offering, of the pool's
+/// template, of the claim, and those that Kubernetes and the CSI driver add under older names.
+fn labels(step: &Step, pool: &NodePool, instance_type: &InstanceType, offering: &Offering) -> BTreeMap<String, String> {
+    let claim = claim(step);
+    let asked = claim.as_ref().map(|claim| Requirements::from_entries(&claim.spec.requirements)).unwrap_or_default();
+    let wanted = pool_requirements(pool);
+    let mut labels = BTreeMap::new();
+    for (key, values) in &instance_type.requirements {
+        let mut possible = Requirement::is_in(values.iter().map(String::as_str));
+        for requirement in [asked.get(key), wanted.get(key)].into_iter().flatten() {
+            possible = possible.intersection(requirement);
+        }
+        if let Some(value) = possible.single_value() {
+            labels.insert(key.clone(), value.to_owned());
+        }
+    }
+    labels.insert(keys::INSTANCE_TYPE.to_owned(), instance_type.name.clone());
+    labels.insert(keys::ZONE.to_owned(), offering.zone.clone());
+    labels.insert(keys::CAPACITY_TYPE.to_owned(), offering.capacity_type.clone());
+    if let Some(zone_id) = &offering.zone_id {
+        labels.insert(keys::ZONE_ID.to_owned(), zone_id.clone());
+    }
+    let chosen = claim.iter().flat_map(|claim| &claim.spec.requirements);
+    for requirement in chosen.filter(|it| it.operator == Operator::In && !is_well_known(&it.key)) {
+        if let [value] = requirement.values.as_slice() {
+            labels.insert(requirement.key.clone(), value.clone());
+        }
+    }
+    let of_claim = claim.as_ref().and_then(|claim| claim.metadata.labels.clone()).unwrap_or_default();
+    labels.extend(of_claim.into_iter().filter(|(key, _)| !is_well_known(key)));
+    labels.extend(pool.spec.template.metadata.labels.clone());
+    for (key, value) in [
+        (keys::NODE_POOL, step.node_pool.as_str()),
+        (keys::EC2_NODE_CLASS, &pool.spec.template.spec.node_class_ref.name),
+        (keys::HOSTNAME, &step.node_claim),
+        (keys::REGISTERED, "true"),
+        (keys::INITIALIZED, "true"),
+    ] {
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    for (old, current) in [
+        ("failure-domain.beta.kubernetes.io/zone", keys::ZONE),
+        ("failure-domain.beta.kubernetes.io/region", keys::REGION),
+        ("beta.kubernetes.io/arch", keys::ARCHITECTURE),
+        ("beta.kubernetes.io/os", keys::OPERATING_SYSTEM),
+        ("beta.kubernetes.io/instance-type", keys::INSTANCE_TYPE),
+        ("topology.ebs.csi.aws.com/zone", keys::ZONE),
+    ] {
+        if let Some(value) = labels.get(current).cloned() {
+            labels.insert(old.to_owned(), value);
+        }
+    }
+    labels
+}

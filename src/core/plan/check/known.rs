@@ -1,0 +1,237 @@
+//! What there is before the plan, found by name: definitions, instance types, nodes with their claims, pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use serde_json::json;
+
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::{self, NodePool};
+use crate::core::catalog::{InstanceType, Offering};
+use crate::core::model::Resources;
+use crate::core::plan::{Inputs, Plan, Step, StepKind};
+use crate::core::snapshot::Pod;
+
+const MIRROR_POD: &str = "kubernetes.io/config.mirror";
+const DISRUPTED: &str = keys::DISRUPTED_TAINT;
+
+pub(super) struct Known<'a> {
+    pub inputs: &'a Inputs<'a>,
+    pub pools: BTreeMap<&'a str, &'a NodePool>,
+    pub classes: BTreeMap<&'a str, &'a EC2NodeClass>,
+    pub types: BTreeMap<&'a str, &'a InstanceType>,
+    /// By `namespace/name`.
+    pub pods: BTreeMap<String, &'a Pod>,
+    /// By node name; claims whose node has not registered by the claim's name.
+    pub nodes: BTreeMap<String, Existing<'a>>,
+}
+
+/// A node that is there or on its way.
+pub(super) struct Existing<'a> {
+    /// As pods will find it: without the taints that go once it is ready.
+    pub node: Node,
+    pub claim: Option<&'a NodeClaim>,
+    pub pool: Option<String>,
+    pub initialized: bool,
+    /// Somebody else is removing it already.
+    pub going: bool,
+}
+
+impl<'a> Known<'a> {
+    pub(super) fn new(inputs: &'a Inputs<'a>) -> Self {
+        let name = |metadata: &'a k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+            metadata.name.as_deref().unwrap_or_default()
+        };
+        Self {
+            inputs,
+            pools: inputs.node_pools.iter().map(|pool| (name(&pool.metadata), pool)).collect(),
+            classes: inputs.node_classes.iter().map(|class| (name(&class.metadata), class)).collect(),
+            types: inputs.catalog.instance_types.iter().map(|it| (it.name.as_str(), it)).collect(),
+            pods: inputs.snapshot.pods.iter().map(|pod| (pod.key(), pod)).collect(),
+            nodes: existing_nodes(inputs),
+        }
+    }
+
+    /// Pods bound to this node that still take room on it.
+    pub(super) fn pods_on(&self, node: &str) -> impl Iterator<Item = &'a Pod> {
+        let pods = self.inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal());
+        pods.filter(move |pod| pod.spec.node_name.as_deref() == Some(node))
+    }
+
+    pub(super) fn offering(&self, step: &Step) -> Option<(&'a InstanceType, &'a Offering)> {
+        self.offering_of(&step.instance_type, &step.zone, &step.capacity_type)
+    }
+
+    pub(super) fn offering_of(
+        &self,
+        name: &str,
+        zone: &str,
+        capacity_type: &str,
+    ) -> Option<(&'a InstanceType, &'a Offering)> {
+        let instance_type = *self.types.get(name)?;
+        let mut offerings = instance_type.offerings.iter();
+        let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
+        Some((instance_type, offering))
+    }
+}
+
+pub(super) fn steps(plan: &Plan, kind: StepKind) -> impl Iterator<Item = &Step> {
+    plan.steps.iter().filter(move |step| step.kind == kind)
+}
+
+/// Names of the nodes that the plan removes.
+pub(super) fn removed_nodes(plan: &Plan) -> BTreeSet<&str> {
+    steps(plan, StepKind::Remove).map(removed_node).collect()
+}
+
+/// A claim that never became a node goes by its own name.
+pub(super) fn removed_node(step: &Step) -> &str {
+    step.node.as_deref().unwrap_or(&step.node_claim)
+}
+
+/// Whether a pod has to run somewhere else when its node goes: not those that belong to the node, nor those that are over.
+pub(super) fn must_move(pod: &Pod) -> bool {
+    !belongs_to_node(pod) && !pod.is_terminal() && (!pod.is_terminating() || pod.is_owned_by("StatefulSet"))
+}
+
+pub(super) fn belongs_to_node(pod: &Pod) -> bool {
+    pod.is_owned_by("DaemonSet") || is_mirror(pod)
+}
+
+pub(super) fn is_mirror(pod: &Pod) -> bool {
+    pod.is_owned_by("Node") || pod.metadata.annotations.contains_key(MIRROR_POD)
+}
+
+fn existing_nodes<'a>(inputs: &Inputs<'a>) -> BTreeMap<String, Existing<'a>> {
+    let snapshot = inputs.snapshot;
+    let mut nodes = BTreeMap::new();
+    let mut claimed = BTreeSet::new();
+    for node in &snapshot.nodes {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let claim = snapshot.node_claims.iter().find(|claim| is_claim_of(claim, node));
+        claimed.extend(claim.and_then(|claim| claim.metadata.name.clone()));
+        nodes.insert(name, existing(node.clone(), claim));
+    }
+    for claim in &snapshot.node_claims {
+        let name = claim.metadata.name.clone().unwrap_or_default();
+        if !claimed.contains(&name) {
+            nodes.insert(name, existing(node_of_claim(claim, inputs), Some(claim)));
+        }
+    }
+    nodes
+}
+
+fn is_claim_of(claim: &NodeClaim, node: &Node) -> bool {
+    let Some(status) = &claim.status else { return false };
+    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+    (status.node_name.is_some() && status.node_name == node.metadata.name)
+        || (status.provider_id.is_some() && status.provider_id.as_deref() == provider_id)
+}
+
+fn existing<'a>(mut node: Node, claim: Option<&'a NodeClaim>) -> Existing<'a> {
+    let labels = node.metadata.labels.clone().unwrap_or_default();
+    let initialized = labels.get(keys::INITIALIZED).is_some_and(|value| value == "true")
+        || claim.is_some_and(|claim| claim.is_true("Initialized"));
+    let taints = node.spec.get_or_insert_default().taints.get_or_insert_default();
+    if let Some(claim) = claim.filter(|_| !initialized) {
+        taints.retain(|taint| !goes_by_itself(taint, claim));
+    }
+    let going = node.metadata.deletion_timestamp.is_some()
+        || claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some())
+        || taints.iter().any(|taint| taint.key == DISRUPTED);
+    Existing { node, claim, pool: labels.get(keys::NODE_POOL).cloned(), initialized, going }
+}
+
+/// Startup taints, and those that the cluster takes off a node that becomes ready.
+fn goes_by_itself(taint: &Taint, claim: &NodeClaim) -> bool {
+    const TEMPORARY: [&str; 4] = [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        keys::UNREGISTERED_TAINT,
+    ];
+    let startup = claim.spec.startup_taints.iter().map(to_core_taint);
+    TEMPORARY.contains(&taint.key.as_str())
+        || taint.key.starts_with("readiness.k8s.io/")
+        || startup.into_iter().any(|it| it.key == taint.key && it.effect == taint.effect)
+}
+
+pub(super) fn to_core_taint(taint: &node_pool::Taint) -> Taint {
+    Taint {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        effect: format!("{:?}", taint.effect),
+        time_added: None,
+    }
+}
+
+/// The node that a claim will become, as far as the claim and the catalog say.
+fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
+    let name = claim.metadata.name.clone().unwrap_or_default();
+    let mut labels = claim.metadata.labels.clone().unwrap_or_default();
+    for requirement in &claim.spec.requirements {
+        if let (node_pool::Operator::In, [value]) = (requirement.operator, requirement.values.as_slice()) {
+            labels.entry(requirement.key.clone()).or_insert_with(|| value.clone());
+        }
+    }
+    labels.insert(keys::HOSTNAME.to_owned(), name.clone());
+    let status = claim.status.as_ref();
+    let amounts = status.map(|status| &status.allocatable).filter(|amounts| !amounts.is_empty());
+    let from_status =
+        amounts.map(|amounts| amounts.iter().map(|(name, amount)| (name.clone(), amount.to_string())).collect());
+    let of_type = || {
+        let name = labels.get(keys::INSTANCE_TYPE)?;
+        let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == *name)?;
+        Some(quantities(&instance_type.allocatable()))
+    };
+    let allocatable: BTreeMap<String, String> = from_status.or_else(of_type).unwrap_or_default();
+    new_node(&name, labels, claim.spec.taints.iter().map(to_core_taint).collect(), allocatable)
+}
+
+pub(super) fn quantities(resources: &Resources) -> BTreeMap<String, String> {
+    use crate::core::model::resources::format_amount;
+    resources.iter().map(|(name, amount)| (name.to_owned(), format_amount(name, amount))).collect()
+}
+
+pub(super) fn new_node(
+    name: &str,
+    labels: BTreeMap<String, String>,
+    taints: Vec<Taint>,
+    allocatable: BTreeMap<String, String>,
+) -> Node {
+    let mut node = Node::default();
+    node.metadata.name = Some(name.to_owned());
+    node.metadata.labels = Some(labels);
+    node.spec.get_or_insert_default().taints = Some(taints);
+    let allocatable = allocatable.into_iter().map(|(name, amount)| (name, Quantity(amount))).collect();
+    node.status.get_or_insert_default().allocatable = Some(allocatable);
+    node
+}
+
+/// The pod that a DaemonSet would run on a node of this name.
+pub(super) fn daemon_pod(daemon_set: &k8s_openapi::api::apps::v1::DaemonSet, node: &str) -> Option<Pod> {
+    let template = serde_json::to_value(&daemon_set.spec.as_ref()?.template).ok()?;
+    let mut pod: Pod = serde_json::from_value(template).ok()?;
+    pod.metadata.name = format!("{}-{node}", daemon_set.metadata.name.as_deref()?);
+    pod.metadata.namespace = daemon_set.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+    let owner = json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set.metadata.name, "uid": "", "controller": true
+    });
+    pod.metadata.owner_references = vec![serde_json::from_value(owner).ok()?];
+    // The DaemonSet controller adds these to every pod it makes.
+    for (key, effect) in [
+        ("node.kubernetes.io/not-ready", "NoExecute"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+        ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+        ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+        ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+        ("node.kubernetes.io/unschedulable", "NoSchedule"),
+    ] {
+        let toleration = json!({ "key": key, "operator": "Exists", "effect": effect });
+        pod.spec.tolerations.push(serde_json::from_value(toleration).ok()?);
+    }
+    Some(pod)
+}

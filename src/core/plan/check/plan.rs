@@ -1,0 +1,25 @@
+//! A whole plan against the inputs it was made from.
+
+use crate::core::plan::{Inputs, Plan, Step};
+
+use super::known::Known;
+use super::violation::{Findings, Violation};
+use super::{budgets, creations, placements, removals, structure, summary};
+
+/// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
+/// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
+pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
+    let known = Known::new(inputs);
+    let mut findings = Findings::default();
+    structure::check(plan, &known, &mut findings);
+    creations::check(plan, &known, &mut findings);
+    placements::check(plan, &known, &mut findings);
+    removals::check(plan, &known, &mut findings);
+    budgets::check(plan, &known, &mut findings);
+    summary::check(plan, &known, &mut findings);
+    findings.into_sorted()
+}
+
+pub(super) fn place(step: &Step) -> String {
+    format!("step {}", step.node_claim)
+}

@@ -1,0 +1,137 @@
+//! The plan as a document: names, order, references, and that no pod is in two places or in none.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::plan::{FORMAT_VERSION, Plan, StepKind};
+use crate::core::snapshot::Pod;
+
+use super::known::{Known, belongs_to_node, removed_node, steps};
+use super::plan::place;
+use super::violation::{Findings, ViolationCode};
+
+pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    inputs_are_said(plan, known, findings);
+    order(plan, findings);
+    names(plan, known, findings);
+    mentions(plan, known, findings);
+}
+
+fn inputs_are_said(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let inputs = known.inputs;
+    let facts = [
+        ("version", plan.version == FORMAT_VERSION),
+        ("revision", plan.revision == inputs.revision),
+        ("cluster", plan.cluster == inputs.cluster),
+        ("seed", plan.seed == inputs.seed),
+        ("generatedFor", plan.generated_for.parse().is_ok_and(|moment: jiff::Timestamp| moment == inputs.now)),
+        ("catalogDate", plan.catalog_date == inputs.catalog.date),
+    ];
+    for (field, _) in facts.iter().filter(|(_, right)| !right) {
+        findings.add(ViolationCode::WrongInput, *field, "does not say what the plan was made from");
+    }
+    let is_hash = plan.id.len() == 64 && plan.id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_hash {
+        findings.add(ViolationCode::WrongId, "id", format!("{:?} is not 64 lower-case hexadecimal digits", plan.id));
+    }
+}
+
+/// Moves in ascending number; in each move creations before removals.
+fn order(plan: &Plan, findings: &mut Findings) {
+    for pair in plan.steps.windows(2) {
+        let [one, two] = pair else { continue };
+        if two.move_number < one.move_number {
+            findings.add(
+                ViolationCode::WrongOrder,
+                place(two),
+                format!("move {} after {}", two.move_number, one.move_number),
+            );
+        } else if two.move_number == one.move_number && (one.kind, two.kind) == (StepKind::Remove, StepKind::Create) {
+            findings.add(ViolationCode::WrongOrder, place(two), "created after a removal of its move");
+        }
+    }
+}
+
+/// New claims have names of their own; everything else names what is there.
+fn names(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let mut seen = BTreeSet::new();
+    for step in &plan.steps {
+        if !seen.insert(&step.node_claim) {
+            findings.add(ViolationCode::DuplicateName, place(step), "two steps for one claim");
+        }
+        if step.kind == StepKind::Create {
+            let claims = known.inputs.snapshot.node_claims.iter();
+            let mut names = claims.filter_map(|claim| claim.metadata.name.as_deref());
+            if names.any(|name| name == step.node_claim) || known.nodes.contains_key(&step.node_claim) {
+                findings.add(ViolationCode::DuplicateName, place(step), "a claim of that name exists");
+            }
+            continue;
+        }
+        let Some(existing) = known.nodes.get(removed_node(step)) else {
+            findings.add(ViolationCode::UnknownNode, place(step), format!("no node {}", removed_node(step)));
+            continue;
+        };
+        let claim = existing.claim.and_then(|claim| claim.metadata.name.as_deref());
+        if step.kind == StepKind::Remove && claim != Some(&step.node_claim) {
+            findings.add(ViolationCode::UnknownNode, place(step), "is not the claim of the node");
+        }
+        if step.kind == StepKind::Remove && existing.pool.as_deref() != Some(&step.node_pool) {
+            findings.add(ViolationCode::UnknownNodePool, place(step), "the node is not of this pool");
+        }
+    }
+}
+
+/// Where a plan mentions a pod as going to.
+fn destinations(plan: &Plan) -> BTreeMap<&str, Vec<String>> {
+    let mut mentions: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for step in steps(plan, StepKind::Create) {
+        for pod in &step.pods {
+            mentions.entry(pod).or_default().push(place(step));
+        }
+    }
+    for placement in &plan.placements {
+        mentions.entry(&placement.pod).or_default().push(format!("node {}", placement.node));
+    }
+    for pod in plan.pending.iter().flat_map(|pending| &pending.pods) {
+        mentions.entry(pod).or_default().push("pending".to_owned());
+    }
+    mentions
+}
+
+fn mentions(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let mentions = destinations(plan);
+    for (pod, places) in &mentions {
+        if !known.pods.contains_key(*pod) {
+            findings.add(ViolationCode::UnknownPod, format!("pod {pod}"), "is not in the snapshot");
+        }
+        if places.len() > 1 {
+            findings.add(ViolationCode::PodInTwoPlaces, format!("pod {pod}"), places.join(", "));
+        }
+    }
+    for pod in known.inputs.snapshot.pods.iter().filter(|pod| is_provisionable(pod)) {
+        if !mentions.contains_key(pod.key().as_str()) {
+            let text = "is unschedulable, and the plan neither places it nor says why not";
+            findings.add(ViolationCode::PendingPodForgotten, format!("pod {}", pod.key()), text);
+        }
+    }
+    for step in steps(plan, StepKind::Remove) {
+        for pod in step.pods.iter().filter(|pod| !known.pods.contains_key(*pod)) {
+            findings.add(ViolationCode::UnknownPod, place(step), format!("{pod} is not in the snapshot"));
+        }
+    }
+}
+
+/// kube-scheduler found no node, and nobody is making room by preemption.
+pub(super) fn is_provisionable(pod: &Pod) -> bool {
+    let mut conditions = pod.status.conditions.iter();
+    let unschedulable = conditions.any(|condition| {
+        condition.type_ == "PodScheduled"
+            && condition.status == "False"
+            && condition.reason.as_deref() == Some("Unschedulable")
+    });
+    unschedulable
+        && pod.spec.node_name.is_none()
+        && pod.status.nominated_node_name.is_none()
+        && !pod.is_terminal()
+        && !pod.is_terminating()
+        && !belongs_to_node(pod)
+}

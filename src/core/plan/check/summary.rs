@@ -1,0 +1,84 @@
+//! The figures at the end of a plan, counted again.
+
+use std::collections::BTreeSet;
+
+use crate::api::keys;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Plan, ReasonCode, StepKind};
+
+use super::known::{Known, steps};
+use super::violation::{Findings, ViolationCode};
+
+pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    counts(plan, known, findings);
+    prices(plan, known, findings);
+}
+
+fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let summary = &plan.summary;
+    let count = |kind| steps(plan, kind).count();
+    let moves_that_create: BTreeSet<u32> = steps(plan, StepKind::Create).map(|step| step.move_number).collect();
+    let moves_that_remove: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
+    let alone = steps(plan, StepKind::Create).filter(|step| !moves_that_remove.contains(&step.move_number)).count();
+    let replaced = steps(plan, StepKind::Remove).filter(|step| moves_that_create.contains(&step.move_number)).count();
+    let managed = known.nodes.values().filter(|existing| existing.pool.is_some()).count();
+    let was_pending = |pod: &&String| known.pods.get(*pod).is_some_and(|pod| pod.spec.node_name.is_none());
+    let of_creations = steps(plan, StepKind::Create).flat_map(|step| &step.pods);
+    let placed = plan.placements.iter().map(|placement| &placement.pod).chain(of_creations).filter(was_pending).count();
+    let pending = plan.pending.iter().map(|pending| pending.pods.len()).sum();
+    let disrupted = steps(plan, StepKind::Remove).map(|step| step.pods.len()).sum();
+    let figures = [
+        ("nodesBefore", summary.nodes_before, managed),
+        (
+            "nodesAfter",
+            summary.nodes_after,
+            (managed + count(StepKind::Create)).saturating_sub(count(StepKind::Remove)),
+        ),
+        ("nodesCreated", summary.nodes_created, alone),
+        ("nodesReplaced", summary.nodes_replaced, replaced),
+        ("nodesRemoved", summary.nodes_removed, count(StepKind::Remove) - replaced),
+        ("podsPlaced", summary.pods_placed, placed),
+        ("podsPending", summary.pods_pending, pending),
+        ("podsDisrupted", summary.pods_disrupted, disrupted),
+    ];
+    for (name, stated, counted) in figures.into_iter().filter(|(_, stated, counted)| stated != counted) {
+        findings.add(ViolationCode::WrongSummary, "summary", format!("{name} is {counted}, not {stated}"));
+    }
+    if summary.candidates_examined > summary.candidates {
+        findings.add(ViolationCode::WrongSummary, "summary", "more candidates examined than there are");
+    }
+}
+
+/// Nodes of pools at what the catalog asks for their type, zone and capacity type; unknown ones cost nothing.
+fn prices(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let summary = &plan.summary;
+    let price_of = |kind| steps(plan, kind).map(|step| step.price_per_hour).sum::<HourlyPrice>();
+    let before: HourlyPrice = known
+        .nodes
+        .values()
+        .filter(|existing| existing.pool.is_some())
+        .filter_map(|existing| {
+            let labels = existing.node.metadata.labels.as_ref()?;
+            let (_, offering) = known.offering_of(
+                labels.get(keys::INSTANCE_TYPE)?,
+                labels.get(keys::ZONE)?,
+                labels.get(keys::CAPACITY_TYPE)?,
+            )?;
+            Some(offering.price)
+        })
+        .sum();
+    let after = before + price_of(StepKind::Create) - price_of(StepKind::Remove);
+    for (name, stated, counted) in [
+        ("pricePerHourBefore", summary.price_per_hour_before, before),
+        ("pricePerHourAfter", summary.price_per_hour_after, after),
+    ] {
+        if stated != counted {
+            findings.add(ViolationCode::WrongSummary, "summary", format!("{name} is {counted}, not {stated}"));
+        }
+    }
+    let only_provisions = plan.steps.iter().all(|step| step.reason.code == ReasonCode::PodsPending);
+    if only_provisions && summary.nodes_before == 0 && summary.lower_bound_price_per_hour > Some(after) {
+        let text = format!("the lower bound is above what the fleet costs, {after}");
+        findings.add(ViolationCode::WrongSummary, "summary", text);
+    }
+}

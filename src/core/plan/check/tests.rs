@@ -1,0 +1,509 @@
+//! A small plan that is right, and one way after the other to break it: the checker must name each.
+
+use serde_json::{Value, json};
+
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
+use crate::api::settings::{DisruptionSettings, Packing};
+use crate::core::catalog::Catalog;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Inputs, Plan, Policy, Revision, Step};
+use crate::core::snapshot::Snapshot;
+use crate::core::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
+
+use super::{ViolationCode as Code, check};
+
+const NOW: &str = "2026-11-20T12:00:00Z";
+
+/// Inputs and a plan for them.
+#[derive(Clone)]
+struct Case {
+    snapshot: Snapshot,
+    pools: Vec<NodePool>,
+    classes: Vec<EC2NodeClass>,
+    budgets: Vec<DisruptionBudget>,
+    catalog: Catalog,
+    zones_with_subnet: Option<Vec<String>>,
+    plan: Plan,
+}
+
+impl Case {
+    fn check(&self) -> Vec<super::Violation> {
+        let inputs = Inputs {
+            revision: Revision { id: "abc".to_owned(), reference: "main".to_owned() },
+            cluster: "demo",
+            node_pools: &self.pools,
+            node_classes: &self.classes,
+            disruption_budgets: &self.budgets,
+            snapshot: &self.snapshot,
+            catalog: &self.catalog,
+            policy: Policy {
+                packing: Packing::Cheapest,
+                disruption: DisruptionSettings::default(),
+                zones_with_subnet: self.zones_with_subnet.clone(),
+                removal_confirmed: false,
+            },
+            seed: 7,
+            now: NOW.parse().unwrap(),
+        };
+        check(&self.plan, &inputs)
+    }
+
+    fn step(&mut self, claim: &str) -> &mut Step {
+        self.plan.steps.iter_mut().find(|step| step.node_claim == claim).unwrap()
+    }
+
+    fn edit_step(&mut self, claim: &str, patch: Value) {
+        let step = self.step(claim);
+        *step = step.clone().merge(patch);
+    }
+
+    fn edit_pod(&mut self, name: &str, edit: impl Fn(crate::core::snapshot::Pod) -> crate::core::snapshot::Pod) {
+        let pod = self.snapshot.pods.iter_mut().find(|pod| pod.metadata.name == name).unwrap();
+        *pod = edit(pod.clone());
+    }
+
+    fn edit_node(&mut self, name: &str, patch: Value) {
+        let node = self.snapshot.nodes.iter_mut().find(|node| node.metadata.name.as_deref() == Some(name)).unwrap();
+        *node = node.clone().merge(patch);
+    }
+
+    fn edit_claim(&mut self, name: &str, patch: Value) {
+        let claims = &mut self.snapshot.node_claims;
+        let claim = claims.iter_mut().find(|claim| claim.metadata.name.as_deref() == Some(name)).unwrap();
+        *claim = claim.clone().merge(patch);
+    }
+
+    fn edit_pool(&mut self, patch: Value) {
+        self.pools[0] = self.pools[0].clone().merge(patch);
+    }
+
+    fn disruption_budget(&mut self, spec: Value) {
+        self.budgets.push(object(json!({
+            "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget",
+            "metadata": { "name": "everything" }, "spec": spec,
+        })));
+    }
+}
+
+fn instance_type(name: &str, cpu: u32, memory: &str, price: f64) -> Value {
+    let offering = |zone: &str| json!({ "zone": zone, "capacityType": "on-demand", "price": price });
+    json!({
+        "name": name,
+        "requirements": {
+            keys::INSTANCE_TYPE: [name], keys::ARCHITECTURE: ["amd64"], keys::OPERATING_SYSTEM: ["linux"],
+            keys::INSTANCE_CATEGORY: ["m"], keys::ZONE: ["a", "b"], keys::CAPACITY_TYPE: ["on-demand"],
+        },
+        "capacity": { "cpu": cpu.to_string(), "memory": memory, "pods": "20" },
+        "overhead": {},
+        "offerings": [offering("a"), offering("b"), { "zone": "c", "capacityType": "on-demand", "price": price, "available": false }],
+    })
+}
+
+fn claim_of(name: &str, node: &str) -> NodeClaim {
+    object(json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": { "name": name, "creationTimestamp": "2026-11-20T00:00:00Z" },
+        "spec": {
+            "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+            "requirements": [], "expireAfter": "720h",
+        },
+        "status": {
+            "nodeName": node, "lastPodEventTime": "2026-11-20T11:00:00Z",
+            "conditions": [{ "type": "Initialized", "status": "True", "reason": "", "message": "", "lastTransitionTime": "2026-11-20T00:10:00Z" }],
+        },
+    }))
+}
+
+fn pool_node(name: &str, instance_type: &str, cpu: &str, memory: &str) -> k8s_openapi::api::core::v1::Node {
+    node(name)
+        .allocatable(cpu, memory, "20")
+        .node_label(keys::NODE_POOL, "default")
+        .node_label(keys::INSTANCE_TYPE, instance_type)
+        .node_label(keys::CAPACITY_TYPE, keys::ON_DEMAND)
+        .node_label(keys::INITIALIZED, "true")
+}
+
+fn launch(claim: &str, instance_types: &[(&str, f64)]) -> Value {
+    let names: Vec<&str> = instance_types.iter().map(|(name, _)| *name).collect();
+    let alternative = |(name, price): &(&str, f64)| json!({ "instanceType": name, "zone": "a", "capacityType": "on-demand", "pricePerHour": price });
+    json!({
+        "nodeClaim": {
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": claim, "labels": { keys::NODE_POOL: "default", "team": "blue" } },
+            "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [{ "key": keys::INSTANCE_TYPE, "operator": "In", "values": names }],
+                "expireAfter": "720h",
+            },
+        },
+        "alternatives": instance_types.iter().map(alternative).collect::<Vec<_>>(),
+    })
+}
+
+/// One node for two pending pods, one pending pod on a node that is there, an empty node removed, and a large node
+/// replaced by a small one.
+fn valid() -> Case {
+    let mut snapshot = snapshot(
+        [
+            pool_node("node-empty", "m.large", "2", "8Gi"),
+            pool_node("node-big", "m.xlarge", "4", "16Gi"),
+            pool_node("node-kept", "m.large", "2", "8Gi"),
+        ],
+        [
+            pod("job-0").cpu("1500m").unschedulable().owned_by("ReplicaSet", "job"),
+            pod("job-1").cpu("1500m").unschedulable().owned_by("ReplicaSet", "job"),
+            pod("tiny").cpu("500m").unschedulable(),
+            pod("never").cpu("64").unschedulable(),
+            pod("web-0").cpu("1").label("app", "web").owned_by("ReplicaSet", "web").on("node-big"),
+            pod("api-0").cpu("1500m").label("app", "api").owned_by("ReplicaSet", "api").on("node-kept"),
+        ],
+    );
+    snapshot.node_claims = vec![
+        claim_of("claim-empty", "node-empty"),
+        claim_of("claim-big", "node-big"),
+        claim_of("claim-kept", "node-kept"),
+    ];
+    let daemon = json!({ "metadata": { "labels": { "app": "agent" } }, "spec": { "containers": [
+        { "name": "agent", "resources": { "requests": { "cpu": "100m" } } }
+    ] } });
+    snapshot.daemon_sets.push(object(json!({
+        "metadata": { "name": "agent", "namespace": "kube-system" },
+        "spec": { "selector": { "matchLabels": { "app": "agent" } }, "template": daemon },
+    })));
+    Case {
+        snapshot,
+        pools: vec![object(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "default" },
+            "spec": {
+                "template": {
+                    "metadata": { "labels": { "team": "blue" } },
+                    "spec": {
+                        "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                        "requirements": [{ "key": keys::INSTANCE_CATEGORY, "operator": "In", "values": ["m", "c"] }],
+                    },
+                },
+                "disruption": { "consolidateAfter": "30s", "budgets": [{ "nodes": "2" }] },
+                "limits": { "cpu": 20 },
+            },
+        }))],
+        classes: vec![object(json!({
+            "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "default" },
+            "spec": { "subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": [] },
+        }))],
+        budgets: Vec::new(),
+        catalog: object(json!({
+            "version": 1, "region": "us-east-1", "date": "2026-11-20",
+            "instanceTypes": [
+                instance_type("m.large", 2, "8Gi", 0.1),
+                instance_type("m.xlarge", 4, "16Gi", 0.2),
+                instance_type("m.2xlarge", 8, "32Gi", 0.4),
+            ],
+        })),
+        zones_with_subnet: None,
+        plan: object(valid_plan()),
+    }
+}
+
+fn valid_plan() -> Value {
+    let step = |kind: &str, number: u32, claim: &str, instance_type: &str, price: f64, pods: &[&str], reason: &str| {
+        json!({
+            "kind": kind, "move": number, "nodePool": "default", "nodeClaim": claim, "instanceType": instance_type,
+            "zone": "a", "capacityType": "on-demand", "pricePerHour": price, "pods": pods,
+            "reason": { "code": reason, "text": "" }, "preconditions": [], "allocatable": {}, "requested": {},
+        })
+    };
+    let create = |number,
+                  claim,
+                  alternatives: &[(&str, f64)],
+                  pods: &[&str],
+                  reason,
+                  cpu: &str,
+                  memory: &str,
+                  requested: &str| {
+        let (name, price) = alternatives[0];
+        step("create", number, claim, name, price, pods, reason).merge(json!({
+            "launch": launch(claim, alternatives),
+            "allocatable": { "cpu": cpu, "memory": memory, "pods": 20 },
+            "requested": { "cpu": requested, "pods": pods.len() + 1 },
+        }))
+    };
+    let remove = |number, claim, node: &str, name, price, pods: &[&str], reason| {
+        step("remove", number, claim, name, price, pods, reason).merge(json!({ "node": node }))
+    };
+    json!({
+        "version": 1, "id": "0".repeat(64), "revision": { "id": "abc", "reference": "main" }, "cluster": "demo",
+        "generatedFor": NOW, "catalogDate": "2026-11-20", "seed": 7, "packing": "cheapest",
+        "steps": [
+            create(1, "new-1", &[("m.xlarge", 0.2), ("m.2xlarge", 0.4)], &["default/job-0", "default/job-1"], "PodsPending", "4", "16Gi", "3100m"),
+            remove(2, "claim-empty", "node-empty", "m.large", 0.1, &[], "Empty"),
+            create(3, "new-2", &[("m.large", 0.1)], &["default/web-0"], "Underutilized", "2", "8Gi", "1100m"),
+            remove(3, "claim-big", "node-big", "m.xlarge", 0.2, &["default/web-0"], "Underutilized"),
+        ],
+        "placements": [{ "pod": "default/tiny", "node": "node-kept" }],
+        "pending": [{ "pods": ["default/never"], "reasons": [{ "nodePool": "default", "code": "NoInstanceTypeFits", "text": "" }] }],
+        "heldBack": [], "notes": [],
+        "budgets": [{
+            "name": "default", "kind": "NodePool", "nodes": "2", "reasons": [], "nodesCounted": 3, "allowed": 2, "used": 2, "active": true,
+        }],
+        "summary": {
+            "nodesBefore": 3, "nodesAfter": 3, "nodesCreated": 1, "nodesReplaced": 1, "nodesRemoved": 1,
+            "pricePerHourBefore": 0.4, "pricePerHourAfter": 0.4,
+            "podsPlaced": 3, "podsPending": 1, "podsDisrupted": 1, "candidates": 3, "candidatesExamined": 3,
+        },
+    })
+}
+
+#[test]
+fn a_valid_plan_is_valid() {
+    let violations = valid().check();
+    assert!(violations.is_empty(), "{violations:#?}");
+}
+
+/// Breaks the valid case, and expects the checker to say so.
+#[track_caller]
+fn breaks(code: Code, edit: impl FnOnce(&mut Case)) {
+    let mut case = valid();
+    edit(&mut case);
+    let violations = case.check();
+    assert!(violations.iter().any(|violation| violation.code == code), "{code:?} is missing in {violations:#?}");
+}
+
+#[test]
+fn the_document() {
+    breaks(Code::WrongId, |case| case.plan.id = "abc".to_owned());
+    breaks(Code::WrongInput, |case| case.plan.seed = 8);
+    breaks(Code::WrongInput, |case| case.plan.generated_for = "yesterday".to_owned());
+    breaks(Code::WrongOrder, |case| case.plan.steps.swap(0, 1));
+    breaks(Code::WrongOrder, |case| case.plan.steps.swap(2, 3));
+    breaks(Code::DuplicateName, |case| case.edit_step("new-2", json!({ "nodeClaim": "new-1" })));
+    breaks(Code::DuplicateName, |case| case.edit_step("new-2", json!({ "nodeClaim": "claim-kept" })));
+    breaks(Code::UnknownNode, |case| case.edit_step("claim-big", json!({ "node": "node-lost" })));
+    breaks(Code::UnknownNode, |case| case.edit_step("claim-big", json!({ "node": "node-kept" })));
+    breaks(Code::UnknownNodePool, |case| case.edit_step("new-1", json!({ "nodePool": "other" })));
+    breaks(Code::UnknownNodeClass, |case| case.classes.clear());
+}
+
+#[test]
+fn each_pod_once() {
+    breaks(Code::UnknownPod, |case| case.step("new-1").pods.push("default/ghost".to_owned()));
+    breaks(Code::PodInTwoPlaces, |case| case.step("new-2").pods.push("default/job-0".to_owned()));
+    breaks(Code::PodInTwoPlaces, |case| case.plan.pending[0].pods.push("default/tiny".to_owned()));
+    breaks(Code::PendingPodForgotten, |case| case.plan.pending.clear());
+    breaks(Code::PodWithoutPlace, |case| case.step("new-2").pods.clear());
+    breaks(Code::PodMovedWithoutReason, |case| case.step("new-2").pods.push("default/api-0".to_owned()));
+    breaks(Code::PendingPodFits, |case| case.edit_pod("never", |pod| pod.cpu("0")));
+    breaks(Code::UnknownNode, |case| case.plan.placements[0].node = "node-big".to_owned());
+}
+
+#[test]
+fn what_is_created() {
+    breaks(Code::CreatedForNothing, |case| case.step("new-1").pods.clear());
+    breaks(Code::InstanceTypeNotAllowed, |case| {
+        case.edit_pool(json!({ "spec": { "template": { "spec": { "requirements": [
+            { "key": keys::INSTANCE_CATEGORY, "operator": "In", "values": ["c"] }
+        ] } } } }));
+    });
+    breaks(Code::InstanceTypeNotAllowed, |case| {
+        case.edit_pool(json!({ "spec": { "template": { "spec": { "requirements": [
+            { "key": "karpenter.k8s.aws/instance-gpu-count", "operator": "Exists" }
+        ] } } } }));
+    });
+    breaks(Code::OfferingNotAvailable, |case| {
+        case.edit_step("new-1", json!({ "zone": "c", "launch": { "alternatives": [] } }));
+    });
+    breaks(Code::OfferingNotAvailable, |case| {
+        case.edit_step("new-1", json!({ "zone": "d", "launch": { "alternatives": [] } }));
+    });
+    breaks(Code::ZoneWithoutSubnet, |case| case.zones_with_subnet = Some(vec!["b".to_owned()]));
+    breaks(Code::WrongPrice, |case| {
+        case.step("new-1").launch.as_mut().unwrap().alternatives[1].price_per_hour = HourlyPrice::ZERO;
+    });
+    breaks(Code::LaunchDiffers, |case| case.step("new-1").instance_type = "m.2xlarge".to_owned());
+    breaks(Code::LaunchDiffers, |case| case.step("new-1").launch = None);
+    breaks(Code::LaunchDiffers, |case| {
+        case.edit_pool(
+            json!({ "spec": { "template": { "spec": { "taints": [{ "key": "team", "effect": "NoSchedule" }] } } } }),
+        );
+    });
+    breaks(Code::LaunchDiffers, |case| {
+        let requirement = json!([{ "key": keys::INSTANCE_TYPE, "operator": "In", "values": ["m.xlarge"] }]);
+        case.edit_step("new-1", json!({ "launch": { "nodeClaim": { "spec": { "requirements": requirement } } } }));
+    });
+    breaks(Code::TooFewAlternatives, |case| {
+        case.edit_pool(json!({ "spec": { "template": { "spec": { "requirements": [
+            { "key": keys::INSTANCE_TYPE, "operator": "Exists", "minValues": 3 }
+        ] } } } }));
+    });
+    breaks(Code::LimitExceeded, |case| case.edit_pool(json!({ "spec": { "limits": { "cpu": 13 } } })));
+    breaks(Code::LimitExceeded, |case| case.edit_pool(json!({ "spec": { "limits": { "nodes": 4 } } })));
+    breaks(Code::WrongResources, |case| case.step("new-1").requested.set("cpu", 3000));
+    breaks(Code::WrongResources, |case| case.step("new-1").allocatable.set("pods", 110));
+}
+
+#[test]
+fn where_pods_go() {
+    breaks(Code::Refused, |case| case.edit_pod("job-0", |pod| pod.cpu("2600m")));
+    breaks(Code::Refused, |case| case.edit_pod("tiny", |pod| pod.cpu("600m")));
+    breaks(Code::Refused, |case| case.edit_pod("job-0", |pod| pod.node_selector("team", "red")));
+    breaks(Code::Refused, |case| case.edit_pod("job-0", |pod| pod.node_selector(keys::ZONE, "b")));
+    breaks(Code::Refused, |case| {
+        for name in ["job-0", "job-1"] {
+            case.edit_pod(name, |pod| pod.label("app", "job").anti_affinity_to("job", keys::HOSTNAME));
+        }
+    });
+    breaks(Code::Refused, |case| case.edit_pod("job-0", |pod| pod.label("app", "web").spread(keys::ZONE, 0, "web")));
+    breaks(Code::Refused, |case| {
+        for name in ["job-0", "job-1"] {
+            case.edit_pod(name, |pod| pod.host_port(80));
+        }
+    });
+    // DaemonSets come along: 4 cores hold two pods of 1950m, but not beside the agent.
+    breaks(Code::Refused, |case| {
+        for name in ["job-0", "job-1"] {
+            case.edit_pod(name, |pod| pod.cpu("1960m"));
+        }
+    });
+    // The alternative that may be launched instead lacks what the shown one has.
+    breaks(Code::Refused, |case| {
+        case.edit_pod("job-0", |pod| pod.node_affinity(keys::INSTANCE_TYPE, "NotIn", &["m.2xlarge"]));
+    });
+    breaks(Code::Refused, |case| case.edit_node("node-kept", json!({ "spec": { "unschedulable": true } })));
+    breaks(Code::Refused, |case| {
+        case.edit_pool(
+            json!({ "spec": { "template": { "spec": { "taints": [{ "key": "team", "effect": "NoSchedule" }] } } } }),
+        );
+    });
+    breaks(Code::Refused, |case| {
+        case.classes[0] = case.classes[0].clone().merge(json!({ "spec": { "kubelet": { "maxPods": 2 } } }));
+    });
+}
+
+#[test]
+fn pods_that_need_each_other_are_placed_in_the_order_that_works() {
+    let mut case = valid();
+    case.edit_pod("job-0", |pod| pod.affinity_to("leader", keys::HOSTNAME));
+    case.edit_pod("job-1", |pod| pod.label("app", "leader"));
+    assert_eq!(case.check(), []);
+}
+
+#[test]
+fn what_is_removed() {
+    breaks(Code::NotRemovable, |case| {
+        case.edit_claim("claim-big", json!({ "metadata": { "deletionTimestamp": "2026-11-20T11:59:00Z" } }));
+    });
+    breaks(Code::NotRemovable, |case| case.edit_step("claim-big", json!({ "pods": [] })));
+    breaks(Code::NotRemovable, |case| case.edit_step("claim-big", json!({ "instanceType": "m.large" })));
+    breaks(Code::NotRemovable, |case| case.edit_step("claim-big", json!({ "reason": { "code": "PodsPending" } })));
+    breaks(Code::NotRemovable, |case| case.edit_step("claim-big", json!({ "reason": { "code": "Expired" } })));
+    breaks(Code::NotRemovable, |case| {
+        case.edit_node("node-big", json!({ "metadata": { "labels": { keys::INITIALIZED: null } } }));
+        case.edit_claim("claim-big", json!({ "status": { "conditions": [] } }));
+    });
+    breaks(Code::WrongPrice, |case| case.edit_step("claim-big", json!({ "pricePerHour": 0.3 })));
+    breaks(Code::NotEmpty, |case| case.edit_step("claim-big", json!({ "reason": { "code": "Empty" } })));
+    breaks(Code::NotCheaper, |case| case.step("new-2").price_per_hour = HourlyPrice::from_dollars(0.2).unwrap());
+}
+
+#[test]
+fn when_consolidation_may_be() {
+    let code = Code::ConsolidationNotAllowed;
+    breaks(code, |case| case.edit_pool(json!({ "spec": { "disruption": { "consolidateAfter": "2h" } } })));
+    breaks(code, |case| case.edit_pool(json!({ "spec": { "disruption": { "consolidateAfter": "Never" } } })));
+    breaks(code, |case| case.edit_pool(json!({ "spec": { "disruption": { "consolidationPolicy": "WhenEmpty" } } })));
+    breaks(code, |case| case.edit_pool(json!({ "spec": { "replicas": 3 } })));
+}
+
+#[test]
+fn who_must_not_be_disturbed() {
+    let annotation = keys::DO_NOT_DISRUPT;
+    breaks(Code::DoNotDisrupt, |case| case.edit_pod("web-0", |pod| pod.annotation(annotation, "true")));
+    breaks(Code::DoNotDisrupt, |case| case.edit_pod("web-0", |pod| pod.annotation(annotation, "2h")));
+    breaks(Code::DoNotDisrupt, |case| {
+        case.edit_node("node-empty", json!({ "metadata": { "annotations": { annotation: "true" } } }));
+    });
+    let over = |case: &mut Case| {
+        case.edit_pod("web-0", |pod| {
+            pod.annotation(annotation, "1h").merge(json!({ "status": { "startTime": "2026-11-20T10:00:00Z" } }))
+        });
+    };
+    let mut case = valid();
+    over(&mut case);
+    assert_eq!(case.check(), [], "its protection is over");
+
+    let budget = |name: &str, allowed: i32, policy: &str| {
+        object(json!({
+            "metadata": { "name": name, "namespace": "default" },
+            "spec": { "selector": { "matchLabels": { "app": "web" } }, "unhealthyPodEvictionPolicy": policy },
+            "status": { "disruptionsAllowed": allowed, "currentHealthy": 1, "desiredHealthy": 1, "expectedPods": 1 },
+        }))
+    };
+    let code = Code::PodDisruptionBudget;
+    breaks(code, |case| case.snapshot.pod_disruption_budgets.push(budget("web", 0, "IfHealthyBudget")));
+    breaks(code, |case| case.snapshot.pod_disruption_budgets.push(budget("web", 0, "AlwaysAllow")));
+    breaks(code, |case| case.snapshot.pod_disruption_budgets.extend([budget("one", 1, ""), budget("two", 1, "")]));
+    let mut case = valid();
+    case.snapshot.pod_disruption_budgets.push(budget("web", 0, "AlwaysAllow"));
+    case.edit_pod("web-0", |pod| pod.merge(json!({ "status": { "conditions": [] } })));
+    assert_eq!(case.check(), [], "an unhealthy pod may go");
+}
+
+#[test]
+fn how_many_may_go_at_once() {
+    let pool =
+        |case: &mut Case, budget: Value| case.edit_pool(json!({ "spec": { "disruption": { "budgets": [budget] } } }));
+    let code = Code::BudgetExceeded;
+    breaks(code, |case| pool(case, json!({ "nodes": "1" })));
+    breaks(code, |case| pool(case, json!({ "nodes": "10%" })));
+    breaks(code, |case| pool(case, json!({ "nodes": "0", "reasons": ["Empty"] })));
+    breaks(code, |case| pool(case, json!({ "nodes": "0", "schedule": "0 11 * * *", "duration": "2h" })));
+    breaks(code, |case| pool(case, json!({ "nodes": "5", "schedule": "every day", "duration": "2h" })));
+    breaks(code, |case| {
+        case.edit_node("node-kept", json!({ "status": { "conditions": [{ "type": "Ready", "status": "False" }] } }));
+    });
+    breaks(code, |case| case.disruption_budget(json!({ "nodes": "1" })));
+    breaks(code, |case| {
+        case.disruption_budget(
+            json!({ "nodes": "0", "schedule": "0 21 * * *", "duration": "1h", "timeZone": "Asia/Seoul" }),
+        );
+    });
+    breaks(Code::WrongBudget, |case| case.plan.budgets.clear());
+    breaks(Code::WrongBudget, |case| case.plan.budgets[0].allowed = 1);
+    let allowed = |case: &mut Case, edit: &dyn Fn(&mut Case)| {
+        edit(case);
+        let violations = case.check();
+        assert!(!violations.iter().any(|violation| violation.code == code), "{violations:#?}");
+    };
+    allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "34%" })));
+    allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "reasons": ["Drifted"] })));
+    allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "schedule": "0 13 * * *", "duration": "2h" })));
+    allowed(&mut valid(), &|case| {
+        case.disruption_budget(json!({ "nodes": "0", "nodePoolSelector": { "names": ["other"] } }));
+    });
+}
+
+#[test]
+fn the_figures() {
+    for field in [
+        "nodesBefore",
+        "nodesAfter",
+        "nodesCreated",
+        "nodesReplaced",
+        "nodesRemoved",
+        "podsPlaced",
+        "podsPending",
+        "podsDisrupted",
+    ] {
+        breaks(Code::WrongSummary, |case| {
+            let summary = serde_json::to_value(&case.plan.summary).unwrap();
+            let wrong = summary[field].as_u64().unwrap() + 1;
+            case.plan.summary = case.plan.summary.clone().merge(json!({ field: wrong }));
+        });
+    }
+    breaks(Code::WrongSummary, |case| case.plan.summary.price_per_hour_before = HourlyPrice::ZERO);
+    breaks(Code::WrongSummary, |case| case.plan.summary.price_per_hour_after = HourlyPrice::ZERO);
+    breaks(Code::WrongSummary, |case| case.plan.summary.candidates_examined = 4);
+}

@@ -1,0 +1,75 @@
+//! What the checker finds, as data.
+
+use std::fmt;
+
+/// One code, one rule broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ViolationCode {
+    // The plan contradicts itself or its inputs.
+    WrongId,
+    WrongInput,
+    WrongOrder,
+    DuplicateName,
+    UnknownNodePool,
+    UnknownNodeClass,
+    UnknownNode,
+    UnknownPod,
+    WrongSummary,
+    WrongResources,
+    // A node that can not be created, or not like this.
+    InstanceTypeNotAllowed,
+    OfferingNotAvailable,
+    ZoneWithoutSubnet,
+    WrongPrice,
+    LaunchDiffers,
+    TooFewAlternatives,
+    LimitExceeded,
+    CreatedForNothing,
+    // A pod that can not run where it is put, or is lost.
+    Refused,
+    PodInTwoPlaces,
+    PodWithoutPlace,
+    PodMovedWithoutReason,
+    PendingPodForgotten,
+    PendingPodFits,
+    // A node that may not go, or not now.
+    NotRemovable,
+    NotEmpty,
+    NotCheaper,
+    ConsolidationNotAllowed,
+    DoNotDisrupt,
+    PodDisruptionBudget,
+    BudgetExceeded,
+    WrongBudget,
+}
+
+/// A rule, where it is broken, and how.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Violation {
+    pub code: ViolationCode,
+    /// `step default-7k2mp`, `pod default/web-0`, `pool default`, `summary`.
+    pub place: String,
+    pub text: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?} at {}: {}", self.code, self.place, self.text)
+    }
+}
+
+/// Findings in the order in which they were made.
+#[derive(Debug, Default)]
+pub(super) struct Findings(Vec<Violation>);
+
+impl Findings {
+    pub(super) fn add(&mut self, code: ViolationCode, place: impl Into<String>, text: impl Into<String>) {
+        self.0.push(Violation { code, place: place.into(), text: text.into() });
+    }
+
+    pub(super) fn into_sorted(mut self) -> Vec<Violation> {
+        self.0.sort();
+        self.0.dedup();
+        self.0
+    }
+}
