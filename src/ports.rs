@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::api::node_claim::NodeClaim;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
-use crate::core::plan::{Alternative, Plan, Revision};
+use crate::core::plan::{Alternative, Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 
 /// What went wrong at a port: what was tried, whether trying again may help, and the cause.
@@ -43,6 +43,8 @@ pub struct RevisionContent {
     pub files: Vec<SourceFile>,
     /// The revision before is not an ancestor: history was rewritten.
     pub rewritten: bool,
+    /// What was left out, such as symbolic links, and what else the reader of a plan should know.
+    pub notes: Vec<Note>,
 }
 
 /// Where definitions come from.

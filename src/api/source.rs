@@ -6,3 +6,10 @@ pub struct SourceFile {
     pub path: String,
     pub content: Vec<u8>,
 }
+
+/// Whether a file may hold definitions: by extension, and not inside a folder (or with a name) that starts with a dot.
+pub fn may_hold_definitions(path: &str) -> bool {
+    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
+    matches!(extension, Some("yaml" | "yml" | "json"))
+        && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
+}

@@ -5,12 +5,7 @@ use std::collections::BTreeSet;
 use crate::api::source::SourceFile;
 use crate::api::{scenario, settings};
 
-/// By extension, and not inside a folder (or with a name) that starts with a dot.
-pub fn is_candidate(path: &str) -> bool {
-    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
-    matches!(extension, Some("yaml" | "yml" | "json"))
-        && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
-}
+pub use crate::api::source::may_hold_definitions as is_candidate;
 
 /// Whether `paths` of the settings let the file in; without any, all are. Settings and scenario always are.
 pub fn is_selected(path: &str, paths: &[String]) -> bool {
