@@ -1,3 +1,5 @@
-//! SHOW. Values in their serialised form to text, JSON and other forms. Pure: gives strings, writes nothing.
+//! SHOW. Plans and diagnostics as text, Markdown and JSON, made from their serialised form only.
 
 pub mod diagnostics;
+pub mod plan;
+pub mod terminal;

@@ -130,8 +130,9 @@ fn a_file_that_is_cut_off_anywhere_is_refused_whole() {
     }
     let yaml = serde_yaml::to_string(&list(&objects()[5..6])).unwrap();
     let items_end = yaml.find("kind: List").unwrap();
-    for end in (1..items_end).filter(|end| yaml.is_char_boundary(*end)) {
-        let error = error_of(&yaml[..end]);
+    for end in 1..items_end {
+        let Some(cut) = yaml.get(..end) else { continue };
+        let error = error_of(cut);
         assert!(error.contains("cut off") || error.contains("line ") || error.contains("document "), "{end}: {error}");
     }
 }

@@ -1,0 +1,44 @@
+//! A plan as text for terminals, as Markdown for reviews and as JSON for machines.
+//!
+//! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in `cli/arguments.rs`.
+
+mod groups;
+pub mod text;
+mod units;
+mod workloads;
+
+use crate::core::plan::Plan;
+
+pub use text::text;
+
+pub use super::terminal::Style;
+
+/// The plan as pretty JSON, fields in the order in which they are declared; see `schemas/plan.json`. The error is that of a value
+/// that JSON can not express, such as a map of a launch with keys that are no text.
+pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(plan)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// The first digits of a hash; anything else as it is.
+fn short(id: &str, digits: usize) -> &str {
+    let is_hash = id.len() > digits && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { id.get(..digits).unwrap_or(id) } else { id }
+}
+
+/// Digits of a plan's id and of a revision that are shown.
+const PLAN_DIGITS: usize = 6;
+const REVISION_DIGITS: usize = 7;
+
+/// `3f2a91c (main)`
+fn revision(revision: &crate::core::plan::Revision) -> String {
+    let id = super::terminal::clean(short(&revision.id, REVISION_DIGITS));
+    let reference = super::terminal::clean(&revision.reference);
+    match (id.as_str(), reference.as_str()) {
+        (id, "") => id.to_owned(),
+        ("", reference) => reference.to_owned(),
+        (id, reference) if id == reference || revision.id == revision.reference => id.to_owned(),
+        (id, reference) => format!("{id} ({reference})"),
+    }
+}

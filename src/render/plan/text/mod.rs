@@ -1,0 +1,131 @@
+//! The plan on a terminal: what happens to the nodes, what does not and why, what it costs. At most [`COLUMNS`] wide.
+
+mod nodes;
+mod report;
+
+use crate::core::plan::{Plan, Step};
+use crate::render::terminal::{COLUMNS, Style, Tone, clean, clip, left, width, wrap};
+
+use super::{PLAN_DIGITS, revision, short};
+
+/// The plan for people. Coloured text holds ANSI codes, which the caller takes out again for what is no terminal.
+pub fn text(plan: &Plan, style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    header(plan, &mut page);
+    page.blank();
+    steps(plan, &mut page);
+    report::placements(plan, &mut page);
+    report::pending(plan, &mut page);
+    report::held_back(plan, &mut page);
+    report::notes(plan, &mut page);
+    report::summary(plan, &mut page);
+    page.text
+}
+
+/// `Plan 7c1f2e  revision 3f2a91c (main)  cluster demo  prices 2026-11-20`
+fn header(plan: &Plan, page: &mut Page) {
+    let mut fields = vec![("Plan", short(&plan.id, PLAN_DIGITS).to_owned()), ("revision", revision(&plan.revision))];
+    if let Some(against) = &plan.against {
+        fields.push(("against", revision(&against.revision)));
+    }
+    fields.push(("cluster", plan.cluster.clone()));
+    fields.push(("prices", plan.catalog_date.clone()));
+    if plan.packing != "cheapest" {
+        fields.push(("packing", plan.packing.clone()));
+    }
+    let mut columns = 0;
+    let mut line = String::new();
+    for (name, value) in fields.into_iter().filter(|(_, value)| !value.is_empty()) {
+        let value = clip(&clean(&value), COLUMNS - width(name) - 1);
+        let field_columns = width(name) + 1 + width(&value);
+        if columns > 0 && columns + 2 + field_columns > COLUMNS {
+            page.line(&line);
+            (line, columns) = (String::new(), 0);
+        }
+        if columns > 0 {
+            line.push_str("  ");
+            columns += 2;
+        }
+        columns += field_columns;
+        let painted = page.style.paint(if name == "Plan" { Tone::Strong } else { Tone::Plain }, &value);
+        line.push_str(&format!("{} {painted}", page.style.paint(Tone::Dim, name)));
+    }
+    page.line(&line);
+}
+
+fn steps(plan: &Plan, page: &mut Page) {
+    let Some(against) = &plan.against else {
+        if plan.steps.is_empty() {
+            page.line("  nothing to do");
+            page.blank();
+        }
+        nodes::section(&plan.steps.iter().collect::<Vec<_>>(), page);
+        return;
+    };
+    let (anyway, caused): (Vec<&Step>, Vec<&Step>) = by_move(plan);
+    let gone: Vec<&Step> = against.steps_no_longer_planned.iter().collect();
+    let sections = [("because of this change", caused), ("would happen anyway", anyway), ("no longer planned", gone)];
+    let mut empty = true;
+    for (title, steps) in sections {
+        if steps.is_empty() {
+            continue;
+        }
+        empty = false;
+        page.title(title);
+        page.blank();
+        nodes::section(&steps, page);
+    }
+    if empty {
+        page.line("  nothing to do");
+        page.blank();
+    }
+}
+
+/// Steps that the base revision plans too, and the others. A move is the change's as soon as one of its steps is.
+fn by_move(plan: &Plan) -> (Vec<&Step>, Vec<&Step>) {
+    let changed: std::collections::BTreeSet<u32> =
+        plan.steps.iter().filter(|step| step.also_in_base != Some(true)).map(|step| step.move_number).collect();
+    plan.steps.iter().partition(|step| !changed.contains(&step.move_number))
+}
+
+/// Lines that were written so far.
+struct Page {
+    style: Style,
+    text: String,
+}
+
+/// Columns of the word that says what a detail line is about.
+const LABEL: usize = 9;
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn title(&mut self, title: &str) {
+        let title = self.style.paint(Tone::Strong, title);
+        self.line(&title);
+    }
+
+    /// A dim label and a sentence, wrapped under itself.
+    fn detail(&mut self, indent: usize, label: &str, sentence: &str, tone: Tone) {
+        let gap = if label.ends_with(':') { 1 } else { 2 };
+        let label_columns = LABEL.max(width(label) + gap);
+        let hanging = indent + label_columns;
+        for (index, part) in wrap(&clean(sentence), COLUMNS - hanging).iter().enumerate() {
+            let label = if index == 0 { left(label, label_columns) } else { " ".repeat(label_columns) };
+            let line = format!(
+                "{}{}{}",
+                " ".repeat(indent),
+                self.style.paint(Tone::Dim, &label),
+                self.style.paint(tone, part)
+            );
+            self.line(&line);
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What was not done and why, what the reader should know, and the sums.
+
+use std::collections::BTreeMap;
+
+use crate::core::plan::{BudgetState, HeldBack, Pending, Plan, ReasonCode, Summary};
+use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap};
+
+use super::super::units::{change, count, distance_from_cheapest, money, thousands};
+use super::super::workloads::by_workload;
+use super::Page;
+
+/// How much of each list is shown; the rest is counted, and the JSON form has it.
+const MAX_NODES: usize = 10;
+const MAX_PENDING_GROUPS: usize = 20;
+const MAX_POOLS: usize = 6;
+const MAX_EXAMPLES: usize = 3;
+const MAX_BUDGETS: usize = 8;
+/// A longer name stands on a line of its own, so that the sentences beside keep room.
+const MAX_LABEL: usize = 30;
+
+/// Pods that find a place on a node that exists, by node.
+pub(super) fn placements(plan: &Plan, page: &mut Page) {
+    let mut by_node: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for placement in &plan.placements {
+        by_node.entry(&placement.node).or_default().push(&placement.pod);
+    }
+    if by_node.is_empty() {
+        return;
+    }
+    let mut nodes: Vec<(&str, Vec<&str>)> = by_node.into_iter().collect();
+    nodes.sort_by(|left, right| right.1.len().cmp(&left.1.len()).then_with(|| left.0.cmp(right.0)));
+    let rest = nodes.split_off(nodes.len().min(MAX_NODES));
+    page.title("placed on nodes that exist");
+    let columns = nodes.iter().map(|(node, _)| width(&clean(node))).filter(|columns| *columns <= 48).max().unwrap_or(0);
+    let numbers = nodes.iter().map(|(_, pods)| width(&count(pods.len(), "pod"))).max().unwrap_or(0);
+    for (node, pods) in &nodes {
+        let node = left(&clean(node), columns);
+        let head = format!("{}  {node}  ", left(&count(pods.len(), "pod"), numbers));
+        let workloads = by_workload(pods.iter().copied()).join(", ");
+        let indent = 2 + width(&head);
+        if indent + 16 > COLUMNS {
+            page.line(&format!("  {head}"));
+            continue;
+        }
+        for (index, part) in wrap(&workloads, COLUMNS - indent).iter().take(3).enumerate() {
+            let head = if index == 0 { head.clone() } else { " ".repeat(width(&head)) };
+            page.line(&format!("  {head}{part}"));
+        }
+    }
+    if !rest.is_empty() {
+        let pods = rest.iter().map(|(_, pods)| pods.len()).sum();
+        page.line(&format!("  and {} on {}", count(pods, "pod"), count(rest.len(), "more node")));
+    }
+    page.blank();
+}
+
+/// Pods that stay pending, with the reason of each pool, nearest first.
+pub(super) fn pending(plan: &Plan, page: &mut Page) {
+    if plan.pending.is_empty() {
+        return;
+    }
+    page.title("stay pending");
+    for group in plan.pending.iter().take(MAX_PENDING_GROUPS) {
+        pending_group(group, page);
+    }
+    if let Some(rest) = plan.pending.get(MAX_PENDING_GROUPS..).filter(|rest| !rest.is_empty()) {
+        let pods = rest.iter().map(|group| group.pods.len()).sum();
+        page.line(&format!("  and {} in {}", count(pods, "pod"), count(rest.len(), "more group")));
+    }
+    page.blank();
+}
+
+fn pending_group(group: &Pending, page: &mut Page) {
+    let head = count(group.pods.len(), "pod");
+    let workloads = by_workload(group.pods.iter().map(String::as_str)).join(", ");
+    let indent = 4 + width(&head) + 2;
+    for (index, part) in wrap(&workloads, COLUMNS - indent).iter().take(3).enumerate() {
+        let line = if index == 0 {
+            format!("  {} {}  {part}", page.style.paint(Tone::Replaced, "!"), page.style.paint(Tone::Strong, &head))
+        } else {
+            format!("{}{part}", " ".repeat(indent))
+        };
+        page.line(&line);
+    }
+    let pool = |name: &str| if name.is_empty() { "pod".to_owned() } else { clean(name) };
+    let shown = group.reasons.iter().take(MAX_POOLS);
+    let columns =
+        shown.clone().map(|reason| width(&pool(&reason.node_pool))).filter(|it| *it <= MAX_LABEL).max().unwrap_or(0);
+    for reason in shown {
+        let pool = pool(&reason.node_pool);
+        if width(&pool) <= MAX_LABEL {
+            page.detail(6, &left(&pool, columns), &reason.text, Tone::Plain);
+        } else {
+            page.line(&format!("      {}", page.style.paint(Tone::Dim, &pool)));
+            page.detail(6, "", &reason.text, Tone::Plain);
+        }
+    }
+    let more = group.reasons.len().saturating_sub(MAX_POOLS);
+    if more > 0 {
+        page.detail(6, "", &format!("and {}", count(more, "more pool")), Tone::Dim);
+    }
+    if let Some(change) = &group.smallest_change {
+        page.detail(6, "would help:", change, Tone::Created);
+    }
+}
+
+/// Nodes that could have gone and did not, by reason.
+pub(super) fn held_back(plan: &Plan, page: &mut Page) {
+    let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
+    for held in &plan.held_back {
+        by_code.entry(held.code).or_default().push(held);
+    }
+    if by_code.is_empty() {
+        return;
+    }
+    page.title("held back");
+    let columns = by_code.keys().map(|code| width(&format!("{code:?}"))).max().unwrap_or(0);
+    let numbers = by_code.values().map(|nodes| width(&count(nodes.len(), "node"))).max().unwrap_or(0);
+    for (code, nodes) in by_code {
+        let number = count(nodes.len(), "node");
+        let head = format!("  {}  {}  ", left(&format!("{code:?}"), columns), left(&number, numbers));
+        let mut examples: Vec<String> = nodes.iter().take(MAX_EXAMPLES).map(|held| clean(&held.node)).collect();
+        let widest = examples.iter().map(|example| width(example)).max().unwrap_or(0);
+        if nodes.len() > MAX_EXAMPLES {
+            examples.push(format!("and {} more", thousands(&(nodes.len() - MAX_EXAMPLES).to_string())));
+        }
+        let beside = width(&head) + widest < COLUMNS;
+        let indent = if beside { width(&head) } else { 6 };
+        if !beside {
+            page.line(&head);
+        }
+        for (index, part) in wrap(&examples.join(", "), COLUMNS - indent).iter().enumerate() {
+            let head = if index == 0 && beside { head.clone() } else { " ".repeat(indent) };
+            page.line(&format!("{head}{part}"));
+        }
+        for part in nodes.first().map_or_else(Vec::new, |held| wrap(&clean(&held.text), COLUMNS - indent)) {
+            let line = format!("{}{}", " ".repeat(indent), page.style.paint(Tone::Dim, &part));
+            page.line(&line);
+        }
+    }
+    page.blank();
+}
+
+pub(super) fn notes(plan: &Plan, page: &mut Page) {
+    for note in &plan.notes {
+        let indent = "note: ".len();
+        for (index, part) in wrap(&clean(&note.text), COLUMNS - indent).iter().enumerate() {
+            let line = format!("{}{part}", if index == 0 { "note: " } else { "      " });
+            let line = page.style.paint(Tone::Dim, &line);
+            page.line(&line);
+        }
+    }
+    if !plan.notes.is_empty() {
+        page.blank();
+    }
+}
+
+pub(super) fn summary(plan: &Plan, page: &mut Page) {
+    let summary = &plan.summary;
+    let line = page.style.paint(Tone::Strong, &counts(plan));
+    page.line(&line);
+    let tone = match change(summary).nanodollars() {
+        ..0 => Tone::Created,
+        0 => Tone::Plain,
+        1.. => Tone::Replaced,
+    };
+    let money_line = page.style.paint(tone, &money(change(summary)));
+    let distance = distance_from_cheapest(summary).map_or_else(String::new, |distance| format!(", {distance}"));
+    page.line(&format!("{money_line}{distance}"));
+    if let Some(against) = &plan.against {
+        let difference = summary.price_per_hour_after - against.summary.price_per_hour_after;
+        let base = revision_name(&against.revision);
+        for line in wrap(&format!("the change alone: {} against {base}", money(difference)), COLUMNS) {
+            page.line(&line);
+        }
+    }
+    let mut states = vec![
+        format!("held back: {}", thousands(&plan.held_back.len().to_string())),
+        format!("pending: {}", thousands(&summary.pods_pending.to_string())),
+        format!(
+            "nodes: {} -> {}",
+            thousands(&summary.nodes_before.to_string()),
+            thousands(&summary.nodes_after.to_string())
+        ),
+    ];
+    if summary.candidates_examined < summary.candidates {
+        states.push(format!(
+            "examined: {} of {}",
+            thousands(&summary.candidates_examined.to_string()),
+            count(summary.candidates, "candidate")
+        ));
+    }
+    budgets(&plan.budgets, &states.join("    "), page);
+}
+
+fn revision_name(revision: &crate::core::plan::Revision) -> String {
+    super::revision(revision)
+}
+
+/// `1 to create, 0 to replace, 1 to remove, 5 pods placed, 0 pods disrupted`
+pub(in super::super) fn counts(plan: &Plan) -> String {
+    let Summary { nodes_created, nodes_replaced, nodes_removed, pods_placed, pods_disrupted, .. } = &plan.summary;
+    let number = |number: &usize| thousands(&number.to_string());
+    let mut parts = vec![
+        format!("{} to create", number(nodes_created)),
+        format!("{} to replace", number(nodes_replaced)),
+        format!("{} to remove", number(nodes_removed)),
+    ];
+    for (kind, words) in
+        [(crate::core::plan::StepKind::Adopt, "to adopt"), (crate::core::plan::StepKind::Hold, "to confirm")]
+    {
+        let steps = plan.steps.iter().filter(|step| step.kind == kind).count();
+        if steps > 0 {
+            parts.push(format!("{} {words}", number(&steps)));
+        }
+    }
+    parts.push(format!("{} placed", count(*pods_placed, "pod")));
+    parts.push(format!("{} disrupted", count(*pods_disrupted, "pod")));
+    parts.join(", ")
+}
+
+/// The budgets behind the other states when they fit on the line, else each on its own.
+fn budgets(budgets: &[BudgetState], states: &str, page: &mut Page) {
+    let active: Vec<String> = budgets.iter().filter(|budget| budget.active).map(budget).collect();
+    let rest = active.len().saturating_sub(MAX_BUDGETS);
+    let shown: Vec<String> = active.into_iter().take(MAX_BUDGETS).collect();
+    let joined = format!("{states}    budgets: {}", shown.join(", "));
+    if shown.is_empty() {
+        page.line(states);
+    } else if rest == 0 && width(&joined) <= COLUMNS {
+        page.line(&joined);
+    } else {
+        page.line(states);
+        for (index, budget) in shown.iter().enumerate() {
+            for (line, part) in wrap(budget, COLUMNS - 9).iter().enumerate() {
+                let head = if index == 0 && line == 0 { "budgets: " } else { "         " };
+                page.line(&format!("{head}{part}"));
+            }
+        }
+        if rest > 0 {
+            page.line(&format!("         and {rest} more"));
+        }
+    }
+}
+
+/// `default 10 % allows 1 of 1 now`
+pub(in super::super) fn budget(budget: &BudgetState) -> String {
+    let nodes = budget.nodes.strip_suffix('%').map_or_else(|| budget.nodes.clone(), |share| format!("{share} %"));
+    let reasons = if budget.reasons.is_empty() { String::new() } else { format!(" for {}", budget.reasons.join(", ")) };
+    let used = if budget.used > 0 { format!(", {} used by this plan", budget.used) } else { String::new() };
+    clean(&format!("{} {nodes}{reasons} allows {} of {} now{used}", budget.name, budget.allowed, budget.nodes_counted))
+}

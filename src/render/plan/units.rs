@@ -1,0 +1,134 @@
+//! Amounts as people read them.
+
+use crate::core::model::resources::{CPU, MEMORY};
+use crate::core::model::{HourlyPrice, Resources};
+use crate::core::plan::Summary;
+
+/// `cpu 5.15 of 7.91  memory 0.3 of 14.2 GiB`: what is requested of what a node offers. Empty when neither is known.
+pub fn use_of(requested: &Resources, allocatable: &Resources) -> String {
+    let mut parts = Vec::new();
+    if allocatable.get(CPU) > 0 {
+        parts.push(format!("cpu {} of {}", cores(requested.get(CPU)), cores(allocatable.get(CPU))));
+    }
+    if allocatable.get(MEMORY) > 0 {
+        parts.push(format!(
+            "memory {} of {} GiB",
+            gibibytes(requested.get(MEMORY)),
+            gibibytes(allocatable.get(MEMORY))
+        ));
+    }
+    parts.join("  ")
+}
+
+/// Cores with at most two decimals.
+fn cores(milli: i64) -> String {
+    let hundredths = (i128::from(milli) + 5).div_euclid(10);
+    let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// GiB with one decimal.
+fn gibibytes(bytes: i64) -> String {
+    let tenths = ((i128::from(bytes) * 10) + (1 << 29)).div_euclid(1 << 30);
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+/// `+$0.3276/h`; the sign is always there.
+pub fn signed_per_hour(price: HourlyPrice) -> String {
+    if price < HourlyPrice::ZERO { price.to_string() } else { format!("+{price}") }
+}
+
+/// `+$239.15/month`, for a month of 730 hours.
+pub fn signed_per_month(price: HourlyPrice) -> String {
+    let sign = if price < HourlyPrice::ZERO { '-' } else { '+' };
+    let text = format!("{:.2}", price.dollars_per_month().abs());
+    let (whole, cents) = text.split_once('.').unwrap_or((&text, "00"));
+    format!("{sign}${}.{cents}/month", thousands(whole))
+}
+
+/// `+$0.3276/h (+$239.15/month)`
+pub fn money(change: HourlyPrice) -> String {
+    format!("{} ({})", signed_per_hour(change), signed_per_month(change))
+}
+
+pub fn change(summary: &Summary) -> HourlyPrice {
+    summary.price_per_hour_after - summary.price_per_hour_before
+}
+
+/// `within 1.2 % of the cheapest possible`, when that is known.
+pub fn distance_from_cheapest(summary: &Summary) -> Option<String> {
+    let cheapest = summary.lower_bound_price_per_hour?;
+    let above = i128::from((summary.price_per_hour_after - cheapest).nanodollars());
+    let per_mille = match i128::from(cheapest.nanodollars()) {
+        // Nothing is needed: there is no share of nothing.
+        ..=0 if above > 0 => return None,
+        ..=0 => 0,
+        // Rounded up, so that nothing is promised.
+        cheapest => (above * 1000 + cheapest - 1).div_euclid(cheapest).max(0),
+    };
+    Some(if per_mille == 0 {
+        "the cheapest possible".to_owned()
+    } else {
+        format!("within {}.{} % of the cheapest possible", per_mille / 10, per_mille % 10)
+    })
+}
+
+/// `1 pod`, `12,000 pods`
+pub fn count(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", thousands(&number.to_string()))
+}
+
+/// Digits in groups of three.
+pub fn thousands(digits: &str) -> String {
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn price(dollars: f64) -> HourlyPrice {
+        HourlyPrice::from_dollars(dollars).unwrap()
+    }
+
+    #[test]
+    fn amounts_are_short() {
+        assert_eq!([5150, 7910, 10_000, 100, 4, 5].map(cores), ["5.15", "7.91", "10", "0.1", "0", "0.01"]);
+        assert_eq!([320 << 20, 14_162 << 20, 0].map(gibibytes), ["0.3", "13.8", "0.0"]);
+        assert_eq!(count(1, "pod"), "1 pod");
+        assert_eq!(count(12_000, "pod"), "12,000 pods");
+    }
+
+    #[test]
+    fn money_has_a_sign_and_a_month_has_730_hours() {
+        assert_eq!(money(price(0.3276)), "+$0.3276/h (+$239.15/month)");
+        assert_eq!(money(-price(12.5)), "-$12.5000/h (-$9,125.00/month)");
+        assert_eq!(money(HourlyPrice::ZERO), "+$0.0000/h (+$0.00/month)");
+    }
+
+    #[test]
+    fn the_distance_is_never_promised_smaller_than_it_is() {
+        let distance = |after: f64, bound: Option<f64>| {
+            let summary = Summary {
+                price_per_hour_after: price(after),
+                lower_bound_price_per_hour: bound.map(price),
+                ..Summary::default()
+            };
+            distance_from_cheapest(&summary)
+        };
+        assert_eq!(distance(1.0119, Some(1.0)).as_deref(), Some("within 1.2 % of the cheapest possible"));
+        assert_eq!(distance(1.0001, Some(1.0)).as_deref(), Some("within 0.1 % of the cheapest possible"));
+        assert_eq!(distance(1.0, Some(1.0)).as_deref(), Some("the cheapest possible"));
+        assert_eq!(distance(0.0, Some(0.0)).as_deref(), Some("the cheapest possible"));
+        assert_eq!(distance(1.0, Some(0.0)), None);
+        assert_eq!(distance(1.0, None), None);
+    }
+}
