@@ -1,4 +1,4 @@
-//! SHOW. Plans and diagnostics as text, Markdown and JSON, made from their serialised form only.
+//! SHOW. Values in their serialised form to text, Markdown, JSON and other forms. Pure: gives strings, writes nothing.
 
 pub mod diagnostics;
 pub mod plan;
