@@ -76,7 +76,7 @@ async fn the_same_seed_gives_the_same_history_and_another_seed_another() {
         let world = world(seed);
         world.with(|world| world.load(snapshot(json!({"nodes": [node("a", 8)]}))));
         load_deployment(&world, deployment("web", 3, "1"));
-        world.cluster().observe().await.unwrap().pods.iter().map(|pod| pod.key()).collect()
+        world.cluster().observe().await.unwrap().pods.iter().map(cutlist::core::snapshot::pod::Pod::key).collect()
     }
     assert_eq!(names(1).await, names(1).await);
     assert_ne!(names(1).await, names(2).await);
