@@ -1,4 +1,60 @@
-//! Cutlist.
+//! Cutlist: `terraform plan` for Kubernetes nodes. This page is the architecture; `README.md` is for people who use it,
+//! `.github/CONTRIBUTING.md` for people who change it.
+//!
+//! # Bird's-eye view
+//!
+//! ```text
+//! Git revision --> definitions --+
+//! Kubernetes  --> snapshot ------+--> core::plan::decide --> Plan --> render --> post --> gate --> apply --> record
+//! EC2         --> catalog -------+
+//! ```
+//!
+//! Three values go in: the definitions of one Git revision, the cluster at one moment, and what EC2 sells. One pure function
+//! makes a plan of them: a list of steps, and a report of everything that was not done and why. The plan is shown where
+//! people review it, and only then carried out, by code that decides nothing. `cutlist plan`, the controller and the preview
+//! of a pull request call the same function, so what was reviewed is what runs.
+//!
+//! # Words
+//!
+//! *Definition*: one document of the repository, parsed and validated, with its place. *Revision*: the commit it was read at.
+//! *Snapshot*: the cluster as a value; its file is plain Kubernetes objects. *Catalog*: instance types, offerings, prices.
+//! *Step*: create, remove, adopt or hold one node. *Move*: the steps that stand or fall together. *Candidate*: a node that a
+//! disruption method may remove. *The reference*: Karpenter 1.14, whose behaviour is matched. Everything else has
+//! Karpenter's and Kubernetes' own names.
+//!
+//! # Code map
+//!
+//! Four rings. The direction of `use` is [`api`] <- [`core`] <- [`definitions`], [`render`] <- `controller` <- [`cli`];
+//! [`adapters`] implement [`ports`] and know [`api`] and the plain data of [`core`], never each other, never the scheduler.
+//!
+//! - [`api`]: the resource kinds as types: Karpenter's, and our own (`cutlist.dev/v1alpha1`). Plain data.
+//! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Start at [`core::plan`].
+//! - [`definitions`] reads: text to values and findings. It never stops at the first mistake.
+//! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
+//! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
+//! - [`adapters`] touch the world: one folder for each thing that is touched. `embedded` is a cluster and a cloud in memory.
+//! - `controller` runs: observe, plan, post, gate, apply, record.
+//! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.
+//!
+//! # Invariants
+//!
+//! Each is held by the tests it names; `tests/tidy.rs` checks that they exist.
+//!
+//! 1. [`core`], [`definitions`] and [`render`] do no I/O and read no clock; the same input gives the same bytes.
+//!    `tests/rings.rs::each_ring_uses_only_what_it_may`
+//! 2. A plan can be written to a file, carried elsewhere, and applied there, or refused with a typed reason: stale parent,
+//!    changed generation, superseded. `tests/render.rs::json_is_the_plan_and_nothing_else`
+//! 3. The applier decides nothing. Each step has preconditions and is idempotent; a crash between any two calls loses no node,
+//!    leaks no instance and launches nothing twice.
+//! 4. `lint` needs no network. `plan --snapshot FILE` needs no cluster.
+//! 5. Nothing is removed that a posted plan did not name.
+//! 6. Every candidate held back and every pod left pending has a reason code in the report.
+//!    `src/core/plan/check/tests.rs::each_pod_once`
+//! 7. Diagnostic and reason codes are stable: one code, one meaning, never reused.
+//! 8. Every loop, queue, retry and list has a stated limit; what is dropped is counted.
+//!    `tests/tidy.rs::queues_are_bounded`, `src/core/snapshot/tests.rs::lists_inside_lists_and_aliases_have_a_limit`,
+//!    `src/definitions/substitution.rs::ends_on_endless_nesting`
+
 pub mod adapters;
 pub mod api;
 pub mod cli;
