@@ -4,6 +4,7 @@ mod collect;
 mod decode;
 mod json;
 mod kinds;
+pub mod nodes;
 pub mod objects;
 pub mod pod;
 pub mod read;

@@ -1,0 +1,225 @@
+//! Node and NodeClaim joined: one entry for each machine, whether or not it has registered yet.
+//! Behaviour: reference, section 3.16.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::{IntOrString, TaintEffect};
+use crate::core::model::Resources;
+use crate::core::model::requirements::label;
+
+use super::Snapshot;
+
+/// One machine of the cluster, now or soon.
+#[derive(Clone, Debug)]
+pub struct Machine<'a> {
+    /// Name of the Node, or of the NodeClaim while there is no Node.
+    pub name: &'a str,
+    pub node: Option<&'a Node>,
+    pub claim: Option<&'a NodeClaim>,
+    pub labels: BTreeMap<String, String>,
+}
+
+impl<'a> Machine<'a> {
+    pub fn node_pool(&self) -> Option<&str> {
+        self.labels.get(keys::NODE_POOL).map(String::as_str)
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        label(&self.labels, key)
+    }
+
+    /// Whether Karpenter or Cutlist made it.
+    pub fn is_managed(&self) -> bool {
+        self.claim.is_some()
+    }
+
+    /// A Node that nobody manages counts as initialized.
+    pub fn is_initialized(&self) -> bool {
+        match (self.claim, self.node) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(claim), Some(node)) => {
+                let labelled = node.metadata.labels.as_ref().and_then(|labels| labels.get(keys::INITIALIZED));
+                claim.is_true("Initialized") || labelled.is_some_and(|value| value == "true")
+            }
+        }
+    }
+
+    /// Whether it is on its way out: deleted, or tainted for disruption.
+    pub fn is_being_removed(&self) -> bool {
+        let claim_deleted = self.claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some());
+        let node_deleted = self.node.is_some_and(|node| node.metadata.deletion_timestamp.is_some());
+        claim_deleted || node_deleted || self.node_taints().any(|(key, _, _)| key == keys::DISRUPTED_TAINT)
+    }
+
+    pub fn is_ready(&self) -> bool {
+        let conditions = self.node.and_then(|node| node.status.as_ref()).and_then(|status| status.conditions.as_ref());
+        conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    }
+
+    pub fn annotation(&self, key: &str) -> Option<&'a str> {
+        let of_node = self.node.and_then(|node| node.metadata.annotations.as_ref()?.get(key));
+        let of_claim = self.claim.and_then(|claim| claim.metadata.annotations.as_ref()?.get(key));
+        of_node.or(of_claim).map(String::as_str)
+    }
+
+    /// Taints of the Node, as key, value and effect.
+    fn node_taints(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
+        let taints = self.node.and_then(|node| node.spec.as_ref()).and_then(|spec| spec.taints.as_ref());
+        taints
+            .into_iter()
+            .flatten()
+            .map(|taint| (taint.key.as_str(), taint.value.as_deref().unwrap_or_default(), taint.effect.as_str()))
+    }
+
+    /// Taints that repel pods now or will once it is up, as key, value and effect. What a managed machine carries only
+    /// while it starts does not count, but a disruption always does.
+    pub fn effective_taints(
+        &self,
+        is_ephemeral: impl Fn(&str, &str, TaintEffect) -> bool,
+    ) -> Vec<(String, String, TaintEffect)> {
+        let starting = self.is_managed() && !self.is_initialized();
+        let startup: Vec<(&str, TaintEffect)> = self
+            .claim
+            .filter(|_| starting)
+            .map(|claim| claim.spec.startup_taints.iter().map(|taint| (taint.key.as_str(), taint.effect)).collect())
+            .unwrap_or_default();
+        let mut taints: Vec<(String, String, TaintEffect)> = match (self.node, self.claim) {
+            (None, Some(claim)) => claim
+                .spec
+                .taints
+                .iter()
+                .map(|taint| (taint.key.clone(), taint.value.clone().unwrap_or_default(), taint.effect))
+                .collect(),
+            _ => self
+                .node_taints()
+                .filter_map(|(key, value, effect)| Some((key.to_owned(), value.to_owned(), parse_effect(effect)?)))
+                .filter(|(key, value, effect)| {
+                    !(starting && (is_ephemeral(key, value, *effect) || startup.contains(&(key.as_str(), *effect))))
+                })
+                .collect(),
+        };
+        let cordoned =
+            self.node.and_then(|node| node.spec.as_ref()).is_some_and(|spec| spec.unschedulable == Some(true));
+        if cordoned && !taints.iter().any(|(key, ..)| key == UNSCHEDULABLE_TAINT) {
+            taints.push((UNSCHEDULABLE_TAINT.to_owned(), String::new(), TaintEffect::NoSchedule));
+        }
+        taints
+    }
+
+    /// Capacity: of the Node once it is initialized, else of the claim.
+    pub fn capacity(&self) -> Resources {
+        let of_node = self.node.and_then(|node| node.status.as_ref()).and_then(|status| status.capacity.as_ref());
+        let of_claim = self.claim.and_then(|claim| claim.status.as_ref()).map(|status| &status.capacity);
+        self.merged(of_node, of_claim)
+    }
+
+    pub fn allocatable(&self) -> Resources {
+        let of_node = self.node.and_then(|node| node.status.as_ref()).and_then(|status| status.allocatable.as_ref());
+        let of_claim = self.claim.and_then(|claim| claim.status.as_ref()).map(|status| &status.allocatable);
+        self.merged(of_node, of_claim)
+    }
+
+    /// An uninitialized machine reports less than it will have, and zero of what a device plugin has yet to publish.
+    fn merged(
+        &self,
+        of_node: Option<&BTreeMap<String, k8s_openapi::apimachinery::pkg::api::resource::Quantity>>,
+        of_claim: Option<&BTreeMap<String, IntOrString>>,
+    ) -> Resources {
+        let node = of_node.into_iter().flatten().map(|(name, quantity)| (name.as_str(), quantity.0.clone()));
+        let node = readable(node);
+        let claim =
+            readable(of_claim.into_iter().flatten().map(|(name, quantity)| (name.as_str(), quantity.to_string())));
+        if self.is_initialized() || claim.is_empty() {
+            return node;
+        }
+        let mut merged = node;
+        for (name, amount) in claim.iter() {
+            merged.set(name, amount);
+        }
+        merged
+    }
+}
+
+const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";
+
+fn parse_effect(effect: &str) -> Option<TaintEffect> {
+    match effect {
+        "NoSchedule" => Some(TaintEffect::NoSchedule),
+        "PreferNoSchedule" => Some(TaintEffect::PreferNoSchedule),
+        "NoExecute" => Some(TaintEffect::NoExecute),
+        _ => None,
+    }
+}
+
+/// Quantities that can be read; one that can not counts as absent, so that it is never planned with.
+fn readable<'a>(quantities: impl Iterator<Item = (&'a str, String)>) -> Resources {
+    let mut resources = Resources::new();
+    for (name, text) in quantities {
+        if let Ok(quantity) = text.parse() {
+            resources.set(name, Resources::amount(name, quantity));
+        }
+    }
+    resources
+}
+
+/// Joins Nodes and NodeClaims by provider id, else by the claim's node name. O((nodes + claims) log nodes).
+/// Nodes come in the order of the snapshot, then claims that have no Node.
+pub fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
+    let mut by_provider_id: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut machines: Vec<Machine<'_>> = Vec::with_capacity(snapshot.nodes.len());
+    for node in &snapshot.nodes {
+        let Some(name) = node.metadata.name.as_deref() else { continue };
+        if by_name.contains_key(name) {
+            continue;
+        }
+        by_name.insert(name, machines.len());
+        if let Some(provider_id) =
+            node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()).filter(|id| !id.is_empty())
+        {
+            by_provider_id.entry(provider_id).or_insert(machines.len());
+        }
+        let labels = node.metadata.labels.clone().unwrap_or_default();
+        machines.push(Machine { name, node: Some(node), claim: None, labels });
+    }
+    for claim in &snapshot.node_claims {
+        let status = claim.status.as_ref();
+        let provider_id = status.and_then(|status| status.provider_id.as_deref());
+        let node_name = status.and_then(|status| status.node_name.as_deref());
+        let position = provider_id.and_then(|id| by_provider_id.get(id)).or_else(|| by_name.get(node_name?)).copied();
+        match position.map(|position| &mut machines[position]) {
+            // Two claims for one node: the first stands, as for the reference.
+            Some(machine) if machine.claim.is_none() => {
+                machine.claim = Some(claim);
+                if !machine.is_initialized() {
+                    for (key, value) in claim_labels(claim) {
+                        machine.labels.entry(key).or_insert(value);
+                    }
+                }
+            }
+            Some(_) => {}
+            None => {
+                let Some(name) = claim.metadata.name.as_deref() else { continue };
+                machines.push(Machine { name, node: None, claim: Some(claim), labels: claim_labels(claim) });
+            }
+        }
+    }
+    machines
+}
+
+/// Labels that the node of this claim will have: those of the claim, and what its requirements leave no choice about.
+fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
+    let mut labels = claim.metadata.labels.clone().unwrap_or_default();
+    let requirements = crate::core::model::Requirements::from_entries(&claim.spec.requirements);
+    for (key, requirement) in requirements.iter() {
+        if let Some(value) = requirement.single_value() {
+            labels.entry(key.to_owned()).or_insert_with(|| value.to_owned());
+        }
+    }
+    labels
+}
