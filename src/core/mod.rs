@@ -7,6 +7,8 @@ pub mod catalog;
 pub mod lifecycle;
 pub mod model;
 pub mod plan;
+pub mod provision;
+pub mod scheduler;
 pub mod snapshot;
 
 #[cfg(test)]

@@ -1,0 +1,1 @@
+//! A lower bound on the price of a fleet.

@@ -1,0 +1,126 @@
+//! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
+//! about, which type is cheapest for it.
+//!
+//! [`weights`] says what a pod is worth, [`greedy`] buys the nodes with the most worth per dollar, [`improve`] takes
+//! some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
+//! is never above it.
+
+pub mod greedy;
+pub mod improve;
+pub mod weights;
+
+use crate::core::model::HourlyPrice;
+use crate::core::scheduler::{ClassIndex, Engine};
+
+use super::choice::price_of_open;
+use super::karpenter::{self, Cursor, Leftover, place_on_existing};
+
+/// How much search is done: counted in patterns that are evaluated, so that the result does not depend on how fast the
+/// machine is. The default takes about a second on one core in a release build with the real catalog.
+#[derive(Clone, Copy, Debug)]
+pub struct Budget {
+    pub patterns: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { patterns: 400_000 }
+    }
+}
+
+/// Places the demand, level by level of preferences; what is left found no place at any level.
+pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
+    let problem = engine.problem;
+    let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    let mut leftover = demand.clone();
+    for level in 0..levels {
+        let mut wanted: Leftover = leftover
+            .iter()
+            .filter(|(class, _)| problem.classes[**class].variants.len() > level)
+            .map(|(class, count)| (*class, *count))
+            .collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let asked = wanted.clone();
+        use_existing(engine, order, level, &mut wanted);
+        if !wanted.is_empty() {
+            wanted = buy(engine, order, level, &wanted, budget);
+        }
+        for (class, count) in asked {
+            let unplaced = wanted.get(&class).copied().unwrap_or(0);
+            if let Some(left) = leftover.get_mut(&class) {
+                *left -= count - unplaced;
+            }
+        }
+        leftover.retain(|_, count| *count > 0);
+    }
+    // What the search left out may still find a place pod by pod, for example when a limit has room for smaller nodes only.
+    let mark = engine.mark();
+    let leftover = karpenter::pack(engine, order, &leftover);
+    for host in engine.open_hosts().filter(|host| *host >= mark.hosts()) {
+        improve::tighten(engine, host);
+    }
+    leftover
+}
+
+/// Uses the room that is there: it is paid for.
+fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &mut Leftover) {
+    for class in order {
+        let Some(count) = wanted.get_mut(class) else { continue };
+        let variant = engine.problem.classes[*class].variants[level];
+        let mut cursor = Cursor::new(engine, *class);
+        while *count > 0 && place_on_existing(engine, *class, variant, &mut cursor).is_some() {
+            *count -= 1;
+        }
+    }
+    wanted.retain(|_, count| *count > 0);
+}
+
+/// How good a purchase is; smaller is better: pods left out, then price, then nodes.
+type Cost = (usize, HourlyPrice, usize);
+
+fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
+    let nodes = engine.open_hosts().filter(|host| !engine.is_closed(*host)).count();
+    (leftover.values().sum(), price_of_open(engine), nodes)
+}
+
+/// Buys nodes in both ways, each improved, and keeps the better.
+fn buy(
+    engine: &mut Engine<'_, '_>,
+    order: &[ClassIndex],
+    level: usize,
+    wanted: &Leftover,
+    budget: &mut Budget,
+) -> Leftover {
+    let mark = engine.mark();
+    let leftover_reference = as_reference(engine, order, level, wanted);
+    let cost_reference = cost(engine, &leftover_reference);
+    engine.revert(mark);
+
+    let leftover_greedy = greedily(engine, level, wanted, budget);
+    if cost(engine, &leftover_greedy) <= cost_reference {
+        return leftover_greedy;
+    }
+    engine.revert(mark);
+    let leftover = as_reference(engine, order, level, wanted);
+    improve::improve(engine, mark, level, budget);
+    leftover
+}
+
+fn greedily(engine: &mut Engine<'_, '_>, level: usize, wanted: &Leftover, budget: &mut Budget) -> Leftover {
+    let mark = engine.mark();
+    let mut leftover = wanted.clone();
+    greedy::fill(engine, level, &mut leftover, budget);
+    improve::improve(engine, mark, level, budget);
+    leftover
+}
+
+/// The reference's packing of pods at one level of preferences.
+fn as_reference(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &Leftover) -> Leftover {
+    let leftover = karpenter::pack_at(engine, order, wanted, Some(level));
+    for host in engine.open_hosts() {
+        improve::tighten(engine, host);
+    }
+    leftover
+}

@@ -1,0 +1,49 @@
+//! What one pod of a class is worth: the least that it could cost on a node filled with pods of its own kind.
+//!
+//! For a fleet of one class this is the optimum of the linear program of the lower bound; for mixes it is the guide
+//! that the greedy choice needs: which of two patterns saves more money elsewhere.
+
+use std::collections::BTreeMap;
+
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::{ClassIndex, Problem};
+
+/// Dollars per hour for one pod, by class. A class that nothing can host is absent. O(classes x templates x types).
+pub fn weights(problem: &Problem<'_>, variants: &BTreeMap<ClassIndex, VariantIndex>) -> BTreeMap<ClassIndex, f64> {
+    variants.iter().filter_map(|(class, variant)| Some((*class, weight(problem, *class, *variant)?))).collect()
+}
+
+fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Option<f64> {
+    let request = &problem.classes[class].request;
+    let mut least: Option<f64> = None;
+    for (position, template) in problem.templates.iter().enumerate() {
+        let Ok(set) = problem.fit_of_template(variant, position) else { continue };
+        for (instance_type, entry) in template.offerings.offered(set) {
+            let Some((_, price)) = entry.cheapest(set.slots) else { continue };
+            let overhead = &template.daemon_overhead[instance_type];
+            let share = share(request, &entry.allocatable, overhead);
+            if share <= 1.0 {
+                let cost = price.dollars() * share;
+                least = Some(least.map_or(cost, |least| least.min(cost)));
+            }
+        }
+    }
+    least
+}
+
+/// The part of a node that one pod takes, in its scarcest resource; infinite where it does not fit.
+fn share(request: &[i64], allocatable: &[i64], overhead: &[i64]) -> f64 {
+    let mut most: f64 = 0.0;
+    for ((request, allocatable), overhead) in request.iter().zip(allocatable).zip(overhead) {
+        if *request > 0 {
+            let room = allocatable.saturating_sub(*overhead);
+            most = if room <= 0 { f64::INFINITY } else { most.max(as_number(*request) / as_number(room)) };
+        }
+    }
+    most
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a ratio of amounts; fifteen digits are plenty for a guide")]
+pub fn as_number(amount: i64) -> f64 {
+    amount as f64
+}

@@ -1,0 +1,143 @@
+//! Which type, zone and capacity type an open node becomes, and what it could be instead.
+
+use crate::api::keys;
+use crate::core::model::{HourlyPrice, Resources};
+use crate::core::plan::Alternative;
+use crate::core::scheduler::offerings::{OfferingSet, Slots, bits};
+use crate::core::scheduler::{Engine, HostIndex, OpenNode};
+
+/// Launch requests carry at most this many types, as the reference's do: EC2 Fleet takes 300 overrides, type x zone.
+const LAUNCH_TYPES_MAX: usize = 60;
+
+/// What an open node becomes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Position in the offerings of the template.
+    pub instance_type: usize,
+    pub slot: usize,
+    pub price: HourlyPrice,
+}
+
+/// The cheapest type and slot that an open node may still become; of equals the first by price order of the catalog,
+/// then the first zone by name. `None` when nothing is left, which the engine does not let happen.
+pub fn choose(engine: &Engine<'_, '_>, open: &OpenNode) -> Option<Choice> {
+    let template = &engine.problem.templates[open.template];
+    let offered = template.offerings.offered(&open.set);
+    let choices = offered.filter_map(|(position, entry)| {
+        let (slot, price) = entry.cheapest(open.set.slots)?;
+        Some(Choice { instance_type: position, slot, price })
+    });
+    choices.min_by_key(|choice| (choice.price, choice.instance_type))
+}
+
+/// Everything that could hold the pods of an open node: the types with room in the slots that its zone allows, within
+/// the limits of the pool. At least what the node is set to now.
+pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<OfferingSet> {
+    let open = engine.open_node(host)?;
+    let template = &engine.problem.templates[open.template];
+    let mut set = template.set.clone();
+    for variant in &open.variants {
+        set.intersect(engine.problem.fit_of_template(*variant, open.template).as_ref().ok()?);
+    }
+    set.slots = slots_like(engine, open, set.slots);
+    if depends_on_type(engine) {
+        set.types.intersect_with(&open.set.types);
+    }
+    let mut planned = engine.planned(open.template).clone();
+    planned.subtract(&open.limit_capacity);
+    let room = |position: usize| {
+        let entry = &template.offerings.types[position];
+        let overhead = &template.daemon_overhead[position];
+        let dimensions = 0..engine.problem.dimensions.count();
+        let fits = |dimension: usize| {
+            open.requested[dimension] <= 0
+                || open.requested[dimension] <= entry.allocatable[dimension] - overhead[dimension]
+        };
+        entry.available & set.slots != 0
+            && dimensions.into_iter().all(fits)
+            && (open.set.types.contains(position) || template.limit_exceeded(&planned, &entry.capacity).is_none())
+    };
+    let types: Vec<usize> = set.types.ones().filter(|position| room(*position)).collect();
+    set.types.clear();
+    set.types.extend(types);
+    (!set.types.is_clear()).then_some(set)
+}
+
+/// Slots that do not change what topology has counted: all of them where no pod looks at zones or capacity types.
+fn slots_like(engine: &Engine<'_, '_>, open: &OpenNode, slots: Slots) -> Slots {
+    let domains = &engine.problem.domains;
+    let looked_at = |label: &str| (0..domains.key_count()).any(|key| domains.name(key) == label);
+    let template = &engine.problem.templates[open.template];
+    let current: Vec<_> = bits(open.set.slots).map(|slot| &template.offerings.slots[slot]).collect();
+    let (zones, capacity_types) = (looked_at(keys::ZONE) || looked_at(keys::ZONE_ID), looked_at(keys::CAPACITY_TYPE));
+    let alike = |slot: usize| {
+        let candidate = &template.offerings.slots[slot];
+        current.iter().any(|now| {
+            (!zones || now.zone == candidate.zone) && (!capacity_types || now.capacity_type == candidate.capacity_type)
+        })
+    };
+    bits(slots).filter(|slot| alike(*slot)).fold(0, |set, slot| set | 1 << slot)
+}
+
+/// Whether some pod looks at a label that belongs to the type, so that another type would be another domain.
+fn depends_on_type(engine: &Engine<'_, '_>) -> bool {
+    let domains = &engine.problem.domains;
+    (0..domains.key_count()).any(|key| {
+        let name = domains.name(key);
+        let of_slot = matches!(name, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION);
+        !domains.is_hostname(key)
+            && !of_slot
+            && engine.problem.templates.iter().any(|template| template.offerings.defines(name))
+    })
+}
+
+/// The launch list: types cheapest first, each with its slots cheapest first, of the capacity type of the choice.
+pub fn launch_list(engine: &Engine<'_, '_>, open: &OpenNode, set: &OfferingSet, choice: &Choice) -> Vec<Alternative> {
+    let template = &engine.problem.templates[open.template];
+    let capacity_type = &template.offerings.slots[choice.slot].capacity_type;
+    let mut types: Vec<(HourlyPrice, usize)> = template
+        .offerings
+        .offered(set)
+        .filter_map(|(position, entry)| Some((entry.cheapest(set.slots)?.1, position)))
+        .collect();
+    types.sort_unstable();
+    // The choice comes first, also where another type costs the same.
+    types.sort_by_key(|(_, position)| *position != choice.instance_type);
+    types.truncate(LAUNCH_TYPES_MAX);
+    let mut list = Vec::new();
+    for (_, position) in types {
+        let entry = &template.offerings.types[position];
+        let mut slots: Vec<usize> = bits(set.slots & entry.available)
+            .filter(|slot| template.offerings.slots[*slot].capacity_type == *capacity_type)
+            .collect();
+        slots.sort_by_key(|slot| (position == choice.instance_type && *slot != choice.slot, entry.price(*slot), *slot));
+        list.extend(slots.into_iter().map(|slot| Alternative {
+            instance_type: entry.name.clone(),
+            zone: template.offerings.slots[slot].zone.clone(),
+            capacity_type: capacity_type.clone(),
+            price_per_hour: entry.price(slot),
+        }));
+    }
+    list
+}
+
+/// For each limited resource the most that any type which the node may become takes: the reference's pessimistic count.
+pub fn most_capacity(engine: &Engine<'_, '_>, open: &OpenNode) -> Resources {
+    let template = &engine.problem.templates[open.template];
+    let mut most = Resources::new();
+    if !template.limits.is_empty() {
+        template.offerings.offered(&open.set).for_each(|(_, entry)| most.maximum(&entry.capacity));
+    }
+    most
+}
+
+/// The capacity of one type, as far as limits count it.
+pub fn capacity_of(engine: &Engine<'_, '_>, open: &OpenNode, choice: &Choice) -> Resources {
+    engine.problem.templates[open.template].offerings.types[choice.instance_type].capacity.clone()
+}
+
+/// What all open nodes together would cost.
+pub fn price_of_open(engine: &Engine<'_, '_>) -> HourlyPrice {
+    let open = engine.open_hosts().filter(|host| !engine.is_closed(*host)).filter_map(|host| engine.open_node(host));
+    open.filter_map(|open| choose(engine, open)).map(|choice| choice.price).sum()
+}

@@ -1,0 +1,180 @@
+//! Why pods stay pending, nearest pool first, and the smallest change that would let one in.
+
+use crate::core::model::Requirement;
+use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use crate::core::plan::{PendingReason, ReasonCode};
+use crate::core::scheduler::{ClassIndex, Engine, Refusal};
+
+/// The reasons why no pool takes one more pod of the class, nearest first, and what would change the nearest one.
+/// O(templates x types).
+pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason>, Option<String>) {
+    let problem = engine.problem;
+    let Some(variant) = problem.classes[class].variants.last().copied() else { return (Vec::new(), None) };
+    let mut refusals: Vec<(u8, &str, Refusal)> = Vec::new();
+    for (position, template) in problem.templates.iter().enumerate() {
+        if let Err(refusal) = engine.opened(class, variant, position, None) {
+            refusals.push((refusal.distance(), &template.name, refusal));
+        }
+    }
+    refusals.sort_by(|one, two| (one.0, one.1).cmp(&(two.0, two.1)));
+    let change = refusals.iter().find_map(|(_, pool, refusal)| smallest_change(engine, class, pool, refusal));
+    let mut reasons: Vec<PendingReason> = refusals
+        .iter()
+        .map(|(_, pool, refusal)| PendingReason {
+            node_pool: (*pool).to_owned(),
+            code: refusal.code(),
+            text: describe(engine, class, pool, refusal),
+        })
+        .collect();
+    if problem.templates.is_empty() {
+        let text = "there is no NodePool that nodes could be created from".to_owned();
+        reasons.push(PendingReason { node_pool: String::new(), code: ReasonCode::NoNodePool, text });
+    }
+    (reasons, change)
+}
+
+/// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
+pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
+    let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
+    let mut counts: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
+    for host in engine.node_order().iter().filter(|host| !engine.is_closed(**host)) {
+        if let Some(refusal) = engine.refusal_of_existing(class, variant, *host) {
+            *counts.entry(in_short(&refusal)).or_default() += 1;
+        }
+    }
+    let most = counts.iter().max_by_key(|(text, count)| (**count, std::cmp::Reverse(*text)));
+    most.map_or_else(|| "there is no node".to_owned(), |(text, _)| text.clone())
+}
+
+fn in_short(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Resource { name, .. } => format!("no node has room ({name})"),
+        Refusal::Taint(taint) => format!("no node without taint {taint} has room"),
+        Refusal::Requirement { key } => format!("no node has the {key} asked for"),
+        Refusal::HostPort => "the host port is taken on every node".to_owned(),
+        Refusal::Volume => "no node can reach or attach the volumes".to_owned(),
+        Refusal::Spread { key } => format!("no node satisfies the topology spread over {key}"),
+        Refusal::Affinity { key } => format!("no node satisfies the pod affinity over {key}"),
+        Refusal::AntiAffinity { key } => format!("no node satisfies the pod anti-affinity over {key}"),
+        Refusal::Offering | Refusal::EmptyPool | Refusal::Limit { .. } | Refusal::MinValues { .. } => {
+            "no node has room".to_owned()
+        }
+    }
+}
+
+fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Taint(taint) => format!("taint {taint} is not tolerated"),
+        Refusal::Requirement { key } => {
+            let (asked, offered) = both_sides(engine, class, pool, key);
+            format!("the pod wants {key} {asked}, the pool has {offered}")
+        }
+        Refusal::Resource { name, requested, available } => format!(
+            "no allowed instance type has room: {name} {} requested, at most {} on one node",
+            amount(name, *requested),
+            amount(name, *available)
+        ),
+        Refusal::HostPort => "a DaemonSet takes the host port on every node".to_owned(),
+        Refusal::Volume => "its nodes can not reach the volumes".to_owned(),
+        Refusal::Spread { key } => format!("a new node would violate the topology spread over {key}"),
+        Refusal::Affinity { key } => format!("no new node would be near the pods that the affinity over {key} names"),
+        Refusal::AntiAffinity { key } => {
+            format!("every new node would be too near the pods that the anti-affinity over {key} names")
+        }
+        Refusal::Offering => "no allowed instance type is offered in an allowed zone and capacity type".to_owned(),
+        Refusal::EmptyPool => "its requirements match no instance type that is offered".to_owned(),
+        Refusal::Limit { resource, limit, used, needed } => format!(
+            "limits.{resource} {} reached: {} used or planned, the smallest node that fits needs {}",
+            amount(resource, *limit),
+            amount(resource, *used),
+            amount(resource, *needed)
+        ),
+        Refusal::MinValues { key } => format!("fewer values of {key} are left than minValues asks for"),
+    }
+}
+
+fn smallest_change(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> Option<String> {
+    match refusal {
+        Refusal::Limit { resource, limit, used, needed } => {
+            let wanted = used.saturating_add(*needed);
+            Some(format!(
+                "limits.{resource} {} -> {} in NodePool {pool}",
+                amount(resource, *limit),
+                amount(resource, wanted)
+            ))
+        }
+        Refusal::Taint(taint) => Some(format!("tolerate {taint} in the pod")),
+        Refusal::Requirement { key } => {
+            let (asked, _) = both_sides(engine, class, pool, key);
+            Some(format!("let NodePool {pool} offer {key} {asked}"))
+        }
+        Refusal::Resource { name, requested, available } => {
+            Some(format!("{name} {} -> {} in the pod", amount(name, *requested), amount(name, *available)))
+                .filter(|_| *available > 0)
+        }
+        _ => None,
+    }
+}
+
+/// What the pod asks for on a label, and what the pool has.
+fn both_sides(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> (String, String) {
+    let problem = engine.problem;
+    let variant = problem.classes[class].variants.last().map(|variant| &problem.variants[*variant]);
+    let asked = variant.and_then(|variant| variant.requirements.get(key));
+    let template = problem.templates.iter().find(|template| template.name == pool);
+    let offered = template.and_then(|template| template.requirements.get(key));
+    let unrestricted = if template.is_some_and(|template| template.offerings.defines(key)) {
+        "no type with it"
+    } else {
+        "no such label"
+    };
+    (asked.map_or_else(String::new, values), offered.map_or_else(|| unrestricted.to_owned(), values))
+}
+
+fn values(requirement: &Requirement) -> String {
+    let entries = requirement.to_entries("");
+    let texts = entries.iter().map(|entry| {
+        let list = entry.values.join(", ");
+        match entry.operator {
+            crate::api::node_pool::Operator::In => list,
+            operator if list.is_empty() => format!("{operator:?}"),
+            operator => format!("{operator:?} {list}"),
+        }
+    });
+    texts.collect::<Vec<_>>().join(" and ")
+}
+
+/// An amount for people: cores with at most three decimals, bytes in GiB with one, counts as they are.
+pub fn amount(resource: &str, amount: i64) -> String {
+    match resource {
+        CPU => {
+            let text = format!("{}.{:03}", amount / 1000, (amount % 1000).abs());
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        }
+        MEMORY | EPHEMERAL_STORAGE => {
+            let tenths = (i128::from(amount) * 10 + (1 << 29)) >> 30;
+            if tenths < 10 {
+                format!("{}Mi", amount >> 20)
+            } else {
+                format!("{}.{}Gi", tenths / 10, tenths % 10).replace(".0Gi", "Gi")
+            }
+        }
+        _ => amount.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_read_like_people_write_them() {
+        assert_eq!(amount(CPU, 10_000), "10");
+        assert_eq!(amount(CPU, 7_910), "7.91");
+        assert_eq!(amount(CPU, 150), "0.15");
+        assert_eq!(amount(MEMORY, 512 << 20), "512Mi");
+        assert_eq!(amount(MEMORY, 14_162 << 20), "13.8Gi");
+        assert_eq!(amount(MEMORY, 2 << 30), "2Gi");
+        assert_eq!(amount("nvidia.com/gpu", 4), "4");
+    }
+}

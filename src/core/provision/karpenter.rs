@@ -1,0 +1,107 @@
+//! The reference's packing: pod by pod, largest first; nodes that exist, then open nodes with the fewest pods, then a new
+//! node of the first pool that takes it. Behaviour: reference, sections 3.4 and 3.5.
+
+use std::collections::BTreeMap;
+
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+
+use super::choice::most_capacity;
+
+/// Pods of each class that found no place.
+pub type Leftover = BTreeMap<ClassIndex, usize>;
+
+/// Places pods class by class in the given order, again while that makes progress: an affinity may be satisfied only
+/// by a pod that comes later. O(pods x (nodes + open nodes)) refusals at worst, each of constant cost.
+pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
+    pack_at(engine, order, demand, None)
+}
+
+/// The same for one level of preferences, or for all of them in turn.
+pub fn pack_at(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, level: Option<usize>) -> Leftover {
+    let mut leftover = demand.clone();
+    loop {
+        let before: usize = leftover.values().sum();
+        for class in order {
+            let Some(count) = leftover.get_mut(class) else { continue };
+            let mut cursor = Cursor::new(engine, *class);
+            while *count > 0 && place_one(engine, *class, level, &mut cursor).is_some() {
+                *count -= 1;
+            }
+        }
+        leftover.retain(|_, count| *count > 0);
+        let after: usize = leftover.values().sum();
+        if after == 0 || after == before {
+            return leftover;
+        }
+    }
+}
+
+/// Where to look next among nodes that exist. Nodes only fill up, so for a class that topology does not touch a node
+/// that had no room will have none.
+pub struct Cursor {
+    next: BTreeMap<VariantIndex, usize>,
+    advances: bool,
+}
+
+impl Cursor {
+    pub fn new(engine: &Engine<'_, '_>, class: ClassIndex) -> Self {
+        let pods = &engine.problem.classes[class];
+        let unconstrained =
+            pods.variants.iter().all(|variant| engine.problem.variants[*variant].constraints.is_empty());
+        Self { next: BTreeMap::new(), advances: unconstrained }
+    }
+}
+
+/// Gives one pod of the class a place, giving up its preferences one by one.
+fn place_one(
+    engine: &mut Engine<'_, '_>,
+    class: ClassIndex,
+    level: Option<usize>,
+    cursor: &mut Cursor,
+) -> Option<HostIndex> {
+    let problem = engine.problem;
+    let variants = problem.classes[class].variants.iter().enumerate();
+    let wanted = variants.filter(|(position, _)| level.is_none_or(|level| level == *position));
+    wanted.map(|(_, variant)| *variant).find_map(|variant| {
+        place_on_existing(engine, class, variant, cursor)
+            .or_else(|| place_on_open(engine, class, variant))
+            .or_else(|| place_on_new(engine, class, variant))
+    })
+}
+
+/// The first node, in the order of the engine, that takes one more.
+pub fn place_on_existing(
+    engine: &mut Engine<'_, '_>,
+    class: ClassIndex,
+    variant: VariantIndex,
+    cursor: &mut Cursor,
+) -> Option<HostIndex> {
+    let start = cursor.next.get(&variant).copied().unwrap_or(0);
+    let order = engine.node_order();
+    let fits = |position: &usize| {
+        !engine.is_closed(order[*position]) && engine.fits_existing(class, variant, order[*position])
+    };
+    let found = (start..order.len()).find(fits);
+    if cursor.advances {
+        cursor.next.insert(variant, found.unwrap_or(order.len()));
+    }
+    let host = order[found?];
+    engine.place_on_existing(class, host);
+    Some(host)
+}
+
+/// The open node with the fewest pods that takes one more.
+pub fn place_on_open(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex) -> Option<HostIndex> {
+    let (host, narrowed) =
+        engine.open_by_fewest_pods().find_map(|host| Some((host, engine.narrowed(class, variant, host).ok()?)))?;
+    engine.place_on_open(class, host, narrowed);
+    Some(host)
+}
+
+fn place_on_new(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex) -> Option<HostIndex> {
+    let templates = 0..engine.problem.templates.len();
+    let open = templates.into_iter().find_map(|template| engine.opened(class, variant, template, None).ok())?;
+    let capacity = most_capacity(engine, &open);
+    Some(engine.open(class, open, capacity))
+}

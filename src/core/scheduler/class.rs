@@ -1,0 +1,391 @@
+//! Pods that scheduling can not tell apart are one class, solved once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::{
+    Affinity, PodAffinityTerm, PreferredSchedulingTerm, Toleration, TopologySpreadConstraint, WeightedPodAffinityTerm,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
+
+use crate::core::model::requirements::normalized;
+use crate::core::model::{Requirements, Resources};
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::selector;
+use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
+use super::vectors::Vector;
+use super::volumes::{Attachment, VolumeDemand, term_requirements};
+
+pub type ClassIndex = usize;
+/// Position in [`super::Problem::variants`].
+pub type VariantIndex = usize;
+
+/// Pods that are interchangeable for scheduling.
+#[derive(Debug)]
+pub struct PodClass {
+    pub namespace: String,
+    pub labels: BTreeMap<String, String>,
+    pub requests: Resources,
+    pub request: Vector,
+    pub host_ports: Vec<HostPort>,
+    pub attachments: Vec<Attachment>,
+    /// Node requirements of the volumes, any of which will do; empty: none.
+    pub volume_alternatives: Vec<Requirements>,
+    /// In the order in which preferences are given up; the first has all of them.
+    pub variants: Vec<VariantIndex>,
+    /// Groups that count these pods.
+    pub counted_in: Vec<GroupIndex>,
+    /// Required anti-affinity terms of these pods.
+    pub anti_affinity: Vec<GroupIndex>,
+    pub priority: i32,
+}
+
+/// What a class asks for after some of its preferences were given up.
+#[derive(Debug)]
+pub struct Variant {
+    pub requirements: Requirements,
+    pub tolerations: Vec<Toleration>,
+    /// Whether PreferNoSchedule taints repel.
+    pub soft_taints_repel: bool,
+    /// Constraints of the pods themselves.
+    pub constraints: Vec<GroupIndex>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct HostPort {
+    pub port: i32,
+    pub protocol: String,
+    /// Empty: every address.
+    pub address: String,
+}
+
+impl HostPort {
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        let any_address = |port: &Self| port.address.is_empty();
+        self.port == other.port
+            && self.protocol == other.protocol
+            && (any_address(self) || any_address(other) || self.address == other.address)
+    }
+}
+
+/// The ports of the host that a pod takes.
+pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
+    let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    let mut ports: Vec<HostPort> = containers
+        .flat_map(|container| &container.ports)
+        .filter_map(|port| {
+            let number = port.host_port.or_else(|| pod.spec.host_network.then_some(port.container_port))?;
+            let address =
+                port.host_ip.clone().filter(|address| address != "0.0.0.0" && address != "::").unwrap_or_default();
+            let protocol = port.protocol.clone().unwrap_or_else(|| "TCP".to_owned());
+            (number > 0).then_some(HostPort { port: number, protocol, address })
+        })
+        .collect();
+    ports.sort();
+    ports.dedup();
+    ports
+}
+
+/// Collects groups, domains and variants while classes are made.
+pub struct ClassBuilder {
+    pub groups: Vec<Group>,
+    pub domains: Domains,
+    pub variants: Vec<Variant>,
+    group_positions: BTreeMap<String, GroupIndex>,
+    namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    /// Whether a taint with effect PreferNoSchedule exists anywhere; only then is tolerating it a step.
+    soft_taints_exist: bool,
+    preferences: Preferences,
+}
+
+/// Whether soft constraints are respected first and given up one by one, or ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preferences {
+    Respect,
+    Ignore,
+}
+
+impl ClassBuilder {
+    pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: Preferences) -> Self {
+        let namespaces = snapshot.namespaces.iter().filter_map(|namespace| {
+            Some((namespace.metadata.name.clone()?, namespace.metadata.labels.clone().unwrap_or_default()))
+        });
+        Self {
+            groups: Vec::new(),
+            domains: Domains::default(),
+            variants: Vec::new(),
+            group_positions: BTreeMap::new(),
+            namespaces: namespaces.collect(),
+            soft_taints_exist,
+            preferences,
+        }
+    }
+
+    /// Makes the class of a pod. `labels` are those of its labels that some selector looks at. Which groups count it is
+    /// filled in when all groups are known.
+    pub fn class(
+        &mut self,
+        pod: &Pod,
+        labels: BTreeMap<String, String>,
+        requests: Resources,
+        volumes: VolumeDemand,
+    ) -> PodClass {
+        let mut wishes = Wishes::of(pod, self.preferences);
+        let anti_affinity = wishes
+            .required_anti_affinity
+            .clone()
+            .iter()
+            .map(|term| self.affinity_group(pod, term, GroupKind::AntiAffinity))
+            .collect();
+        let mut variants = Vec::new();
+        loop {
+            let variant = self.variant(pod, &wishes);
+            variants.push(self.variants.len());
+            self.variants.push(variant);
+            if !wishes.give_up_one(self.soft_taints_exist) {
+                break;
+            }
+        }
+        PodClass {
+            namespace: pod.metadata.namespace.clone(),
+            labels,
+            requests,
+            request: Vector::default(),
+            host_ports: host_ports(pod),
+            attachments: volumes.attachments,
+            volume_alternatives: volumes.alternatives,
+            variants,
+            counted_in: Vec::new(),
+            anti_affinity,
+            priority: pod.spec.priority.unwrap_or(0),
+        }
+    }
+
+    fn variant(&mut self, pod: &Pod, wishes: &Wishes) -> Variant {
+        let strict = wishes.strict_requirements(pod);
+        let mut requirements = strict.first().cloned().unwrap_or_default();
+        if let Some(preferred) = wishes.preferred_nodes.last() {
+            requirements.extend(&term_requirements(&preferred.preference));
+        }
+        let mut constraints = Vec::new();
+        for spread in wishes.spreads.iter().filter(|spread| is_hard(spread)).chain(&wishes.soft_spreads) {
+            constraints.push(self.spread_group(pod, spread, &strict));
+        }
+        for (terms, kind) in [
+            (&wishes.required_affinity, GroupKind::Affinity),
+            (&wishes.required_anti_affinity, GroupKind::AntiAffinity),
+        ] {
+            constraints.extend(terms.iter().map(|term| self.affinity_group(pod, term, kind.clone())));
+        }
+        for (terms, kind) in [
+            (&wishes.preferred_affinity, GroupKind::Affinity),
+            (&wishes.preferred_anti_affinity, GroupKind::AntiAffinity),
+        ] {
+            constraints
+                .extend(terms.iter().map(|term| self.affinity_group(pod, &term.pod_affinity_term, kind.clone())));
+        }
+        constraints.sort_unstable();
+        constraints.dedup();
+        Variant {
+            requirements,
+            tolerations: pod.spec.tolerations.clone(),
+            soft_taints_repel: wishes.soft_taints_repel,
+            constraints,
+        }
+    }
+
+    fn spread_group(&mut self, pod: &Pod, spread: &TopologySpreadConstraint, strict: &[Requirements]) -> GroupIndex {
+        let honors_affinity = spread.node_affinity_policy.as_deref() != Some("Ignore");
+        let honors_taints = spread.node_taints_policy.as_deref() == Some("Honor");
+        let restricts = strict.iter().any(|requirements| !requirements.is_empty());
+        let kind = GroupKind::Spread(Spread {
+            max_skew: u32::try_from(spread.max_skew).unwrap_or(1).max(1),
+            min_domains: spread.min_domains.and_then(|count| u32::try_from(count).ok()).unwrap_or(0),
+            node_filter: if honors_affinity && restricts { strict.to_vec() } else { Vec::new() },
+            tolerations: honors_taints.then(|| pod.spec.tolerations.clone()),
+        });
+        let selector =
+            with_pod_labels(spread.label_selector.clone(), pod, spread.match_label_keys.iter().flatten(), "In");
+        let namespaces = BTreeSet::from([pod.metadata.namespace.clone()]);
+        self.group(&spread.topology_key, kind, selector, namespaces)
+    }
+
+    fn affinity_group(&mut self, pod: &Pod, term: &PodAffinityTerm, kind: GroupKind) -> GroupIndex {
+        let selector = with_pod_labels(term.label_selector.clone(), pod, term.match_label_keys.iter().flatten(), "In");
+        let selector = with_pod_labels(selector, pod, term.mismatch_label_keys.iter().flatten(), "NotIn");
+        let mut namespaces: BTreeSet<String> = term.namespaces.iter().flatten().cloned().collect();
+        if let Some(namespace_selector) = &term.namespace_selector {
+            let selected =
+                self.namespaces.iter().filter(|(_, labels)| selector::matches(Some(namespace_selector), labels));
+            namespaces.extend(selected.map(|(name, _)| name.clone()));
+        } else if namespaces.is_empty() {
+            namespaces.insert(pod.metadata.namespace.clone());
+        }
+        self.group(&term.topology_key, kind, selector, namespaces)
+    }
+
+    fn group(
+        &mut self,
+        key: &str,
+        kind: GroupKind,
+        selector: Option<LabelSelector>,
+        namespaces: BTreeSet<String>,
+    ) -> GroupIndex {
+        let key = self.domains.key(normalized(key));
+        let identity = format!("{key} {kind:?} {selector:?} {namespaces:?}");
+        if let Some(position) = self.group_positions.get(&identity) {
+            return *position;
+        }
+        self.groups.push(Group { kind, key, selector, namespaces });
+        self.group_positions.insert(identity, self.groups.len() - 1);
+        self.groups.len() - 1
+    }
+}
+
+/// The selector narrowed to pods whose values of these keys are (or are not) those of the pod itself.
+fn with_pod_labels<'a>(
+    selector: Option<LabelSelector>,
+    pod: &Pod,
+    keys: impl Iterator<Item = &'a String>,
+    operator: &str,
+) -> Option<LabelSelector> {
+    let mut selector = selector?;
+    for key in keys {
+        if let Some(value) = pod.metadata.labels.get(key) {
+            selector.match_expressions.get_or_insert_with(Vec::new).push(LabelSelectorRequirement {
+                key: key.clone(),
+                operator: operator.to_owned(),
+                values: Some(vec![value.clone()]),
+            });
+        }
+    }
+    Some(selector)
+}
+
+fn is_hard(spread: &TopologySpreadConstraint) -> bool {
+    spread.when_unsatisfiable != "ScheduleAnyway"
+}
+
+/// What a pod asks for, and what of it is left while preferences are given up one by one.
+struct Wishes {
+    required_nodes: Vec<Requirements>,
+    /// Ascending by weight; the last is the heaviest.
+    preferred_nodes: Vec<PreferredSchedulingTerm>,
+    required_affinity: Vec<PodAffinityTerm>,
+    required_anti_affinity: Vec<PodAffinityTerm>,
+    preferred_affinity: Vec<WeightedPodAffinityTerm>,
+    preferred_anti_affinity: Vec<WeightedPodAffinityTerm>,
+    spreads: Vec<TopologySpreadConstraint>,
+    soft_spreads: Vec<TopologySpreadConstraint>,
+    soft_taints_repel: bool,
+}
+
+impl Wishes {
+    fn of(pod: &Pod, preferences: Preferences) -> Self {
+        let none = Affinity::default();
+        let affinity = pod.spec.affinity.as_deref().unwrap_or(&none);
+        let node = affinity.node_affinity.as_ref();
+        let required = node.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
+        let mut wishes = Self {
+            required_nodes: required
+                .iter()
+                .flat_map(|selector| &selector.node_selector_terms)
+                .map(term_requirements)
+                .collect(),
+            preferred_nodes: node
+                .and_then(|node| node.preferred_during_scheduling_ignored_during_execution.clone())
+                .unwrap_or_default(),
+            required_affinity: Vec::new(),
+            required_anti_affinity: Vec::new(),
+            preferred_affinity: Vec::new(),
+            preferred_anti_affinity: Vec::new(),
+            spreads: pod.spec.topology_spread_constraints.clone(),
+            soft_spreads: Vec::new(),
+            soft_taints_repel: true,
+        };
+        if let Some(pods) = &affinity.pod_affinity {
+            wishes.required_affinity =
+                pods.required_during_scheduling_ignored_during_execution.clone().unwrap_or_default();
+            wishes.preferred_affinity =
+                pods.preferred_during_scheduling_ignored_during_execution.clone().unwrap_or_default();
+        }
+        if let Some(pods) = &affinity.pod_anti_affinity {
+            wishes.required_anti_affinity =
+                pods.required_during_scheduling_ignored_during_execution.clone().unwrap_or_default();
+            wishes.preferred_anti_affinity =
+                pods.preferred_during_scheduling_ignored_during_execution.clone().unwrap_or_default();
+        }
+        wishes.soft_spreads = wishes.spreads.iter().filter(|spread| !is_hard(spread)).cloned().collect();
+        if preferences == Preferences::Ignore {
+            wishes.preferred_nodes.clear();
+            wishes.preferred_affinity.clear();
+            wishes.preferred_anti_affinity.clear();
+            wishes.soft_spreads.clear();
+        }
+        wishes.preferred_nodes.sort_by_key(|term| term.weight);
+        wishes.preferred_affinity.sort_by_key(|term| term.weight);
+        wishes.preferred_anti_affinity.sort_by_key(|term| term.weight);
+        wishes
+    }
+
+    /// Node selector with each of the required terms; one entry without terms.
+    fn strict_requirements(&self, pod: &Pod) -> Vec<Requirements> {
+        let selector = Requirements::from_labels(&pod.spec.node_selector);
+        if self.required_nodes.is_empty() {
+            return vec![selector];
+        }
+        let with_selector = |term: &Requirements| {
+            let mut both = selector.clone();
+            both.extend(term);
+            both
+        };
+        self.required_nodes.iter().map(with_selector).collect()
+    }
+
+    /// Gives up one thing, in the reference's order. False when nothing is left to give up.
+    fn give_up_one(&mut self, soft_taints_exist: bool) -> bool {
+        if self.required_nodes.len() > 1 {
+            self.required_nodes.remove(0);
+            return true;
+        }
+        if self.preferred_affinity.pop().is_some()
+            || self.preferred_anti_affinity.pop().is_some()
+            || self.preferred_nodes.pop().is_some()
+        {
+            return true;
+        }
+        if !self.soft_spreads.is_empty() {
+            self.soft_spreads.swap_remove(0);
+            return true;
+        }
+        if soft_taints_exist && self.soft_taints_repel {
+            self.soft_taints_repel = false;
+            return true;
+        }
+        false
+    }
+}
+
+/// Label keys that some selector of this pod looks at.
+pub fn selector_keys(pod: &Pod, keys: &mut BTreeSet<String>) {
+    for spread in &pod.spec.topology_spread_constraints {
+        keys.extend(selector::keys(spread.label_selector.as_ref()).map(str::to_owned));
+        keys.extend(spread.match_label_keys.iter().flatten().cloned());
+    }
+    let Some(affinity) = pod.spec.affinity.as_deref() else { return };
+    let affinity_terms = affinity.pod_affinity.iter().flat_map(|pods| {
+        let required = pods.required_during_scheduling_ignored_during_execution.iter().flatten();
+        let preferred = pods.preferred_during_scheduling_ignored_during_execution.iter().flatten();
+        required.chain(preferred.map(|term| &term.pod_affinity_term))
+    });
+    let anti_affinity_terms = affinity.pod_anti_affinity.iter().flat_map(|pods| {
+        let required = pods.required_during_scheduling_ignored_during_execution.iter().flatten();
+        let preferred = pods.preferred_during_scheduling_ignored_during_execution.iter().flatten();
+        required.chain(preferred.map(|term| &term.pod_affinity_term))
+    });
+    for term in affinity_terms.chain(anti_affinity_terms) {
+        keys.extend(selector::keys(term.label_selector.as_ref()).map(str::to_owned));
+        keys.extend(term.match_label_keys.iter().flatten().cloned());
+        keys.extend(term.mismatch_label_keys.iter().flatten().cloned());
+    }
+}

@@ -1,0 +1,71 @@
+//! Where pods go: nodes that exist, and nodes that would be created.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::model::{Requirements, Resources};
+
+use super::class::{ClassIndex, HostPort, VariantIndex};
+use super::offerings::OfferingSet;
+use super::taints::EffectiveTaint;
+use super::template::TemplateIndex;
+use super::topology::Domain;
+use super::vectors::Vector;
+
+/// Position of a host in the engine: first the nodes that exist, then those that would be created.
+pub type HostIndex = usize;
+
+/// A node that exists, compiled.
+#[derive(Debug)]
+pub struct ExistingNode {
+    /// Position in [`super::Problem::machines`].
+    pub machine: usize,
+    pub labels: BTreeMap<String, String>,
+    pub taints: Vec<EffectiveTaint>,
+    /// Allocatable less what bound pods request and DaemonSets will.
+    pub free: Vector,
+    /// Nodes of one group can not be told apart by requirements and taints.
+    pub group: usize,
+    /// Bound pods that count: position in the snapshot and class.
+    pub pods: Vec<(usize, ClassIndex)>,
+    pub host_ports: Vec<HostPort>,
+    /// Most volumes that may be attached, by driver.
+    pub attachment_limits: BTreeMap<String, usize>,
+    /// Order in which nodes are tried: initialized ones first, then by name.
+    pub order: (bool, String),
+    pub being_removed: bool,
+}
+
+/// A node that would be created: which types and slots it may still become.
+#[derive(Clone, Debug)]
+pub struct OpenNode {
+    pub template: TemplateIndex,
+    pub set: OfferingSet,
+    /// Labels of the pool with several values, narrowed by the pods placed; usually empty.
+    pub custom: Requirements,
+    /// Requests of the pods placed, without DaemonSets.
+    pub requested: Vector,
+    /// By dimension: the most that any of the types has room for. A request beyond needs no closer look.
+    pub room_most: Vector,
+    /// What the pods placed ask for, after what they have given up.
+    pub variants: BTreeSet<VariantIndex>,
+    /// What it takes of the limits of its pool.
+    pub limit_capacity: Resources,
+}
+
+/// What changes about a host while pods are placed.
+#[derive(Clone, Debug)]
+pub struct Host {
+    /// For nodes that exist; for open nodes the types decide.
+    pub free: Vector,
+    /// By class, how many.
+    pub pods: BTreeMap<ClassIndex, u32>,
+    pub pod_count: usize,
+    pub host_ports: Vec<HostPort>,
+    /// Volumes attached, by driver, each with the number of pods that use it.
+    pub attachments: BTreeMap<String, BTreeMap<String, u32>>,
+    /// By topology key.
+    pub domains: Box<[Domain]>,
+    /// Takes no more pods: being removed, or tried as removed.
+    pub closed: bool,
+    pub open: Option<Box<OpenNode>>,
+}

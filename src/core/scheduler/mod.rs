@@ -1,0 +1,26 @@
+//! Does this pod fit here, and if not why.
+//!
+//! The cluster and the offer are compiled once into a [`Problem`]: resources become vectors of integers ([`vectors`]),
+//! pods that scheduling can not tell apart become one class ([`class`]), requirements become sets of instance types and
+//! slots ([`offerings`]), selectors become counters ([`topology`]). The [`Engine`] then places classes on hosts, which
+//! are nodes that exist or nodes that would be created; it can go back to a mark at the cost of what was changed since.
+
+pub mod class;
+pub mod daemons;
+pub mod engine;
+pub mod host;
+pub mod offerings;
+pub mod problem;
+pub mod refusal;
+pub mod selector;
+pub mod taints;
+pub mod template;
+pub mod topology;
+pub mod vectors;
+pub mod volumes;
+
+pub use class::{ClassIndex, PodClass};
+pub use engine::{Engine, Mark};
+pub use host::{HostIndex, OpenNode};
+pub use problem::Problem;
+pub use refusal::Refusal;

@@ -1,0 +1,344 @@
+//! The catalog compiled: requirements become a set of instance types and a set of slots.
+//!
+//! A slot is a zone with a capacity type. Labels either belong to the type (architecture, family ...) or to the slot
+//! (zone, zone id, capacity type), so a conjunction of requirements is exactly a set of types times a set of slots, and
+//! intersecting two conjunctions is a few dozen word operations.
+
+use std::collections::BTreeMap;
+
+use fixedbitset::FixedBitSet;
+
+use crate::api::keys;
+use crate::core::catalog::InstanceType;
+use crate::core::model::requirements::{is_well_known, normalized};
+use crate::core::model::resources::NODES;
+use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
+
+use super::vectors::{Dimensions, Vector};
+
+/// A set of slots, one bit each.
+pub type Slots = u128;
+
+const SLOTS_MAX: usize = 128;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot {
+    pub zone: String,
+    pub zone_id: Option<String>,
+    pub capacity_type: String,
+}
+
+/// Instance types in the order of their cheapest price, then name.
+#[derive(Debug)]
+pub struct Offerings {
+    pub types: Vec<TypeEntry>,
+    pub slots: Vec<Slot>,
+    pub region: String,
+    /// For each label of types: which types have which value.
+    values: BTreeMap<String, BTreeMap<String, FixedBitSet>>,
+    /// For each label of types: the types that have it.
+    labelled: BTreeMap<String, FixedBitSet>,
+}
+
+#[derive(Debug)]
+pub struct TypeEntry {
+    pub name: String,
+    pub allocatable: Vector,
+    /// What a limit counts; with `nodes: 1`.
+    pub capacity: Resources,
+    pub allocatable_resources: Resources,
+    pub requirements: BTreeMap<String, Vec<String>>,
+    /// Slots in which this type is offered and available.
+    pub available: Slots,
+    /// By slot; `HourlyPrice::MAX` where there is no price.
+    prices: Vec<HourlyPrice>,
+}
+
+impl TypeEntry {
+    pub fn price(&self, slot: usize) -> HourlyPrice {
+        self.prices[slot]
+    }
+
+    /// The cheapest of these slots that is available; the first of equals, so the zone that sorts first.
+    pub fn cheapest(&self, slots: Slots) -> Option<(usize, HourlyPrice)> {
+        bits(slots & self.available).map(|slot| (slot, self.prices[slot])).min_by_key(|(slot, price)| (*price, *slot))
+    }
+
+    /// The dearest of these slots that is available: what a launch may cost at worst.
+    pub fn dearest(&self, slots: Slots) -> Option<HourlyPrice> {
+        bits(slots & self.available).map(|slot| self.prices[slot]).max()
+    }
+}
+
+/// What a conjunction of requirements leaves: types, and slots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferingSet {
+    pub types: FixedBitSet,
+    pub slots: Slots,
+}
+
+impl OfferingSet {
+    pub fn intersect(&mut self, other: &Self) {
+        self.types.intersect_with(&other.types);
+        self.slots &= other.slots;
+    }
+}
+
+/// Positions of the set bits, ascending.
+pub fn bits(mut set: Slots) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let position = set.trailing_zeros() as usize;
+        set &= set.wrapping_sub(1);
+        (position < SLOTS_MAX).then_some(position)
+    })
+}
+
+impl Offerings {
+    /// Compiles instance types. `zones` restricts to zones with a subnet; slots beyond 128 are left out, dearest last,
+    /// which no region comes near (zones times capacity types). O(types x labels).
+    pub fn new(
+        instance_types: &[InstanceType],
+        region: &str,
+        zones: Option<&[String]>,
+        dimensions: &Dimensions,
+    ) -> Self {
+        let has_subnet = |zone: &str| zones.is_none_or(|zones| zones.iter().any(|allowed| allowed == zone));
+        let mut slots: Vec<Slot> = instance_types
+            .iter()
+            .flat_map(|instance_type| &instance_type.offerings)
+            .filter(|offering| has_subnet(&offering.zone))
+            .map(|offering| Slot {
+                zone: offering.zone.clone(),
+                zone_id: offering.zone_id.clone(),
+                capacity_type: offering.capacity_type.clone(),
+            })
+            .collect();
+        slots.sort();
+        slots.dedup_by(|one, two| one.zone == two.zone && one.capacity_type == two.capacity_type);
+        slots.truncate(SLOTS_MAX);
+        let mut types: Vec<TypeEntry> =
+            instance_types.iter().map(|instance_type| entry(instance_type, &slots, dimensions)).collect();
+        types.sort_by(|one, two| {
+            let price = |entry: &TypeEntry| entry.cheapest(Slots::MAX).map_or(HourlyPrice::MAX, |(_, price)| price);
+            (price(one), &one.name).cmp(&(price(two), &two.name))
+        });
+        let mut offerings =
+            Self { types, slots, region: region.to_owned(), values: BTreeMap::new(), labelled: BTreeMap::new() };
+        offerings.index_labels();
+        offerings
+    }
+
+    fn index_labels(&mut self) {
+        let count = self.types.len();
+        for (position, entry) in self.types.iter().enumerate() {
+            for (key, values) in entry.requirements.iter().filter(|(key, _)| !is_slot_label(key)) {
+                if values.is_empty() {
+                    continue;
+                }
+                self.labelled.entry(key.clone()).or_insert_with(|| FixedBitSet::with_capacity(count)).insert(position);
+                let by_value = self.values.entry(key.clone()).or_default();
+                for value in values {
+                    by_value.entry(value.clone()).or_insert_with(|| FixedBitSet::with_capacity(count)).insert(position);
+                }
+            }
+        }
+    }
+
+    /// Everything there is.
+    pub fn all(&self) -> OfferingSet {
+        let mut types = FixedBitSet::with_capacity(self.types.len());
+        types.insert_range(..);
+        let slots = if self.slots.len() >= SLOTS_MAX { Slots::MAX } else { (1 << self.slots.len()) - 1 };
+        OfferingSet { types, slots }
+    }
+
+    /// Whether offerings define this label, so that a requirement on it is a set of types or slots.
+    pub fn defines(&self, key: &str) -> bool {
+        let key = normalized(key);
+        is_slot_label(key) || self.values.contains_key(key) || (is_well_known(key) && !is_pool_label(key))
+    }
+
+    /// The types and slots that satisfy the requirements on labels which offerings define; others are not looked at.
+    pub fn compile(&self, requirements: &Requirements) -> OfferingSet {
+        let mut set = self.all();
+        for (key, requirement) in requirements.iter().filter(|(key, _)| self.defines(key)) {
+            self.restrict(&mut set, key, requirement);
+        }
+        set
+    }
+
+    /// Narrows the set to what satisfies one requirement. O(values of the label x types / 64).
+    pub fn restrict(&self, set: &mut OfferingSet, key: &str, requirement: &Requirement) {
+        match normalized(key) {
+            keys::ZONE => set.slots &= self.slots_where(|slot| requirement.allows(&slot.zone)),
+            keys::ZONE_ID => {
+                set.slots &= self.slots_where(|slot| match &slot.zone_id {
+                    Some(zone_id) => requirement.allows(zone_id),
+                    None => requirement.allows_absence(),
+                })
+            }
+            keys::CAPACITY_TYPE => set.slots &= self.slots_where(|slot| requirement.allows(&slot.capacity_type)),
+            keys::REGION => {
+                if !requirement.allows(&self.region) {
+                    set.slots = 0;
+                }
+            }
+            key => set.types.intersect_with(&self.types_where(key, requirement)),
+        }
+    }
+
+    fn slots_where(&self, allowed: impl Fn(&Slot) -> bool) -> Slots {
+        self.slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| allowed(slot))
+            .fold(0, |set, (position, _)| set | 1 << position)
+    }
+
+    fn types_where(&self, key: &str, requirement: &Requirement) -> FixedBitSet {
+        let mut allowed = FixedBitSet::with_capacity(self.types.len());
+        if requirement.allows_absence() {
+            allowed.insert_range(..);
+            if let Some(labelled) = self.labelled.get(key) {
+                allowed.difference_with(labelled);
+            }
+        }
+        let by_value = self.values.get(key).into_iter().flatten();
+        for (_, types) in by_value.filter(|(value, _)| requirement.allows(value)) {
+            allowed.union_with(types);
+        }
+        allowed
+    }
+
+    /// Types of the set that are offered in one of its slots, cheapest first.
+    pub fn offered<'a>(&'a self, set: &'a OfferingSet) -> impl Iterator<Item = (usize, &'a TypeEntry)> {
+        set.types
+            .ones()
+            .map(|position| (position, &self.types[position]))
+            .filter(|(_, entry)| entry.available & set.slots != 0)
+    }
+
+    /// The values that nodes from this set may have for a label that offerings define.
+    pub fn values_of(&self, set: &OfferingSet, key: &str) -> Vec<&str> {
+        let slot_values = |value: fn(&Slot) -> Option<&str>| {
+            let mut values: Vec<&str> = bits(set.slots).filter_map(|slot| value(&self.slots[slot])).collect();
+            values.sort_unstable();
+            values.dedup();
+            values
+        };
+        match normalized(key) {
+            keys::ZONE => slot_values(|slot| Some(&slot.zone)),
+            keys::ZONE_ID => slot_values(|slot| slot.zone_id.as_deref()),
+            keys::CAPACITY_TYPE => slot_values(|slot| Some(&slot.capacity_type)),
+            keys::REGION => vec![&self.region],
+            key => {
+                let by_value = self.values.get(key).into_iter().flatten();
+                by_value.filter(|(_, types)| !types.is_disjoint(&set.types)).map(|(value, _)| value.as_str()).collect()
+            }
+        }
+    }
+
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.values.get(keys::INSTANCE_TYPE)?.get(name)?.ones().next()
+    }
+
+    pub fn slot(&self, zone: &str, capacity_type: &str) -> Option<usize> {
+        self.slots.iter().position(|slot| slot.zone == zone && slot.capacity_type == capacity_type)
+    }
+}
+
+fn is_slot_label(key: &str) -> bool {
+    matches!(key, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION)
+}
+
+/// Well-known labels that come from the pool and not from what EC2 offers.
+fn is_pool_label(key: &str) -> bool {
+    matches!(key, keys::NODE_POOL | keys::EC2_NODE_CLASS)
+}
+
+fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) -> TypeEntry {
+    let allocatable_resources = instance_type.allocatable();
+    let mut prices = vec![HourlyPrice::MAX; slots.len()];
+    let mut available = 0;
+    for offering in &instance_type.offerings {
+        let same = |slot: &Slot| slot.zone == offering.zone && slot.capacity_type == offering.capacity_type;
+        if let Some(position) = slots.iter().position(same) {
+            prices[position] = offering.price;
+            if offering.available {
+                available |= 1 << position;
+            }
+        }
+    }
+    let mut requirements = instance_type.requirements.clone();
+    requirements.entry(keys::INSTANCE_TYPE.to_owned()).or_insert_with(|| vec![instance_type.name.clone()]);
+    let mut capacity = instance_type.capacity.clone();
+    capacity.set(NODES, 1);
+    TypeEntry {
+        name: instance_type.name.clone(),
+        allocatable: dimensions.vector(&allocatable_resources),
+        capacity,
+        allocatable_resources,
+        requirements,
+        available,
+        prices,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::node_pool::Operator;
+    use crate::core::catalog::Offering;
+
+    fn instance_type(name: &str, architecture: &str, zones: &[(&str, f64)]) -> InstanceType {
+        let offering = |(zone, price): &(&str, f64)| Offering {
+            zone: (*zone).to_owned(),
+            zone_id: None,
+            capacity_type: keys::ON_DEMAND.to_owned(),
+            price: HourlyPrice::from_dollars(*price).unwrap(),
+            available: true,
+        };
+        InstanceType {
+            name: name.to_owned(),
+            requirements: [(keys::ARCHITECTURE.to_owned(), vec![architecture.to_owned()])].into(),
+            capacity: Resources::new(),
+            overhead: Resources::new(),
+            offerings: zones.iter().map(offering).collect(),
+        }
+    }
+
+    fn offerings() -> Offerings {
+        let types = [
+            instance_type("b", "arm64", &[("z1", 0.2), ("z2", 0.1)]),
+            instance_type("a", "amd64", &[("z1", 0.3)]),
+            instance_type("c", "amd64", &[]),
+        ];
+        Offerings::new(&types, "r", None, &Dimensions::default())
+    }
+
+    fn names(offerings: &Offerings, key: &str, requirement: Requirement) -> Vec<String> {
+        let mut requirements = Requirements::new();
+        requirements.add(key, requirement);
+        let set = offerings.compile(&requirements);
+        offerings.offered(&set).map(|(_, entry)| entry.name.clone()).collect()
+    }
+
+    #[test]
+    fn requirements_become_types_and_slots() {
+        let offerings = offerings();
+        assert_eq!(names(&offerings, keys::ARCHITECTURE, Requirement::is_in(["amd64"])), ["a"]);
+        assert_eq!(names(&offerings, keys::ZONE, Requirement::is_in(["z1"])), ["b", "a"]);
+        assert_eq!(names(&offerings, keys::ZONE, Requirement::new(Operator::NotIn, ["z1"])), ["b"]);
+        assert_eq!(names(&offerings, keys::CAPACITY_TYPE, Requirement::is_in([keys::SPOT])), Vec::<String>::new());
+        let absent = Requirement::new(Operator::DoesNotExist, Vec::<String>::new());
+        assert_eq!(names(&offerings, "karpenter.k8s.aws/instance-gpu-name", absent), ["b", "a"]);
+    }
+
+    #[test]
+    fn the_cheapest_slot_is_the_first_of_equals() {
+        let offerings = offerings();
+        let (slot, price) = offerings.types[0].cheapest(Slots::MAX).unwrap();
+        assert_eq!((offerings.slots[slot].zone.as_str(), price.dollars()), ("z2", 0.1));
+        assert_eq!(offerings.types[2].cheapest(Slots::MAX), None);
+    }
+}

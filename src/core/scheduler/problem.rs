@@ -1,0 +1,591 @@
+//! Everything that does not change while a plan is made, compiled once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::core::catalog::node_class::for_node_class;
+use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::plan::Inputs;
+use crate::core::snapshot::nodes::{Machine, machines};
+use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::class::{ClassBuilder, ClassIndex, PodClass, Preferences, Variant, VariantIndex, selector_keys};
+use super::daemons::Daemon;
+use super::host::ExistingNode;
+use super::offerings::{OfferingSet, Offerings};
+use super::refusal::Refusal;
+use super::taints::{EffectiveTaint, repelling};
+use super::template::{Template, TemplateIndex};
+use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
+use super::vectors::{self, Dimensions};
+use super::volumes::{VolumeDemand, VolumeIndex};
+
+/// The cluster, the offer and the pods, compiled.
+pub struct Problem<'a> {
+    pub snapshot: &'a Snapshot,
+    pub machines: Vec<Machine<'a>>,
+    pub dimensions: Dimensions,
+    pub classes: Vec<PodClass>,
+    pub variants: Vec<Variant>,
+    pub groups: Vec<Group>,
+    pub domains: Domains,
+    /// In the order in which pools are tried.
+    pub templates: Vec<Template>,
+    pub daemons: Vec<Daemon>,
+    pub nodes: Vec<ExistingNode>,
+    /// By position of the pod in the snapshot.
+    pub class_of_pod: Vec<Option<ClassIndex>>,
+    /// Pods that can not be planned for, with the reason.
+    pub invalid_pods: BTreeMap<usize, String>,
+    /// By variant: a number that variants with the same requirements and tolerations share.
+    profile_of_variant: Vec<usize>,
+    /// By profile and template: what is left of the template's offerings.
+    template_fit: Vec<Vec<Result<OfferingSet, Refusal>>>,
+    /// By profile and group of nodes.
+    node_fit: Vec<Vec<bool>>,
+    /// By group: which domains may be spread over.
+    eligible: Vec<Vec<bool>>,
+    /// By group and template: whether pods on its nodes are counted.
+    counts_template: Vec<Vec<bool>>,
+    /// By group and group of nodes.
+    counts_node_group: Vec<Vec<bool>>,
+}
+
+impl<'a> Problem<'a> {
+    /// Compiles. O(pods + nodes + templates x types + profiles x (templates + node groups)).
+    pub fn new(inputs: &Inputs<'a>, preferences: Preferences) -> Self {
+        let snapshot = inputs.snapshot;
+        let machines = machines(snapshot);
+        let daemons: Vec<Daemon> = snapshot.daemon_sets.iter().filter_map(Daemon::new).collect();
+        let mut pods = PodTable::new(snapshot);
+        for daemon in &daemons {
+            pods.intern_dimensions(&daemon.requests);
+        }
+        let mut templates = templates(inputs, &pods.dimensions);
+        for template in &mut templates {
+            set_daemon_overhead(template, &daemons, &pods.dimensions);
+        }
+        set_usage(&mut templates, inputs, &machines);
+
+        let taints_of = |machine: &Machine<'_>| -> Vec<EffectiveTaint> {
+            let ephemeral = |key: &str, value: &str, effect| {
+                EffectiveTaint { key: key.to_owned(), value: value.to_owned(), effect }.is_ephemeral()
+            };
+            let taints = machine.effective_taints(ephemeral).into_iter();
+            taints.map(|(key, value, effect)| EffectiveTaint { key, value, effect }).collect()
+        };
+        let node_taints: Vec<Vec<EffectiveTaint>> = machines.iter().map(taints_of).collect();
+        let soft = |taint: &EffectiveTaint| taint.effect == crate::api::node_pool::TaintEffect::PreferNoSchedule;
+        let soft_taints_exist =
+            node_taints.iter().flatten().any(soft) || templates.iter().flat_map(|template| &template.taints).any(soft);
+
+        let (classes, class_of_pod, builder) = pods.classes(snapshot, soft_taints_exist, preferences);
+        let ClassBuilder { groups, mut domains, variants, .. } = builder;
+        intern_domains(&mut domains, &machines, &templates);
+
+        let mut problem = Self {
+            snapshot,
+            machines,
+            dimensions: pods.dimensions,
+            classes,
+            variants,
+            groups,
+            domains,
+            templates,
+            daemons,
+            nodes: Vec::new(),
+            class_of_pod,
+            invalid_pods: pods.invalid,
+            profile_of_variant: Vec::new(),
+            template_fit: Vec::new(),
+            node_fit: Vec::new(),
+            eligible: Vec::new(),
+            counts_template: Vec::new(),
+            counts_node_group: Vec::new(),
+        };
+        problem.compile_nodes(node_taints);
+        problem.compile_profiles();
+        problem.compile_groups();
+        problem
+    }
+
+    fn compile_nodes(&mut self, node_taints: Vec<Vec<EffectiveTaint>>) {
+        let looked_at = self.labels_looked_at();
+        let position_by_name: BTreeMap<&str, usize> =
+            self.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
+        let mut pods_by_machine: Vec<Vec<(usize, ClassIndex)>> = vec![Vec::new(); self.machines.len()];
+        for (pod_position, pod) in self.snapshot.pods.iter().enumerate() {
+            let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
+            let machine = node.and_then(|name| position_by_name.get(name));
+            if let (Some(machine), Some(class)) = (machine, self.class_of_pod[pod_position]) {
+                pods_by_machine[*machine].push((pod_position, class));
+            }
+        }
+        let mut groups: BTreeMap<(Vec<(String, String)>, Vec<EffectiveTaint>), usize> = BTreeMap::new();
+        for (position, (taints, pods)) in node_taints.into_iter().zip(pods_by_machine).enumerate() {
+            let machine = &self.machines[position];
+            let labels: Vec<(String, String)> = machine
+                .labels
+                .iter()
+                .map(|(key, value)| (crate::core::model::requirements::normalized(key).to_owned(), value.clone()))
+                .filter(|(key, _)| looked_at.contains(key))
+                .collect();
+            let next = groups.len();
+            let group = *groups.entry((labels, taints.clone())).or_insert(next);
+            let node = self.compile_node(position, taints, pods, group);
+            self.nodes.push(node);
+        }
+    }
+
+    fn compile_node(
+        &self,
+        position: usize,
+        taints: Vec<EffectiveTaint>,
+        pods: Vec<(usize, ClassIndex)>,
+        group: usize,
+    ) -> ExistingNode {
+        let machine = &self.machines[position];
+        let mut free = self.dimensions.vector(&self.allocatable_of(machine));
+        let mut host_ports = Vec::new();
+        let mut daemons_present: BTreeSet<(&str, &str)> = BTreeSet::new();
+        for (pod, class) in &pods {
+            vectors::add(&mut free, &self.classes[*class].request, -1);
+            host_ports.extend(self.classes[*class].host_ports.iter().cloned());
+            let pod = &self.snapshot.pods[*pod];
+            let owners = pod.metadata.owner_references.iter().filter(|owner| owner.kind == "DaemonSet");
+            daemons_present.extend(owners.map(|owner| (pod.metadata.namespace.as_str(), owner.name.as_str())));
+        }
+        let node_requirements = Requirements::from_labels(&machine.labels);
+        for daemon in self
+            .daemons
+            .iter()
+            .filter(|daemon| !daemons_present.contains(&(daemon.namespace.as_str(), daemon.name.as_str())))
+        {
+            let defined = |key: &str, requirement: &Requirement| {
+                node_requirements.get(key).is_some() || requirement.allows_absence()
+            };
+            if daemon.runs_on(&node_requirements, &taints, &defined) {
+                vectors::add(&mut free, &self.dimensions.vector(&daemon.requests), -1);
+                host_ports.extend(daemon.host_ports.iter().cloned());
+            }
+        }
+        ExistingNode {
+            machine: position,
+            labels: machine.labels.clone(),
+            taints,
+            free,
+            group,
+            pods,
+            host_ports,
+            attachment_limits: self.attachment_limits(machine.name),
+            order: (!machine.is_initialized(), machine.name.to_owned()),
+            being_removed: machine.is_being_removed(),
+        }
+    }
+
+    /// Allocatable of a machine; of its instance type in the catalog while neither Node nor claim say.
+    fn allocatable_of(&self, machine: &Machine<'_>) -> Resources {
+        let stated = machine.allocatable();
+        if !stated.is_empty() {
+            return stated;
+        }
+        let template = self.templates.iter().find(|template| Some(template.name.as_str()) == machine.node_pool());
+        let instance_type = machine.label(crate::api::keys::INSTANCE_TYPE);
+        template
+            .zip(instance_type)
+            .and_then(|(template, name)| {
+                Some(template.offerings.types[template.offerings.position(name)?].allocatable_resources.clone())
+            })
+            .unwrap_or_default()
+    }
+
+    fn attachment_limits(&self, node: &str) -> BTreeMap<String, usize> {
+        let csi_node = self.snapshot.csi_nodes.iter().find(|csi_node| csi_node.metadata.name.as_deref() == Some(node));
+        let drivers = csi_node.into_iter().flat_map(|csi_node| &csi_node.spec.drivers);
+        drivers
+            .filter_map(|driver| {
+                let count = driver.allocatable.as_ref()?.count?;
+                Some((driver.name.clone(), usize::try_from(count).ok()?))
+            })
+            .collect()
+    }
+
+    /// Label keys that requirements or node filters name; nodes that agree on these are alike.
+    fn labels_looked_at(&self) -> BTreeSet<String> {
+        let mut looked_at: BTreeSet<String> = BTreeSet::new();
+        let mut look_at =
+            |requirements: &Requirements| looked_at.extend(requirements.iter().map(|(key, _)| key.to_owned()));
+        self.variants.iter().for_each(|variant| look_at(&variant.requirements));
+        for group in &self.groups {
+            if let GroupKind::Spread(spread) = &group.kind {
+                spread.node_filter.iter().for_each(&mut look_at);
+            }
+        }
+        looked_at
+    }
+
+    fn compile_profiles(&mut self) {
+        let mut profiles: BTreeMap<String, usize> = BTreeMap::new();
+        let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
+        let mut representative: Vec<usize> = vec![0; group_count];
+        for (position, node) in self.nodes.iter().enumerate() {
+            representative[node.group] = position;
+        }
+        for variant in &self.variants {
+            let identity =
+                format!("{:?} {:?} {}", variant.requirements, variant.tolerations, variant.soft_taints_repel);
+            let next = profiles.len();
+            let profile = *profiles.entry(identity).or_insert(next);
+            self.profile_of_variant.push(profile);
+            if profile == next {
+                self.template_fit.push(self.templates.iter().map(|template| template_fit(variant, template)).collect());
+                let fits_node = |position: &usize| {
+                    let node = &self.nodes[*position];
+                    repelling(&node.taints, &variant.tolerations, variant.soft_taints_repel).is_none()
+                        && variant.requirements.allow_labels(&node.labels)
+                };
+                self.node_fit.push(representative.iter().map(fits_node).collect());
+            }
+        }
+    }
+
+    fn compile_groups(&mut self) {
+        let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
+        for group in &self.groups {
+            let (counts_template, counts_node_group, eligible) = match &group.kind {
+                GroupKind::Spread(spread) => self.spread_scope(group, spread, group_count),
+                GroupKind::Affinity | GroupKind::AntiAffinity => {
+                    (vec![true; self.templates.len()], vec![true; group_count], Vec::new())
+                }
+            };
+            self.counts_template.push(counts_template);
+            self.counts_node_group.push(counts_node_group);
+            self.eligible.push(eligible);
+        }
+    }
+
+    /// Which templates and nodes a spread counts, and the domains that they span.
+    fn spread_scope(&self, group: &Group, spread: &Spread, group_count: usize) -> (Vec<bool>, Vec<bool>, Vec<bool>) {
+        let mut eligible = vec![false; self.domains.count(group.key)];
+        let mut counts_node_group = vec![false; group_count];
+        for (position, node) in self.nodes.iter().enumerate() {
+            if spread.counts_node(&node.labels, &node.taints) {
+                counts_node_group[node.group] = true;
+                let domain = self.domains.of_labels(group.key, &node.labels, position);
+                if let Some(flag) = eligible.get_mut(domain as usize).filter(|_| !self.domains.is_hostname(group.key)) {
+                    *flag = true;
+                }
+            }
+        }
+        let no_filter = [Requirements::new()];
+        let filters = if spread.node_filter.is_empty() { &no_filter[..] } else { &spread.node_filter };
+        let mut counts_template = Vec::new();
+        for template in &self.templates {
+            let tolerated = spread
+                .tolerations
+                .as_ref()
+                .is_none_or(|tolerations| repelling(&template.taints, tolerations, false).is_none());
+            let sets: Vec<OfferingSet> =
+                filters.iter().filter(|_| tolerated).filter_map(|filter| offering_set(filter, template).ok()).collect();
+            counts_template.push(!sets.is_empty());
+            for (set, filter) in sets.iter().zip(filters) {
+                for value in template_values(template, set, filter, self.domains.name(group.key)) {
+                    if let Some(flag) =
+                        self.domains.get(group.key, &value).and_then(|domain| eligible.get_mut(domain as usize))
+                    {
+                        *flag = true;
+                    }
+                }
+            }
+        }
+        (counts_template, counts_node_group, eligible)
+    }
+
+    /// What a template leaves for a variant, or why nothing.
+    pub fn fit_of_template(&self, variant: VariantIndex, template: TemplateIndex) -> &Result<OfferingSet, Refusal> {
+        &self.template_fit[self.profile_of_variant[variant]][template]
+    }
+
+    /// Whether requirements and taints of a node that exists allow a variant.
+    pub fn fits_node(&self, variant: VariantIndex, node: usize) -> bool {
+        self.node_fit[self.profile_of_variant[variant]][self.nodes[node].group]
+    }
+
+    pub fn is_eligible(&self, group: GroupIndex, domain: Domain) -> bool {
+        self.eligible[group].get(domain as usize).copied().unwrap_or(false)
+    }
+
+    /// Domains that a spread is over.
+    pub fn eligible_domains(&self, group: GroupIndex) -> impl Iterator<Item = Domain> {
+        let flags = self.eligible[group].iter().enumerate();
+        flags.filter(|(_, eligible)| **eligible).filter_map(|(domain, _)| Domain::try_from(domain).ok())
+    }
+
+    pub fn counts_node(&self, group: GroupIndex, node: usize) -> bool {
+        self.counts_node_group[group][self.nodes[node].group]
+    }
+
+    pub fn counts_template(&self, group: GroupIndex, template: TemplateIndex) -> bool {
+        self.counts_template[group][template]
+    }
+}
+
+/// Requirements of a variant against a template: taints first, then labels, then what is offered.
+fn template_fit(variant: &Variant, template: &Template) -> Result<OfferingSet, Refusal> {
+    if let Some(taint) = repelling(&template.taints, &variant.tolerations, variant.soft_taints_repel) {
+        return Err(Refusal::Taint(taint.to_string()));
+    }
+    offering_set(&variant.requirements, template)
+}
+
+/// What of a template's offerings satisfies requirements.
+fn offering_set(requirements: &Requirements, template: &Template) -> Result<OfferingSet, Refusal> {
+    if template.set.types.is_clear() {
+        return Err(Refusal::EmptyPool);
+    }
+    if let Some(key) = template.requirements.refusal(requirements) {
+        return Err(Refusal::Requirement { key: key.to_owned() });
+    }
+    let mut set = template.set.clone();
+    for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
+        template.offerings.restrict(&mut set, key, requirement);
+        if template.offerings.offered(&set).next().is_none() {
+            return Err(Refusal::Requirement { key: key.to_owned() });
+        }
+    }
+    Ok(set)
+}
+
+/// Values of a topology key that nodes of a template may have.
+fn template_values(template: &Template, set: &OfferingSet, filter: &Requirements, key: &str) -> Vec<String> {
+    if template.offerings.defines(key) {
+        return template.offerings.values_of(set, key).into_iter().map(str::to_owned).collect();
+    }
+    let values = template.requirements.get(key).and_then(Requirement::values).into_iter().flatten();
+    values.filter(|value| filter.get(key).is_none_or(|requirement| requirement.allows(value))).cloned().collect()
+}
+
+fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[Template]) {
+    for key in (0..domains.key_count()).filter(|key| *key < usize::MAX) {
+        if domains.is_hostname(key) {
+            continue;
+        }
+        let name = domains.name(key).to_owned();
+        for template in templates {
+            for value in template_values(template, &template.set, &Requirements::new(), &name) {
+                domains.intern(key, &value);
+            }
+        }
+        for machine in machines {
+            if let Some(value) = machine.label(&name) {
+                domains.intern(key, value);
+            }
+        }
+    }
+}
+
+/// Pools that can be planned with, highest weight first, then by name descending as the reference does.
+fn templates(inputs: &Inputs<'_>, dimensions: &Dimensions) -> Vec<Template> {
+    let mut offerings: BTreeMap<&str, Rc<Offerings>> = BTreeMap::new();
+    let mut templates: Vec<Template> = Vec::new();
+    for (position, pool) in inputs.node_pools.iter().enumerate() {
+        let class_name = pool.spec.template.spec.node_class_ref.name.as_str();
+        let class = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(class_name));
+        // A pool without its class can launch nothing; a static one is not provisioned for pods.
+        let Some(class) = class.filter(|_| pool.spec.replicas.is_none()) else { continue };
+        let compiled = offerings.entry(class_name).or_insert_with(|| {
+            let types: Vec<_> = inputs
+                .catalog
+                .instance_types
+                .iter()
+                .map(|instance_type| for_node_class(instance_type, &class.spec))
+                .collect();
+            Rc::new(Offerings::new(
+                &types,
+                &inputs.catalog.region,
+                inputs.policy.zones_with_subnet.as_deref(),
+                dimensions,
+            ))
+        });
+        templates.push(Template::new(position, pool, Rc::clone(compiled)));
+    }
+    templates.sort_by(|one, two| two.weight.cmp(&one.weight).then_with(|| two.name.cmp(&one.name)));
+    templates
+}
+
+fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {
+    let offerings = Rc::clone(&template.offerings);
+    template.daemon_overhead = vec![dimensions.vector(&Resources::new()); offerings.types.len()];
+    for position in template.set.types.ones() {
+        let entry = &offerings.types[position];
+        for daemon in daemons {
+            let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
+                Some(values) => values.iter().any(|value| requirement.allows(value)),
+                None => {
+                    template.requirements.get(key).is_some()
+                        || requirement.allows_absence()
+                        || is_offered(&offerings, key)
+                }
+            };
+            if daemon.runs_on(&template.requirements, &template.taints, &defined) {
+                vectors::add(&mut template.daemon_overhead[position], &dimensions.vector(&daemon.requests), 1);
+            }
+        }
+    }
+}
+
+/// Labels of slots: a node of any type may have them.
+fn is_offered(offerings: &Offerings, key: &str) -> bool {
+    offerings.slots.first().is_some()
+        && matches!(
+            key,
+            crate::api::keys::ZONE
+                | crate::api::keys::ZONE_ID
+                | crate::api::keys::CAPACITY_TYPE
+                | crate::api::keys::REGION
+                | crate::api::keys::HOSTNAME
+        )
+}
+
+/// Limits of each pool and what its machines take of them now.
+fn set_usage(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machine<'_>]) {
+    for template in templates {
+        let limits = inputs.node_pools[template.pool].spec.limits.iter();
+        // A limit that can not be read is found by lint; here it allows nothing, which is the safe side.
+        for (name, text) in limits {
+            let amount = text.to_string().parse().map_or(0, |quantity| Resources::amount(name, quantity));
+            template.limits.set(name, amount);
+        }
+        for machine in machines
+            .iter()
+            .filter(|machine| machine.node_pool() == Some(template.name.as_str()) && machine.is_managed())
+        {
+            let mut capacity = machine.capacity();
+            if capacity.is_empty() {
+                let position =
+                    machine.label(crate::api::keys::INSTANCE_TYPE).and_then(|name| template.offerings.position(name));
+                capacity =
+                    position.map(|position| template.offerings.types[position].capacity.clone()).unwrap_or_default();
+            }
+            capacity.set(crate::core::model::resources::NODES, 1);
+            template.used.add(&capacity);
+        }
+    }
+}
+
+/// The pods of a snapshot on their way to classes.
+struct PodTable {
+    dimensions: Dimensions,
+    requests: Vec<Option<Resources>>,
+    invalid: BTreeMap<usize, String>,
+}
+
+impl PodTable {
+    fn new(snapshot: &Snapshot) -> Self {
+        let mut table = Self { dimensions: Dimensions::default(), requests: Vec::new(), invalid: BTreeMap::new() };
+        for (position, pod) in snapshot.pods.iter().enumerate() {
+            let requests = match effective_requests(pod) {
+                Ok(requests) => Some(requests),
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+                    table.invalid.insert(position, format!("{error}{cause}"));
+                    // A pod that runs all the same takes at least its place.
+                    pod.spec
+                        .node_name
+                        .is_some()
+                        .then(|| [(crate::core::model::resources::PODS.to_owned(), 1)].into_iter().collect())
+                }
+            };
+            if let Some(requests) = &requests {
+                table.intern_dimensions(requests);
+            }
+            table.requests.push(requests);
+        }
+        table
+    }
+
+    fn intern_dimensions(&mut self, requests: &Resources) {
+        for (name, _) in requests.iter().filter(|(_, amount)| *amount > 0) {
+            self.dimensions.intern(name);
+        }
+    }
+
+    /// Classes in the order in which their first pod stands in the snapshot.
+    fn classes(
+        &mut self,
+        snapshot: &Snapshot,
+        soft_taints_exist: bool,
+        preferences: Preferences,
+    ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
+        let volume_index = VolumeIndex::new(snapshot);
+        let mut selected_keys = BTreeSet::new();
+        snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
+        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, preferences);
+        let mut classes: Vec<PodClass> = Vec::new();
+        let mut positions: BTreeMap<String, ClassIndex> = BTreeMap::new();
+        let mut class_of_pod = vec![None; snapshot.pods.len()];
+        for (position, pod) in snapshot.pods.iter().enumerate() {
+            let Some(requests) = self.requests[position].take() else { continue };
+            let volumes = match volume_index.demand(pod) {
+                Ok(volumes) => volumes,
+                Err(error) if pod.spec.node_name.is_none() => {
+                    self.invalid.insert(position, error.to_string());
+                    continue;
+                }
+                Err(_) => VolumeDemand::default(),
+            };
+            let labels: BTreeMap<String, String> = pod
+                .metadata
+                .labels
+                .iter()
+                .filter(|(key, _)| selected_keys.contains(*key))
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            let identity = identity(pod, &labels, &requests, &volumes);
+            let class = *positions.entry(identity).or_insert_with(|| {
+                classes.push(builder.class(pod, labels, requests, volumes));
+                classes.len() - 1
+            });
+            class_of_pod[position] = Some(class);
+        }
+        for class in &mut classes {
+            class.request = self.dimensions.vector(&class.requests);
+            class.counted_in = (0..builder.groups.len())
+                .filter(|group| builder.groups[*group].selects(&class.namespace, &class.labels))
+                .collect();
+        }
+        (classes, class_of_pod, builder)
+    }
+}
+
+/// Everything of a pod that scheduling can see, as text.
+fn identity(pod: &Pod, labels: &BTreeMap<String, String>, requests: &Resources, volumes: &VolumeDemand) -> String {
+    use std::fmt::Write;
+    let spec = &pod.spec;
+    let mut text = format!("{} {labels:?} {requests:?} {:?}", pod.metadata.namespace, spec.node_selector);
+    let mut also = |part: std::fmt::Arguments<'_>| {
+        // Writing to a string can not fail.
+        let _ = text.write_fmt(part);
+    };
+    if let Some(affinity) = &spec.affinity {
+        also(format_args!(" affinity {affinity:?}"));
+    }
+    if !spec.tolerations.is_empty() {
+        also(format_args!(" tolerations {:?}", spec.tolerations));
+    }
+    if !spec.topology_spread_constraints.is_empty() {
+        also(format_args!(" spread {:?}", spec.topology_spread_constraints));
+    }
+    let ports = super::class::host_ports(pod);
+    if !ports.is_empty() {
+        also(format_args!(" ports {ports:?}"));
+    }
+    if *volumes != VolumeDemand::default() {
+        also(format_args!(" volumes {volumes:?}"));
+    }
+    if let Some(priority) = spec.priority.filter(|priority| *priority != 0) {
+        also(format_args!(" priority {priority}"));
+    }
+    text
+}

@@ -1,0 +1,83 @@
+//! A NodePool compiled: what its new nodes look like before a type and a zone are chosen.
+
+use std::rc::Rc;
+
+use fixedbitset::FixedBitSet;
+
+use crate::api::keys;
+use crate::api::node_pool::NodePool;
+use crate::core::model::{Requirement, Requirements, Resources};
+
+use super::offerings::{OfferingSet, Offerings};
+use super::taints::EffectiveTaint;
+use super::vectors::Vector;
+
+/// Position of a template in [`super::Problem::templates`].
+pub type TemplateIndex = usize;
+
+#[derive(Debug)]
+pub struct Template {
+    /// Position of the pool in the inputs.
+    pub pool: usize,
+    pub name: String,
+    pub weight: i32,
+    /// Requirements and labels of the pool together.
+    pub requirements: Requirements,
+    pub taints: Vec<EffectiveTaint>,
+    pub offerings: Rc<Offerings>,
+    /// What the pool may buy.
+    pub set: OfferingSet,
+    /// By position of the type: what its DaemonSets will request there.
+    pub daemon_overhead: Vec<Vector>,
+    /// Limits of the pool less what its nodes use now; resources without a limit are absent.
+    pub limits: Resources,
+    pub used: Resources,
+    /// Label keys with the number of distinct values that a node's types must offer.
+    pub min_values: Vec<(String, usize)>,
+}
+
+impl Template {
+    /// `daemon_overhead`, `limits` and `used` are filled in by the problem.
+    pub fn new(pool: usize, node_pool: &NodePool, offerings: Rc<Offerings>) -> Self {
+        let spec = &node_pool.spec.template.spec;
+        let name = node_pool.metadata.name.clone().unwrap_or_default();
+        let mut requirements = Requirements::from_entries(&spec.requirements);
+        requirements.extend(&Requirements::from_labels(&node_pool.spec.template.metadata.labels));
+        for (key, value) in [
+            (keys::NODE_POOL, name.as_str()),
+            (keys::EC2_NODE_CLASS, &spec.node_class_ref.name),
+            // Nodes get these once they are up; a DaemonSet or pod that selects on them will find them.
+            (keys::REGISTERED, "true"),
+            (keys::INITIALIZED, "true"),
+        ] {
+            requirements.add(key, Requirement::is_in([value]));
+        }
+        let mut set = offerings.compile(&requirements);
+        let offered: Vec<usize> = offerings.offered(&set).map(|(position, _)| position).collect();
+        set.types = FixedBitSet::with_capacity(offerings.types.len());
+        set.types.extend(offered);
+        let min_values = requirements
+            .iter()
+            .filter_map(|(key, requirement)| Some((key.to_owned(), usize::try_from(requirement.min_values?).ok()?)))
+            .collect();
+        Self {
+            pool,
+            name,
+            weight: node_pool.spec.weight.unwrap_or(0),
+            requirements,
+            taints: spec.taints.iter().map(EffectiveTaint::from).collect(),
+            offerings,
+            set,
+            daemon_overhead: Vec::new(),
+            limits: Resources::new(),
+            used: Resources::new(),
+            min_values,
+        }
+    }
+
+    /// The first resource whose limit a node of this capacity would exceed when `planned` is already on top of what is used.
+    pub fn limit_exceeded(&self, planned: &Resources, capacity: &Resources) -> Option<&str> {
+        let left = |name: &str, limit: i64| limit.saturating_sub(self.used.get(name)).saturating_sub(planned.get(name));
+        self.limits.iter().find(|(name, limit)| capacity.get(name) > left(name, *limit)).map(|(name, _)| name)
+    }
+}

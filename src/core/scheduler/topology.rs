@@ -1,0 +1,170 @@
+//! Topology: who must be spread over, near to, or away from whom.
+//!
+//! Each combination of selector, namespaces, topology key and kind that some pod names is one [`Group`]. A group keeps
+//! one counter for each domain of its key, so that every question (skew, affinity, anti-affinity in both directions) is
+//! a lookup, and placing a pod changes a few integers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Toleration;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::api::keys;
+use crate::core::model::Requirements;
+use crate::core::model::requirements::label;
+
+use super::selector;
+use super::taints::{EffectiveTaint, repelling};
+
+pub type GroupIndex = usize;
+/// Position of a topology key in [`Domains`].
+pub type KeyIndex = usize;
+/// A value of a topology key, numbered; for the host name key, the number of the host.
+pub type Domain = u32;
+/// The node has no such label.
+pub const NO_DOMAIN: Domain = u32::MAX;
+/// A node to be created has not settled on one value yet.
+pub const OPEN_DOMAIN: Domain = u32::MAX - 1;
+
+#[derive(Clone, Debug)]
+pub struct Group {
+    pub kind: GroupKind,
+    pub key: KeyIndex,
+    pub selector: Option<LabelSelector>,
+    pub namespaces: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+pub enum GroupKind {
+    Spread(Spread),
+    Affinity,
+    AntiAffinity,
+}
+
+#[derive(Clone, Debug)]
+pub struct Spread {
+    pub max_skew: u32,
+    pub min_domains: u32,
+    /// Nodes that count: labels must satisfy one of these; empty means all nodes.
+    pub node_filter: Vec<Requirements>,
+    /// Nodes that count must not repel these tolerations; `None` when taints are not looked at.
+    pub tolerations: Option<Vec<Toleration>>,
+}
+
+impl Group {
+    /// Whether a pod with these labels is counted.
+    pub fn selects(&self, namespace: &str, labels: &BTreeMap<String, String>) -> bool {
+        self.namespaces.contains(namespace) && selector::matches(self.selector.as_ref(), labels)
+    }
+}
+
+impl Spread {
+    /// Whether pods on a node with these labels and taints are counted, and its domain is one to spread over.
+    pub fn counts_node(&self, labels: &BTreeMap<String, String>, taints: &[EffectiveTaint]) -> bool {
+        let affine = self.node_filter.is_empty() || self.node_filter.iter().any(|filter| filter.allow_labels(labels));
+        affine && self.tolerations.as_ref().is_none_or(|tolerations| repelling(taints, tolerations, false).is_none())
+    }
+}
+
+/// The topology keys in use and the values each was seen with.
+#[derive(Clone, Debug, Default)]
+pub struct Domains {
+    keys: Vec<String>,
+    values: Vec<BTreeMap<String, Domain>>,
+}
+
+impl Domains {
+    pub fn key(&mut self, key: &str) -> KeyIndex {
+        if let Some(position) = self.keys.iter().position(|known| known == key) {
+            return position;
+        }
+        self.keys.push(key.to_owned());
+        self.values.push(BTreeMap::new());
+        self.keys.len() - 1
+    }
+
+    pub fn name(&self, key: KeyIndex) -> &str {
+        &self.keys[key]
+    }
+
+    pub fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn is_hostname(&self, key: KeyIndex) -> bool {
+        self.keys[key] == keys::HOSTNAME
+    }
+
+    pub fn intern(&mut self, key: KeyIndex, value: &str) -> Domain {
+        let next = u32::try_from(self.values[key].len()).unwrap_or(OPEN_DOMAIN - 1);
+        *self.values[key].entry(value.to_owned()).or_insert(next)
+    }
+
+    pub fn get(&self, key: KeyIndex, value: &str) -> Option<Domain> {
+        self.values[key].get(value).copied()
+    }
+
+    pub fn count(&self, key: KeyIndex) -> usize {
+        self.values[key].len()
+    }
+
+    /// Value and number of each domain of the key, by value.
+    pub fn values(&self, key: KeyIndex) -> impl Iterator<Item = (&str, Domain)> {
+        self.values[key].iter().map(|(value, domain)| (value.as_str(), *domain))
+    }
+
+    /// The domain of a node with these labels; its host number for the host name key.
+    pub fn of_labels(&self, key: KeyIndex, labels: &BTreeMap<String, String>, host: usize) -> Domain {
+        if self.is_hostname(key) {
+            return u32::try_from(host).unwrap_or(NO_DOMAIN);
+        }
+        label(labels, &self.keys[key]).and_then(|value| self.get(key, value)).unwrap_or(NO_DOMAIN)
+    }
+}
+
+/// Counters of one group.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    /// By domain: pods that the selector selects.
+    matching: Vec<u32>,
+    /// By domain: pods that have this term themselves; for anti-affinity, which works in both directions.
+    owners: Vec<u32>,
+    total_matching: u32,
+}
+
+impl Counters {
+    pub fn with_domains(count: usize) -> Self {
+        Self { matching: vec![0; count], owners: Vec::new(), total_matching: 0 }
+    }
+
+    pub fn matching(&self, domain: Domain) -> u32 {
+        self.matching.get(domain as usize).copied().unwrap_or(0)
+    }
+
+    pub fn owners(&self, domain: Domain) -> u32 {
+        self.owners.get(domain as usize).copied().unwrap_or(0)
+    }
+
+    pub fn any_matching(&self) -> bool {
+        self.total_matching > 0
+    }
+
+    /// `sign` is 1 to count, -1 to take back.
+    pub fn count_matching(&mut self, domain: Domain, pods: u32, sign: i8) {
+        change(&mut self.matching, domain, pods, sign);
+        self.total_matching =
+            if sign > 0 { self.total_matching + pods } else { self.total_matching.saturating_sub(pods) };
+    }
+
+    pub fn count_owners(&mut self, domain: Domain, pods: u32, sign: i8) {
+        change(&mut self.owners, domain, pods, sign);
+    }
+}
+
+fn change(counts: &mut Vec<u32>, domain: Domain, pods: u32, sign: i8) {
+    let position = domain as usize;
+    if position >= counts.len() {
+        counts.resize(position + 1, 0);
+    }
+    counts[position] = if sign > 0 { counts[position] + pods } else { counts[position].saturating_sub(pods) };
+}
