@@ -4,6 +4,7 @@
 //! `provision` where pending pods go and `disrupt` which nodes may go, both on top of `scheduler`; out comes a `plan::Plan`.
 
 pub mod catalog;
+pub mod disrupt;
 pub mod lifecycle;
 pub mod model;
 pub mod plan;

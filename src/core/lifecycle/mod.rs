@@ -18,6 +18,7 @@ pub mod drain;
 mod initialization;
 mod liveness;
 mod registration;
+pub mod static_hash;
 pub mod termination;
 
 #[cfg(test)]

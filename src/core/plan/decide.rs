@@ -1,15 +1,23 @@
 //! The one function that decides.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::{DisruptionSettings, Packing};
 use crate::core::catalog::Catalog;
+use crate::core::disrupt::{Disruption, disrupt};
+use crate::core::provision::{Provisioning, provision};
+use crate::core::scheduler::class::Preferences;
+use crate::core::scheduler::{Engine, Problem};
 use crate::core::snapshot::Snapshot;
 
-use super::{Plan, Revision};
+use super::build::Builder;
+use super::{FORMAT_VERSION, Pending, Placement, Plan, Reason, Revision, StepKind, report};
 
 /// Everything a plan depends on. The same inputs give the same bytes.
 #[derive(Clone, Debug)]
@@ -35,10 +43,112 @@ pub struct Policy {
     pub zones_with_subnet: Option<Vec<String>>,
     /// Whether the removal of every pool was confirmed.
     pub removal_confirmed: bool,
+    /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.
+    pub owned_pools: BTreeSet<String>,
 }
 
 /// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
 /// the sum over candidates of the pods they hold.
-pub fn decide(_inputs: &Inputs<'_>) -> Plan {
-    todo!()
+pub fn decide(inputs: &Inputs<'_>) -> Plan {
+    decide_in_phases(inputs, &mut |_| {})
+}
+
+/// The parts of a decision that take time, for those who measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Compiled,
+    Provisioned,
+    Disrupted,
+}
+
+/// The same, and tells when each part is done; what the caller does then does not change the plan.
+pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
+    let problem = Problem::new(inputs, Preferences::Respect);
+    done(Phase::Compiled);
+    let mut engine = Engine::new(&problem);
+    let provisioning = provision(&mut engine, inputs.policy.packing);
+    done(Phase::Provisioned);
+    let explained = report::pending(&engine, inputs, &provisioning);
+    let reasons = report::creation_reasons(&engine, &provisioning);
+    let disruption = disrupt(&mut engine, inputs, &provisioning);
+    done(Phase::Disrupted);
+    assemble(inputs, &problem, &provisioning, reasons, explained, disruption)
+}
+
+fn assemble(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    reasons: Vec<Reason>,
+    pending: Vec<Pending>,
+    disruption: Disruption,
+) -> Plan {
+    let mut builder = Builder::new(inputs, problem);
+    for (purchase, reason) in provisioning.purchases.iter().zip(reasons) {
+        let number = builder.begin_move();
+        builder.create(number, purchase, reason);
+    }
+    let mut placements = provisioning.placements.clone();
+    for removal in &disruption.removals {
+        let number = builder.begin_move();
+        for purchase in &removal.purchases {
+            builder.create(number, purchase, removal.reason.clone());
+        }
+        builder.remove(
+            StepKind::Remove,
+            number,
+            removal.host,
+            &removal.pods,
+            removal.reason.clone(),
+            !removal.purchases.is_empty(),
+        );
+        placements.extend(removal.placements.iter().copied());
+    }
+    for (host, reason) in &disruption.holds {
+        let number = builder.begin_move();
+        builder.remove(StepKind::Hold, number, *host, &[], reason.clone(), false);
+    }
+    let mut placements: Vec<Placement> = placements
+        .into_iter()
+        .map(|(pod, host)| Placement {
+            pod: inputs.snapshot.pods[pod].key(),
+            node: problem.machines[host].name.to_owned(),
+        })
+        .collect();
+    placements.sort();
+    let summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
+    let notes = report::notes(inputs, problem);
+    let mut plan = Plan {
+        version: FORMAT_VERSION,
+        id: String::new(),
+        revision: inputs.revision.clone(),
+        against: None,
+        cluster: inputs.cluster.to_owned(),
+        generated_for: inputs.now.to_string(),
+        catalog_date: inputs.catalog.date.clone(),
+        seed: inputs.seed,
+        packing: match inputs.policy.packing {
+            Packing::Cheapest => "cheapest".to_owned(),
+            Packing::Karpenter => "karpenter".to_owned(),
+        },
+        steps: builder.steps,
+        placements,
+        pending,
+        held_back: disruption.held_back,
+        budgets: disruption.budgets.into_states(),
+        notes,
+        summary,
+    };
+    plan.id = plan.content_hash();
+    plan
+}
+
+impl Plan {
+    /// SHA-256 over the JSON form without the id itself, in hexadecimal.
+    pub fn content_hash(&self) -> String {
+        let unnamed = Self { id: String::new(), ..self.clone() };
+        // A plan is plain data; it always has a JSON form.
+        let json = serde_json::to_vec(&unnamed).unwrap_or_default();
+        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }

@@ -2,8 +2,11 @@
 //!
 //! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
 
+pub mod build;
 pub mod check;
 pub mod decide;
+mod names;
+mod report;
 
 use std::collections::BTreeMap;
 

@@ -9,3 +9,97 @@ pub mod cheapest;
 pub mod choice;
 pub mod explain;
 pub mod karpenter;
+pub mod purchase;
+
+use std::collections::BTreeMap;
+
+use crate::api::settings::Packing;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+
+use backlog::Backlog;
+use karpenter::Leftover;
+pub use purchase::Purchase;
+
+/// What provisioning came to.
+#[derive(Debug)]
+pub struct Provisioning {
+    pub backlog: Backlog,
+    pub purchases: Vec<Purchase>,
+    /// Pods that go on nodes that exist: position in the snapshot, host.
+    pub placements: Vec<(usize, HostIndex)>,
+    /// By class: positions of the pods that found no place.
+    pub unplaced: BTreeMap<ClassIndex, Vec<usize>>,
+}
+
+/// Gives every waiting pod a place, as far as there is one. The engine then holds the result.
+pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning {
+    let problem = engine.problem;
+    let backlog = Backlog::new(problem);
+    let order = backlog.by_size(problem);
+    let demand: Leftover = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
+    let before: Vec<BTreeMap<ClassIndex, u32>> =
+        (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
+    match packing {
+        Packing::Karpenter => karpenter::pack(engine, &order, &demand),
+        Packing::Cheapest => cheapest::pack(engine, &order, &demand, &mut cheapest::Budget::default()),
+    };
+    let mut waiting = Waiting::new(engine, &backlog);
+    let mut placements = Vec::new();
+    for host in engine.node_order() {
+        for (class, count) in &engine.host(*host).pods {
+            let added = count - before[*host].get(class).copied().unwrap_or(0).min(*count);
+            placements
+                .extend(waiting.take(*class, added, problem.machines[*host].name).into_iter().map(|pod| (pod, *host)));
+        }
+    }
+    let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
+    let purchases = open.into_iter().filter_map(|host| {
+        let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count, "")).collect();
+        Purchase::new(engine, host, pods)
+    });
+    let purchases = purchases.collect();
+    Provisioning { purchases, placements, unplaced: waiting.left(), backlog }
+}
+
+/// Hands out the pods of each class: those that were promised the node first, then the oldest.
+struct Waiting<'a> {
+    pods: BTreeMap<ClassIndex, Vec<usize>>,
+    nominated: BTreeMap<usize, &'a str>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(engine: &Engine<'_, 'a>, backlog: &Backlog) -> Self {
+        let mut pods = backlog.waiting.clone();
+        // Taken from the end, so the oldest comes last.
+        pods.values_mut().for_each(|pods| pods.reverse());
+        let snapshot = engine.problem.snapshot;
+        let nominated = pods
+            .values()
+            .flatten()
+            .filter_map(|position| Some((*position, snapshot.pods[*position].status.nominated_node_name.as_deref()?)));
+        let nominated = nominated.collect();
+        Self { pods, nominated }
+    }
+
+    fn take(&mut self, class: ClassIndex, count: u32, node: &str) -> Vec<usize> {
+        let Some(pods) = self.pods.get_mut(&class) else { return Vec::new() };
+        let mut taken = Vec::new();
+        for _ in 0..count {
+            let promised = pods
+                .iter()
+                .rposition(|pod| self.nominated.get(pod) == Some(&node))
+                .filter(|_| !self.nominated.is_empty());
+            match promised {
+                Some(position) => taken.push(pods.remove(position)),
+                None => taken.extend(pods.pop()),
+            }
+        }
+        taken
+    }
+
+    fn left(mut self) -> BTreeMap<ClassIndex, Vec<usize>> {
+        self.pods.retain(|_, pods| !pods.is_empty());
+        self.pods.values_mut().for_each(|pods| pods.reverse());
+        self.pods
+    }
+}

@@ -43,13 +43,14 @@ struct Market {
 }
 
 /// Opens nodes until the demand is met or nothing more can be bought. Pools of a higher weight are used up first.
-pub fn fill(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover, budget: &mut Budget) {
+/// Of the nodes that are open already, those from `first` on are used too.
+pub fn fill(engine: &mut Engine<'_, '_>, first: HostIndex, level: usize, demand: &mut Leftover, budget: &mut Budget) {
     let mut tiers: Vec<i32> = engine.problem.templates.iter().map(|template| template.weight).collect();
     tiers.sort_unstable_by(|one, two| two.cmp(one));
     tiers.dedup();
     for weight in tiers {
         let market = Market::new(engine.problem, level, demand, weight);
-        market.buy_until_met(engine, demand, budget);
+        market.buy_until_met(engine, first, demand, budget);
     }
 }
 
@@ -82,7 +83,7 @@ impl Market {
         self.orders = [by_worth, by_size];
     }
 
-    fn buy_until_met(&self, engine: &mut Engine<'_, '_>, demand: &mut Leftover, budget: &mut Budget) {
+    fn buy_until_met(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover, budget: &mut Budget) {
         let mut useless: BTreeSet<(TemplateIndex, usize)> = BTreeSet::new();
         while demand.values().any(|count| *count > 0) {
             let Some((offer, pattern)) = self.best(demand, &useless, budget) else { break };
@@ -100,7 +101,7 @@ impl Market {
             if bought == 0 {
                 useless.insert((offer.template, offer.instance_type));
             }
-            self.spread_over_open(engine, demand);
+            self.spread_over_open(engine, first, demand);
             demand.retain(|_, count| *count > 0);
         }
         demand.retain(|_, count| *count > 0);
@@ -204,12 +205,12 @@ impl Market {
     }
 
     /// Constraints that held pods back may allow them on nodes opened before, now that there is another.
-    fn spread_over_open(&self, engine: &mut Engine<'_, '_>, demand: &mut Leftover) {
+    fn spread_over_open(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover) {
         let problem = engine.problem;
         let constrained = |class: &&ClassIndex| !problem.variants[self.variants[*class]].constraints.is_empty();
         for class in self.classes.iter().filter(constrained) {
             while demand.get(class).is_some_and(|left| *left > 0) {
-                let hosts: Vec<HostIndex> = engine.open_by_fewest_pods().collect();
+                let hosts: Vec<HostIndex> = engine.open_by_fewest_pods().filter(|host| *host >= first).collect();
                 if !hosts.into_iter().any(|host| add(engine, *class, self.variants[class], host)) {
                     break;
                 }

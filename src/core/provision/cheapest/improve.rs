@@ -42,7 +42,7 @@ fn round(engine: &mut Engine<'_, '_>, since: Mark, level: usize, size: usize, bu
             break;
         }
         let ruined = &hosts[start..start + size];
-        if ruined.iter().all(|host| !engine.is_closed(*host)) && rebuild(engine, ruined, level, budget) {
+        if ruined.iter().all(|host| !engine.is_closed(*host)) && rebuild(engine, since, ruined, level, budget) {
             found = true;
         }
     }
@@ -57,12 +57,17 @@ fn used_share(engine: &Engine<'_, '_>, host: HostIndex) -> i64 {
 }
 
 /// Gives up some nodes and buys again for their pods, in several ways; keeps the best if it is better.
-fn rebuild(engine: &mut Engine<'_, '_>, ruined: &[HostIndex], level: usize, budget: &mut Budget) -> bool {
+fn rebuild(engine: &mut Engine<'_, '_>, since: Mark, ruined: &[HostIndex], level: usize, budget: &mut Budget) -> bool {
     let before = (price_of(engine, ruined), ruined.len());
     let mark = engine.mark();
-    for attempt in [in_one_node, with_others_room] {
+    for together in [true, false] {
         let mut demand = discard_all(engine, ruined);
-        attempt(engine, level, &mut demand, budget);
+        budget.patterns = budget.patterns.saturating_sub(1);
+        if together {
+            in_one_node(engine, level, &mut demand);
+        } else {
+            with_others_room(engine, since, level, &mut demand, budget);
+        }
         let bought = opened_since(engine, mark);
         for host in &bought {
             tighten(engine, *host);
@@ -86,9 +91,8 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
     demand
 }
 
-/// Everything on one node of the cheapest type that holds it.
-fn in_one_node(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover, budget: &mut Budget) {
-    budget.patterns = budget.patterns.saturating_sub(1);
+/// Everything on one node of the cheapest type that holds it; the demand is empty afterwards, or nothing has changed.
+pub fn in_one_node(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover) {
     let problem = engine.problem;
     let classes: Vec<ClassIndex> = demand.keys().copied().collect();
     let Some(first) = classes.first().copied() else { return };
@@ -112,12 +116,18 @@ fn in_one_node(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover,
 }
 
 /// Room of the other open nodes first, then new ones.
-fn with_others_room(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover, budget: &mut Budget) {
+fn with_others_room(
+    engine: &mut Engine<'_, '_>,
+    since: Mark,
+    level: usize,
+    demand: &mut Leftover,
+    budget: &mut Budget,
+) {
     let problem = engine.problem;
     for (class, count) in demand.iter_mut() {
         let Some(variant) = problem.classes[*class].variants.get(level) else { continue };
         while *count > 0 {
-            let hosts: Vec<HostIndex> = engine.open_by_fewest_pods().collect();
+            let hosts: Vec<HostIndex> = engine.open_by_fewest_pods().filter(|host| *host >= since.hosts()).collect();
             if !hosts.into_iter().any(|host| greedy::add(engine, *class, *variant, host)) {
                 break;
             }
@@ -125,7 +135,12 @@ fn with_others_room(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Left
         }
     }
     demand.retain(|_, count| *count > 0);
-    greedy::fill(engine, level, demand, budget);
+    greedy::fill(engine, since.hosts(), level, demand, budget);
+}
+
+/// What the nodes opened since the mark cost together.
+pub fn price_since(engine: &Engine<'_, '_>, since: Mark) -> HourlyPrice {
+    price_of(engine, &opened_since(engine, since))
 }
 
 fn price_of(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {

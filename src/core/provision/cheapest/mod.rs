@@ -111,7 +111,7 @@ fn buy(
 fn greedily(engine: &mut Engine<'_, '_>, level: usize, wanted: &Leftover, budget: &mut Budget) -> Leftover {
     let mark = engine.mark();
     let mut leftover = wanted.clone();
-    greedy::fill(engine, level, &mut leftover, budget);
+    greedy::fill(engine, mark.hosts(), level, &mut leftover, budget);
     improve::improve(engine, mark, level, budget);
     leftover
 }

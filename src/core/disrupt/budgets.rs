@@ -1,0 +1,288 @@
+//! The ledger of disruption budgets: how many nodes may be disrupted now, and what this plan has taken of it.
+//! Behaviour: reference, section 4.6; `DisruptionBudget` is ours and adds pools together, with a time zone.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use croner::Cron;
+use jiff::{Span, Timestamp, tz::TimeZone};
+
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::duration::NillableDuration;
+use crate::api::node_pool::{DisruptionReason, NodePool};
+use crate::core::plan::{BudgetKind, BudgetState};
+
+/// Nodes of one pool, as budgets count them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PoolNodes {
+    /// Managed, initialized, not terminating.
+    pub counted: usize,
+    /// Of those: not ready, or on their way out for any reason.
+    pub disrupting: usize,
+}
+
+/// One budget, evaluated for the moment planned for.
+#[derive(Clone, Debug)]
+struct Line {
+    state: BudgetState,
+    pools: Vec<String>,
+    reasons: Option<Vec<DisruptionReason>>,
+}
+
+/// All budgets. Two plans can not spend the same allowance: nodes on their way out are taken off before.
+#[derive(Clone, Debug, Default)]
+pub struct Ledger {
+    lines: Vec<Line>,
+}
+
+impl Ledger {
+    /// `nodes` by pool. A schedule that can not be read allows nothing, as for the reference; lint names it.
+    pub fn new(
+        pools: &[NodePool],
+        budgets: &[DisruptionBudget],
+        nodes: &BTreeMap<String, PoolNodes>,
+        now: Timestamp,
+    ) -> Self {
+        let mut ledger = Self::default();
+        for pool in pools {
+            let name = pool.metadata.name.clone().unwrap_or_default();
+            for budget in &pool.spec.disruption.budgets {
+                let window = window(budget.schedule.as_deref(), budget.duration.as_ref(), None, now);
+                let counted = nodes.get(&name).copied().unwrap_or_default();
+                ledger.add(
+                    &name,
+                    BudgetKind::NodePool,
+                    &budget.nodes,
+                    budget.reasons.clone(),
+                    window,
+                    counted,
+                    vec![name.clone()],
+                );
+            }
+        }
+        for budget in budgets {
+            let name = budget.metadata.name.clone().unwrap_or_default();
+            let spec = &budget.spec;
+            let selected: Vec<String> = pools
+                .iter()
+                .filter(|pool| selects(budget, pool))
+                .filter_map(|pool| pool.metadata.name.clone())
+                .collect();
+            let mut counted = PoolNodes::default();
+            for pool in &selected {
+                let of_pool = nodes.get(pool).copied().unwrap_or_default();
+                counted.counted += of_pool.counted;
+                counted.disrupting += of_pool.disrupting;
+            }
+            let window = window(spec.schedule.as_deref(), spec.duration.as_ref(), spec.time_zone.as_deref(), now);
+            ledger.add(
+                &name,
+                BudgetKind::DisruptionBudget,
+                &spec.nodes,
+                spec.reasons.clone(),
+                window,
+                counted,
+                selected,
+            );
+        }
+        ledger
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the two kinds of budget have these seven things in common and nothing else"
+    )]
+    fn add(
+        &mut self,
+        name: &str,
+        kind: BudgetKind,
+        nodes: &str,
+        reasons: Option<Vec<DisruptionReason>>,
+        window: Window,
+        counted: PoolNodes,
+        pools: Vec<String>,
+    ) {
+        let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
+        let allowed = if window == Window::Closed { counted.counted } else { limit.saturating_sub(counted.disrupting) };
+        let state = BudgetState {
+            name: name.to_owned(),
+            kind,
+            nodes: nodes.to_owned(),
+            reasons: reasons.iter().flatten().map(|reason| format!("{reason:?}")).collect(),
+            nodes_counted: counted.counted,
+            allowed,
+            used: 0,
+            active: window != Window::Closed,
+        };
+        self.lines.push(Line { state, pools, reasons });
+    }
+
+    fn applying<'l>(&'l mut self, pool: &'l str, reason: DisruptionReason) -> impl Iterator<Item = &'l mut Line> {
+        self.lines.iter_mut().filter(move |line| {
+            line.state.active
+                && line.pools.iter().any(|name| name == pool)
+                && line.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
+        })
+    }
+
+    /// Takes one node of a pool for a reason, or names the budget that does not allow it.
+    pub fn take(&mut self, pool: &str, reason: DisruptionReason) -> Result<(), String> {
+        if let Some(line) = self.applying(pool, reason).find(|line| line.state.used >= line.state.allowed) {
+            return Err(describe(&line.state));
+        }
+        self.applying(pool, reason).for_each(|line| line.state.used += 1);
+        Ok(())
+    }
+
+    /// Whether one more could be taken, and if not by which budget.
+    pub fn check(&mut self, pool: &str, reason: DisruptionReason) -> Result<(), String> {
+        match self.applying(pool, reason).find(|line| line.state.used >= line.state.allowed) {
+            Some(line) => Err(describe(&line.state)),
+            None => Ok(()),
+        }
+    }
+
+    pub fn into_states(self) -> Vec<BudgetState> {
+        self.lines.into_iter().map(|line| line.state).collect()
+    }
+}
+
+fn describe(state: &BudgetState) -> String {
+    let kind = match state.kind {
+        BudgetKind::NodePool => "NodePool",
+        BudgetKind::DisruptionBudget => "DisruptionBudget",
+    };
+    format!(
+        "{kind} {} allows {} of {} nodes now ({}), {} taken by this plan",
+        state.name, state.allowed, state.nodes_counted, state.nodes, state.used
+    )
+}
+
+fn selects(budget: &DisruptionBudget, pool: &NodePool) -> bool {
+    let Some(selector) = &budget.spec.node_pool_selector else { return true };
+    let name = pool.metadata.name.as_deref().unwrap_or_default();
+    let labels = pool.metadata.labels.as_ref();
+    (selector.names.is_empty() || selector.names.iter().any(|selected| selected == name))
+        && selector.match_labels.iter().all(|(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value))
+}
+
+/// A count, or a percentage rounded up; what can not be read allows nothing.
+fn limit(nodes: &str, counted: usize) -> usize {
+    match nodes.strip_suffix('%') {
+        Some(percent) => percent.parse::<usize>().map_or(0, |percent| (counted * percent.min(100)).div_ceil(100)),
+        None => nodes.parse().unwrap_or(0),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Window {
+    Open,
+    Closed,
+    Unreadable,
+}
+
+/// Open when the schedule last hit no longer ago than the duration. No schedule: always.
+fn window(
+    schedule: Option<&str>,
+    duration: Option<&NillableDuration>,
+    time_zone: Option<&str>,
+    now: Timestamp,
+) -> Window {
+    let Some(schedule) = schedule else { return Window::Open };
+    let zone = match time_zone.map(TimeZone::get).transpose() {
+        Ok(zone) => zone.unwrap_or(TimeZone::UTC),
+        Err(_) => return Window::Unreadable,
+    };
+    let seconds = duration.and_then(NillableDuration::seconds).and_then(|seconds| i64::try_from(seconds).ok());
+    let (Some(seconds), Ok(cron)) = (seconds, Cron::from_str(&standard(schedule))) else { return Window::Unreadable };
+    let Ok(start) = now.checked_sub(Span::new().seconds(seconds)) else { return Window::Unreadable };
+    match next_hit(&cron, start, &zone) {
+        Some(hit) if hit <= now => Window::Open,
+        _ => Window::Closed,
+    }
+}
+
+/// Names such as `@daily` as five fields.
+fn standard(schedule: &str) -> String {
+    let fields = match schedule {
+        "@annually" | "@yearly" => "0 0 1 1 *",
+        "@monthly" => "0 0 1 * *",
+        "@weekly" => "0 0 * * 0",
+        "@daily" | "@midnight" => "0 0 * * *",
+        "@hourly" => "0 * * * *",
+        fields => fields,
+    };
+    fields.to_owned()
+}
+
+/// The first hit after `start`, by the wall clock of the zone.
+fn next_hit(cron: &Cron, start: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+    cron.find_next_occurrence(&start.to_zoned(zone.clone()), false).ok().map(|hit| hit.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pool(budgets: serde_json::Value) -> NodePool {
+        serde_json::from_value(serde_json::json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "a" },
+            "spec": {
+                "template": { "spec": { "nodeClassRef": { "group": "g", "kind": "k", "name": "n" }, "requirements": [] } },
+                "disruption": { "consolidateAfter": "0s", "budgets": budgets },
+            },
+        }))
+        .unwrap()
+    }
+
+    fn allowed(budgets: serde_json::Value, nodes: PoolNodes, now: &str) -> usize {
+        let counted = BTreeMap::from([("a".to_owned(), nodes)]);
+        let mut ledger = Ledger::new(&[pool(budgets)], &[], &counted, now.parse().unwrap());
+        (0..1000).take_while(|_| ledger.take("a", DisruptionReason::Empty).is_ok()).count()
+    }
+
+    fn nodes(counted: usize, disrupting: usize) -> PoolNodes {
+        PoolNodes { counted, disrupting }
+    }
+
+    const NOON: &str = "2026-11-20T12:00:00Z";
+
+    #[test]
+    fn percentages_round_up_and_the_smallest_active_budget_counts() {
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "10%" }]), nodes(1, 0), NOON), 1);
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "10%" }]), nodes(11, 0), NOON), 2);
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "10%" }]), nodes(11, 2), NOON), 0);
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "50%" }, { "nodes": "3" }]), nodes(10, 0), NOON), 3);
+        assert_eq!(allowed(serde_json::json!([]), nodes(10, 0), NOON), 1000, "an empty list does not restrict");
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "0", "reasons": ["Drifted"] }]), nodes(10, 0), NOON), 1000);
+    }
+
+    #[test]
+    fn windows_open_at_the_hit_and_close_after_the_duration() {
+        let nightly = || serde_json::json!([{ "nodes": "0", "schedule": "0 9 * * *", "duration": "8h" }]);
+        assert_eq!(allowed(nightly(), nodes(10, 0), "2026-11-20T09:00:00Z"), 0);
+        assert_eq!(allowed(nightly(), nodes(10, 0), "2026-11-20T16:59:59Z"), 0);
+        assert_eq!(allowed(nightly(), nodes(10, 0), "2026-11-20T17:00:00Z"), 1000);
+        assert_eq!(allowed(nightly(), nodes(10, 0), "2026-11-20T08:59:59Z"), 1000);
+        let wrong = serde_json::json!([{ "nodes": "5", "schedule": "whenever", "duration": "8h" }]);
+        assert_eq!(allowed(wrong, nodes(10, 0), NOON), 0, "what can not be read allows nothing");
+    }
+
+    #[test]
+    fn cluster_wide_budgets_add_pools_and_have_a_time_zone() {
+        let budget: DisruptionBudget = serde_json::from_value(serde_json::json!({
+            "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "office-hours" },
+            "spec": { "nodes": "1", "schedule": "0 9 * * 1-5", "duration": "9h", "timeZone": "Asia/Seoul" },
+        }))
+        .unwrap();
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let pools = [pool(serde_json::json!([]))];
+        let taken = |now: &str| {
+            let mut ledger = Ledger::new(&pools, std::slice::from_ref(&budget), &counted, now.parse().unwrap());
+            (0..5).take_while(|_| ledger.take("a", DisruptionReason::Underutilized).is_ok()).count()
+        };
+        assert_eq!(taken("2026-11-20T00:00:00Z"), 1, "nine o'clock on a Friday in Seoul");
+        assert_eq!(taken("2026-11-20T09:00:00Z"), 5, "six in the evening there");
+        assert_eq!(taken("2026-11-21T03:00:00Z"), 5, "a Saturday");
+    }
+}

@@ -1,0 +1,210 @@
+//! Candidates: nodes that a method may look at, with what stands in the way.
+//! Behaviour: reference, section 4.2.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+
+use crate::api::keys;
+use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
+use crate::core::lifecycle::conditions::{INITIALIZED, transition};
+use crate::core::lifecycle::drain::is_protected;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::build::price_of;
+use crate::core::plan::{Inputs, Reason, ReasonCode};
+use crate::core::provision::Provisioning;
+use crate::core::provision::backlog::is_reschedulable;
+use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::snapshot::nodes::Machine;
+
+use super::pod_disruption_budgets::PodDisruptionBudgets;
+use super::{cost, drift, duration_text, seconds_between};
+
+/// A node that could go.
+#[derive(Debug)]
+pub struct Candidate {
+    pub host: HostIndex,
+    pub name: String,
+    pub pool: String,
+    /// `None` when the pool left the definitions.
+    pub disruption: Option<Disruption>,
+    pub price: Option<HourlyPrice>,
+    /// Positions of the pods that would have to move.
+    pub pods: Vec<usize>,
+    pub disruption_cost: f64,
+    /// Drifted, expired, or its pool was removed: it goes whether or not that saves anything.
+    pub removal_cause: Option<Reason>,
+    pub drifted_since: Option<String>,
+    /// Since when no pod came or went.
+    pub quiet_since: Option<Timestamp>,
+    marked_consolidatable: bool,
+    /// Why no method may touch it.
+    pub obstacle: Option<(ReasonCode, String)>,
+}
+
+impl Candidate {
+    /// Whether `consolidateAfter` has passed, or why it does not count.
+    pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), (ReasonCode, String)> {
+        let Some(disruption) = &self.disruption else {
+            return Err((ReasonCode::UnknownNodePool, format!("NodePool {} is not in the definitions", self.pool)));
+        };
+        let Some(after) = disruption.consolidate_after.seconds() else {
+            return Err((ReasonCode::ConsolidationDisabled, "consolidateAfter: Never".to_owned()));
+        };
+        let after = i64::try_from(after).unwrap_or(i64::MAX);
+        let quiet = self.quiet_since.map(|since| seconds_between(since, now));
+        match quiet {
+            _ if self.marked_consolidatable => Ok(()),
+            Some(quiet) if quiet >= after => Ok(()),
+            Some(quiet) => {
+                let left = duration_text(after.saturating_sub(quiet));
+                Err((
+                    ReasonCode::ConsolidateAfterNotElapsed,
+                    format!(
+                        "a pod came or went {} ago; consolidateAfter {} ends in {left}",
+                        duration_text(quiet),
+                        disruption.consolidate_after
+                    ),
+                ))
+            }
+            None => Err((
+                ReasonCode::ConsolidateAfterNotElapsed,
+                format!("not known since when it is quiet (consolidateAfter {})", disruption.consolidate_after),
+            )),
+        }
+    }
+
+    /// Whether its pool lets nodes with pods go to save money.
+    pub fn may_be_consolidated(&self) -> Result<(), (ReasonCode, String)> {
+        match self.disruption.as_ref().map(|disruption| disruption.consolidation_policy) {
+            Some(ConsolidationPolicy::WhenEmpty) => Err((
+                ReasonCode::ConsolidationDisabled,
+                "consolidationPolicy: WhenEmpty, and it is not empty".to_owned(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// `30s (consolidateAfter 30s)`
+    pub fn quiet_text(&self, now: Timestamp) -> String {
+        let quiet =
+            self.quiet_since.map_or_else(|| "some time".to_owned(), |since| duration_text(seconds_between(since, now)));
+        let after =
+            self.disruption.as_ref().map(|disruption| format!(" (consolidateAfter {})", disruption.consolidate_after));
+        format!("{quiet}{}", after.unwrap_or_default())
+    }
+}
+
+/// Every managed node, in the order of names. O(pods).
+pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Candidate> {
+    let budgets = PodDisruptionBudgets::new(inputs.snapshot);
+    let nominated: BTreeSet<HostIndex> = provisioning.placements.iter().map(|(_, host)| *host).collect();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    for (host, machine) in engine.problem.machines.iter().enumerate() {
+        // On its way out already, or nobody's to decide about.
+        if machine.is_being_removed() || !machine.is_managed() {
+            continue;
+        }
+        candidates.push(candidate(engine, inputs, &budgets, host, machine, nominated.contains(&host)));
+    }
+    candidates.sort_by(|one, two| one.name.cmp(&two.name));
+    candidates
+}
+
+fn candidate(
+    engine: &Engine<'_, '_>,
+    inputs: &Inputs<'_>,
+    budgets: &PodDisruptionBudgets<'_>,
+    host: HostIndex,
+    machine: &Machine<'_>,
+    is_nominated: bool,
+) -> Candidate {
+    let snapshot = inputs.snapshot;
+    let pool_name = machine.node_pool().unwrap_or_default().to_owned();
+    let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(&pool_name));
+    let pods: Vec<usize> = engine.problem.nodes[host]
+        .pods
+        .iter()
+        .map(|(pod, _)| *pod)
+        .filter(|pod| is_reschedulable(&snapshot.pods[*pod]))
+        .collect();
+    let claim = machine.claim;
+    let last_pod_event =
+        claim.and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok());
+    let initialized = claim.and_then(|claim| transition(claim, INITIALIZED));
+    let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
+    let removal_cause = drift::removal_cause(inputs, machine, pool);
+    let mut candidate = Candidate {
+        host,
+        name: machine.name.to_owned(),
+        pool: pool_name,
+        disruption: pool.map(|pool| pool.spec.disruption.clone()),
+        price: price_of(inputs, machine),
+        disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
+        pods,
+        drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
+        removal_cause,
+        quiet_since: last_pod_event.or(initialized).or(created),
+        marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable")),
+        obstacle: None,
+    };
+    candidate.obstacle =
+        obstacle(inputs, budgets, machine, pool, &candidate, is_nominated, &engine.problem.nodes[host].pods);
+    candidate
+}
+
+fn obstacle(
+    inputs: &Inputs<'_>,
+    budgets: &PodDisruptionBudgets<'_>,
+    machine: &Machine<'_>,
+    pool: Option<&NodePool>,
+    candidate: &Candidate,
+    is_nominated: bool,
+    pods: &[(usize, usize)],
+) -> Option<(ReasonCode, String)> {
+    if !machine.is_initialized() {
+        return Some((ReasonCode::NotInitialized, "it has not initialized yet".to_owned()));
+    }
+    if pool.is_none() && candidate.removal_cause.is_none() {
+        let name =
+            if candidate.pool.is_empty() { "its NodePool".to_owned() } else { format!("NodePool {}", candidate.pool) };
+        return Some((
+            ReasonCode::UnknownNodePool,
+            format!("{name} is not in the definitions, and was not applied from them"),
+        ));
+    }
+    if pool.is_some_and(|pool| pool.spec.replicas.is_some()) {
+        return Some((
+            ReasonCode::NotSupported,
+            "nodes of a static pool (spec.replicas) are not planned for yet".to_owned(),
+        ));
+    }
+    if is_nominated {
+        return Some((ReasonCode::NominatedForPods, "pending pods get their place here".to_owned()));
+    }
+    let expired = candidate.removal_cause.as_ref().is_some_and(|cause| cause.code == ReasonCode::Expired);
+    if expired {
+        // Expiry is forceful: the drain waits for what stands in the way, the decision does not.
+        return None;
+    }
+    if machine.annotation(keys::DO_NOT_DISRUPT) == Some("true") {
+        return Some((ReasonCode::DoNotDisrupt, format!("the node has annotation {}=true", keys::DO_NOT_DISRUPT)));
+    }
+    // With a termination grace period the reference lets what must go eventually go, and waits while draining.
+    let goes_eventually = candidate.removal_cause.is_some()
+        && machine.claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
+    if goes_eventually {
+        return None;
+    }
+    let running = pods
+        .iter()
+        .map(|(pod, _)| &inputs.snapshot.pods[*pod])
+        .filter(|pod| !pod.is_terminal() && !pod.is_terminating());
+    if let Some(pod) = running.clone().find(|pod| is_protected(pod, inputs.now)) {
+        return Some((ReasonCode::DoNotDisrupt, format!("pod {} has annotation {}", pod.key(), keys::DO_NOT_DISRUPT)));
+    }
+    running
+        .filter(|pod| is_reschedulable(pod))
+        .find_map(|pod| budgets.obstacle(pod))
+        .map(|text| (ReasonCode::PodDisruptionBudget, text))
+}

@@ -1,0 +1,108 @@
+//! Drift and expiry: nodes that no longer are what the definitions say.
+//! Behaviour: reference, section 5 (order of evaluation) and 4.8.
+
+use crate::api::keys;
+use crate::api::node_pool::NodePool;
+use crate::core::lifecycle::static_hash::node_pool_hash;
+use crate::core::model::Requirements;
+use crate::core::plan::{Inputs, Reason, ReasonCode};
+use crate::core::snapshot::nodes::Machine;
+
+use super::{duration_text, seconds_between};
+
+/// The version of the hash that we compute; claims with another one can not be compared.
+const HASH_VERSION: &str = "v3";
+
+/// A type that EC2 stopped listing is believed gone only for claims older than this.
+const INSTANCE_TYPE_GRACE_SECONDS: i64 = 3_600;
+
+/// Why a machine has to go whether or not that saves money; `None` when it is what it should be.
+pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&NodePool>) -> Option<Reason> {
+    let Some(pool) = pool else { return pool_removed(inputs, machine) };
+    if let Some(text) = drift(inputs, machine, pool) {
+        return Some(Reason { code: ReasonCode::Drifted, text });
+    }
+    expired(inputs, machine)
+}
+
+/// The pool was applied from the definitions and is not there any more.
+fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
+    let name = machine.node_pool()?;
+    let applied = inputs.snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name));
+    let labels = applied.and_then(|pool| pool.metadata.labels.as_ref());
+    let from_definitions =
+        labels.and_then(|labels| labels.get(keys::MANAGED_BY)).is_some_and(|manager| manager == keys::FIELD_MANAGER);
+    let owned = from_definitions || inputs.policy.owned_pools.contains(name);
+    owned.then(|| Reason {
+        code: ReasonCode::NodePoolRemoved,
+        text: format!("NodePool {name} was removed from the definitions"),
+    })
+}
+
+fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+    let claim = machine.claim?;
+    let annotation = |key: &str| claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(key));
+    let name = pool.metadata.name.as_deref().unwrap_or_default();
+    if annotation(keys::NODE_POOL_HASH_VERSION).is_some_and(|version| version == HASH_VERSION)
+        && annotation(keys::NODE_POOL_HASH).is_some_and(|hash| *hash != node_pool_hash(pool))
+    {
+        return Some(format!("NodePoolDrifted: the template of NodePool {name} has changed"));
+    }
+    let mut labels = machine.labels.clone();
+    labels.extend(claim.metadata.labels.clone().unwrap_or_default());
+    let requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
+    let unmet = requirements.iter().find(|(key, requirement)| {
+        let value = crate::core::model::requirements::label(&labels, key);
+        !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
+    });
+    if let Some((key, _)) = unmet {
+        let value = crate::core::model::requirements::label(&labels, key).unwrap_or("no value");
+        return Some(format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"));
+    }
+    instance_type_gone(inputs, machine).or_else(|| class_drift(inputs, pool)).or_else(|| reported(machine))
+}
+
+fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<String> {
+    let name = machine.label(keys::INSTANCE_TYPE)?;
+    let created = machine.claim?.metadata.creation_timestamp.as_ref()?.0;
+    let known = inputs.catalog.instance_types.iter().any(|instance_type| instance_type.name == name);
+    let is_old = seconds_between(created, inputs.now) > INSTANCE_TYPE_GRACE_SECONDS;
+    (!known && is_old).then(|| format!("InstanceTypeNotFound: the catalog has no instance type {name}"))
+}
+
+/// The class in the definitions differs from the one applied in a field that launches depend on.
+fn class_drift(inputs: &Inputs<'_>, pool: &NodePool) -> Option<String> {
+    let name = pool.spec.template.spec.node_class_ref.name.as_str();
+    let defined = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
+    let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
+    // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
+    let hash = |spec| crate::core::lifecycle::static_hash::ec2_node_class_hash(spec, None);
+    (hash(&defined.spec) != hash(&applied.spec)).then(|| format!("NodeClassDrift: EC2NodeClass {name} has changed"))
+}
+
+/// What only the cloud can see (image, subnet, security group), as the claim reports it.
+fn reported(machine: &Machine<'_>) -> Option<String> {
+    let condition = machine.claim?.condition("Drifted").filter(|condition| condition.status == "True")?;
+    let seen_here = matches!(condition.reason.as_str(), "NodePoolDrifted" | "RequirementsDrifted" | "NodeClassDrift");
+    (!seen_here).then(|| {
+        format!(
+            "{}: {}",
+            condition.reason,
+            if condition.message.is_empty() { "as the NodeClaim reports" } else { &condition.message }
+        )
+    })
+}
+
+fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
+    let claim = machine.claim?;
+    let after = claim.spec.expire_after.as_ref()?.seconds().and_then(|seconds| i64::try_from(seconds).ok())?;
+    let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, inputs.now);
+    let text = || {
+        format!(
+            "Expired: {} old, expireAfter {}",
+            duration_text(age),
+            claim.spec.expire_after.as_ref().map(ToString::to_string).unwrap_or_default()
+        )
+    };
+    (age >= after).then(|| Reason { code: ReasonCode::Expired, text: text() })
+}

@@ -1,0 +1,228 @@
+//! Which nodes may go, and which of them should.
+//! Behaviour: reference, section 4. Order of the methods: empty, drifted, expired, underutilized.
+
+pub mod budgets;
+pub mod candidate;
+pub mod consolidate;
+pub mod cost;
+pub mod drift;
+pub mod pod_disruption_budgets;
+pub mod rehome;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::api::node_pool::DisruptionReason;
+use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
+use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::{Engine, HostIndex};
+
+use budgets::{Ledger, PoolNodes};
+use candidate::Candidate;
+use rehome::{Rehoming, Target};
+
+/// A removal, with the creations that have to come first.
+#[derive(Debug)]
+pub struct Removal {
+    pub host: HostIndex,
+    pub reason: Reason,
+    pub purchases: Vec<Purchase>,
+    /// Pods that move to nodes that exist: position in the snapshot, host.
+    pub placements: Vec<(usize, HostIndex)>,
+    /// Positions of all pods that have to move.
+    pub pods: Vec<usize>,
+}
+
+/// What disruption came to.
+#[derive(Debug, Default)]
+pub struct Disruption {
+    pub removals: Vec<Removal>,
+    /// Nodes that a confirmation is needed for.
+    pub holds: Vec<(HostIndex, Reason)>,
+    pub held_back: Vec<HeldBack>,
+    pub budgets: Ledger,
+    pub candidates: usize,
+}
+
+/// Looks at every candidate. The engine holds the result of provisioning before, and of both after.
+/// O(sum over candidates of their pods times nodes), most of which are refused by one comparison.
+pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
+    let candidates = candidate::candidates(engine, inputs, provisioning);
+    let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine), inputs.now);
+    let mut pass = Pass {
+        inputs,
+        targets: rehome::targets(engine, inputs, provisioning),
+        disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
+        done: BTreeSet::new(),
+    };
+    for candidate in &candidates {
+        if let Some((code, text)) = &candidate.obstacle {
+            pass.hold_back(engine, candidate.host, *code, text.clone());
+        }
+    }
+    pass.remove_empty(engine, &candidates);
+    pass.replace_drifted(engine, &candidates);
+    pass.replace_expired(engine, &candidates);
+    pass.consolidate(engine, &candidates);
+    pass.disruption.held_back.sort();
+    pass.disruption
+}
+
+/// One look at all candidates.
+struct Pass<'p, 'a> {
+    inputs: &'p Inputs<'a>,
+    /// Where pods that have to move may go.
+    targets: Vec<Target>,
+    disruption: Disruption,
+    /// Candidates that were decided on.
+    done: BTreeSet<HostIndex>,
+}
+
+impl Pass<'_, '_> {
+    fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode, text: String) {
+        self.done.insert(host);
+        self.disruption.held_back.push(HeldBack { node: engine.problem.machines[host].name.to_owned(), code, text });
+    }
+
+    fn open<'c>(&self, candidates: &'c [Candidate]) -> Vec<&'c Candidate> {
+        candidates.iter().filter(|candidate| !self.done.contains(&candidate.host)).collect()
+    }
+
+    /// Nodes without pods that would have to move. Nothing has to be placed, so each costs a comparison.
+    fn remove_empty(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        for candidate in self.open(candidates).into_iter().filter(|candidate| candidate.pods.is_empty()) {
+            // What drifted or expired goes for that reason, whatever the policy says of emptiness.
+            if candidate.removal_cause.is_some() {
+                continue;
+            }
+            let waits = match candidate.consolidatable_at(self.inputs.now) {
+                Err((code, text)) => Some((code, text)),
+                Ok(()) => None,
+            };
+            if let Some((code, text)) = waits {
+                self.hold_back(engine, candidate.host, code, text);
+                continue;
+            }
+            match self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty) {
+                Err(budget) => self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, budget),
+                Ok(()) => {
+                    let text = format!("Empty for {}", candidate.quiet_text(self.inputs.now));
+                    self.remove(engine, candidate, Reason { code: ReasonCode::Empty, text }, Rehoming::default());
+                }
+            }
+        }
+    }
+
+    /// Empty ones first, then the one that drifted first.
+    fn replace_drifted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        let mut drifted: Vec<&Candidate> = self.open(candidates);
+        drifted.retain(|candidate| {
+            candidate.removal_cause.as_ref().is_some_and(|cause| cause.code != ReasonCode::Expired)
+        });
+        drifted.sort_by_key(|candidate| {
+            (!candidate.pods.is_empty(), candidate.drifted_since.clone(), candidate.name.clone())
+        });
+        for candidate in drifted {
+            let Some(cause) = candidate.removal_cause.clone() else { continue };
+            if cause.code == ReasonCode::NodePoolRemoved && self.must_be_confirmed() {
+                self.done.insert(candidate.host);
+                let text = format!("{}; removing every NodePool needs a confirmation", cause.text);
+                self.disruption.holds.push((candidate.host, Reason { code: ReasonCode::ConfirmationNeeded, text }));
+                continue;
+            }
+            self.replace(engine, candidate, cause, Some(DisruptionReason::Drifted));
+        }
+    }
+
+    /// No pool is left: more likely a mistake than a wish.
+    fn must_be_confirmed(&self) -> bool {
+        self.inputs.node_pools.is_empty() && !self.inputs.policy.removal_confirmed
+    }
+
+    /// Expiry does not wait for budgets, but its replacement comes first.
+    fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        for candidate in self.open(candidates) {
+            if let Some(cause) = candidate.removal_cause.clone().filter(|cause| cause.code == ReasonCode::Expired) {
+                self.replace(engine, candidate, cause, None);
+            }
+        }
+    }
+
+    /// Finds a place for every pod, on new nodes if need be, whatever they cost.
+    fn replace(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: Reason,
+        budget: Option<DisruptionReason>,
+    ) {
+        if let Some(Err(text)) = budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason)) {
+            self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, format!("{}, but {text}", cause.text));
+            return;
+        }
+        let mark = engine.mark();
+        match rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing) {
+            Ok(rehoming) => {
+                if let Some(reason) = budget {
+                    // Checked above; nothing was taken since.
+                    let _ = self.disruption.budgets.take(&candidate.pool, reason);
+                }
+                self.remove(engine, candidate, cause, rehoming);
+            }
+            Err((code, text)) => {
+                engine.revert(mark);
+                self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+            }
+        }
+    }
+
+    fn remove(&mut self, engine: &mut Engine<'_, '_>, candidate: &Candidate, reason: Reason, rehoming: Rehoming) {
+        engine.close(candidate.host);
+        self.done.insert(candidate.host);
+        // A node that gets pods by this plan is no candidate any more: nothing moves twice.
+        for (_, host) in &rehoming.placements {
+            if let Some(target) = self.targets.get_mut(*host) {
+                target.receives = true;
+            }
+        }
+        self.disruption.removals.push(Removal {
+            host: candidate.host,
+            reason,
+            purchases: rehoming.purchases,
+            placements: rehoming.placements,
+            pods: candidate.pods.clone(),
+        });
+    }
+}
+
+/// By pool, what budgets count.
+fn pool_nodes(engine: &Engine<'_, '_>) -> BTreeMap<String, PoolNodes> {
+    let mut nodes: BTreeMap<String, PoolNodes> = BTreeMap::new();
+    for machine in engine.problem.machines.iter().filter(|machine| machine.is_managed() && machine.is_initialized()) {
+        let terminating = machine.claim.is_some_and(|claim| claim.is_true("InstanceTerminating"));
+        let Some(pool) = machine.node_pool().filter(|_| !terminating) else { continue };
+        let counted = nodes.entry(pool.to_owned()).or_default();
+        counted.counted += 1;
+        if machine.is_being_removed() || !machine.is_ready() {
+            counted.disrupting += 1;
+        }
+    }
+    nodes
+}
+
+/// `45s`, `12m`, `3h`, `2d`: the largest unit that leaves no more than two digits to read.
+pub fn duration_text(seconds: i64) -> String {
+    let seconds = seconds.max(0);
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7_200 => format!("{}m", seconds / 60),
+        7_200..172_800 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// Seconds from one moment to another.
+pub fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
+    to.as_second() - from.as_second()
+}

@@ -1,0 +1,52 @@
+//! PodDisruptionBudgets: whether the eviction API would let a pod go now.
+
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+
+use crate::core::scheduler::selector;
+use crate::core::snapshot::{Pod, Snapshot};
+
+pub struct PodDisruptionBudgets<'a> {
+    budgets: Vec<&'a PodDisruptionBudget>,
+}
+
+impl<'a> PodDisruptionBudgets<'a> {
+    pub fn new(snapshot: &'a Snapshot) -> Self {
+        Self { budgets: snapshot.pod_disruption_budgets.iter().collect() }
+    }
+
+    /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses.
+    pub fn obstacle(&self, pod: &Pod) -> Option<String> {
+        let covering: Vec<&&PodDisruptionBudget> = self.budgets.iter().filter(|budget| covers(budget, pod)).collect();
+        let name = |budget: &PodDisruptionBudget| budget.metadata.name.clone().unwrap_or_default();
+        match covering.as_slice() {
+            [] => None,
+            [budget] => {
+                let status = budget.status.as_ref()?;
+                let blocks = status.disruptions_allowed <= 0 && !unhealthy_may_go(budget, pod);
+                blocks.then(|| {
+                    format!("PodDisruptionBudget {} allows no eviction of pod {} now", name(budget), pod.key())
+                })
+            }
+            [one, two, ..] => Some(format!(
+                "pod {} is covered by two PodDisruptionBudgets, {} and {}",
+                pod.key(),
+                name(one),
+                name(two)
+            )),
+        }
+    }
+}
+
+fn covers(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
+    let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+    budget.metadata.namespace.as_deref() == Some(&pod.metadata.namespace)
+        && selector::matches(selector, &pod.metadata.labels)
+}
+
+/// A pod that is not ready may go when the budget says so.
+fn unhealthy_may_go(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
+    let policy = budget.spec.as_ref().and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
+    let not_ready =
+        pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False");
+    policy == Some("AlwaysAllow") && not_ready
+}

@@ -1,0 +1,193 @@
+//! Finds new places for the pods of a node that goes.
+
+use std::collections::BTreeMap;
+
+use crate::api::settings::Packing;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Inputs, ReasonCode};
+use crate::core::provision::cheapest::{Budget, greedy, improve};
+use crate::core::provision::explain::explain;
+use crate::core::provision::karpenter::Leftover;
+use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
+
+use super::candidate::Candidate;
+
+/// Whether a node that exists may take pods that have to move.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Target {
+    /// Initialized, and staying.
+    pub stays: bool,
+    /// A pod came or went a moment ago: it may still be on its way to being a candidate, so it takes no pods of a
+    /// consolidation.
+    pub restless: bool,
+    /// Gets pods by this plan.
+    pub receives: bool,
+}
+
+/// The new places of one node's pods.
+#[derive(Debug, Default)]
+pub struct Rehoming {
+    pub purchases: Vec<Purchase>,
+    /// Position in the snapshot, host.
+    pub placements: Vec<(usize, HostIndex)>,
+}
+
+/// By host, for nodes that exist.
+pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Target> {
+    let mut targets: Vec<Target> = Vec::new();
+    for machine in &engine.problem.machines {
+        let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
+        let after = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
+        let last = machine
+            .claim
+            .and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<jiff::Timestamp>().ok());
+        let restless = after.zip(last).is_some_and(|(after, last)| {
+            super::seconds_between(last, inputs.now) < i64::try_from(after).unwrap_or(i64::MAX)
+        });
+        let stays = machine.is_initialized() && !machine.is_being_removed();
+        targets.push(Target { stays, restless, receives: false });
+    }
+    for (_, host) in &provisioning.placements {
+        targets[*host].receives = true;
+    }
+    targets
+}
+
+/// Takes the candidate's pods off and puts them on other nodes that allow it. What is left by class.
+pub fn move_to_existing(
+    engine: &mut Engine<'_, '_>,
+    candidate: &Candidate,
+    allowed: &dyn Fn(HostIndex) -> bool,
+) -> Leftover {
+    let mut demand: Leftover = BTreeMap::new();
+    for pod in &candidate.pods {
+        if let Some(class) = engine.problem.class_of_pod[*pod] {
+            *demand.entry(class).or_insert(0) += 1;
+            engine.remove_pod(class, candidate.host);
+        }
+    }
+    engine.close(candidate.host);
+    let problem = engine.problem;
+    let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
+    order.sort_by_key(|class| {
+        let request = &problem.classes[*class].request;
+        (std::cmp::Reverse((request[0], request[1])), *class)
+    });
+    let hosts: Vec<HostIndex> =
+        engine.node_order().iter().copied().filter(|host| !engine.is_closed(*host) && allowed(*host)).collect();
+    for class in order {
+        let Some(count) = demand.get_mut(&class) else { continue };
+        for variant in &problem.classes[class].variants {
+            // Without topology a node that was too full stays too full, so each is asked once.
+            let advances = problem.variants[*variant].constraints.is_empty();
+            let mut next = 0;
+            while *count > 0 {
+                let Some(found) =
+                    (next..hosts.len()).find(|position| engine.fits_existing(class, *variant, hosts[*position]))
+                else {
+                    break;
+                };
+                engine.place_on_existing(class, hosts[found]);
+                *count -= 1;
+                if advances {
+                    next = found;
+                }
+            }
+        }
+    }
+    demand.retain(|_, count| *count > 0);
+    demand
+}
+
+/// Other nodes first, then as many new ones as it takes.
+pub fn rehome(
+    engine: &mut Engine<'_, '_>,
+    candidate: &Candidate,
+    targets: &[Target],
+    packing: Packing,
+) -> Result<Rehoming, (ReasonCode, String)> {
+    let mark = engine.mark();
+    let demand = move_to_existing(engine, candidate, &|host| targets[host].stays);
+    let left = buy(engine, mark, demand, packing);
+    match left.keys().next() {
+        None => Ok(outcome(engine, candidate, mark)),
+        Some(class) => {
+            let (reasons, _) = explain(engine, *class);
+            let code = match reasons.first() {
+                Some(reason) if reason.code == ReasonCode::LimitReached => ReasonCode::LimitReached,
+                _ => ReasonCode::PodsWouldNotFit,
+            };
+            let why = reasons.first().map(|reason| format!(": {}", reason.text)).unwrap_or_default();
+            Err((
+                code,
+                format!(
+                    "{} of its {} pods would find no place{why}",
+                    left.values().sum::<usize>(),
+                    candidate.pods.len()
+                ),
+            ))
+        }
+    }
+}
+
+fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: Packing) -> Leftover {
+    if demand.is_empty() {
+        return demand;
+    }
+    let problem = engine.problem;
+    let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    let mut budget = Budget::default();
+    for level in 0..levels {
+        if !demand.is_empty() {
+            greedy::fill(engine, since.hosts(), level, &mut demand, &mut budget);
+            if packing == Packing::Cheapest {
+                improve::improve(engine, since, level, &mut budget);
+            }
+        }
+    }
+    demand
+}
+
+/// One new node for everything that is left, if one costs less than `most`.
+pub fn one_cheaper_node(engine: &mut Engine<'_, '_>, demand: &Leftover, most: HourlyPrice) -> Option<HourlyPrice> {
+    let since = engine.mark();
+    let problem = engine.problem;
+    let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    for level in 0..levels {
+        let mut left = demand.clone();
+        improve::in_one_node(engine, level, &mut left);
+        let price = improve::price_since(engine, since);
+        if left.is_empty() && price < most {
+            return Some(price);
+        }
+        engine.revert(since);
+    }
+    None
+}
+
+/// Which pod goes where, from what the engine holds since the mark.
+pub fn outcome(engine: &Engine<'_, '_>, candidate: &Candidate, since: Mark) -> Rehoming {
+    let mut by_class: BTreeMap<ClassIndex, Vec<usize>> = BTreeMap::new();
+    for pod in candidate.pods.iter().rev() {
+        if let Some(class) = engine.problem.class_of_pod[*pod] {
+            by_class.entry(class).or_default().push(*pod);
+        }
+    }
+    let mut rehoming = Rehoming::default();
+    let placed: Vec<(ClassIndex, HostIndex)> = engine.placed_since(since).collect();
+    for (class, host) in placed.into_iter().filter(|(_, host)| engine.open_node(*host).is_none()) {
+        if let Some(pod) = by_class.get_mut(&class).and_then(Vec::pop) {
+            rehoming.placements.push((pod, host));
+        }
+    }
+    for host in engine.open_hosts().filter(|host| *host >= since.hosts() && !engine.is_closed(*host)) {
+        let mut pods = Vec::new();
+        for (class, count) in &engine.host(host).pods {
+            let of_class = by_class.entry(*class).or_default();
+            pods.extend((0..*count).filter_map(|_| of_class.pop()));
+        }
+        rehoming.purchases.extend(Purchase::new(engine, host, pods));
+    }
+    rehoming
+}

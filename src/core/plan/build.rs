@@ -1,0 +1,196 @@
+//! From what was decided to the published form: steps, NodeClaims, summary.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::api::keys;
+use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
+use crate::api::node_pool::{IntOrString, NodePool};
+use crate::core::model::resources::format_amount;
+use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::core::provision::Purchase;
+use crate::core::scheduler::Problem;
+use crate::core::snapshot::nodes::Machine;
+
+use super::names::Names;
+use super::{Inputs, Launch, Precondition, Reason, Step, StepKind};
+
+/// Makes steps; numbers moves and names nodes.
+pub struct Builder<'b, 'a> {
+    pub inputs: &'b Inputs<'a>,
+    pub problem: &'b Problem<'a>,
+    pub steps: Vec<Step>,
+    names: Names,
+    next_move: u32,
+}
+
+impl<'b, 'a> Builder<'b, 'a> {
+    pub fn new(inputs: &'b Inputs<'a>, problem: &'b Problem<'a>) -> Self {
+        let claims = inputs.snapshot.node_claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
+        let taken = claims.chain(problem.machines.iter().map(|machine| machine.name));
+        Self { inputs, problem, steps: Vec::new(), names: Names::new(taken, inputs.seed), next_move: 1 }
+    }
+
+    /// Steps of one move get the same number.
+    pub fn begin_move(&mut self) -> u32 {
+        self.next_move += 1;
+        self.next_move - 1
+    }
+
+    pub fn create(&mut self, move_number: u32, purchase: &Purchase, reason: Reason) {
+        let pods = self.pod_keys(&purchase.pods);
+        let template = &self.problem.templates[purchase.template];
+        let pool = &self.inputs.node_pools[template.pool];
+        let name = self.names.node_claim(&template.name, &pods);
+        let claim = self.node_claim(&name, pool, purchase);
+        // A claim is plain data; it always has a JSON form.
+        let node_claim = serde_json::to_value(&claim).unwrap_or_default();
+        self.steps.push(Step {
+            kind: StepKind::Create,
+            move_number,
+            node_pool: template.name.clone(),
+            node_claim: name,
+            node: None,
+            instance_type: purchase.instance_type.clone(),
+            zone: purchase.zone.clone(),
+            capacity_type: purchase.capacity_type.clone(),
+            price_per_hour: purchase.price,
+            pods,
+            reason,
+            preconditions: vec![Precondition::NodePoolUnchanged {
+                name: template.name.clone(),
+                hash: crate::core::lifecycle::static_hash::node_pool_hash(pool),
+            }],
+            launch: Some(Launch { node_claim, alternatives: purchase.alternatives.clone() }),
+            allocatable: purchase.allocatable.clone(),
+            requested: purchase.requested.clone(),
+            also_in_base: None,
+        });
+    }
+
+    /// `pods`: those that have to move.
+    pub fn remove(
+        &mut self,
+        kind: StepKind,
+        move_number: u32,
+        node: usize,
+        pods: &[usize],
+        reason: Reason,
+        replaced: bool,
+    ) {
+        let machine = &self.problem.machines[node];
+        let mut preconditions = vec![Precondition::NodeHoldsOnly { node: machine.name.to_owned(), pods: pods.len() }];
+        if replaced {
+            preconditions.push(Precondition::ReplacementsInitialized);
+        }
+        let mut requested = Resources::new();
+        for (_, class) in &self.problem.nodes[node].pods {
+            requested.add(&self.problem.classes[*class].requests);
+        }
+        self.steps.push(Step {
+            kind,
+            move_number,
+            node_pool: machine.node_pool().unwrap_or_default().to_owned(),
+            node_claim: machine.claim.and_then(|claim| claim.metadata.name.clone()).unwrap_or_default(),
+            node: machine.node.map(|_| machine.name.to_owned()),
+            instance_type: machine.label(keys::INSTANCE_TYPE).unwrap_or_default().to_owned(),
+            zone: machine.label(keys::ZONE).unwrap_or_default().to_owned(),
+            capacity_type: machine.label(keys::CAPACITY_TYPE).unwrap_or_default().to_owned(),
+            price_per_hour: price_of(self.inputs, machine).unwrap_or_default(),
+            pods: self.pod_keys(pods),
+            reason,
+            preconditions,
+            launch: None,
+            allocatable: machine.allocatable(),
+            requested,
+            also_in_base: None,
+        });
+    }
+
+    pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {
+        let mut keys: Vec<String> = pods.iter().map(|pod| self.inputs.snapshot.pods[*pod].key()).collect();
+        keys.sort();
+        keys
+    }
+
+    /// The NodeClaim as it will be written.
+    fn node_claim(&self, name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
+        let template = &pool.spec.template;
+        let spec = &template.spec;
+        let mut labels = template.metadata.labels.clone();
+        labels.insert(keys::NODE_POOL.to_owned(), pool.metadata.name.clone().unwrap_or_default());
+        labels.insert(keys::EC2_NODE_CLASS.to_owned(), spec.node_class_ref.name.clone());
+        for (key, requirement) in purchase.custom.iter() {
+            if let Some(value) = requirement.single_value() {
+                labels.insert(key.to_owned(), value.to_owned());
+            }
+        }
+        let mut annotations = template.metadata.annotations.clone();
+        annotations.insert(keys::NODE_POOL_HASH.to_owned(), crate::core::lifecycle::static_hash::node_pool_hash(pool));
+        annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), "v3".to_owned());
+        let requests = purchase
+            .requested
+            .iter()
+            .map(|(name, amount)| (name.to_owned(), IntOrString::String(format_amount(name, amount))));
+        let mut claim = NodeClaim::new(
+            name,
+            NodeClaimSpec {
+                node_class_ref: spec.node_class_ref.clone(),
+                requirements: claim_requirements(pool, purchase),
+                resources: ResourceRequests { requests: requests.collect() },
+                taints: spec.taints.clone(),
+                startup_taints: spec.startup_taints.clone(),
+                expire_after: spec.expire_after.clone(),
+                termination_grace_period: spec.termination_grace_period.clone(),
+            },
+        );
+        claim.metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            labels: Some(labels),
+            annotations: Some(annotations),
+            finalizers: Some(vec![keys::TERMINATION_FINALIZER.to_owned()]),
+            ..ObjectMeta::default()
+        };
+        claim
+    }
+}
+
+/// Requirements of the pool, with the types, zones and capacity type that the launch may use.
+fn claim_requirements(pool: &NodePool, purchase: &Purchase) -> Vec<crate::api::node_pool::NodeSelectorRequirement> {
+    let mut requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
+    requirements.extend(&purchase.custom);
+    let zones: BTreeSet<&str> = purchase.alternatives.iter().map(|alternative| alternative.zone.as_str()).collect();
+    requirements.add(keys::ZONE, Requirement::is_in(zones));
+    requirements.add(keys::CAPACITY_TYPE, Requirement::is_in([purchase.capacity_type.as_str()]));
+    requirements.remove(keys::INSTANCE_TYPE);
+    let mut entries: Vec<_> = requirements.iter().flat_map(|(key, requirement)| requirement.to_entries(key)).collect();
+    // In the order of price, which a set would lose.
+    let mut types: Vec<String> = Vec::new();
+    for alternative in &purchase.alternatives {
+        if !types.contains(&alternative.instance_type) {
+            types.push(alternative.instance_type.clone());
+        }
+    }
+    entries.push(crate::api::node_pool::NodeSelectorRequirement {
+        key: keys::INSTANCE_TYPE.to_owned(),
+        operator: crate::api::node_pool::Operator::In,
+        values: types,
+        min_values: None,
+    });
+    entries
+}
+
+/// What a machine costs by the catalog; `None` when its type, zone or capacity type is not in it.
+pub fn price_of(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<HourlyPrice> {
+    let name = machine.label(keys::INSTANCE_TYPE)?;
+    let zone = machine.label(keys::ZONE)?;
+    let capacity_type = machine.label(keys::CAPACITY_TYPE).unwrap_or(keys::ON_DEMAND);
+    let position =
+        inputs.catalog.instance_types.binary_search_by(|instance_type| instance_type.name.as_str().cmp(name)).ok()?;
+    let offerings = &inputs.catalog.instance_types[position].offerings;
+    offerings
+        .iter()
+        .find(|offering| offering.zone == zone && offering.capacity_type == capacity_type)
+        .map(|offering| offering.price)
+}

@@ -1,0 +1,192 @@
+//! What was not done, why things are done, and the sums.
+
+use std::collections::BTreeMap;
+
+use crate::core::disrupt::Disruption;
+use crate::core::model::HourlyPrice;
+use crate::core::provision::bound::lower_bound;
+use crate::core::provision::explain::{explain, why_not_existing};
+use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::{ClassIndex, Engine, Problem};
+
+use super::build::price_of;
+use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary};
+
+/// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
+pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Pending> {
+    let key = |position: &usize| inputs.snapshot.pods[*position].key();
+    let mut entries: Vec<Pending> = Vec::new();
+    for (class, pods) in &provisioning.unplaced {
+        let (reasons, smallest_change) = explain(engine, *class);
+        entries.push(Pending { pods: pods.iter().map(key).collect(), reasons, smallest_change });
+    }
+    let mut by_reason: BTreeMap<(ReasonCode, &str), Vec<String>> = BTreeMap::new();
+    for (position, code, text) in &provisioning.backlog.not_schedulable {
+        by_reason.entry((*code, text)).or_default().push(key(position));
+    }
+    for ((code, text), pods) in by_reason {
+        let reasons = vec![PendingReason { node_pool: String::new(), code, text: text.to_owned() }];
+        entries.push(Pending { pods, reasons, smallest_change: None });
+    }
+    entries.iter_mut().for_each(|entry| entry.pods.sort());
+    entries.sort_by(|one, two| one.pods.cmp(&two.pods));
+    entries
+}
+
+/// For each purchase, why it is made: the reason of the largest group of its pods.
+pub fn creation_reasons(engine: &Engine<'_, '_>, provisioning: &Provisioning) -> Vec<Reason> {
+    let mut known: BTreeMap<ClassIndex, String> = BTreeMap::new();
+    let reason = |purchase: &Purchase| {
+        let mut counts: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+        for class in purchase.pods.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
+            *counts.entry(class).or_default() += 1;
+        }
+        let most =
+            counts.iter().max_by_key(|(class, count)| (**count, std::cmp::Reverse(**class))).map(|(class, _)| *class);
+        let why = most
+            .map(|class| known.entry(class).or_insert_with(|| why_not_existing(engine, class)).clone())
+            .unwrap_or_default();
+        let displaced = purchase.pods.iter().filter(|pod| provisioning.backlog.displaced.contains(pod)).count();
+        let pods = match purchase.pods.len() {
+            count if displaced == count => format!("{} from nodes that are being removed", pods_text(count)),
+            count => format!("{} pending", pods_text(count)),
+        };
+        Reason { code: ReasonCode::PodsPending, text: format!("{pods}: {why}") }
+    };
+    provisioning.purchases.iter().map(reason).collect()
+}
+
+fn pods_text(count: usize) -> String {
+    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
+}
+
+/// Counts and money, before and after.
+pub fn summary(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    disruption: &Disruption,
+    steps: &[Step],
+) -> Summary {
+    let count = |kind: StepKind| steps.iter().filter(|step| step.kind == kind).count();
+    let price = |kind: StepKind| {
+        steps.iter().filter(|step| step.kind == kind).map(|step| step.price_per_hour).sum::<HourlyPrice>()
+    };
+    let nodes_before = problem.machines.len();
+    let price_before: HourlyPrice = problem.machines.iter().filter_map(|machine| price_of(inputs, machine)).sum();
+    let (created, removed) = (count(StepKind::Create), count(StepKind::Remove));
+    let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty()).count();
+    let replacements: usize = disruption.removals.iter().map(|removal| removal.purchases.len()).sum();
+    let price_after = price_before + price(StepKind::Create) - price(StepKind::Remove);
+    let placed = provisioning
+        .purchases
+        .iter()
+        .flat_map(|purchase| &purchase.pods)
+        .chain(provisioning.placements.iter().map(|(pod, _)| pod));
+    let pods_placed = placed.filter(|pod| !provisioning.backlog.displaced.contains(pod)).count();
+    let unplaced: usize = provisioning.unplaced.values().map(Vec::len).sum();
+    Summary {
+        nodes_before,
+        nodes_after: nodes_before + created - removed,
+        nodes_created: created - replacements,
+        nodes_replaced: replaced,
+        nodes_removed: removed - replaced,
+        price_per_hour_before: price_before,
+        price_per_hour_after: price_after,
+        lower_bound_price_per_hour: bound(inputs, problem, provisioning, disruption),
+        pods_placed,
+        pods_pending: unplaced + provisioning.backlog.not_schedulable.len(),
+        pods_disrupted: disruption.removals.iter().map(|removal| removal.pods.len()).sum(),
+        candidates: disruption.candidates,
+        candidates_examined: disruption.candidates,
+    }
+}
+
+/// The nodes that stay, and the least that new nodes for everything else can cost.
+fn bound(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    disruption: &Disruption,
+) -> Option<HourlyPrice> {
+    let removed: Vec<usize> = disruption.removals.iter().map(|removal| removal.host).collect();
+    let staying = problem.machines.iter().enumerate().filter(|(host, _)| !removed.contains(host));
+    let price_of_staying: HourlyPrice = staying.filter_map(|(_, machine)| price_of(inputs, machine)).sum();
+    let purchases =
+        provisioning.purchases.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.purchases));
+    let purchases: Vec<&Purchase> = purchases.collect();
+    if purchases.is_empty() {
+        return None;
+    }
+    let placed =
+        provisioning.placements.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.placements));
+    let pods = purchases.iter().flat_map(|purchase| &purchase.pods).chain(placed.map(|(pod, _)| pod));
+    let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+    for class in pods.filter_map(|pod| problem.class_of_pod[*pod]) {
+        *demand.entry(class).or_default() += 1;
+    }
+    Some(price_of_staying + lower_bound(problem, &demand, &removed)?)
+}
+
+/// What a reader should know of the inputs.
+pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
+    if inputs.policy.zones_with_subnet.is_none() {
+        note(
+            "AllZonesAssumed",
+            format!("no cloud was asked: every zone of {} counts as having a subnet", inputs.catalog.region),
+        );
+    }
+    let unpriced: Vec<&str> = problem
+        .machines
+        .iter()
+        .filter(|machine| price_of(inputs, machine).is_none())
+        .map(|machine| machine.name)
+        .collect();
+    match unpriced.as_slice() {
+        [] => {}
+        [node] => note("PriceUnknown", format!("node {node} has no price in the catalog and counts as free")),
+        [node, ..] => {
+            note(
+                "PriceUnknown",
+                format!("{} nodes, {node} first, have no price in the catalog and count as free", unpriced.len()),
+            );
+        }
+    }
+    for pool in inputs.node_pools {
+        let reference = &pool.spec.template.spec.node_class_ref.name;
+        let name = pool.metadata.name.as_deref().unwrap_or_default();
+        if !inputs.node_classes.iter().any(|class| class.metadata.name.as_ref() == Some(reference)) {
+            note(
+                "NodeClassMissing",
+                format!("NodePool {name} is not used: its EC2NodeClass {reference} is not in the definitions"),
+            );
+        }
+        if pool.spec.replicas.is_some() {
+            note(
+                "StaticCapacityNotPlanned",
+                format!("NodePool {name} has spec.replicas: static pools are not planned for yet"),
+            );
+        }
+    }
+    let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
+    let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
+    if !managed.is_empty()
+        && managed.iter().all(|machine| !machine.node_pool().is_some_and(|pool| pools.contains(&pool)))
+    {
+        note("AnotherCluster", "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());
+    }
+    let orphaned = inputs.snapshot.pods.iter().filter(|pod| {
+        let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
+        node.is_some_and(|node| !problem.machines.iter().any(|machine| machine.name == node))
+    });
+    let orphaned = orphaned.count();
+    if orphaned > 0 {
+        note(
+            "NodeMissing",
+            format!("{orphaned} pods are bound to nodes that the snapshot does not have; they are left out"),
+        );
+    }
+    notes
+}
