@@ -197,7 +197,7 @@ const RINGS: &[Ring] = &[
         files: "adapters/git",
         may_use: ADAPTER,
         except: DECISIONS,
-        crates: Some(&["git2", "jiff", "notify", "serde_json", "thiserror", "tokio", "tracing"]),
+        crates: Some(&["git2", "jiff", "notify", "serde_json", "sha2", "tempfile", "thiserror", "tokio", "tracing"]),
         forbidden: &["std::process"],
         why: ADAPTER_WHY,
     },

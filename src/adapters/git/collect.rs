@@ -1,0 +1,153 @@
+//! The files of one reading, within stated limits; and notes about what was left out.
+
+use crate::api::source::{SourceFile, may_hold_definitions};
+use crate::core::plan::Note;
+
+/// One file of definitions. The largest that people keep are generated lists of some hundred kilobytes.
+const FILE_BYTES_MAX: usize = 8 << 20;
+/// All files of a revision together; they are held in memory.
+const TOTAL_BYTES_MAX: usize = 256 << 20;
+/// Files and folders looked at, also those that can not hold definitions. Ten times a large repository of manifests.
+const ENTRIES_MAX: usize = 500_000;
+/// Folders in folders. Deeper ones are made by mistake, or to exhaust the reader.
+const DEPTH_MAX: usize = 100;
+/// Paths that a note spells out.
+const PATHS_SHOWN_MAX: usize = 5;
+
+/// More than is read at most. Nothing is cut off in silence: a definition that is missing would remove nodes.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LimitError {
+    #[error("`{path}` is larger than {} MiB", FILE_BYTES_MAX >> 20)]
+    FileTooLarge { path: String },
+    #[error("the definitions are larger than {} MiB together", TOTAL_BYTES_MAX >> 20)]
+    TooManyBytes,
+    #[error("there are more than {ENTRIES_MAX} files and folders")]
+    TooManyEntries,
+    #[error("`{path}` is more than {DEPTH_MAX} folders deep")]
+    TooDeep { path: String },
+}
+
+/// Why an entry was not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LeftOut {
+    SymbolicLink,
+    Submodule,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Collector {
+    files: Vec<SourceFile>,
+    bytes: usize,
+    entries: usize,
+    links: Vec<String>,
+    submodules: Vec<String>,
+}
+
+impl Collector {
+    /// Counts an entry before anything is done with it. `depth` is the number of folders above it.
+    pub fn enter(&mut self, path: &str, depth: usize) -> Result<(), LimitError> {
+        self.entries += 1;
+        if self.entries > ENTRIES_MAX {
+            return Err(LimitError::TooManyEntries);
+        }
+        if depth > DEPTH_MAX {
+            return Err(LimitError::TooDeep { path: path.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// How many bytes of the file `path` may be read, given its size as its container states it.
+    pub fn reserve(&mut self, path: &str, bytes: u64) -> Result<usize, LimitError> {
+        match usize::try_from(bytes) {
+            Ok(bytes) if bytes <= FILE_BYTES_MAX => Ok(FILE_BYTES_MAX),
+            _ => Err(LimitError::FileTooLarge { path: path.to_owned() }),
+        }
+    }
+
+    pub fn add(&mut self, path: String, content: Vec<u8>) -> Result<(), LimitError> {
+        if content.len() > FILE_BYTES_MAX {
+            return Err(LimitError::FileTooLarge { path });
+        }
+        self.bytes += content.len();
+        if self.bytes > TOTAL_BYTES_MAX {
+            return Err(LimitError::TooManyBytes);
+        }
+        self.files.push(SourceFile { path, content });
+        Ok(())
+    }
+
+    pub fn leave_out(&mut self, path: &str, why: LeftOut) {
+        match why {
+            LeftOut::SymbolicLink if is_worth_a_note(path) => self.links.push(path.to_owned()),
+            LeftOut::SymbolicLink => {}
+            LeftOut::Submodule => self.submodules.push(path.to_owned()),
+        }
+    }
+
+    /// Files and notes, both in the order of paths.
+    pub fn finish(mut self) -> (Vec<SourceFile>, Vec<Note>) {
+        self.files.sort();
+        let notes = [
+            note("SymbolicLinksLeftOut", "symbolic links are not followed", self.links),
+            note("SubmodulesLeftOut", "submodules are not read", self.submodules),
+        ];
+        (self.files, notes.into_iter().flatten().collect())
+    }
+}
+
+/// A link that is called `logo.png` is missed by nobody; one without an extension may stand for a folder.
+fn is_worth_a_note(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    may_hold_definitions(path) || !name.contains('.')
+}
+
+fn note(code: &str, text: &str, paths: Vec<String>) -> Option<Note> {
+    (!paths.is_empty()).then(|| Note { code: code.to_owned(), text: format!("{text}: {}", listed(paths)) })
+}
+
+/// The first few of `paths` in their order, and how many more there are.
+pub(super) fn listed(mut paths: Vec<String>) -> String {
+    paths.sort();
+    let more = paths.len().saturating_sub(PATHS_SHOWN_MAX);
+    paths.truncate(PATHS_SHOWN_MAX);
+    let shown = paths.join(", ");
+    if more == 0 { shown } else { format!("{shown} and {more} more") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_it_left_out() {
+        let mut collector = Collector::default();
+        collector.leave_out("pool.yaml", LeftOut::SymbolicLink);
+        collector.leave_out("pools", LeftOut::SymbolicLink);
+        collector.leave_out("logo.png", LeftOut::SymbolicLink);
+        collector.leave_out("vendor", LeftOut::Submodule);
+        let (_, notes) = collector.finish();
+        let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
+        assert_eq!(texts, ["symbolic links are not followed: pool.yaml, pools", "submodules are not read: vendor"]);
+    }
+
+    #[test]
+    fn refuses_what_is_too_much() {
+        let mut collector = Collector::default();
+        let path = || "a.yaml".to_owned();
+        assert_eq!(collector.add(path(), vec![0; FILE_BYTES_MAX]), Ok(()));
+        assert_eq!(collector.add(path(), vec![0; FILE_BYTES_MAX + 1]), Err(LimitError::FileTooLarge { path: path() }));
+        assert_eq!(collector.enter("a", DEPTH_MAX + 1), Err(LimitError::TooDeep { path: "a".to_owned() }));
+        let mut collector = Collector { entries: ENTRIES_MAX - 1, ..Collector::default() };
+        assert_eq!(collector.enter("a", 0), Ok(()));
+        assert_eq!(collector.enter("b", 0), Err(LimitError::TooManyEntries));
+        let mut collector = Collector { bytes: TOTAL_BYTES_MAX, ..Collector::default() };
+        assert_eq!(collector.add(path(), vec![0]), Err(LimitError::TooManyBytes));
+    }
+
+    #[test]
+    fn lists_a_few_and_counts_the_rest() {
+        let paths = |count: usize| (0..count).map(|index| format!("{index}.yaml")).collect::<Vec<_>>();
+        assert_eq!(listed(paths(2)), "0.yaml, 1.yaml");
+        assert_eq!(listed(paths(7)), "0.yaml, 1.yaml, 2.yaml, 3.yaml, 4.yaml and 2 more");
+    }
+}

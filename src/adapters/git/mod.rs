@@ -1,0 +1,20 @@
+//! Where definitions come from: folders, clones and remote repositories. Only files that may hold definitions are read,
+//! nothing is checked out, and no link or submodule is followed.
+//!
+//! | what | where |
+//! |---|---|
+//! | one reading, for `cutlist plan` | `read.rs` |
+//! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
+//! | what may be read at most, and what was left out | `collect.rs` |
+
+#![expect(clippy::disallowed_methods, reason = "this adapter reads files")]
+
+mod collect;
+mod folder;
+mod near;
+mod read;
+mod tree;
+mod work_tree;
+
+pub use collect::LimitError;
+pub use read::{ReadError, read_folder, read_revision};

@@ -1,0 +1,340 @@
+//! One reading of a folder, a clone or a bare repository, for commands that do not stay.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use git2::{BranchType, Commit, ErrorClass, ErrorCode, Oid, Repository, RepositoryOpenFlags};
+use sha2::{Digest, Sha256};
+
+use super::collect::{Collector, LimitError};
+use super::folder::{self, FolderError, Plain};
+use super::near::nearest;
+use super::tree::{self, TreeError};
+use super::work_tree::{self, WorkTree};
+use crate::api::source::SourceFile;
+use crate::core::plan::{Note, Revision};
+use crate::ports::RevisionContent;
+
+/// Why nothing was read; [`ReadError::hint`] says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    #[error("{} does not exist", .0.display())]
+    PathNotThere(PathBuf),
+    #[error("{} can not be read", path.display())]
+    Unreadable { path: PathBuf, source: std::io::Error },
+    #[error("{} is neither a folder nor a .yaml, .yml or .json file", .0.display())]
+    NotDefinitions(PathBuf),
+    #[error("{} is not in a Git repository", .0.display())]
+    NotARepository(PathBuf),
+    #[error("the Git repository of {} belongs to another user", path.display())]
+    OtherOwner { path: PathBuf, source: git2::Error },
+    #[error("the Git repository of {} can not be opened", path.display())]
+    DamagedRepository { path: PathBuf, source: git2::Error },
+    #[error("the Git repository {} has no commit yet", .0.display())]
+    EmptyRepository(PathBuf),
+    #[error("{} has no revision `{reference}`", path.display())]
+    NoSuchRevision {
+        path: PathBuf,
+        reference: String,
+        /// Branches and tags with names that are near.
+        near: Vec<String>,
+        /// The clone does not hold all of its history.
+        shallow: bool,
+    },
+    #[error("`{0}` stands for more than one commit")]
+    AmbiguousRevision(String),
+    #[error("`{sub_path}` is not in revision `{reference}`")]
+    PathNotInRevision { sub_path: String, reference: String },
+    #[error("object {id} of `{path}` can not be read")]
+    UnreadableObject { id: String, path: String, source: git2::Error },
+    #[error(transparent)]
+    Limit(#[from] LimitError),
+}
+
+impl ReadError {
+    /// What the user can do.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::PathNotThere(_) => "name a folder, a clone or a bare repository that exists".to_owned(),
+            Self::Unreadable { .. } => "check the permissions of the path and of the folders above it".to_owned(),
+            Self::NotDefinitions(_) => "name the folder that holds the definitions, such as `.`".to_owned(),
+            Self::NotARepository(_) => {
+                "a revision can be read from a clone or a bare repository only; leave it out to read the files on disk"
+                    .to_owned()
+            }
+            Self::OtherOwner { path, .. } => {
+                format!("if you trust it: git config --global --add safe.directory {}", path.display())
+            }
+            Self::DamagedRepository { path, .. } => format!("see what `git -C {} fsck` says", path.display()),
+            Self::EmptyRepository(_) => "commit the definitions first".to_owned(),
+            Self::NoSuchRevision { near, shallow, .. } => return revision_hint(near, *shallow),
+            Self::AmbiguousRevision(_) => {
+                "write more digits of the hash, or the full name: `refs/heads/NAME`".to_owned()
+            }
+            Self::PathNotInRevision { .. } => "the folder may have had another name then".to_owned(),
+            Self::UnreadableObject { .. } => {
+                "the clone is damaged or partial: see what `git fsck` says, or clone it again".to_owned()
+            }
+            Self::Limit(_) => "name the sub folder that holds the definitions".to_owned(),
+        })
+    }
+}
+
+fn revision_hint(near: &[String], shallow: bool) -> Option<String> {
+    let mut parts = Vec::new();
+    if shallow {
+        parts.push("this clone is shallow: `git fetch --unshallow` gets the rest of its history".to_owned());
+    }
+    if !near.is_empty() {
+        parts.push(format!("there is {}", near.join(", ")));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// A reading, and the commit that it stands on.
+pub(super) struct Reading {
+    pub content: RevisionContent,
+    pub head: Option<Oid>,
+}
+
+/// Reads the definitions at `path` as they are now.
+///
+/// | `path` | what is read | revision | reference |
+/// |---|---|---|---|
+/// | folder or file | the files on disk | hash over them | the path as typed |
+/// | clone, or a folder in one | the files on disk, without what Git ignores | `HEAD`'s commit; with `-dirty-HASH` when they differ from it | branch |
+/// | bare repository | the commit `HEAD` | that commit | branch |
+///
+/// Paths of the files are relative to `path`. Nothing is written and nothing is fetched.
+pub fn read_folder(path: &Path) -> Result<RevisionContent, ReadError> {
+    read(path).map(|reading| reading.content)
+}
+
+/// Reads the commit that `reference` stands for: a branch, a tag, `HEAD~1`, a hash or its beginning. `path` is a bare
+/// repository, a clone, or a folder (or file) in a clone: then only what is below it is read.
+pub fn read_revision(path: &Path, reference: &str) -> Result<RevisionContent, ReadError> {
+    let Some(place) = Place::find(path)? else { return Err(ReadError::NotARepository(path.to_owned())) };
+    let commit = place.commit(path, reference)?;
+    let collector =
+        tree::collect(&place.repository, &commit, &place.sub_path).map_err(|error| tree_error(error, reference))?;
+    Ok(at_commit(collector, &commit, reference))
+}
+
+pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
+    let place = match Place::find(path) {
+        Ok(Some(place)) => place,
+        Ok(None) => return read_plain(path, None),
+        // Checkouts in CI belong to whoever mounted them. Without Git's part the files are as good as any.
+        Err(error @ ReadError::OtherOwner { .. }) => return read_plain(path, Some(other_owner(&error))),
+        Err(error) => return Err(error),
+    };
+    if place.repository.is_bare() {
+        let commit = place.head()?.ok_or_else(|| ReadError::EmptyRepository(path.to_owned()))?;
+        let reference = place.branch();
+        let collector = tree::collect(&place.repository, &commit, "").map_err(|error| tree_error(error, &reference))?;
+        return Ok(Reading { head: Some(commit.id()), content: at_commit(collector, &commit, &reference) });
+    }
+    if place.is_ignored() {
+        return read_plain(path, None);
+    }
+    read_work_tree(path, &place)
+}
+
+fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
+    let collector =
+        if path.is_dir() { folder::collect(path, &Plain) } else { folder::collect_file(path, file_name(path)) };
+    let (files, mut notes) = collector.map_err(folder_error)?.finish();
+    notes.extend(note);
+    let revision = Revision { id: hash(&files), reference: path.display().to_string() };
+    let content = RevisionContent { revision, title: String::new(), files, rewritten: false, notes };
+    Ok(Reading { content, head: None })
+}
+
+fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
+    let damaged = |source| ReadError::DamagedRepository { path: path.to_owned(), source };
+    let collector = if path.is_dir() {
+        let rules = WorkTree::new(&place.repository, &place.sub_path).map_err(damaged)?;
+        folder::collect(path, &rules)
+    } else {
+        folder::collect_file(path, file_name(path))
+    };
+    let (files, mut notes) = collector.map_err(folder_error)?.finish();
+    let reference = place.branch();
+    let Some(commit) = place.head()? else {
+        let revision = Revision { id: hash(&files), reference };
+        let content = RevisionContent { revision, title: String::new(), files, rewritten: false, notes };
+        return Ok(Reading { content, head: None });
+    };
+    let differing = work_tree::differences(&place.repository, &commit, &place.sub_path, &files)
+        .map_err(|error| tree_error(error, &reference))?;
+    let mut id = commit.id().to_string();
+    if !differing.is_empty() {
+        notes.push(work_tree::uncommitted(&id, differing));
+        id = format!("{id}-dirty-{}", hash(&files).get(..12).unwrap_or_default());
+    }
+    let revision = Revision { id, reference };
+    let content = RevisionContent { revision, title: title(&commit), files, rewritten: false, notes };
+    Ok(Reading { content, head: Some(commit.id()) })
+}
+
+/// A content that is exactly that of a commit.
+pub(super) fn at_commit(collector: Collector, commit: &Commit<'_>, reference: &str) -> RevisionContent {
+    let (files, notes) = collector.finish();
+    let revision = Revision { id: commit.id().to_string(), reference: reference.to_owned() };
+    RevisionContent { revision, title: title(commit), files, rewritten: false, notes }
+}
+
+/// A repository, and the folder of it that was asked for.
+struct Place {
+    repository: Repository,
+    /// Relative to the work tree, `/` between the parts; empty for all of it and for bare repositories.
+    sub_path: String,
+}
+
+impl Place {
+    /// Finds the repository that `path`, a folder or a file, is in. `None` for a path that is in none.
+    fn find(path: &Path) -> Result<Option<Self>, ReadError> {
+        let unreadable = |source: std::io::Error| match source.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                ReadError::PathNotThere(path.to_owned())
+            }
+            _ => ReadError::Unreadable { path: path.to_owned(), source },
+        };
+        let metadata = std::fs::metadata(path).map_err(unreadable)?;
+        let canonical = path.canonicalize().map_err(unreadable)?;
+        let is_definition = matches!(canonical.extension().and_then(OsStr::to_str), Some("yaml" | "yml" | "json"));
+        if !metadata.is_dir() && !(metadata.is_file() && is_definition) {
+            return Err(ReadError::NotDefinitions(path.to_owned()));
+        }
+        let folder = if metadata.is_dir() { Some(canonical.as_path()) } else { canonical.parent() };
+        let Some(folder) = folder else { return Ok(None) };
+        let no_ceiling: [&OsStr; 0] = [];
+        let repository = match Repository::open_ext(folder, RepositoryOpenFlags::empty(), no_ceiling) {
+            Ok(repository) => repository,
+            Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
+            Err(source) if source.code() == ErrorCode::Owner => {
+                return Err(ReadError::OtherOwner { path: canonical, source });
+            }
+            Err(source) => return Err(ReadError::DamagedRepository { path: path.to_owned(), source }),
+        };
+        // A folder inside a bare repository, such as its hooks, is no part of any commit.
+        let root = repository.workdir().unwrap_or_else(|| repository.path()).canonicalize().map_err(unreadable)?;
+        let Ok(below) = canonical.strip_prefix(&root) else { return Ok(None) };
+        let sub_path = below.iter().map(OsStr::to_string_lossy).collect::<Vec<_>>().join("/");
+        let is_internal =
+            if repository.is_bare() { !sub_path.is_empty() } else { sub_path.split('/').next() == Some(".git") };
+        Ok((!is_internal).then_some(Self { repository, sub_path }))
+    }
+
+    /// Whether Git ignores the whole place: files made there are not part of the repository around them.
+    fn is_ignored(&self) -> bool {
+        !self.sub_path.is_empty() && self.repository.is_path_ignored(&self.sub_path).unwrap_or(false)
+    }
+
+    /// `None` before the first commit.
+    fn head(&self) -> Result<Option<Commit<'_>>, ReadError> {
+        let commit = self.repository.head().and_then(|head| head.peel_to_commit());
+        match commit {
+            Ok(commit) => Ok(Some(commit)),
+            Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => Ok(None),
+            Err(source) => Err(ReadError::DamagedRepository { path: self.repository.path().to_owned(), source }),
+        }
+    }
+
+    /// The name of the branch, also of one without a commit; `HEAD` when no branch is checked out.
+    fn branch(&self) -> String {
+        let head = self.repository.find_reference("HEAD").ok();
+        let target = head.as_ref().and_then(|head| head.symbolic_target().ok().flatten());
+        let name = target.map(|target| target.strip_prefix("refs/heads/").unwrap_or(target));
+        name.unwrap_or("HEAD").to_owned()
+    }
+
+    fn commit(&self, path: &Path, reference: &str) -> Result<Commit<'_>, ReadError> {
+        // Not `is_empty`: that takes a repository whose first branch has another name than the default for one in use.
+        if self.repository.references().is_ok_and(|mut references| references.next().is_none()) {
+            return Err(ReadError::EmptyRepository(path.to_owned()));
+        }
+        // A clone made in CI often has a branch of the remote only under the remote's name.
+        let found = self.peel(reference).or_else(|error| match error.code() {
+            ErrorCode::NotFound => self.peel(&format!("origin/{reference}")).map_err(|_| error),
+            _ => Err(error),
+        });
+        found.map_err(|source| match source.code() {
+            ErrorCode::Ambiguous => ReadError::AmbiguousRevision(reference.to_owned()),
+            ErrorCode::NotFound | ErrorCode::InvalidSpec | ErrorCode::Peel | ErrorCode::UnbornBranch => {
+                ReadError::NoSuchRevision {
+                    path: path.to_owned(),
+                    reference: reference.to_owned(),
+                    near: nearest(reference, self.names()),
+                    shallow: self.repository.is_shallow(),
+                }
+            }
+            _ => ReadError::UnreadableObject { id: reference.to_owned(), path: String::new(), source },
+        })
+    }
+
+    fn peel(&self, reference: &str) -> Result<Commit<'_>, git2::Error> {
+        if reference.contains('\0') {
+            let message = "a name can not hold a nul byte";
+            return Err(git2::Error::new(ErrorCode::InvalidSpec, ErrorClass::Reference, message));
+        }
+        self.repository.revparse_single(reference)?.peel_to_commit()
+    }
+
+    /// Branches and tags. What can not be listed is not suggested.
+    fn names(&self) -> Vec<String> {
+        let branches = self.repository.branches(None).into_iter().flatten().flatten();
+        let branches = branches.filter_map(|(branch, kind)| {
+            let name = branch.name().ok().flatten()?.to_owned();
+            (kind == BranchType::Local || !name.ends_with("/HEAD")).then_some(name)
+        });
+        let tags = self.repository.tag_names(None).ok();
+        let tags = tags.iter().flat_map(|tags| tags.iter().filter_map(|name| Some(name.ok()??.to_owned())));
+        branches.chain(tags).collect()
+    }
+}
+
+fn title(commit: &Commit<'_>) -> String {
+    commit.summary_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// A hash over paths and contents; each is preceded by its length, so that no two lists give the same input.
+fn hash(files: &[SourceFile]) -> String {
+    let mut hasher = Sha256::new();
+    for file in files {
+        for part in [file.path.as_bytes(), &file.content] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+    }
+    hasher.finalize().iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string can not fail.
+        let _infallible = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn other_owner(error: &ReadError) -> Note {
+    let text = format!("{error}, so the files are read without a commit; {}", error.hint().unwrap_or_default());
+    Note { code: "RepositoryOfAnotherUser".to_owned(), text }
+}
+
+fn folder_error(error: FolderError) -> ReadError {
+    match error {
+        FolderError::Unreadable { path, source } => ReadError::Unreadable { path, source },
+        FolderError::Limit(limit) => limit.into(),
+    }
+}
+
+fn tree_error(error: TreeError, reference: &str) -> ReadError {
+    match error {
+        TreeError::PathNotThere(sub_path) => ReadError::PathNotInRevision { sub_path, reference: reference.to_owned() },
+        TreeError::Object { id, path, source } => ReadError::UnreadableObject { id: id.to_string(), path, source },
+        TreeError::Limit(limit) => limit.into(),
+    }
+}

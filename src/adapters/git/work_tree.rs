@@ -1,0 +1,89 @@
+//! The files of a clone as they are on disk, and how they differ from its commit.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use git2::{Commit, FileMode, ObjectType, Oid, Repository};
+
+use super::collect::listed;
+use super::folder::Rules;
+use super::tree::{self, TreeError};
+use crate::api::source::SourceFile;
+use crate::core::plan::Note;
+
+/// Passes over what Git ignores, and over other repositories; as a reading of a commit would.
+pub(super) struct WorkTree<'a> {
+    repository: &'a Repository,
+    /// Path of the folder in the work tree, with `/` at its end unless it is empty.
+    prefix: String,
+    tracked: BTreeSet<String>,
+    submodules: BTreeSet<String>,
+}
+
+impl<'a> WorkTree<'a> {
+    /// `sub_path` is empty for the whole work tree.
+    pub fn new(repository: &'a Repository, sub_path: &str) -> Result<Self, git2::Error> {
+        let (mut tracked, mut submodules) = (BTreeSet::new(), BTreeSet::new());
+        for entry in repository.index()?.iter() {
+            let path = String::from_utf8_lossy(&entry.path).into_owned();
+            let is_submodule = entry.mode == u32::from(FileMode::Commit);
+            if is_submodule { &mut submodules } else { &mut tracked }.insert(path);
+        }
+        let prefix = if sub_path.is_empty() { String::new() } else { format!("{sub_path}/") };
+        Ok(Self { repository, prefix, tracked, submodules })
+    }
+
+    fn is_tracked(&self, path: &str, is_folder: bool) -> bool {
+        if !is_folder {
+            return self.tracked.contains(path);
+        }
+        let beginning = format!("{path}/");
+        self.tracked.range(beginning.clone()..).next().is_some_and(|first| first.starts_with(&beginning))
+    }
+}
+
+impl Rules for WorkTree<'_> {
+    const FOLLOWS_LINKS_INSIDE: bool = false;
+
+    fn ignores(&self, path: &str, is_folder: bool) -> bool {
+        let path = format!("{}{path}", self.prefix);
+        // What is tracked is never ignored. The slash says that the path is a folder even if it is gone by now.
+        let asked = if is_folder { format!("{path}/") } else { path.clone() };
+        !self.is_tracked(&path, is_folder) && self.repository.is_path_ignored(Path::new(&asked)).unwrap_or(false)
+    }
+
+    fn is_submodule(&self, path: &str, folder: &Path) -> bool {
+        self.submodules.contains(&format!("{}{path}", self.prefix)) || folder.join(".git").exists()
+    }
+}
+
+/// Paths of the files that were changed, added or removed since the commit; sorted.
+pub(super) fn differences(
+    repository: &Repository,
+    commit: &Commit<'_>,
+    sub_path: &str,
+    files: &[SourceFile],
+) -> Result<BTreeSet<String>, TreeError> {
+    let mut committed = match tree::identities(repository, commit, sub_path) {
+        Err(TreeError::PathNotThere(_)) => Default::default(),
+        other => other?,
+    };
+    let mut differing = BTreeSet::new();
+    for file in files {
+        let identity = Oid::hash_object(ObjectType::Blob, &file.content).ok();
+        if identity.is_none() || committed.remove(&file.path) != identity {
+            differing.insert(file.path.clone());
+        }
+    }
+    differing.extend(committed.into_keys());
+    Ok(differing)
+}
+
+/// Tells the reader that the commit named is not what was read.
+pub(super) fn uncommitted(commit: &str, differing: BTreeSet<String>) -> Note {
+    let short = commit.get(..7).unwrap_or(commit);
+    let files =
+        if differing.len() == 1 { "1 file differs".to_owned() } else { format!("{} files differ", differing.len()) };
+    let text = format!("{files} from commit {short}: {}", listed(differing.into_iter().collect()));
+    Note { code: "UncommittedChanges".to_owned(), text }
+}

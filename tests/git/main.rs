@@ -1,0 +1,7 @@
+//! Reading definitions from real Git: the `git` program makes the repositories and serves them.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a test reads files, runs git and opens sockets on the loopback")]
+
+mod fixture;
+mod reading;

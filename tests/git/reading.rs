@@ -1,0 +1,270 @@
+//! `read_folder` and `read_revision`.
+
+use std::error::Error;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use cutlist::adapters::git::{LimitError, ReadError, read_folder, read_revision};
+
+use crate::fixture::{Fixture, files, git, notes};
+
+#[test]
+fn a_folder_is_read_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |path: &str, content: &str| {
+        let file = folder.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, content).unwrap();
+    };
+    write("pools/b.yml", "b");
+    write("a.yaml", "a");
+    write("c.json", "{}");
+    write("README.md", "no definition");
+    write(".hidden/d.yaml", "hidden");
+    write(".pre-commit-config.yaml", "hidden");
+    let content = read_folder(folder.path()).unwrap();
+    assert_eq!(files(&content), [("a.yaml", "a"), ("c.json", "{}"), ("pools/b.yml", "b")]);
+    assert_eq!(content.revision.reference, folder.path().display().to_string());
+    assert_eq!(content.revision.id.len(), 64);
+    assert_eq!(read_folder(folder.path()).unwrap(), content);
+
+    write("README.md", "changed");
+    assert_eq!(read_folder(folder.path()).unwrap().revision.id, content.revision.id, "no definition changed");
+    write("a.yaml", "changed");
+    assert_ne!(read_folder(folder.path()).unwrap().revision.id, content.revision.id);
+
+    let one = read_folder(&folder.path().join("pools/b.yml")).unwrap();
+    assert_eq!(files(&one), [("b.yml", "b")]);
+}
+
+#[test]
+fn links_out_of_a_folder_are_not_followed() {
+    let outside = tempfile::tempdir().unwrap();
+    std::fs::write(outside.path().join("secret.yaml"), "secret").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // As Kubernetes mounts a ConfigMap.
+    std::fs::create_dir(folder.path().join("..2026")).unwrap();
+    std::fs::write(folder.path().join("..2026/pool.yaml"), "pool").unwrap();
+    symlink("..2026", folder.path().join("..data")).unwrap();
+    symlink("..data/pool.yaml", folder.path().join("pool.yaml")).unwrap();
+    symlink(outside.path().join("secret.yaml"), folder.path().join("secret.yaml")).unwrap();
+    symlink(outside.path(), folder.path().join("outside")).unwrap();
+    symlink(".", folder.path().join("circle")).unwrap();
+    symlink("nowhere", folder.path().join("dangling.yaml")).unwrap();
+    let content = read_folder(folder.path()).unwrap();
+    assert_eq!(files(&content), [("pool.yaml", "pool")]);
+    assert_eq!(
+        notes(&content),
+        [("SymbolicLinksLeftOut", "symbolic links are not followed: circle, dangling.yaml, outside, secret.yaml")]
+    );
+}
+
+#[test]
+fn a_clone_is_read_from_disk_with_its_commit() {
+    let fixture = Fixture::new();
+    fixture.write(".gitignore", "ignored.yaml\nbuild/\ntracked-anyway.yaml\n");
+    fixture.write("ignored.yaml", "ignored");
+    fixture.write("build/generated.yaml", "ignored");
+    fixture.write("tracked-anyway.yaml", "tracked");
+    fixture.git(&["add", "--force", "tracked-anyway.yaml"]);
+    let commit = fixture.commit("Add the pool\n\nBecause.", &[("pools/a.yaml", "a"), ("b.yaml", "b")]);
+
+    let clean = read_folder(&fixture.path()).unwrap();
+    assert_eq!(files(&clean), [("b.yaml", "b"), ("pools/a.yaml", "a"), ("tracked-anyway.yaml", "tracked")]);
+    assert_eq!((clean.revision.id.as_str(), clean.revision.reference.as_str()), (commit.as_str(), "main"));
+    assert_eq!(clean.title, "Add the pool");
+    assert_eq!(notes(&clean), []);
+
+    fixture.write("pools/a.yaml", "edited");
+    fixture.write("pools/new.yaml", "new");
+    std::fs::remove_file(fixture.path().join("b.yaml")).unwrap();
+    let edited = read_folder(&fixture.path()).unwrap();
+    assert_eq!(
+        files(&edited),
+        [("pools/a.yaml", "edited"), ("pools/new.yaml", "new"), ("tracked-anyway.yaml", "tracked")]
+    );
+    assert!(edited.revision.id.starts_with(&format!("{commit}-dirty-")), "{}", edited.revision.id);
+    let text = format!("3 files differ from commit {}: b.yaml, pools/a.yaml, pools/new.yaml", &commit[..7]);
+    assert_eq!(notes(&edited), [("UncommittedChanges", text.as_str())]);
+
+    // What was committed can still be read, and a sub folder alone.
+    assert_eq!(files(&read_revision(&fixture.path(), "HEAD").unwrap()), files(&clean));
+    let pools = read_revision(&fixture.path().join("pools"), "main").unwrap();
+    assert_eq!(files(&pools), [("a.yaml", "a")]);
+    assert_eq!(
+        files(&read_folder(&fixture.path().join("pools")).unwrap()),
+        [("a.yaml", "edited"), ("new.yaml", "new")]
+    );
+    assert_eq!(files(&read_revision(&fixture.path().join("pools/a.yaml"), "main").unwrap()), [("a.yaml", "a")]);
+
+    // A folder that Git ignores is a folder like any other.
+    let ignored = read_folder(&fixture.path().join("build")).unwrap();
+    assert_eq!((files(&ignored), ignored.revision.id.len()), (vec![("generated.yaml", "ignored")], 64));
+}
+
+#[test]
+fn a_revision_has_many_names() {
+    let fixture = Fixture::new();
+    let first = fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.git(&["tag", "--annotate", "v1", "--message", "v1"]);
+    let second = fixture.commit("Two", &[("a.yaml", "2")]);
+    fixture.git(&["branch", "feature/x"]);
+    fixture.git(&["update-ref", "refs/remotes/origin/reviewed", &first]);
+    let bare = fixture.bare("bare.git");
+    for (reference, commit) in [
+        ("main", &second),
+        ("feature/x", &second),
+        ("HEAD~1", &first),
+        ("v1", &first),
+        ("v1^{commit}", &first),
+        (&first[..8], &first),
+        (first.as_str(), &first),
+    ] {
+        for path in [fixture.path(), bare.clone()] {
+            let content = read_revision(&path, reference).unwrap();
+            assert_eq!((&content.revision.id, content.revision.reference.as_str()), (commit, reference));
+            assert_eq!(files(&content), [("a.yaml", if commit == &first { "1" } else { "2" })], "{reference}");
+        }
+    }
+    assert_eq!(read_revision(&fixture.path(), "reviewed").unwrap().revision.id, first, "a branch of the remote");
+    let head = read_folder(&bare).unwrap();
+    assert_eq!((head.revision.id.as_str(), head.revision.reference.as_str()), (second.as_str(), "main"));
+
+    fixture.git(&["checkout", "--quiet", "--detach"]);
+    assert_eq!(read_folder(&fixture.path()).unwrap().revision.reference, "HEAD");
+}
+
+#[test]
+fn links_and_submodules_of_a_commit_are_left_out() {
+    let inner = Fixture::new();
+    inner.commit("Inner", &[("inner.yaml", "inner")]);
+    let fixture = Fixture::new();
+    fixture.write("pool.yaml", "pool");
+    symlink("/etc/passwd", fixture.path().join("passwd.yaml")).unwrap();
+    symlink("..", fixture.path().join("up")).unwrap();
+    let source = inner.path();
+    fixture.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        source.to_str().unwrap(),
+        "vendor/inner",
+    ]);
+    fixture.commit("Add what leads away", &[]);
+    let expected = [
+        ("SymbolicLinksLeftOut", "symbolic links are not followed: passwd.yaml, up"),
+        ("SubmodulesLeftOut", "submodules are not read: vendor/inner"),
+    ];
+    for content in [read_folder(&fixture.path()).unwrap(), read_revision(&fixture.path(), "main").unwrap()] {
+        assert_eq!(files(&content), [("pool.yaml", "pool")]);
+        assert_eq!(notes(&content), expected);
+        assert!(!content.revision.id.contains("dirty"));
+    }
+}
+
+#[test]
+fn what_can_not_be_read_says_why_and_what_to_do() {
+    let fixture = Fixture::new();
+    let path = fixture.path();
+    let missing = path.join("missing");
+    check(
+        read_folder(&missing).unwrap_err(),
+        &format!("{} does not exist", missing.display()),
+        "name a folder, a clone or a bare repository that exists",
+    );
+    check(
+        read_revision(&path, "main").unwrap_err(),
+        &format!("the Git repository {} has no commit yet", path.display()),
+        "commit the definitions first",
+    );
+    fixture.write("a.yaml", "a");
+    let uncommitted = read_folder(&path).unwrap();
+    assert_eq!((files(&uncommitted), uncommitted.revision.reference.as_str()), (vec![("a.yaml", "a")], "main"));
+
+    let commit = fixture.commit("One", &[]);
+    for name in ["production", "staging", "feature-1", "feature-2", "feature-3"] {
+        fixture.git(&["branch", name]);
+    }
+    check(
+        read_revision(&path, "prodution").unwrap_err(),
+        &format!("{} has no revision `prodution`", path.display()),
+        "there is production, main, feature-1, feature-2, feature-3",
+    );
+    assert!(matches!(read_revision(&path, "HEAD~1").unwrap_err(), ReadError::NoSuchRevision { shallow: false, .. }));
+    for nonsense in ["", "..", "HEAD:a.yaml", "@{", "a b", "-x", "main^{tree}", "\0"] {
+        let error = read_revision(&path, nonsense).unwrap_err();
+        assert!(matches!(error, ReadError::NoSuchRevision { .. }), "{nonsense:?}: {error:?}");
+    }
+    std::fs::create_dir(path.join("later")).unwrap();
+    check(
+        read_revision(&path.join("later"), "main").unwrap_err(),
+        "`later` is not in revision `main`",
+        "the folder may have had another name then",
+    );
+
+    let plain = tempfile::tempdir().unwrap();
+    check(
+        read_revision(plain.path(), "main").unwrap_err(),
+        &format!("{} is not in a Git repository", plain.path().display()),
+        "a revision can be read from a clone or a bare repository only; leave it out to read the files on disk",
+    );
+    std::fs::write(plain.path().join("notes.txt"), "").unwrap();
+    let notes = plain.path().join("notes.txt");
+    assert!(matches!(read_folder(&notes).unwrap_err(), ReadError::NotDefinitions(_)));
+    assert!(matches!(read_folder(&notes.join("x")).unwrap_err(), ReadError::PathNotThere(_)));
+
+    let empty = fixture.beside("empty.git");
+    git(&path, &["init", "--quiet", "--bare", empty.to_str().unwrap()]);
+    assert!(matches!(read_folder(&empty).unwrap_err(), ReadError::EmptyRepository(_)));
+
+    let shallow = fixture.beside("shallow");
+    fixture.commit("Two", &[("a.yaml", "2")]);
+    let url = format!("file://{}", path.display());
+    git(&path, &["clone", "--quiet", "--depth=1", &url, shallow.to_str().unwrap()]);
+    let error = read_revision(&shallow, &commit).unwrap_err();
+    assert!(error.hint().unwrap().starts_with("this clone is shallow: `git fetch --unshallow`"), "{error:?}");
+}
+
+#[test]
+fn a_damaged_repository_is_an_error() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "a")]);
+    let blob = fixture.git(&["rev-parse", "HEAD:a.yaml"]);
+    let object = fixture.path().join(".git/objects").join(&blob[..2]).join(&blob[2..]);
+    std::fs::remove_file(object).unwrap();
+    let error = read_revision(&fixture.path(), "main").unwrap_err();
+    assert_eq!(error.to_string(), format!("object {blob} of `a.yaml` can not be read"));
+    assert!(error.source().is_some());
+
+    std::fs::write(fixture.path().join(".git/config"), "[core\n").unwrap();
+    assert!(matches!(read_folder(&fixture.path()).unwrap_err(), ReadError::DamagedRepository { .. }));
+}
+
+#[test]
+fn a_file_that_is_too_large_is_never_dropped_in_silence() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "a"), ("large.yaml", &" ".repeat((8 << 20) + 1)), ("large.bin", "x")]);
+    for error in [read_folder(&fixture.path()).unwrap_err(), read_revision(&fixture.path(), "main").unwrap_err()] {
+        let ReadError::Limit(limit) = &error else { panic!("{error:?}") };
+        assert_eq!(limit, &LimitError::FileTooLarge { path: "large.yaml".to_owned() });
+        assert_eq!(error.to_string(), "`large.yaml` is larger than 8 MiB");
+    }
+}
+
+#[test]
+fn a_bare_repository_is_only_itself() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "a")]);
+    let bare = fixture.bare("bare.git");
+    assert!(matches!(read_revision(&bare.join("hooks"), "main").unwrap_err(), ReadError::NotARepository(_)));
+    assert!(matches!(
+        read_revision(Path::new(&fixture.path().join(".git")), "main").unwrap_err(),
+        ReadError::NotARepository(_)
+    ));
+}
+
+fn check(error: ReadError, message: &str, hint: &str) {
+    assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));
+}
