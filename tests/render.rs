@@ -7,7 +7,7 @@ mod render {
     use std::path::{Path, PathBuf};
 
     use cutlist::core::plan::{Plan, Step};
-    use cutlist::render::plan::{Style, json, text};
+    use cutlist::render::plan::{Style, json, markdown, text};
     use unicode_width::UnicodeWidthStr;
 
     fn folder() -> PathBuf {
@@ -109,6 +109,54 @@ mod render {
                 .filter_map(|(case, plan)| check(case, "expected.txt", &text(plan, Style::Plain)).err())
                 .collect(),
         );
+    }
+
+    #[test]
+    fn markdown_is_as_expected() {
+        report(cases().iter().filter_map(|(case, plan)| check(case, "expected.md", &markdown(plan)).err()).collect());
+    }
+
+    #[test]
+    fn comments_fit_and_close_what_they_open() {
+        let mut cases = cases();
+        cases.push(("too many nodes".to_owned(), many_pools(40, 200)));
+        cases.push(("too many pools".to_owned(), many_pools(3_000, 1)));
+        cases.push(("all of it".to_owned(), many_pools(3_000, 3)));
+        for (case, plan) in cases {
+            let text = markdown(&plan);
+            assert!(text.chars().count() <= 65_536 && text.len() <= 200_000, "{case}: {} bytes", text.len());
+            assert!(text.starts_with("<!-- cutlist:plan:v1 id="), "{case}");
+            for tag in ["details", "summary", "code", "sub", "b"] {
+                let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+                assert_eq!(text.matches(&open).count(), text.matches(&close).count(), "{case}: {tag}");
+            }
+            let head: Vec<&str> = text.lines().take(2).collect();
+            for line in head {
+                assert!(
+                    line.starts_with("<!-- cutlist:") && line.find("-->") == Some(line.len() - 3),
+                    "{case}: {line}"
+                );
+            }
+            let fences = text.lines().filter(|line| line.starts_with("```")).count();
+            assert_eq!(fences % 2, 0, "{case}");
+            let screen = text.lines().position(|line| line.starts_with("<details>")).unwrap_or(0);
+            assert!(screen <= 25, "{case}: the first screen has {screen} lines");
+        }
+    }
+
+    /// Steps of many pools, in names as long as Kubernetes allows.
+    fn many_pools(pools: u32, steps: u32) -> Plan {
+        let mut plan = load("mixed");
+        let create = plan.steps[0].clone();
+        plan.steps = (0..pools * steps)
+            .map(|number| Step {
+                move_number: number,
+                node_pool: format!("{:063}", number % pools),
+                node_claim: format!("{number:063}"),
+                ..create.clone()
+            })
+            .collect();
+        plan
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in `cli/arguments.rs`.
 
 mod groups;
+pub mod markdown;
 pub mod text;
 mod units;
 mod workloads;
 
 use crate::core::plan::Plan;
 
+pub use markdown::markdown;
 pub use text::text;
 
 pub use super::terminal::Style;

@@ -1,0 +1,260 @@
+//! The folded part of a comment: the nodes of each pool, the pods that wait, the nodes that stay.
+
+use std::collections::BTreeMap;
+
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{HeldBack, Plan, ReasonCode, Step, StepKind};
+use crate::render::terminal::{clean, left, width, wrap};
+
+use super::super::groups::{Action, Folding, Group, Row, fold, rows, unfolded, use_of_created};
+use super::super::units::{count, signed_per_hour, thousands, use_of};
+use super::super::workloads::by_workload;
+use super::escape::{code, fenced, prose};
+
+/// How much is told; each level is shorter than the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Detail {
+    Everything,
+    /// Without what the base revision plans as well.
+    ChangeOnly,
+    Folded,
+    FoldedByPool,
+    CountsOnly,
+}
+
+impl Detail {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Everything, Self::ChangeOnly, Self::Folded, Self::FoldedByPool, Self::CountsOnly];
+
+    fn folding(self) -> Folding {
+        match self {
+            Self::Everything | Self::ChangeOnly => Folding::Nothing,
+            Self::Folded => Folding::SameType,
+            Self::FoldedByPool | Self::CountsOnly => Folding::SamePool,
+        }
+    }
+}
+
+/// Sentences in a diff are cut into lines of this many columns, which a comment shows without scrolling.
+const COLUMNS: usize = 110;
+/// Pools, groups of pods and nodes that are listed; the rest is counted.
+const MAX_POOLS: usize = 100;
+const MAX_GROUPS: usize = 20;
+const MAX_EXAMPLES: usize = 3;
+
+/// A folded part for each pool, with deletions first.
+pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
+    let in_base = |step: &&Step| step.also_in_base == Some(true);
+    let (anyway, caused): (Vec<&Step>, Vec<&Step>) = plan.steps.iter().partition(in_base);
+    match &plan.against {
+        None => section(&plan.steps.iter().collect::<Vec<_>>(), detail, text),
+        Some(against) => {
+            let gone: Vec<&Step> = against.steps_no_longer_planned.iter().collect();
+            titled("Because of this change", &caused, detail, text);
+            titled("No longer planned", &gone, detail, text);
+            if detail == Detail::Everything {
+                titled("Would happen anyway", &anyway, detail, text);
+            } else if !anyway.is_empty() {
+                text.push_str(&format!("\n{} would happen anyway\n", count(anyway.len(), "more step")));
+            }
+        }
+    }
+}
+
+fn titled(title: &str, steps: &[&Step], detail: Detail, text: &mut String) {
+    if !steps.is_empty() {
+        text.push_str(&format!("\n#### {title}\n"));
+        section(steps, detail, text);
+    }
+}
+
+fn section(steps: &[&Step], detail: Detail, text: &mut String) {
+    let mut pools: BTreeMap<&str, Vec<Group<'_>>> = BTreeMap::new();
+    for group in unfolded(steps.iter().copied()) {
+        pools.entry(group.node_pool()).or_default().push(group);
+    }
+    let rest = pools.len().saturating_sub(MAX_POOLS);
+    for (pool, groups) in pools.into_iter().take(MAX_POOLS) {
+        let summary = pool_summary(pool, &groups);
+        if detail == Detail::CountsOnly {
+            text.push_str(&format!("\n- {summary}\n"));
+            continue;
+        }
+        let mut groups = fold(&groups, detail.folding());
+        groups.sort_by_key(|group| group.action);
+        folded_part(&summary, &fenced("diff", &diff(&groups, detail.folding())), text);
+    }
+    if rest > 0 {
+        text.push_str(&format!("\nand {}\n", count(rest, "more pool")));
+    }
+}
+
+fn folded_part(summary: &str, body: &str, text: &mut String) {
+    // The blank line makes forges read Markdown again.
+    text.push_str(&format!("\n<details><summary>{summary}</summary>\n\n{body}\n</details>\n"));
+}
+
+/// `pool default: −2 +1, -$0.0846/h`
+fn pool_summary(pool: &str, groups: &[Group<'_>]) -> String {
+    let number = |kind| groups.iter().map(|group| group.of(kind).count()).sum::<usize>();
+    let signs = [(StepKind::Remove, '−'), (StepKind::Create, '+'), (StepKind::Adopt, '='), (StepKind::Hold, '!')];
+    let counts: Vec<String> = signs
+        .into_iter()
+        .map(|(kind, sign)| (number(kind), sign))
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, sign)| format!("{sign}{}", thousands(&number.to_string())))
+        .collect();
+    let change: HourlyPrice = groups.iter().map(Group::change).sum();
+    format!("pool {}: <b>{}</b>, {}", code(pool), counts.join(" "), signed_per_hour(change))
+}
+
+/// The groups as a diff: forges colour lines by their first sign.
+fn diff(groups: &[Group<'_>], folding: Folding) -> String {
+    let listed: Vec<(&Group<'_>, Vec<Row>)> = groups.iter().map(|group| (group, rows(group, folding))).collect();
+    let widest = |cell: fn(&Row) -> &str| {
+        listed.iter().flat_map(|(_, rows)| rows).map(|row| width(&clean(cell(row))).min(40)).max().unwrap_or(0)
+    };
+    let (name, instance_type) = (widest(|row| &row.name), widest(|row| &row.instance_type));
+    let (capacity_type, zone) = (widest(|row| &row.capacity_type), widest(|row| &row.zone));
+    let mut text = String::new();
+    for (group, rows) in &listed {
+        if group.action == Action::Replace {
+            let times =
+                if group.members > 1 { format!("{} x ", thousands(&group.members.to_string())) } else { String::new() };
+            text.push_str(&format!("! {times}replace, {}\n", signed_per_hour(group.change())));
+        }
+        for row in rows {
+            let sign = match row.kind {
+                StepKind::Create => '+',
+                StepKind::Remove => '-',
+                StepKind::Adopt => '=',
+                StepKind::Hold => '!',
+            };
+            text.push_str(&format!(
+                "{sign} {}  {}  {}  {}  {}\n",
+                left(&clean(&row.name), name),
+                left(&clean(&row.instance_type), instance_type),
+                left(&clean(&row.capacity_type), capacity_type),
+                left(&clean(&row.zone), zone),
+                row.price
+            ));
+        }
+        for sentence in sentences(group) {
+            for part in wrap(&clean(&sentence), COLUMNS) {
+                text.push_str(&format!("#   {part}\n"));
+            }
+        }
+    }
+    text
+}
+
+/// The pods, how full the new nodes are, and why.
+fn sentences(group: &Group<'_>) -> Vec<String> {
+    let holds_pods = |step: &&Step| group.action != Action::Replace || step.kind == StepKind::Remove;
+    let pods: Vec<&str> =
+        group.steps.iter().copied().filter(holds_pods).flat_map(|step| &step.pods).map(String::as_str).collect();
+    let mut sentences = Vec::new();
+    if !pods.is_empty() {
+        let mut workloads = by_workload(pods.iter().copied());
+        let rest = workloads.split_off(workloads.len().min(MAX_GROUPS));
+        if !rest.is_empty() {
+            workloads.push(format!("and {}", count(rest.len(), "more workload")));
+        }
+        sentences.push(format!("{}: {}", count(pods.len(), "pod"), workloads.join(", ")));
+    }
+    let (requested, allocatable) = use_of_created(group);
+    let usage = use_of(&requested, &allocatable);
+    if !usage.is_empty() {
+        sentences.push(usage.replace("  ", ", "));
+    }
+    let reasons = group.reasons();
+    if let Some((reason, _)) = reasons.first() {
+        let others = reasons.len() - 1;
+        let more =
+            if others > 0 { format!(" (and {} like it)", thousands(&others.to_string())) } else { String::new() };
+        sentences.push(format!("{}{more}", reason.text));
+    }
+    sentences
+}
+
+pub(super) fn placements(plan: &Plan, detail: Detail, text: &mut String) {
+    let mut by_node: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for placement in &plan.placements {
+        by_node.entry(&placement.node).or_default().push(&placement.pod);
+    }
+    if by_node.is_empty() {
+        return;
+    }
+    let summary = format!("{} on {}", count(plan.placements.len(), "pod"), count(by_node.len(), "existing node"));
+    if detail == Detail::CountsOnly {
+        text.push_str(&format!("\n- {summary}\n"));
+        return;
+    }
+    let mut body = String::new();
+    let rest = by_node.len().saturating_sub(MAX_GROUPS);
+    for (node, pods) in by_node.into_iter().take(MAX_GROUPS) {
+        let workloads = by_workload(pods.iter().copied());
+        let shown: Vec<String> = workloads.iter().take(MAX_GROUPS).map(|workload| code(workload)).collect();
+        let more = workloads.len().saturating_sub(MAX_GROUPS);
+        let more = if more > 0 { format!(" and {}", count(more, "more workload")) } else { String::new() };
+        body.push_str(&format!("- {} on {}: {}{more}\n", count(pods.len(), "pod"), code(node), shown.join(", ")));
+    }
+    if rest > 0 {
+        body.push_str(&format!("- and {}\n", count(rest, "more node")));
+    }
+    folded_part(&summary, &body, text);
+}
+
+pub(super) fn pending(plan: &Plan, detail: Detail, text: &mut String) {
+    if plan.pending.is_empty() {
+        return;
+    }
+    let pods = plan.pending.iter().map(|group| group.pods.len()).sum();
+    let summary = format!("{} pending", count(pods, "pod"));
+    if detail == Detail::CountsOnly {
+        text.push_str(&format!("\n- {summary}\n"));
+        return;
+    }
+    let mut body = String::new();
+    for group in plan.pending.iter().take(MAX_GROUPS) {
+        let workloads: Vec<String> =
+            by_workload(group.pods.iter().map(String::as_str)).iter().take(MAX_GROUPS).map(|it| code(it)).collect();
+        body.push_str(&format!("- **{}**: {}\n", count(group.pods.len(), "pod"), workloads.join(", ")));
+        for reason in group.reasons.iter().take(MAX_GROUPS) {
+            let pool =
+                if reason.node_pool.is_empty() { String::new() } else { format!("{}: ", code(&reason.node_pool)) };
+            body.push_str(&format!("  - {pool}{}\n", prose(&reason.text)));
+        }
+        if let Some(change) = &group.smallest_change {
+            body.push_str(&format!("  - would help: **{}**\n", prose(change)));
+        }
+    }
+    let rest = plan.pending.len().saturating_sub(MAX_GROUPS);
+    if rest > 0 {
+        body.push_str(&format!("- and {}\n", count(rest, "more group")));
+    }
+    folded_part(&summary, &body, text);
+}
+
+pub(super) fn held_back(plan: &Plan, detail: Detail, text: &mut String) {
+    let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
+    for held in &plan.held_back {
+        by_code.entry(held.code).or_default().push(held);
+    }
+    if by_code.is_empty() {
+        return;
+    }
+    let summary = format!("{} held back", count(plan.held_back.len(), "node"));
+    if detail == Detail::CountsOnly {
+        text.push_str(&format!("\n- {summary}\n"));
+        return;
+    }
+    let mut body = String::from("| reason | nodes | such as | |\n|---|---:|---|---|\n");
+    for (reason, nodes) in by_code {
+        let examples: Vec<String> = nodes.iter().take(MAX_EXAMPLES).map(|held| code(&held.node)).collect();
+        let sentence = nodes.first().map_or_else(String::new, |held| prose(&held.text));
+        let number = thousands(&nodes.len().to_string());
+        body.push_str(&format!("| {reason:?} | {number} | {} | {sentence} |\n", examples.join(", ")));
+    }
+    folded_part(&summary, &body, text);
+}

@@ -1,0 +1,91 @@
+//! Names and sentences of a cluster as Markdown: nobody is mentioned, nothing is linked, no HTML gets through.
+
+use crate::render::terminal::clean;
+
+/// Text outside of code. Forges look for `@name` and `#123` after entities are resolved, so a space without width is put behind
+/// the sign; a backslash does for what is Markdown's own.
+pub(super) fn prose(text: &str) -> String {
+    let mut escaped = String::new();
+    for character in clean(text).chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '@' | '#' => {
+                escaped.push(character);
+                escaped.push('\u{200b}');
+            }
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            other => escaped.push(other),
+        }
+    }
+    // A bare address becomes a link, and so a way to lead reviewers somewhere.
+    escaped.replace("://", ":\u{200b}//").replace("www.", "www\u{200b}.")
+}
+
+/// Text as code within a line. HTML, because a name may hold back quotes; forges mention and link nothing in it.
+pub(super) fn code(text: &str) -> String {
+    let mut escaped = String::from("<code>");
+    for character in clean(text).chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            // Markdown is still read inside of inline HTML.
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '@' | '#' | ':' => {
+                escaped.push_str(&format!("&#{};", u32::from(character)));
+            }
+            other => escaped.push(other),
+        }
+    }
+    escaped + "</code>"
+}
+
+/// A fence that the text can not close, around it.
+pub(super) fn fenced(language: &str, text: &str) -> String {
+    let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    format!("{fence}{language}\n{text}{fence}\n")
+}
+
+/// Text for the inside of an HTML comment on one line: whatever could end it is percent-encoded.
+pub(super) fn comment(text: &str) -> String {
+    let mut escaped = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'-' if escaped.ends_with('-') => escaped.push_str("%2D"),
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'_' | b'/' | b'-' => escaped.push(char::from(byte)),
+            other => escaped.push_str(&format!("%{other:02X}")),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_mentioned_and_no_html_gets_through() {
+        assert_eq!(prose("ask @ops, see #12"), "ask @\u{200b}ops, see #\u{200b}12");
+        assert_eq!(prose("<img src=x>&*a*"), "&lt;img src=x&gt;&amp;\\*a\\*");
+        assert_eq!(prose("http://a.b"), "http:\u{200b}//a.b");
+        assert_eq!(code("</code>`@a#1"), "<code>&lt;/code&gt;&#96;&#64;a&#35;1</code>");
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_inside() {
+        assert_eq!(fenced("diff", "a\n"), "```diff\na\n```\n");
+        assert_eq!(fenced("diff", "````\n"), "`````diff\n````\n`````\n");
+    }
+
+    #[test]
+    fn nothing_ends_a_comment() {
+        assert_eq!(comment("prod/eu-west-1"), "prod/eu-west-1");
+        assert_eq!(comment("a-->b"), "a-%2D%3Eb");
+    }
+}

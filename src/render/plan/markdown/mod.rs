@@ -1,0 +1,110 @@
+//! The plan as a comment on a pull request: the verdict on the first screen, the nodes of each pool folded below, never longer
+//! than a forge takes.
+
+mod details;
+mod escape;
+
+use serde_json::json;
+
+use crate::core::plan::Plan;
+
+use super::text::{budget, counts};
+use super::units::{change, count, distance_from_cheapest, money, thousands};
+use super::{PLAN_DIGITS, revision, short};
+use details::Detail;
+use escape::{code, comment, prose};
+
+/// GitHub refuses comments of more characters. (GitLab takes 1,000,000.)
+pub const MAX_CHARACTERS: usize = 65_536;
+/// GitHub also counts bytes in places; other signs than ASCII take up to four.
+const MAX_BYTES: usize = 200_000;
+
+/// The plan as Markdown. The first line marks the comment of this cluster, so that it can be found and edited in place; the
+/// second holds data for machines. When the whole does not fit, what the change does not cause goes first, then nodes are folded,
+/// then only counts are left; the JSON form always has everything.
+pub fn markdown(plan: &Plan) -> String {
+    for detail in Detail::ALL {
+        let text = page(plan, detail);
+        if text.chars().count() <= MAX_CHARACTERS && text.len() <= MAX_BYTES {
+            return text;
+        }
+    }
+    let mut text = head(plan);
+    text.push_str("\nThe plan is too long for a comment: see the output of `cutlist plan -o json`.\n");
+    text
+}
+
+fn page(plan: &Plan, detail: Detail) -> String {
+    let mut text = head(plan);
+    details::pools(plan, detail, &mut text);
+    details::placements(plan, detail, &mut text);
+    details::pending(plan, detail, &mut text);
+    details::held_back(plan, detail, &mut text);
+    for note in &plan.notes {
+        text.push_str(&format!("\n> {}\n", prose(&note.text)));
+    }
+    if detail != Detail::Everything {
+        text.push_str("\nShortened to fit a comment; `cutlist plan -o json` has every step.\n");
+    }
+    text
+}
+
+/// Marker, data, and the first screen.
+fn head(plan: &Plan) -> String {
+    let summary = &plan.summary;
+    let mut text = format!("<!-- cutlist:plan:v{} id={} -->\n", plan.version, comment(&plan.cluster));
+    let data = json!({
+        "plan": plan.id,
+        "head": plan.revision.id,
+        "base": plan.against.as_ref().map(|against| &against.revision.id),
+        "steps": plan.steps.len(),
+        "generatedFor": plan.generated_for,
+    });
+    // Within JSON's strings both signs may be written as escapes, and then nothing can end the comment.
+    text.push_str(&format!(
+        "<!-- cutlist:data {} -->\n",
+        data.to_string().replace('-', "\\u002d").replace('>', "\\u003e")
+    ));
+    text.push_str(&format!("### {}\n\n", verdict(plan)));
+    let distance = distance_from_cheapest(summary).map_or_else(String::new, |distance| format!(", {distance}"));
+    text.push_str(&format!("**{}**{distance}\n", money(change(summary))));
+    if let Some(against) = &plan.against {
+        let difference = summary.price_per_hour_after - against.summary.price_per_hour_after;
+        text.push_str(&format!("The change alone: **{}**\n", money(difference)));
+    }
+    text.push_str(&format!(
+        "\n| | nodes | per hour | pods |\n|---|---:|---:|---|\n| before | {} | {} | {} pending |\n| after | {} | {} | {} placed, {} disrupted, {} pending |\n",
+        thousands(&summary.nodes_before.to_string()),
+        summary.price_per_hour_before,
+        thousands(&(summary.pods_placed + summary.pods_pending).to_string()),
+        thousands(&summary.nodes_after.to_string()),
+        summary.price_per_hour_after,
+        thousands(&summary.pods_placed.to_string()),
+        thousands(&summary.pods_disrupted.to_string()),
+        thousands(&summary.pods_pending.to_string()),
+    ));
+    let active: Vec<String> = plan.budgets.iter().filter(|it| it.active).take(8).map(|it| prose(&budget(it))).collect();
+    if !active.is_empty() {
+        text.push_str(&format!("\nBudgets: {}\n", active.join("; ")));
+    }
+    let against =
+        plan.against.as_ref().map_or_else(String::new, |it| format!(" against {}", code(&revision(&it.revision))));
+    text.push_str(&format!(
+        "\n<sub>plan {} · revision {}{against} · cluster {} · prices {}</sub>\n",
+        code(short(&plan.id, PLAN_DIGITS)),
+        code(&revision(&plan.revision)),
+        code(&plan.cluster),
+        prose(&plan.catalog_date),
+    ));
+    text
+}
+
+/// What a reviewer must know even when reading nothing else.
+fn verdict(plan: &Plan) -> String {
+    let summary = &plan.summary;
+    let mut verdict = if plan.steps.is_empty() { "Nothing to do".to_owned() } else { counts(plan) };
+    if summary.pods_pending > 0 {
+        verdict.push_str(&format!(", {} pending", count(summary.pods_pending, "pod")));
+    }
+    verdict
+}
