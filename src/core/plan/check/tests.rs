@@ -45,6 +45,7 @@ impl Case {
                 disruption: DisruptionSettings::default(),
                 zones_with_subnet: self.zones_with_subnet.clone(),
                 removal_confirmed: false,
+                owned_pools: std::collections::BTreeSet::new(),
             },
             seed: 7,
             now: NOW.parse().unwrap(),
