@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::NillableDuration;
 use super::node_pool::DisruptionReason;
+use super::validation::{forms, node_pool as rules};
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -19,19 +20,24 @@ use super::node_pool::DisruptionReason;
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::BUDGET))]
 pub struct DisruptionBudgetSpec {
     /// Pools that count together; absent or empty: every pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_pool_selector: Option<NodePoolSelector>,
     /// A count or a percentage of the selected nodes, rounded up.
+    #[schemars(extend("pattern" = forms::BUDGET_NODES.pattern))]
     pub nodes: String,
     /// Absent: every reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 50))]
     pub reasons: Option<Vec<DisruptionReason>>,
     /// Five cron fields or `@daily` and its kin, in `timeZone`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::SCHEDULE.pattern))]
     pub schedule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::WINDOW.pattern))]
     pub duration: Option<NillableDuration>,
     /// IANA name, such as `Asia/Seoul`; absent: UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]

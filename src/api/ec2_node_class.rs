@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::node_pool::IntOrString;
+use super::validation::{ec2_node_class as rules, forms};
 
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -22,11 +23,16 @@ use super::node_pool::IntOrString;
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::EC2_NODE_CLASS_SPEC))]
 pub struct EC2NodeClassSpec {
+    #[schemars(length(min = 1, max = 30))]
     pub subnet_selector_terms: Vec<SubnetSelectorTerm>,
+    #[schemars(length(min = 1, max = 30))]
     pub security_group_selector_terms: Vec<SecurityGroupSelectorTerm>,
+    #[schemars(length(min = 1, max = 30), extend("x-kubernetes-validations" = rules::AMI_TERMS))]
     pub ami_selector_terms: Vec<AmiSelectorTerm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 30))]
     pub capacity_reservation_selector_terms: Vec<CapacityReservationSelectorTerm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement_group_selector: Option<PlacementGroupSelector>,
@@ -35,23 +41,29 @@ pub struct EC2NodeClassSpec {
     #[serde(default, rename = "associatePublicIPAddress", skip_serializing_if = "Option::is_none")]
     pub associate_public_ip_address: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub ip_prefix_count: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub role: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub instance_profile: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-kubernetes-validations" = rules::TAGS))]
     pub tags: BTreeMap<String, String>,
     /// An open map of the upstream KubeletConfiguration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubelet: Option<BTreeMap<String, serde_json::Value>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50), extend("x-kubernetes-validations" = rules::BLOCK_DEVICE_MAPPINGS))]
     pub block_device_mappings: Vec<BlockDeviceMapping>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance_store_policy: Option<InstanceStorePolicy>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 150), extend("x-kubernetes-validations" = rules::NETWORK_INTERFACES))]
     pub network_interfaces: Vec<NetworkInterface>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detailed_monitoring: Option<bool>,
@@ -66,18 +78,24 @@ pub struct EC2NodeClassSpec {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules::SUBNET_TERM))]
 pub struct SubnetSelectorTerm {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 20, "x-kubernetes-validations" = rules::SELECTOR_TAGS))]
     pub tags: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::SUBNET_ID.pattern))]
     pub id: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules::SECURITY_GROUP_TERM))]
 pub struct SecurityGroupSelectorTerm {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 20, "x-kubernetes-validations" = rules::SELECTOR_TAGS))]
     pub tags: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::SECURITY_GROUP_ID.pattern))]
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -85,12 +103,16 @@ pub struct SecurityGroupSelectorTerm {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::AMI_TERM))]
 pub struct AmiSelectorTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 30), extend("pattern" = forms::ALIAS.pattern, "x-kubernetes-validations" = rules::ALIAS))]
     pub alias: Option<String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 20, "x-kubernetes-validations" = rules::SELECTOR_TAGS))]
     pub tags: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::AMI_ID.pattern))]
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -102,22 +124,29 @@ pub struct AmiSelectorTerm {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::RESERVATION_TERM))]
 pub struct CapacityReservationSelectorTerm {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 20, "x-kubernetes-validations" = rules::SELECTOR_TAGS))]
     pub tags: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::CAPACITY_RESERVATION_ID.pattern))]
     pub id: Option<String>,
     #[serde(default, rename = "ownerID", skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::ACCOUNT_ID.pattern))]
     pub owner_id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["open", "targeted"]))]
     pub instance_match_criteria: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules::PLACEMENT_GROUP_SELECTOR))]
 pub struct PlacementGroupSelector {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::PLACEMENT_GROUP_ID.pattern))]
     pub id: Option<String>,
 }
 
@@ -148,8 +177,14 @@ pub struct BlockDeviceMapping {
     pub root_volume: bool,
 }
 
+/// The API server takes text only.
+fn volume_size(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "string", "pattern": forms::VOLUME_SIZE.pattern })
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::BLOCK_DEVICE))]
 pub struct BlockDevice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delete_on_termination: Option<bool>,
@@ -164,29 +199,39 @@ pub struct BlockDevice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throughput: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 100, max = 300))]
     pub volume_initialization_rate: Option<i32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "volume_size")]
     pub volume_size: Option<IntOrString>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["standard", "io1", "io2", "gp2", "sc1", "st1", "gp3"]))]
     pub volume_type: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkInterface {
+    #[schemars(range(min = 0))]
     pub network_card_index: i32,
+    #[schemars(range(min = 0))]
     pub device_index: i32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["interface", "efa-only"]))]
     pub interface_type: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct MetadataOptions {
+    #[schemars(extend("enum" = ["enabled", "disabled"]))]
     pub http_endpoint: Option<String>,
     #[serde(rename = "httpProtocolIPv6")]
+    #[schemars(extend("enum" = ["enabled", "disabled"]))]
     pub http_protocol_ipv6: Option<String>,
+    #[schemars(range(min = 1, max = 64))]
     pub http_put_response_hop_limit: Option<i64>,
+    #[schemars(extend("enum" = ["required", "optional"]))]
     pub http_tokens: Option<String>,
 }
 
@@ -203,12 +248,16 @@ impl Default for MetadataOptions {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::CONNECTION_TRACKING))]
 pub struct ConnectionTracking {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub tcp_established_timeout: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub udp_stream_timeout: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub udp_timeout: Option<String>,
 }
 
@@ -216,6 +265,7 @@ pub struct ConnectionTracking {
 #[serde(rename_all = "camelCase")]
 pub struct CpuOptions {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("enum" = ["enabled", "disabled"]))]
     pub nested_virtualization: Option<String>,
 }
 

@@ -11,6 +11,7 @@ pub mod node_pool;
 pub mod scenario;
 pub mod settings;
 pub mod source;
+pub mod validation;
 
 /// Label, annotation and taint keys that more than one room needs.
 pub mod keys;

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::NillableDuration;
+use super::validation::{forms, node_pool as rules};
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -20,6 +21,7 @@ use super::duration::NillableDuration;
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::NODE_POOL_SPEC))]
 pub struct NodePoolSpec {
     pub template: NodeClaimTemplate,
     #[serde(default)]
@@ -29,19 +31,35 @@ pub struct NodePoolSpec {
     pub limits: BTreeMap<String, IntOrString>,
     /// 1 to 100; unset behaves as 0; higher is tried first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100))]
     pub weight: Option<i32>,
     /// Present on static pools only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub replicas: Option<i64>,
 }
 
-/// A quantity as YAML gives it: `10`, `1.5`, `"10"`, `10Gi`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A quantity as YAML gives it: `10`, `1.5`, `"10"`, `10Gi`. The API server takes whole numbers and text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum IntOrString {
     Int(i64),
     Float(f64),
     String(String),
+}
+
+impl JsonSchema for IntOrString {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "IntOrString".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        forms::quantity()
+    }
 }
 
 impl std::fmt::Display for IntOrString {
@@ -64,6 +82,7 @@ pub struct NodeClaimTemplate {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TemplateMetadata {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 100, "additionalProperties" = rules::label_value(), "x-kubernetes-validations" = rules::LABELS))]
     pub labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
@@ -73,6 +92,7 @@ pub struct TemplateMetadata {
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimTemplateSpec {
     pub node_class_ref: NodeClassReference,
+    #[schemars(length(max = 100))]
     pub requirements: Vec<NodeSelectorRequirement>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
@@ -81,6 +101,7 @@ pub struct NodeClaimTemplateSpec {
     #[serde(default = "default_expire_after")]
     pub expire_after: Option<NillableDuration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub termination_grace_period: Option<NillableDuration>,
 }
 
@@ -90,19 +111,27 @@ fn default_expire_after() -> Option<NillableDuration> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct NodeClassReference {
+    #[schemars(length(min = 1), extend("pattern" = forms::GROUP.pattern, "x-kubernetes-validations" = rules::UNCHANGING))]
     pub group: String,
+    #[schemars(length(min = 1), extend("x-kubernetes-validations" = rules::UNCHANGING))]
     pub kind: String,
+    #[schemars(length(min = 1))]
     pub name: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::REQUIREMENT))]
 pub struct NodeSelectorRequirement {
+    #[schemars(length(max = 316), extend("pattern" = forms::QUALIFIED_NAME.pattern, "x-kubernetes-validations" = rules::REQUIREMENT_KEY))]
     pub key: String,
     pub operator: Operator,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("items" = rules::label_value()))]
     pub values: Vec<String>,
+    /// How many different values the chosen instance types must have: 1 to 50.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 50))]
     pub min_values: Option<u32>,
 }
 
@@ -121,8 +150,10 @@ pub enum Operator {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
+    #[schemars(length(min = 1), extend("pattern" = forms::QUALIFIED_NAME.pattern))]
     pub key: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::LABEL_VALUE.pattern))]
     pub value: Option<String>,
     pub effect: TaintEffect,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,6 +176,7 @@ pub struct Disruption {
     pub consolidation_policy: ConsolidationPolicy,
     /// An explicit empty list means unlimited.
     #[serde(default = "default_budgets")]
+    #[schemars(length(max = 50))]
     pub budgets: Vec<Budget>,
 }
 
@@ -176,17 +208,22 @@ pub enum ConsolidationPolicy {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::BUDGET))]
 pub struct Budget {
     /// A count or a percentage of the pool's nodes, rounded up.
     #[serde(default = "default_budget_nodes")]
+    #[schemars(extend("pattern" = forms::BUDGET_NODES.pattern))]
     pub nodes: String,
     /// Absent: every reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 50))]
     pub reasons: Option<Vec<DisruptionReason>>,
     /// Five cron fields or `@daily` and its kin, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::SCHEDULE.pattern))]
     pub schedule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("pattern" = forms::WINDOW.pattern))]
     pub duration: Option<NillableDuration>,
 }
 

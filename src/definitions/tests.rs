@@ -74,3 +74,34 @@ fn a_broken_document_does_not_take_the_others_along() {
     assert!(!definitions.revision_usable());
     assert_eq!(definitions.count(Severity::Error), 2, "{:?}", shown(&definitions));
 }
+
+#[test]
+fn every_cel_rule_of_a_schema_is_in_the_registry() {
+    fn search(schema: &serde_json::Value, found: &mut Vec<String>) {
+        if let Some(rules) = schema.get("x-kubernetes-validations").and_then(serde_json::Value::as_array) {
+            found.extend(rules.iter().filter_map(|rule| rule["rule"].as_str().map(str::to_owned)));
+        }
+        match schema {
+            serde_json::Value::Object(map) => map.values().for_each(|inner| search(inner, found)),
+            serde_json::Value::Array(items) => items.iter().for_each(|inner| search(inner, found)),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    kinds::Kind::ALL.into_iter().for_each(|kind| search(&schema::published(kind), &mut found));
+    assert!(found.len() > 50, "{}", found.len());
+    for rule in found {
+        assert!(rules::of_cel(&rule).is_some(), "{rule}");
+    }
+}
+
+#[test]
+fn codes_are_unique_and_in_order() {
+    let rules = rules::all();
+    for pair in rules.windows(2) {
+        assert!(pair[0].code < pair[1].code, "{:?} {:?}", pair[0], pair[1]);
+    }
+    for rule in rules {
+        assert!(rule.summary.ends_with('.') && !rule.name.contains(' '), "{rule:?}");
+    }
+}

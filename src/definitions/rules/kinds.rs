@@ -1,6 +1,6 @@
 //! CL0100 to CL0199: which object a document is.
 
-use super::{Check, Rule};
+use super::Rule;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -25,27 +25,24 @@ pub static INCOMPLETE: Rule =
     Rule::pass("CL0104", "incomplete-object", Error, "An object has both apiVersion and kind.");
 pub static NO_OBJECT: Rule =
     Rule::pass("CL0105", "not-an-object", Note, "A file that holds no Kubernetes object is skipped.");
-pub static NAME_MISSING: Rule = Rule {
-    code: "CL0106",
-    name: "name-missing",
-    severity: Error,
-    summary: "An object has metadata.name.",
-    check: Check::Document(OBJECTS, name_missing),
-};
-pub static NAME_INVALID: Rule = Rule {
-    code: "CL0107",
-    name: "name-invalid",
-    severity: Error,
-    summary: "A name has at most 253 lower-case letters, digits, `-` and `.`, and starts and ends with a letter or digit.",
-    check: Check::Document(OBJECTS, name_invalid),
-};
-pub static NAMESPACE: Rule = Rule {
-    code: "CL0108",
-    name: "namespace-ignored",
-    severity: Note,
-    summary: "Cluster-scoped objects have no namespace.",
-    check: Check::Document(OBJECTS, namespace),
-};
+pub static NAME_MISSING: Rule =
+    Rule::document("CL0106", "name-missing", Error, "An object has metadata.name.", OBJECTS, name_missing);
+pub static NAME_INVALID: Rule = Rule::document(
+    "CL0107",
+    "name-invalid",
+    Error,
+    "A name has at most 253 lower-case letters, digits, `-` and `.`, and starts and ends with a letter or digit.",
+    OBJECTS,
+    name_invalid,
+);
+pub static NAMESPACE: Rule = Rule::document(
+    "CL0108",
+    "namespace-ignored",
+    Note,
+    "Cluster-scoped objects have no namespace.",
+    OBJECTS,
+    namespace,
+);
 pub static MISPLACED_FILE: Rule = Rule::pass(
     "CL0109",
     "misplaced-file",

@@ -3,9 +3,20 @@
 //! To add one: write it in the file of its subject (or a new one), with the next free code of that file's hundred, and
 //! name it in that file's `RULES`. A code is never reused.
 
+pub mod budgets;
+pub mod ec2_node_class;
+pub mod files;
 pub mod kinds;
+pub mod kubelet;
+pub mod node_pool;
 pub mod reading;
+pub mod references;
 pub mod schema;
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use crate::api::validation::CelRule;
 
 use super::diagnostic::Severity;
 use super::document::Document;
@@ -24,10 +35,15 @@ pub struct Rule {
     pub check: Check,
 }
 
+/// Makes a hint from the value at fault; of a mapping's member, from its key.
+pub type Hint = fn(&str) -> Option<String>;
+
 /// How a rule is checked.
 pub enum Check {
     /// While the text is read or held against the schema; the pass names the rule itself.
     Pass,
+    /// By CEL rules of the kind's schema.
+    Cel(&'static [&'static CelRule], Hint),
     /// On each document of these kinds.
     Document(&'static [Kind], fn(&Document) -> Vec<Finding>),
     /// On all documents together.
@@ -49,14 +65,73 @@ impl Rule {
     ) -> Self {
         Self { code, name, severity, summary, check: Check::Pass }
     }
+
+    /// An error that the schema's own rules find.
+    pub(super) const fn cel(
+        code: &'static str,
+        name: &'static str,
+        summary: &'static str,
+        expressions: &'static [&'static CelRule],
+        hint: Hint,
+    ) -> Self {
+        Self { code, name, severity: Severity::Error, summary, check: Check::Cel(expressions, hint) }
+    }
+
+    pub(super) const fn document(
+        code: &'static str,
+        name: &'static str,
+        severity: Severity,
+        summary: &'static str,
+        kinds: &'static [Kind],
+        check: fn(&Document) -> Vec<Finding>,
+    ) -> Self {
+        Self { code, name, severity, summary, check: Check::Document(kinds, check) }
+    }
+
+    pub(super) const fn revision(
+        code: &'static str,
+        name: &'static str,
+        severity: Severity,
+        summary: &'static str,
+        check: fn(&Revision<'_>) -> Vec<Finding>,
+    ) -> Self {
+        Self { code, name, severity, summary, check: Check::Revision(check) }
+    }
 }
 
 /// The rule of the registry, and its hint, for a CEL rule of a kind's schema.
-pub fn of_cel(_rule: &str) -> (&'static Rule, Option<&'static str>) {
-    (&schema::OTHER, None)
+pub fn of_cel(expression: &str) -> Option<(&'static Rule, Hint)> {
+    static BY_EXPRESSION: LazyLock<HashMap<&'static str, &'static Rule>> = LazyLock::new(|| {
+        let of_rule = |rule: &'static Rule| match rule.check {
+            Check::Cel(expressions, _) => expressions.iter().map(|cel| (cel.rule, rule)).collect(),
+            _ => Vec::new(),
+        };
+        all().into_iter().flat_map(of_rule).collect()
+    });
+    let rule = BY_EXPRESSION.get(expression)?;
+    match rule.check {
+        Check::Cel(_, hint) => Some((rule, hint)),
+        _ => None,
+    }
+}
+
+/// For rules whose message says it all.
+pub(super) fn no_hint(_: &str) -> Option<String> {
+    None
 }
 
 /// Every rule, ordered by code.
 pub fn all() -> Vec<&'static Rule> {
-    [reading::RULES, kinds::RULES, schema::RULES].concat()
+    [
+        reading::RULES,
+        kinds::RULES,
+        schema::RULES,
+        node_pool::RULES,
+        budgets::RULES,
+        ec2_node_class::RULES,
+        kubelet::RULES,
+        references::RULES,
+        files::RULES,
+    ]
+    .concat()
 }

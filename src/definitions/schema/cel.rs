@@ -23,15 +23,19 @@ pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec
         if spoken.clone().any(|spoken| speaks_of(spoken, &pointer)) {
             continue;
         }
-        let rule = rules::of_cel(&error.rule);
+        let (rule, hint) = rules::of_cel(&error.rule).unwrap_or((&rules::schema::OTHER, rules::no_hint));
         let message = if error.kind == ErrorKind::ValidationFailure {
             error.message.clone()
         } else {
             format!("a rule of the kind could not be evaluated: {}", error.message)
         };
         for (pointer, place) in offenders(document, &pointer, &error.rule) {
-            let finding = Finding::at(rule.0, document, &pointer, place, message.clone());
-            findings.push(finding.maybe_hint(rule.1.map(str::to_owned)));
+            let at_fault = match place {
+                Place::Key => spans::last(&pointer),
+                Place::Value => document.str(&pointer).unwrap_or_default().to_owned(),
+            };
+            let finding = Finding::at(rule, document, &pointer, place, message.clone());
+            findings.push(finding.maybe_hint(hint(&at_fault)));
         }
     }
     findings
@@ -55,7 +59,7 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
     let schema = kube::core::cel::compile_schema(&schema);
     let fails = |value: Value| Validator::new().validate_compiled(&schema, &value, None).is_err();
     let one_by_one: Vec<(String, Place)> = match document.value.pointer(pointer) {
-        Some(Value::Array(items)) => items
+        Some(Value::Array(items)) if rule.starts_with("self.all(") => items
             .iter()
             .enumerate()
             .filter(|(_, item)| fails(Value::Array(vec![(*item).clone()])))

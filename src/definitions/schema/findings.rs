@@ -4,6 +4,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
+use crate::api::validation::forms;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::rules::schema as rules;
@@ -36,9 +37,8 @@ pub fn from_error(
         ValidationErrorKind::Enum { options } => not_one_of(document, pointer, value, options),
         ValidationErrorKind::Pattern { pattern } => {
             let text = shown(value);
-            let wanted = error_words(schema, schema_pointer);
-            match wanted {
-                Some(words) => at_value(&rules::PATTERN, format!("{name} is {text}, which is not {words}")),
+            match forms::ALL.iter().find(|form| form.pattern == pattern) {
+                Some(form) => at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words)),
                 None => at_value(&rules::PATTERN, format!("{name} is {text}, which does not match `{pattern}`")),
             }
         }
@@ -102,11 +102,6 @@ fn entries(value: &Value) -> String {
         Value::Object(map) => format!("{} entries", map.len()),
         _ => "no entries".to_owned(),
     }
-}
-
-/// What a schema says in words about the form of a text, `x-cutlist-form`.
-fn error_words(schema: &Value, schema_pointer: &str) -> Option<String> {
-    schema.pointer(spans::parent(schema_pointer))?.get("x-cutlist-form")?.as_str().map(str::to_owned)
 }
 
 fn unknown_field(document: &Document, pointer: &str, field: &str, parent: &Value, root: &Value) -> Finding {

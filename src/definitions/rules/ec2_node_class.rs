@@ -1,0 +1,175 @@
+//! CL0450 to CL0499: EC2 node classes.
+
+use super::{Rule, no_hint};
+use crate::api::duration::NillableDuration;
+use crate::api::validation::ec2_node_class as cel;
+use crate::definitions::diagnostic::Severity::{Error, Note};
+use crate::definitions::document::Document;
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
+use crate::definitions::suggest;
+
+const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
+
+pub static EMPTY_TERM: Rule = Rule::cel(
+    "CL0450",
+    "empty-term",
+    "A selector term selects by something.",
+    &[&cel::SUBNET_EMPTY, &cel::SECURITY_GROUP_EMPTY, &cel::RESERVATION_EMPTY, &cel::AMI_EMPTY],
+    no_hint,
+);
+pub static EXCLUSIVE_TERM: Rule = Rule::cel(
+    "CL0451",
+    "exclusive-term",
+    "An id, a name of a security group or an alias stands alone in its term.",
+    &[
+        &cel::SUBNET_ID_ALONE,
+        &cel::SECURITY_GROUP_ID_ALONE,
+        &cel::SECURITY_GROUP_NAME_ALONE,
+        &cel::RESERVATION_ID_ALONE,
+        &cel::AMI_ID_ALONE,
+        &cel::AMI_ALIAS_ALONE,
+    ],
+    |_| Some("split it into two terms: terms are alternatives".to_owned()),
+);
+pub static SELECTOR_TAGS: Rule =
+    Rule::cel("CL0452", "selector-tags", "Tags to select by have keys and values.", &cel::SELECTOR_TAGS, no_hint);
+pub static ALIAS_TERM: Rule =
+    Rule::cel("CL0453", "alias-term", "A term with an alias is the only term.", &cel::AMI_TERMS, |_| {
+        Some("keep the alias alone, or select every image by id, name or tags".to_owned())
+    });
+pub static ALIAS: Rule = Rule::cel(
+    "CL0454",
+    "alias",
+    "An alias has a family that exists; those of Windows have no version but `latest`.",
+    &cel::ALIAS,
+    |alias| {
+        const FAMILIES: [&str; 6] = ["al2", "al2023", "bottlerocket", "windows2019", "windows2022", "windows2025"];
+        let (family, version) = alias.split_once('@')?;
+        let nearest = suggest::nearest(family, FAMILIES.into_iter());
+        match nearest {
+            _ if FAMILIES.contains(&family) => Some(format!("write `{family}@latest`")),
+            Some(nearest) => Some(format!("did you mean `{nearest}@{version}`?")),
+            None => None,
+        }
+    },
+);
+pub static PLACEMENT_GROUP: Rule = Rule::cel(
+    "CL0455",
+    "placement-group",
+    "A placement group is selected by its name or by its id.",
+    &cel::PLACEMENT_GROUP_SELECTOR,
+    no_hint,
+);
+pub static RESTRICTED_TAG: Rule = Rule::cel(
+    "CL0456",
+    "restricted-tag",
+    "Tags by which instances are found again are set by the controller.",
+    &cel::TAGS,
+    |_| Some("remove it".to_owned()),
+);
+pub static VOLUME: Rule =
+    Rule::cel("CL0457", "volume", "A volume has a size or a snapshot to be made from.", &cel::BLOCK_DEVICE, no_hint);
+pub static ROOT_VOLUME: Rule =
+    Rule::cel("CL0458", "root-volume", "One volume at most is the root volume.", &cel::BLOCK_DEVICE_MAPPINGS, no_hint);
+pub static NETWORK_INTERFACES: Rule = Rule::cel(
+    "CL0459",
+    "network-interfaces",
+    "Network interfaces include the primary one, and none is given twice.",
+    &cel::NETWORK_INTERFACES,
+    no_hint,
+);
+pub static CONNECTION_TRACKING: Rule = Rule::cel(
+    "CL0460",
+    "connection-tracking",
+    "Connection tracking has at least one timeout.",
+    &cel::CONNECTION_TRACKING,
+    no_hint,
+);
+pub static ROLE_OR_PROFILE: Rule = Rule::cel(
+    "CL0461",
+    "role-or-profile",
+    "A class has a role or an instance profile, and not both.",
+    &[&cel::ROLE_OR_PROFILE],
+    no_hint,
+);
+pub static AMI_FAMILY: Rule = Rule::cel(
+    "CL0462",
+    "ami-family",
+    "amiFamily is that of the alias, and is there when there is no alias.",
+    &[&cel::FAMILY_OF_ALIAS, &cel::FAMILY_WITHOUT_ALIAS],
+    |family| {
+        let text = if family.is_empty() {
+            "add amiFamily, such as AL2023 or Custom"
+        } else {
+            "remove amiFamily: the alias says it"
+        };
+        Some(text.to_owned())
+    },
+);
+pub static TRACKING_RANGE: Rule = Rule::document(
+    "CL0463",
+    "tracking-timeout",
+    Error,
+    "Timeouts of connection tracking are within what EC2 takes.",
+    CLASSES,
+    tracking_range,
+);
+pub static UNPINNED_ALIAS: Rule = Rule::document(
+    "CL0464",
+    "unpinned-alias",
+    Note,
+    "An alias with `@latest` replaces every node when a new image comes out.",
+    CLASSES,
+    unpinned_alias,
+);
+
+pub static RULES: &[&Rule] = &[
+    &EMPTY_TERM,
+    &EXCLUSIVE_TERM,
+    &SELECTOR_TAGS,
+    &ALIAS_TERM,
+    &ALIAS,
+    &PLACEMENT_GROUP,
+    &RESTRICTED_TAG,
+    &VOLUME,
+    &ROOT_VOLUME,
+    &NETWORK_INTERFACES,
+    &CONNECTION_TRACKING,
+    &ROLE_OR_PROFILE,
+    &AMI_FAMILY,
+    &TRACKING_RANGE,
+    &UNPINNED_ALIAS,
+];
+
+/// Seconds. Source: EC2, "Connection tracking timeouts".
+const TIMEOUTS: [(&str, u64, u64); 3] =
+    [("tcpEstablishedTimeout", 60, 432_000), ("udpStreamTimeout", 60, 180), ("udpTimeout", 30, 60)];
+
+fn tracking_range(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, least, most) in TIMEOUTS {
+        let pointer = format!("/spec/connectionTracking/{name}");
+        let duration = document.str(&pointer).and_then(|text| text.parse::<NillableDuration>().ok());
+        if duration.and_then(|duration| duration.seconds()).is_some_and(|seconds| !(least..=most).contains(&seconds)) {
+            let message = format!("`{name}` must be from {least}s to {most}s");
+            findings.push(Finding::at(&TRACKING_RANGE, document, &pointer, Place::Value, message));
+        }
+    }
+    findings
+}
+
+fn unpinned_alias(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pointer, term) in document.items("/spec/amiSelectorTerms") {
+        let alias = term.get("alias").and_then(serde_json::Value::as_str);
+        // Windows has no other version.
+        let Some(alias) = alias.filter(|alias| alias.ends_with("@latest") && !alias.starts_with("windows")) else {
+            continue;
+        };
+        let message = format!("`{alias}`: a new image drifts every node of the class when it comes out");
+        let finding = Finding::at(&UNPINNED_ALIAS, document, &format!("{pointer}/alias"), Place::Value, message);
+        findings.push(finding.hint("pin a version to choose the moment yourself, such as `al2023@v20240807`"));
+    }
+    findings
+}

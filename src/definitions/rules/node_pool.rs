@@ -1,0 +1,298 @@
+//! CL0300 to CL0399: node pools.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Rule, no_hint};
+use crate::api::keys;
+use crate::api::node_pool::NodeSelectorRequirement;
+use crate::api::validation::node_pool as cel;
+use crate::core::model::{Quantity, Requirement, requirements};
+use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
+use crate::definitions::document::Document;
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
+use crate::definitions::suggest;
+
+const POOLS: &[Kind] = &[Kind::NodePool];
+const REQUIREMENTS: &str = "/spec/template/spec/requirements";
+
+pub static RESTRICTED_LABEL: Rule = Rule::cel(
+    "CL0301",
+    "restricted-label",
+    "Labels of karpenter.sh, of karpenter.k8s.aws and the host name are set by the controller, not by a template.",
+    &cel::LABELS,
+    |_| Some("remove it, or use a domain of your own".to_owned()),
+);
+pub static RESTRICTED_KEY: Rule = Rule::cel(
+    "CL0302",
+    "restricted-key",
+    "A requirement is on a key that instance types have, or on a label of your own.",
+    &cel::REQUIREMENT_KEY,
+    |key| {
+        let (domain, name) = key.split_once('/')?;
+        let nearest = suggest::nearest(name, requirements::AWS_LABELS.into_iter())?;
+        Some(format!("did you mean `{domain}/{nearest}`?"))
+    },
+);
+pub static IN_WITHOUT_VALUES: Rule =
+    Rule::cel("CL0303", "in-without-values", "The operator In has values.", &[&cel::IN_WITHOUT_VALUES], no_hint);
+pub static COMPARISON: Rule = Rule::cel(
+    "CL0304",
+    "comparison-value",
+    "Gt, Lt, Gte and Lte have one value, a whole number of at least 0.",
+    &[&cel::COMPARISON],
+    |_| Some("write one number in quotes, such as values: [\"5\"]".to_owned()),
+);
+pub static MIN_VALUES: Rule = Rule::cel(
+    "CL0305",
+    "min-values",
+    "minValues asks for no more values than the requirement lists.",
+    &[&cel::MIN_VALUES],
+    no_hint,
+);
+pub static STATIC_WEIGHT: Rule = Rule::cel(
+    "CL0306",
+    "weight-of-static-pool",
+    "A pool with replicas has no weight.",
+    &[&cel::WEIGHT_OF_STATIC_POOL],
+    |_| Some("remove weight or replicas".to_owned()),
+);
+pub static STATIC_LIMITS: Rule = Rule::cel(
+    "CL0307",
+    "limits-of-static-pool",
+    "A pool with replicas can limit only its nodes.",
+    &[&cel::LIMITS_OF_STATIC_POOL],
+    |_| Some("limit `nodes`, or remove replicas".to_owned()),
+);
+pub static STAYS_STATIC: Rule = Rule::cel(
+    "CL0308",
+    "static-for-ever",
+    "A pool can not change between static (with replicas) and dynamic.",
+    &[&cel::STATIC_STAYS_STATIC],
+    |_| Some("make a new pool under another name".to_owned()),
+);
+pub static IMMUTABLE: Rule =
+    Rule::cel("CL0309", "immutable", "Group and kind of nodeClassRef can not be changed.", &[&cel::IMMUTABLE], |_| {
+        Some("make a new pool under another name".to_owned())
+    });
+pub static DUPLICATE_TAINT: Rule = Rule::document(
+    "CL0310",
+    "duplicate-taint",
+    Error,
+    "A key and effect occurs once among taints and startupTaints.",
+    POOLS,
+    duplicate_taint,
+);
+pub static CAPACITY_TYPE: Rule = Rule::document(
+    "CL0311",
+    "capacity-type",
+    Error,
+    "At least one capacity type of a requirement exists, and as many as minValues asks for.",
+    POOLS,
+    capacity_type,
+);
+pub static UNKNOWN_VALUE: Rule = Rule::document(
+    "CL0312",
+    "unknown-value",
+    Warning,
+    "Architectures, operating systems and capacity types are among those that exist.",
+    POOLS,
+    unknown_value,
+);
+pub static NEGATIVE_LIMIT: Rule =
+    Rule::document("CL0313", "limit-quantity", Error, "A limit is a quantity of at least 0.", POOLS, limit_quantity);
+pub static UNUSED_VALUES: Rule =
+    Rule::document("CL0314", "unused-values", Warning, "Exists and DoesNotExist have no values.", POOLS, unused_values);
+pub static CONTRADICTION: Rule = Rule::document(
+    "CL0315",
+    "contradiction",
+    Error,
+    "The requirements on one key, and the template's label of that key, allow at least one value together.",
+    POOLS,
+    contradiction,
+);
+pub static OLD_KEY: Rule = Rule::document(
+    "CL0316",
+    "old-key",
+    Note,
+    "Keys of Kubernetes that were renamed are written by their new name.",
+    POOLS,
+    old_key,
+);
+
+pub static RULES: &[&Rule] = &[
+    &RESTRICTED_LABEL,
+    &RESTRICTED_KEY,
+    &IN_WITHOUT_VALUES,
+    &COMPARISON,
+    &MIN_VALUES,
+    &STATIC_WEIGHT,
+    &STATIC_LIMITS,
+    &STAYS_STATIC,
+    &IMMUTABLE,
+    &DUPLICATE_TAINT,
+    &CAPACITY_TYPE,
+    &UNKNOWN_VALUE,
+    &NEGATIVE_LIMIT,
+    &UNUSED_VALUES,
+    &CONTRADICTION,
+    &OLD_KEY,
+];
+
+fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+    value.get(name)?.as_str()
+}
+
+fn values(requirement: &Value) -> Vec<&str> {
+    requirement.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn duplicate_taint(document: &Document) -> Vec<Finding> {
+    let mut first: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut findings = Vec::new();
+    let taints = document.items("/spec/template/spec/taints");
+    for (pointer, taint) in taints.chain(document.items("/spec/template/spec/startupTaints")) {
+        let (Some(key), Some(effect)) = (text(taint, "key"), text(taint, "effect")) else { continue };
+        let line = document.place(&pointer, Place::Value).line;
+        if let Some(first) = first.get(&(key, effect)) {
+            let message = format!("the taint `{key}` with effect {effect} is given twice; first on line {first}");
+            findings.push(Finding::at(&DUPLICATE_TAINT, document, &format!("{pointer}/key"), Place::Value, message));
+        } else {
+            first.insert((key, effect), line);
+        }
+    }
+    findings
+}
+
+const CAPACITY_TYPES: [&str; 3] = [keys::ON_DEMAND, keys::RESERVED, keys::SPOT];
+
+fn capacity_type(document: &Document) -> Vec<Finding> {
+    let of_key = document.items(REQUIREMENTS).filter(|(_, entry)| text(entry, "key") == Some(keys::CAPACITY_TYPE));
+    let mut findings = Vec::new();
+    for (pointer, requirement) in of_key.filter(|(_, entry)| text(entry, "operator") == Some("In")) {
+        let given = values(requirement);
+        let valid = given.iter().filter(|value| CAPACITY_TYPES.contains(value)).count();
+        let asked = requirement.get("minValues").and_then(Value::as_u64).and_then(|asked| usize::try_from(asked).ok());
+        let hint = given.iter().find_map(|value| suggest::nearest(value, CAPACITY_TYPES.into_iter()));
+        let hint = hint.map(|nearest| format!("did you mean `{nearest}`?"));
+        let at = format!("{pointer}/values");
+        if valid == 0 && !given.is_empty() {
+            let message = format!("no capacity type is {}", given.join(" or "));
+            let hint = hint.unwrap_or_else(|| format!("there are {}", CAPACITY_TYPES.join(", ")));
+            findings.push(Finding::at(&CAPACITY_TYPE, document, &at, Place::Value, message).hint(hint));
+        } else if asked.is_some_and(|asked| valid < asked && given.len() >= asked) {
+            let message = format!("only {valid} of the values are capacity types, fewer than minValues");
+            findings.push(Finding::at(&CAPACITY_TYPE, document, &at, Place::Value, message).maybe_hint(hint));
+        }
+    }
+    findings
+}
+
+/// The values that a key can have, and words that people write for them.
+struct Values {
+    key: &'static str,
+    known: &'static [&'static str],
+    synonyms: &'static [(&'static str, &'static str)],
+}
+
+const CLOSED: [Values; 3] = [
+    Values {
+        key: keys::ARCHITECTURE,
+        known: &["amd64", "arm64"],
+        synonyms: &[("x86_64", "amd64"), ("x86", "amd64"), ("aarch64", "arm64"), ("arm", "arm64")],
+    },
+    Values { key: keys::OPERATING_SYSTEM, known: &["linux", "windows"], synonyms: &[] },
+    Values { key: keys::CAPACITY_TYPE, known: &CAPACITY_TYPES, synonyms: &[("ondemand", "on-demand")] },
+];
+
+fn unknown_value(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pointer, requirement) in document.items(REQUIREMENTS) {
+        let key = requirements::normalized(text(requirement, "key").unwrap_or_default());
+        let Some(Values { known, synonyms, .. }) = CLOSED.iter().find(|values| values.key == key) else { continue };
+        let given = values(requirement);
+        // That none is known is an error of its own.
+        let none = key == keys::CAPACITY_TYPE && !given.iter().any(|value| known.contains(value));
+        for (index, value) in given.iter().enumerate().filter(|(_, value)| !known.contains(value) && !none) {
+            let name = key.rsplit('/').next().unwrap_or(key);
+            let at = format!("{pointer}/values/{index}");
+            let synonym = synonyms.iter().find(|(other, _)| other == value).map(|(_, meant)| *meant);
+            let nearest = synonym.or_else(|| suggest::nearest(value, known.iter().copied()));
+            let hint =
+                nearest.map_or_else(|| format!("there are {}", known.join(", ")), |n| format!("did you mean `{n}`?"));
+            let message = format!("no node has the {name} `{value}`");
+            findings.push(Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message).hint(hint));
+        }
+    }
+    findings
+}
+
+fn limit_quantity(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pointer, resource, value) in document.members("/spec/limits") {
+        let Some(text) = value.as_str().map(str::to_owned).or_else(|| value.as_i64().map(|n| n.to_string())) else {
+            continue;
+        };
+        let message = match text.parse::<Quantity>() {
+            Ok(quantity) if quantity.is_negative() => format!("the limit of `{resource}` is negative"),
+            // What is malformed fails the pattern of the schema.
+            Err(error @ crate::core::model::QuantityError::TooLarge(_)) => error.to_string(),
+            _ => continue,
+        };
+        findings.push(Finding::at(&NEGATIVE_LIMIT, document, &pointer, Place::Value, message));
+    }
+    findings
+}
+
+fn unused_values(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (pointer, requirement) in document.items(REQUIREMENTS) {
+        let operator = text(requirement, "operator").unwrap_or_default();
+        if matches!(operator, "Exists" | "DoesNotExist") && !values(requirement).is_empty() {
+            let message = format!("the operator {operator} does not look at values");
+            let at = format!("{pointer}/values");
+            let hint = if operator == "Exists" { "remove them, or use In" } else { "remove them, or use NotIn" };
+            findings.push(Finding::at(&UNUSED_VALUES, document, &at, Place::Key, message).hint(hint));
+        }
+    }
+    findings
+}
+
+fn contradiction(document: &Document) -> Vec<Finding> {
+    let mut allowed: BTreeMap<String, Requirement> = BTreeMap::new();
+    for (_, key, value) in document.members("/spec/template/metadata/labels") {
+        if let Some(value) = value.as_str() {
+            allowed.insert(requirements::normalized(key).to_owned(), Requirement::is_in([value]));
+        }
+    }
+    let mut findings = Vec::new();
+    for (pointer, entry) in document.items(REQUIREMENTS) {
+        let Ok(entry) = serde_json::from_value::<NodeSelectorRequirement>(entry.clone()) else { continue };
+        let key = requirements::normalized(&entry.key);
+        let requirement = Requirement::new(entry.operator, entry.values);
+        // A single entry that allows nothing, such as In without values, has its own rule.
+        let alone = requirement.allows_nothing();
+        let together = allowed.get(key).map_or_else(|| requirement.clone(), |before| before.intersection(&requirement));
+        let before = allowed.get(key).is_some_and(|before| !before.allows_nothing());
+        if together.allows_nothing() && !alone && before {
+            let message = format!("no value of `{key}` satisfies this and what is required of it before");
+            let finding = Finding::at(&CONTRADICTION, document, &format!("{pointer}/key"), Place::Value, message);
+            findings.push(finding.hint("the pool could never make a node"));
+        }
+        allowed.insert(key.to_owned(), together);
+    }
+    findings
+}
+
+fn old_key(document: &Document) -> Vec<Finding> {
+    let keys = document.items(REQUIREMENTS).filter_map(|(pointer, entry)| Some((pointer, text(entry, "key")?)));
+    keys.filter(|(_, key)| requirements::normalized(key) != *key)
+        .map(|(pointer, key)| {
+            let message = format!("`{key}` is an old name");
+            Finding::at(&OLD_KEY, document, &format!("{pointer}/key"), Place::Value, message)
+                .hint(format!("write `{}`", requirements::normalized(key)))
+        })
+        .collect()
+}

@@ -1,0 +1,135 @@
+//! CL0600 to CL0649: what definitions say of each other.
+
+use std::collections::BTreeMap;
+
+use super::Rule;
+use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
+use crate::definitions::revision::{Object, Revision};
+use crate::definitions::suggest;
+
+const REFERENCE: &str = "/spec/template/spec/nodeClassRef";
+const CLASS_GROUP: &str = "karpenter.k8s.aws";
+
+pub static DUPLICATE: Rule =
+    Rule::revision("CL0600", "duplicate-definition", Error, "A kind and name is defined once.", duplicate);
+pub static CLASS_MISSING: Rule =
+    Rule::revision("CL0601", "class-missing", Error, "The class that a pool refers to is defined.", class_missing);
+pub static CLASS_KIND: Rule = Rule::revision(
+    "CL0602",
+    "class-kind",
+    Error,
+    "A pool refers to an EC2NodeClass of the group karpenter.k8s.aws.",
+    class_kind,
+);
+pub static CLASS_UNUSED: Rule =
+    Rule::revision("CL0603", "class-unused", Note, "Each class has a pool that uses it.", class_unused);
+pub static POOL_MISSING: Rule = Rule::revision(
+    "CL0604",
+    "pool-missing",
+    Warning,
+    "The pools that a disruption budget names are defined.",
+    pool_missing,
+);
+
+pub static RULES: &[&Rule] = &[&DUPLICATE, &CLASS_MISSING, &CLASS_KIND, &CLASS_UNUSED, &POOL_MISSING];
+
+/// Each further definition of a name.
+fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
+    let mut by_name: BTreeMap<(Kind, &str), Vec<&Object>> = BTreeMap::new();
+    for object in revision.objects.iter().filter(|object| !object.staged && object.kind.is_object()) {
+        if let Some(name) = object.name() {
+            by_name.entry((object.kind, name)).or_default().push(object);
+        }
+    }
+    let place = |object: &Object| {
+        let path = revision.paths.get(object.document.file).copied().unwrap_or_default();
+        format!("{path}:{}", object.document.place("/metadata/name", Place::Value).line)
+    };
+    let mut findings = Vec::new();
+    for ((kind, name), objects) in by_name.into_iter().filter(|(_, objects)| objects.len() > 1) {
+        for object in objects.iter().skip(1) {
+            let first = objects.first().copied().map(place).unwrap_or_default();
+            let message = format!("{} `{name}` is defined twice; first at {first}", kind.name());
+            let finding = Finding::at(&DUPLICATE, &object.document, "/metadata/name", Place::Value, message);
+            findings.push(finding.hint("rename or remove one of them"));
+        }
+    }
+    findings
+}
+
+/// Pools that refer to an EC2NodeClass, with its name.
+fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Object, &'r str)> {
+    revision.of(Kind::NodePool).filter_map(|pool| {
+        let text = |field| pool.document.str(&format!("{REFERENCE}/{field}"));
+        let ours = text("kind") == Some(Kind::EC2NodeClass.name());
+        text("name").filter(|_| ours).map(|name| (pool, name))
+    })
+}
+
+fn class_names<'r>(revision: &'r Revision<'_>) -> Vec<&'r str> {
+    revision.of(Kind::EC2NodeClass).filter_map(Object::name).collect()
+}
+
+fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
+    let classes = class_names(revision);
+    let missing = references(revision).filter(|(_, name)| !classes.contains(name));
+    missing
+        .map(|(pool, name)| {
+            let pointer = format!("{REFERENCE}/name");
+            let hint = match suggest::nearest(name, classes.iter().copied()) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "define it beside the pool: without a class the pool makes no nodes".to_owned(),
+            };
+            let message = format!("there is no EC2NodeClass `{name}`");
+            Finding::at(&CLASS_MISSING, &pool.document, &pointer, Place::Value, message).hint(hint)
+        })
+        .collect()
+}
+
+fn class_kind(revision: &Revision<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pool in revision.of(Kind::NodePool) {
+        for (field, wanted) in [("group", CLASS_GROUP), ("kind", Kind::EC2NodeClass.name())] {
+            let pointer = format!("{REFERENCE}/{field}");
+            // A group with a version, or an empty one, fails the schema.
+            let Some(text) = pool.document.str(&pointer).filter(|text| !text.is_empty() && !text.contains('/')) else {
+                continue;
+            };
+            if text != wanted {
+                let message = format!("the {field} `{text}` is not supported: nodes are EC2 instances");
+                let finding = Finding::at(&CLASS_KIND, &pool.document, &pointer, Place::Value, message);
+                findings.push(finding.hint(format!("write `{wanted}`")));
+            }
+        }
+    }
+    findings
+}
+
+fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
+    let used: Vec<&str> = references(revision).map(|(_, name)| name).collect();
+    let classes = revision.of(Kind::EC2NodeClass).filter_map(|class| Some((class, class.name()?)));
+    classes
+        .filter(|(_, name)| !used.contains(name))
+        .map(|(class, name)| {
+            let message = format!("no pool uses the EC2NodeClass `{name}`");
+            Finding::at(&CLASS_UNUSED, &class.document, "/metadata/name", Place::Value, message)
+        })
+        .collect()
+}
+
+fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
+    let pools: Vec<&str> = revision.of(Kind::NodePool).filter_map(Object::name).collect();
+    let mut findings = Vec::new();
+    for budget in revision.of(Kind::DisruptionBudget) {
+        for (pointer, name) in budget.document.items("/spec/nodePoolSelector/names") {
+            let Some(name) = name.as_str().filter(|name| !pools.contains(name)) else { continue };
+            let nearest = suggest::nearest(name, pools.iter().copied());
+            let message = format!("there is no NodePool `{name}`");
+            let finding = Finding::at(&POOL_MISSING, &budget.document, &pointer, Place::Value, message);
+            findings.push(finding.maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?"))));
+        }
+    }
+    findings
+}
