@@ -17,7 +17,7 @@ use crate::core::scheduler::{Engine, Problem};
 use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
-use super::{FORMAT_VERSION, Pending, Placement, Plan, Reason, Revision, StepKind, report};
+use super::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, Revision, StepKind, report};
 
 /// Everything a plan depends on. The same inputs give the same bytes.
 #[derive(Clone, Debug)]
@@ -32,6 +32,8 @@ pub struct Inputs<'a> {
     pub policy: Policy,
     pub seed: u64,
     pub now: Timestamp,
+    /// What came up while the inputs were read; the plan passes it on.
+    pub notes: Vec<Note>,
 }
 
 /// How to plan, as far as it is not in the definitions.
@@ -117,7 +119,10 @@ fn assemble(
         .collect();
     placements.sort();
     let summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
-    let notes = report::notes(inputs, problem);
+    let mut notes = inputs.notes.clone();
+    notes.extend(report::notes(inputs, problem));
+    notes.sort();
+    notes.dedup();
     let mut plan = Plan {
         version: FORMAT_VERSION,
         id: String::new(),

@@ -2,6 +2,7 @@
 //!
 //! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
 
+mod against;
 pub mod build;
 pub mod check;
 pub mod decide;
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{HourlyPrice, Resources};
 
-pub use decide::{Inputs, Policy, decide};
+pub use against::compare;
+pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
 
 /// The version of the plan format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

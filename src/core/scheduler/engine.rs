@@ -457,29 +457,31 @@ impl<'p, 'a> Engine<'p, 'a> {
         wanted: Option<&OfferingSet>,
     ) -> Result<OpenNode, Refusal> {
         let allowed = self.problem.fit_of_template(variant, template).as_ref().map_err(Clone::clone)?;
-        let mut within_limits = self.within_limits(template, allowed)?;
+        let mut set = allowed.clone();
         if let Some(wanted) = wanted {
-            within_limits.intersect(wanted);
+            set.intersect(wanted);
         }
         let open = OpenNode {
             template,
-            set: within_limits,
+            set,
             custom: Requirements::new(),
             requested: self.problem.classes[class].request.clone(),
             room_most: vec![0; self.problem.dimensions.count()].into_boxed_slice(),
             variants: BTreeSet::from([variant]),
             limit_capacity: Resources::new(),
         };
-        self.narrow(open, allowed, class, variant, self.hosts.len())
+        let mut open = self.narrow(open, allowed, class, variant, self.hosts.len())?;
+        if !self.problem.templates[template].limits.is_empty() {
+            open.set = self.within_limits(template, &open.set)?;
+            self.narrow_to_room(&mut open, class)?;
+        }
+        Ok(open)
     }
 
     /// The offerings whose capacity the limits of the pool still allow.
     fn within_limits(&self, template: TemplateIndex, allowed: &OfferingSet) -> Result<OfferingSet, Refusal> {
         let compiled = &self.problem.templates[template];
         let mut set = allowed.clone();
-        if compiled.limits.is_empty() {
-            return Ok(set);
-        }
         let mut nearest: Option<Refusal> = None;
         for (position, entry) in compiled.offerings.offered(allowed) {
             if let Some(resource) = compiled.limit_exceeded(&self.planned[template], &entry.capacity) {

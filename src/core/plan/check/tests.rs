@@ -49,6 +49,7 @@ impl Case {
             },
             seed: 7,
             now: NOW.parse().unwrap(),
+            notes: Vec::new(),
         };
         check(&self.plan, &inputs)
     }
