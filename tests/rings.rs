@@ -104,6 +104,7 @@ const RINGS: &[Ring] = &[
             "serde_path_to_error",
             "serde_yaml",
             "sha2",
+            "strsim",
             "thiserror",
         ]),
         forbidden: WORLD,

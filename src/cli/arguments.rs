@@ -143,17 +143,55 @@ pub struct RunArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct CatalogArguments {
+    #[cfg(feature = "aws")]
+    #[command(subcommand)]
+    pub action: Option<CatalogAction>,
     #[arg(long, default_value = "us-east-1")]
     pub region: String,
-    /// Requirement on a label: `karpenter.k8s.aws/instance-category=c,m,r`, `instance-cpu>=8`; repeatable, all must hold
+    /// What a type must be: `instance-category=c,m,r`, `instance-cpu>=8`, `arch!=arm64`, `memory>=16Gi`; repeatable, all must hold
+    ///
+    /// The left side is a label, with or without its prefix (`karpenter.k8s.aws/instance-family`, `instance-family`,
+    /// `family`), or a resource of the node's capacity (`cpu`, `pods`, `nvidia.com/gpu`); `memory` is the memory as
+    /// sold. Operators: `=`, `!=`, `>=`, `<=`, `>`, `<`; only a name asks that it exists, `!name` that it does not. Zone
+    /// and capacity type also choose among the offerings.
     #[arg(long, value_name = "REQUIREMENT")]
     pub filter: Vec<String>,
+    /// Order of the rows
+    #[arg(long, value_enum, default_value_t = CatalogOrder::Name)]
+    pub sort: CatalogOrder,
     /// A catalog file instead of the built-in one
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "region")]
     pub catalog: Option<PathBuf>,
     #[arg(short, long, value_enum, default_value_t = CatalogOutput::Text)]
     pub output: CatalogOutput,
+}
+
+#[cfg(feature = "aws")]
+#[derive(Debug, Subcommand)]
+pub enum CatalogAction {
+    /// Write the file of the built-in catalog anew from an EC2 endpoint (for those who build Cutlist)
+    Refresh(CatalogRefreshArguments),
+}
+
+#[cfg(feature = "aws")]
+#[derive(Debug, Args)]
+pub struct CatalogRefreshArguments {
+    /// EC2 at this address, such as moto's server, instead of AWS
+    #[arg(long, value_name = "URL")]
+    pub endpoint_url: Option<String>,
+    /// The file to write
+    #[arg(long, value_name = "FILE", default_value = "src/core/catalog/data/instance-types.jsonl.gz")]
+    pub write: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CatalogOrder {
+    /// Family, then size
+    Name,
+    /// Cheapest on demand first
+    Price,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,8 +1,101 @@
 //! `cutlist catalog`
 
-use super::arguments::CatalogArguments;
-use super::exit::{Failure, Outcome};
+#[cfg(feature = "aws")]
+mod refresh;
 
-pub fn run(_arguments: &CatalogArguments) -> Result<Outcome, Failure> {
-    todo!()
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::arguments::{CatalogArguments, CatalogOrder, CatalogOutput};
+use super::exit::{Failure, Outcome};
+use crate::api::keys;
+use crate::core::catalog::filter::{self, Filter, FilterError};
+use crate::core::catalog::{BuiltInError, Catalog, InstanceType, assumptions};
+use crate::core::model::resources::{CPU, MEMORY};
+use crate::render;
+
+/// Exit code for a region, filter or label that does not exist.
+const USAGE: u8 = 2;
+/// Exit code for a catalog that can not be read.
+const FAILURE: u8 = 1;
+
+const SHORT_NAMES: &str =
+    "`cutlist catalog -o json` shows every label; `karpenter.k8s.aws/` and `instance-` may be left out";
+
+pub fn run(arguments: &CatalogArguments) -> Result<Outcome, Failure> {
+    #[cfg(feature = "aws")]
+    if let Some(super::arguments::CatalogAction::Refresh(arguments)) = &arguments.action {
+        return refresh::run(arguments);
+    }
+    let filters =
+        arguments.filter.iter().map(|text| text.parse()).collect::<Result<Vec<Filter>, _>>().map_err(usage)?;
+    let (catalog, notes) = match &arguments.catalog {
+        Some(file) => (read(file).map_err(|error| Failure::usage(FAILURE, error))?, Vec::new()),
+        None => built_in(&arguments.region)?,
+    };
+    let in_catalog = catalog.instance_types.len();
+    let catalog = filter::apply(catalog, &filters).map_err(usage)?;
+    let text = match arguments.output {
+        CatalogOutput::Json => {
+            let text = serde_json::to_string_pretty(&catalog).context("write the catalog as JSON");
+            text.map_err(|error| Failure::usage(FAILURE, error))? + "\n"
+        }
+        CatalogOutput::Text => text(&catalog, in_catalog, &notes, arguments.sort),
+    };
+    // A reader that closed the pipe has seen what it wanted.
+    let _closed = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(Outcome::Clean)
+}
+
+fn usage(error: FilterError) -> Failure {
+    match error {
+        FilterError::Unknown { .. } => Failure::usage(USAGE, error).with_hint(SHORT_NAMES),
+        other => Failure::usage(USAGE, other),
+    }
+}
+
+/// The built-in catalog, and what it takes for granted.
+pub(super) fn built_in(region: &str) -> Result<(Catalog, Vec<String>), Failure> {
+    let catalog = Catalog::built_in(region).map_err(|error| match error {
+        BuiltInError::UnknownRegion { .. } => Failure::usage(USAGE, error)
+            .with_hint("name one of these regions, or give a catalog of your own with --catalog FILE"),
+        BuiltInError::Damaged(_) => Failure::usage(FAILURE, error),
+    })?;
+    Ok((catalog, assumptions(region).into_iter().map(|assumption| assumption.text).collect()))
+}
+
+/// Reads a catalog file; the error names it.
+pub(super) fn read(file: &Path) -> anyhow::Result<Catalog> {
+    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    Catalog::parse(bytes).with_context(|| file.display().to_string())
+}
+
+/// Types that are sold nowhere in the region would only fill the screen; JSON has them.
+fn text(catalog: &Catalog, in_catalog: usize, notes: &[String], order: CatalogOrder) -> String {
+    let mut rows: Vec<&InstanceType> = catalog.instance_types.iter().filter(|it| !it.offerings.is_empty()).collect();
+    rows.sort_by_key(|it| by_size(it));
+    if order == CatalogOrder::Price {
+        // Those without a price come last; the sort is stable.
+        rows.sort_by_key(|it| {
+            it.lowest_price(keys::ON_DEMAND).map_or((true, Default::default()), |price| (false, price))
+        });
+    }
+    let unsold = catalog.instance_types.len() - rows.len();
+    let mut text = render::catalog::table(catalog, rows, in_catalog);
+    if unsold > 0 {
+        text += &format!("{unsold} more that match: not sold there (-o json lists them)\n");
+    }
+    for note in notes {
+        text += &format!("{note}\n");
+    }
+    text
+}
+
+/// `c5.large`, `c5.xlarge`, `c5.2xlarge`: by family, then as they grow.
+fn by_size(instance_type: &InstanceType) -> (String, i64, i64, String) {
+    let family = instance_type.name.split('.').next().unwrap_or_default().to_owned();
+    let amount = |resource| instance_type.capacity.get(resource);
+    (family, amount(CPU), amount(MEMORY), instance_type.name.clone())
 }

@@ -1,5 +1,6 @@
 //! SHOW. Values in their serialised form to text, Markdown, JSON and other forms. Pure: gives strings, writes nothing.
 
+pub mod catalog;
 pub mod chart;
 pub mod diagnostics;
 pub mod plan;

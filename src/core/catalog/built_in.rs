@@ -90,7 +90,83 @@ fn offerings(info: &InstanceFacts, zones: &[&Zone], on_demand: Option<HourlyPric
 
 #[cfg(test)]
 mod tests {
+    use super::super::arithmetic::{EFA, POD_ENI};
     use super::*;
+    use crate::core::model::Resources;
+
+    /// Allocatable under a class that sets nothing, as Karpenter's AWS provider 1.14.1 computes it (in part also
+    /// published at karpenter.sh, "Instance Types"): type, cpu, memory, pods, what else it has.
+    const PUBLISHED: [Published; 18] = [
+        ("a1.medium", "940m", "1392Mi", 8, &[(POD_ENI, 10)]),
+        ("a1.metal", "15890m", "27322Mi", 234, &[(POD_ENI, 54)]),
+        ("c1.medium", "1930m", "1122Mi", 12, &[]),
+        ("c3.8xlarge", "31850m", "53903Mi", 234, &[]),
+        ("c4.8xlarge", "35840m", "53903Mi", 234, &[]),
+        ("c5.large", "1930m", "3114Mi", 29, &[(POD_ENI, 9)]),
+        ("c5a.2xlarge", "7910m", "14162Mi", 58, &[(POD_ENI, 38)]),
+        ("g5.48xlarge", "191450m", "723299Mi", 345, &[("nvidia.com/gpu", 8), (EFA, 1), (POD_ENI, 115)]),
+        ("i7ie.48xlarge", "191450m", "1450210Mi", 394, &[(EFA, 1), (POD_ENI, 107)]),
+        ("inf2.48xlarge", "191450m", "718987Mi", 737, &[(NEURON, 12), (NEURON_CORE, 24), (POD_ENI, 107)]),
+        ("m5.large", "1930m", "6903Mi", 29, &[(POD_ENI, 9)]),
+        ("m7g.16xlarge", "63770m", "233962Mi", 737, &[(EFA, 1), (POD_ENI, 107)]),
+        ("m7i-flex.large", "1930m", "6903Mi", 29, &[(POD_ENI, 3)]),
+        ("p5.48xlarge", "191450m", "1938410Mi", 100, &[("nvidia.com/gpu", 8), (EFA, 32), (POD_ENI, 120)]),
+        ("t3.micro", "1930m", "548Mi", 4, &[]),
+        ("t4g.nano", "1930m", "15Mi", 4, &[]),
+        ("trn1.32xlarge", "127610m", "481894Mi", 247, &[(NEURON, 16), (NEURON_CORE, 32), (EFA, 8), (POD_ENI, 82)]),
+        ("u7i-12tb.224xlarge", "893690m", "11630731Mi", 737, &[(EFA, 1), (POD_ENI, 107)]),
+    ];
+
+    type Published = (&'static str, &'static str, &'static str, i64, &'static [(&'static str, i64)]);
+
+    const NEURON: &str = "aws.amazon.com/neuron";
+    const NEURON_CORE: &str = "aws.amazon.com/neuroncore";
+
+    #[test]
+    fn allocatable_is_what_is_published() {
+        let catalog = Catalog::built_in("us-east-1").unwrap();
+        for (name, cpu, memory, pods, others) in PUBLISHED {
+            let expected = [("cpu", cpu), ("memory", memory), ("ephemeral-storage", "17Gi")];
+            let mut expected =
+                Resources::parse(expected.map(|(resource, amount)| (resource, amount.to_owned()))).unwrap();
+            expected.set("pods", pods);
+            for (resource, amount) in others {
+                expected.set(resource, *amount);
+            }
+            let found = catalog.instance_types.iter().find(|candidate| candidate.name == name).unwrap().allocatable();
+            assert_eq!(found, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn labels_are_what_is_published() {
+        let catalog = Catalog::built_in("us-east-1").unwrap();
+        let find = |name: &str| catalog.instance_types.iter().find(|candidate| candidate.name == name).unwrap();
+        let labels = |name: &str, prefix: &str| -> Vec<String> {
+            let labels = find(name).requirements.iter();
+            labels
+                .filter_map(|(key, values)| Some(format!("{}={}", key.strip_prefix(prefix)?, values.join(","))))
+                .collect()
+        };
+        let of_inf2 = "instance-accelerator-count=12 instance-accelerator-manufacturer=aws \
+             instance-accelerator-name=inferentia2 instance-capability-flex=false instance-category=inf \
+             instance-cpu=192 instance-cpu-manufacturer=amd instance-cpu-sustained-clock-speed-mhz=3600 \
+             instance-ebs-bandwidth=60000 instance-encryption-in-transit-supported=true instance-family=inf2 \
+             instance-generation=2 instance-hypervisor=nitro instance-memory=786432 \
+             instance-network-bandwidth=100000 instance-size=48xlarge instance-tenancy=dedicated,default \
+             nitro-sandbox=true";
+        assert_eq!(labels("inf2.48xlarge", "karpenter.k8s.aws/").join(" "), of_inf2);
+        let of_g5: Vec<String> = labels("g5.48xlarge", "karpenter.k8s.aws/instance-gpu-");
+        assert_eq!(of_g5, ["count=8", "manufacturer=nvidia", "memory=22888", "name=a10g"]);
+        let accelerator = labels("dl2q.24xlarge", "karpenter.k8s.aws/instance-accelerator-");
+        assert_eq!(accelerator, ["count=8", "manufacturer=qualcomm", "name=qualcomm-ai100"]);
+        assert_eq!(find("i7ie.48xlarge").requirements[labels::LOCAL_NVME], ["120000"]);
+        assert_eq!(find("a1.metal").requirements[labels::HYPERVISOR], [""], "bare metal");
+        assert!(!find("c3.large").requirements.contains_key(labels::NETWORK_BANDWIDTH), "only \"Moderate\" is stated");
+        assert_eq!(find("c5.large").requirements[keys::CAPACITY_TYPE], ["on-demand", "spot"]);
+        assert_eq!(find("c5.large").requirements[keys::ZONE].len(), 5, "none in us-east-1e");
+        assert!(find("c5.large").requirements[keys::ZONE_ID].contains(&"use1-az6".to_owned()));
+    }
 
     #[test]
     fn an_unknown_region_is_told_the_known_ones() {

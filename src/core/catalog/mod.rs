@@ -8,6 +8,7 @@
 pub mod arithmetic;
 pub mod built_in;
 pub mod facts;
+pub mod filter;
 mod kubelet;
 pub mod labels;
 pub mod node_class;
@@ -19,7 +20,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::resources::MEMORY;
 use super::model::{HourlyPrice, Resources};
+use crate::api::keys;
 
 pub use built_in::{Assumption, BuiltInError, assumptions};
 pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class};
@@ -69,6 +72,18 @@ fn available_by_default() -> bool {
 }
 
 impl InstanceType {
+    /// Memory as EC2 states it, before anything is kept from it; the capacity where the catalog has no such label.
+    pub fn sold_memory_bytes(&self) -> i64 {
+        let mebibytes = self.requirements.get(keys::INSTANCE_MEMORY).and_then(|values| values.first()?.parse().ok());
+        mebibytes.map_or_else(|| self.capacity.get(MEMORY), |number: i64| number.saturating_mul(arithmetic::MEBIBYTE))
+    }
+
+    /// The lowest price of an available offering of this capacity type, over all zones.
+    pub fn lowest_price(&self, capacity_type: &str) -> Option<HourlyPrice> {
+        let fits = |offering: &&Offering| offering.available && offering.capacity_type == capacity_type;
+        self.offerings.iter().filter(fits).map(|offering| offering.price).min()
+    }
+
     /// Capacity less overhead, never below zero.
     pub fn allocatable(&self) -> Resources {
         self.capacity

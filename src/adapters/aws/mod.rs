@@ -1,0 +1,3 @@
+//! EC2, through the AWS SDK. Cargo feature `aws`.
+
+pub mod facts;

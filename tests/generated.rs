@@ -1,0 +1,56 @@
+//! Generated files that are committed must be what the types produce. `UPDATE=1` (`make update-golden`) rewrites them.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a test reads files and the environment")]
+
+use std::path::Path;
+
+use schemars::{JsonSchema, SchemaGenerator};
+
+/// A generated file: its path, and what should be in it.
+struct Generated {
+    path: &'static str,
+    content: fn() -> String,
+}
+
+const FILES: &[Generated] = &[Generated {
+    path: "schemas/catalog.json",
+    content: || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1"),
+}];
+
+/// The JSON Schema of a published form, 2020-12.
+fn schema<T: JsonSchema>(title: &str) -> String {
+    let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    serde_json::to_string_pretty(&schema).unwrap() + "\n"
+}
+
+#[test]
+fn committed_files_are_what_the_types_produce() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut stale = Vec::new();
+    for Generated { path, content } in FILES {
+        let expected = content();
+        if std::fs::read_to_string(root.join(path)).is_ok_and(|found| found == expected) {
+            continue;
+        }
+        if update {
+            std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            std::fs::write(root.join(path), expected).unwrap();
+        } else {
+            stale.push(*path);
+        }
+    }
+    assert!(stale.is_empty(), "not what the types produce: {}; run `make update-golden`", stale.join(", "));
+}
+
+#[test]
+fn schemas_accept_what_the_program_writes() {
+    let catalog = cutlist::core::catalog::Catalog::built_in("ap-northeast-2").unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema::<cutlist::core::catalog::Catalog>("")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let value = serde_json::to_value(&catalog).unwrap();
+    assert!(validator.validate(&value).is_ok());
+    assert!(!validator.is_valid(&serde_json::json!({ "version": 1, "region": "r", "date": "2026-11-20" })));
+}
