@@ -1,5 +1,6 @@
 //! Bytes to text: gzip, and the encodings that shells write redirected output in.
 
+use std::borrow::Cow;
 use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
@@ -12,9 +13,14 @@ const MAX_TEXT_BYTES: u64 = 8 << 30;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 
-/// The text of an input: unpacked if it is gzip, UTF-8 or (with a byte order mark, as PowerShell redirects) UTF-16.
-pub(super) fn text(bytes: &[u8]) -> Result<String, ReadError> {
-    if bytes.starts_with(GZIP_MAGIC) { unicode(unpack(bytes, MAX_TEXT_BYTES)?) } else { unicode(bytes.to_vec()) }
+/// The text of an input: unpacked if it is gzip, UTF-8 or (with a byte order mark, as PowerShell redirects) UTF-16. Borrowed
+/// where it can be: inputs are large.
+pub(super) fn text(bytes: &[u8]) -> Result<Cow<'_, str>, ReadError> {
+    if bytes.starts_with(GZIP_MAGIC) {
+        let unpacked = unpack(bytes, MAX_TEXT_BYTES)?;
+        return Ok(Cow::Owned(unicode(&unpacked)?.into_owned()));
+    }
+    unicode(bytes)
 }
 
 fn unpack(bytes: &[u8], limit_bytes: u64) -> Result<Vec<u8>, ReadError> {
@@ -30,17 +36,17 @@ fn unpack(bytes: &[u8], limit_bytes: u64) -> Result<Vec<u8>, ReadError> {
     }
 }
 
-fn unicode(bytes: Vec<u8>) -> Result<String, ReadError> {
-    match bytes.as_slice() {
-        [0xff, 0xfe, rest @ ..] => utf_16(rest, u16::from_le_bytes),
-        [0xfe, 0xff, rest @ ..] => utf_16(rest, u16::from_be_bytes),
-        [0xef, 0xbb, 0xbf, rest @ ..] => utf_8(rest.to_vec()),
+fn unicode(bytes: &[u8]) -> Result<Cow<'_, str>, ReadError> {
+    match bytes {
+        [0xff, 0xfe, rest @ ..] => utf_16(rest, u16::from_le_bytes).map(Cow::Owned),
+        [0xfe, 0xff, rest @ ..] => utf_16(rest, u16::from_be_bytes).map(Cow::Owned),
+        [0xef, 0xbb, 0xbf, rest @ ..] => utf_8(rest),
         _ => utf_8(bytes),
     }
 }
 
-fn utf_8(bytes: Vec<u8>) -> Result<String, ReadError> {
-    String::from_utf8(bytes).map_err(|error| ReadError::NotText { byte: error.utf8_error().valid_up_to() })
+fn utf_8(bytes: &[u8]) -> Result<Cow<'_, str>, ReadError> {
+    std::str::from_utf8(bytes).map(Cow::Borrowed).map_err(|error| ReadError::NotText { byte: error.valid_up_to() })
 }
 
 fn utf_16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, ReadError> {

@@ -31,8 +31,8 @@ pub(super) struct Kind {
     pub(super) add: fn(&mut Snapshot, &Object<'_>) -> Result<(), String>,
     /// Moves the objects of the second snapshot into the first.
     pub(super) merge: fn(&mut Snapshot, &mut Snapshot, &mut Merged),
-    /// The objects by namespace and name, trimmed and redacted.
-    pub(super) write: fn(&Snapshot) -> Result<Vec<Value>, serde_json::Error>,
+    /// Hands over the objects by namespace and name, trimmed and redacted, one at a time.
+    pub(super) write: fn(&Snapshot, &mut dyn FnMut(&Value) -> serde_json::Result<()>) -> serde_json::Result<()>,
 }
 
 /// In the order in which a snapshot is written: by kind.
@@ -110,10 +110,14 @@ fn place<T: Stored>(object: &T) -> (&str, &str) {
     (namespace, name)
 }
 
-fn write<T: Stored>(snapshot: &Snapshot) -> Result<Vec<Value>, serde_json::Error> {
+fn write<T: Stored>(
+    snapshot: &Snapshot,
+    hand_over: &mut dyn FnMut(&Value) -> serde_json::Result<()>,
+) -> serde_json::Result<()> {
     let mut objects: Vec<&T> = T::all(snapshot).iter().collect();
     objects.sort_by(|left, right| place(*left).cmp(&place(*right)));
-    let redacted = objects.into_iter().cloned().map(|mut object| {
+    for object in objects {
+        let mut object = object.clone();
         object.trim();
         object.redact();
         let mut fields = serde_json::Map::new();
@@ -122,9 +126,9 @@ fn write<T: Stored>(snapshot: &Snapshot) -> Result<Vec<Value>, serde_json::Error
         if let Value::Object(rest) = serde_json::to_value(&object)? {
             fields.extend(rest);
         }
-        Ok(Value::Object(fields))
-    });
-    redacted.collect()
+        hand_over(&Value::Object(fields))?;
+    }
+    Ok(())
 }
 
 /// Objects that occurred twice.

@@ -1,5 +1,7 @@
 //! Snapshot to text: plain Kubernetes objects, trimmed and redacted.
 
+use serde_json::Value;
+
 use super::kinds::KINDS;
 use super::objects::Snapshot;
 
@@ -13,12 +15,14 @@ pub fn write(snapshot: &Snapshot) -> Result<String, serde_json::Error> {
         "{\n\"apiVersion\": \"v1\",\n\"kind\": \"List\",\n\"metadata\": {\"resourceVersion\": \"\"},\n\"items\": [",
     );
     let mut separator = "\n";
+    let mut hand_over = |object: &Value| {
+        text.push_str(separator);
+        text.push_str(&serde_json::to_string(object)?);
+        separator = ",\n";
+        Ok(())
+    };
     for kind in KINDS {
-        for object in (kind.write)(snapshot)? {
-            text.push_str(separator);
-            text.push_str(&serde_json::to_string(&object)?);
-            separator = ",\n";
-        }
+        (kind.write)(snapshot, &mut hand_over)?;
     }
     text.push_str("\n]\n}\n");
     Ok(text)
