@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use cutlist::core::plan::Plan;
 use schemars::{JsonSchema, SchemaGenerator};
 
 /// A generated file: its path, and what should be in it.
@@ -13,10 +14,13 @@ struct Generated {
     content: fn() -> String,
 }
 
-const FILES: &[Generated] = &[Generated {
-    path: "schemas/catalog.json",
-    content: || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1"),
-}];
+const FILES: &[Generated] = &[
+    Generated {
+        path: "schemas/catalog.json",
+        content: || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1"),
+    },
+    Generated { path: "schemas/plan.json", content: || schema::<Plan>("Cutlist plan, version 1") },
+];
 
 /// The JSON Schema of a published form, 2020-12.
 fn schema<T: JsonSchema>(title: &str) -> String {
@@ -53,4 +57,24 @@ fn schemas_accept_what_the_program_writes() {
     let value = serde_json::to_value(&catalog).unwrap();
     assert!(validator.validate(&value).is_ok());
     assert!(!validator.is_valid(&serde_json::json!({ "version": 1, "region": "r", "date": "2026-11-20" })));
+}
+
+#[test]
+fn the_schema_of_plans_takes_plans_and_nothing_else() {
+    let schema: serde_json::Value = serde_json::from_str(&schema::<Plan>("")).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut plans = 0;
+    for case in std::fs::read_dir(root.join("tests/render")).unwrap() {
+        let Ok(text) = std::fs::read_to_string(case.unwrap().path().join("plan.json")) else { continue };
+        let plan: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(validator.is_valid(&plan), "{:?}", validator.validate(&plan).err());
+        for field in ["id", "steps", "summary"] {
+            let mut broken = plan.clone();
+            broken.as_object_mut().unwrap().shift_remove(field);
+            assert!(!validator.is_valid(&broken), "a plan without {field}");
+        }
+        plans += 1;
+    }
+    assert!(plans > 5, "the plans are missing");
 }
