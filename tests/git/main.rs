@@ -5,3 +5,5 @@
 
 mod fixture;
 mod reading;
+mod remote;
+mod servers;

@@ -57,7 +57,7 @@ impl Collector {
     }
 
     /// How many bytes of the file `path` may be read, given its size as its container states it.
-    pub fn reserve(&mut self, path: &str, bytes: u64) -> Result<usize, LimitError> {
+    pub fn bytes_max(path: &str, bytes: u64) -> Result<usize, LimitError> {
         match usize::try_from(bytes) {
             Ok(bytes) if bytes <= FILE_BYTES_MAX => Ok(FILE_BYTES_MAX),
             _ => Err(LimitError::FileTooLarge { path: path.to_owned() }),

@@ -102,7 +102,7 @@ fn leads_inside(link: &Path, canonical_root: &Path) -> bool {
 fn read_file(file: &Path, path: String, collector: &mut Collector) -> Result<(), FolderError> {
     let Some(open) = gone_is_none(std::fs::File::open(file), file)? else { return Ok(()) };
     let metadata = open.metadata().map_err(|source| unreadable(file, source))?;
-    let bytes_max = collector.reserve(&path, metadata.len())?;
+    let bytes_max = Collector::bytes_max(&path, metadata.len())?;
     let mut content = Vec::new();
     // One byte more than allowed tells a file that grew meanwhile from one that just fits.
     let bytes_read = open.take(bytes_max as u64 + 1).read_to_end(&mut content);

@@ -4,17 +4,27 @@
 //! | what | where |
 //! |---|---|
 //! | one reading, for `cutlist plan` | `read.rs` |
+//! | a remote repository that is polled | `remote.rs`: when; `fetch.rs`: one look; `address.rs`, `credentials.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
 //! | what may be read at most, and what was left out | `collect.rs` |
 
 #![expect(clippy::disallowed_methods, reason = "this adapter reads files")]
 
+mod address;
+mod cause;
 mod collect;
+mod credentials;
+mod fetch;
 mod folder;
 mod near;
 mod read;
+mod remote;
 mod tree;
 mod work_tree;
 
+pub use address::AddressError;
+pub use cause::GitCause;
 pub use collect::LimitError;
+pub use credentials::CredentialsError;
 pub use read::{ReadError, read_folder, read_revision};
+pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use git2::{BranchType, Commit, ErrorClass, ErrorCode, Oid, Repository, RepositoryOpenFlags};
 use sha2::{Digest, Sha256};
 
+use super::cause::GitCause;
 use super::collect::{Collector, LimitError};
 use super::folder::{self, FolderError, Plain};
 use super::near::nearest;
@@ -28,9 +29,9 @@ pub enum ReadError {
     #[error("{} is not in a Git repository", .0.display())]
     NotARepository(PathBuf),
     #[error("the Git repository of {} belongs to another user", path.display())]
-    OtherOwner { path: PathBuf, source: git2::Error },
+    OtherOwner { path: PathBuf, source: GitCause },
     #[error("the Git repository of {} can not be opened", path.display())]
-    DamagedRepository { path: PathBuf, source: git2::Error },
+    DamagedRepository { path: PathBuf, source: GitCause },
     #[error("the Git repository {} has no commit yet", .0.display())]
     EmptyRepository(PathBuf),
     #[error("{} has no revision `{reference}`", path.display())]
@@ -47,7 +48,7 @@ pub enum ReadError {
     #[error("`{sub_path}` is not in revision `{reference}`")]
     PathNotInRevision { sub_path: String, reference: String },
     #[error("object {id} of `{path}` can not be read")]
-    UnreadableObject { id: String, path: String, source: git2::Error },
+    UnreadableObject { id: String, path: String, source: GitCause },
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
@@ -152,7 +153,7 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
 }
 
 fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
-    let damaged = |source| ReadError::DamagedRepository { path: path.to_owned(), source };
+    let damaged = |source: git2::Error| ReadError::DamagedRepository { path: path.to_owned(), source: source.into() };
     let collector = if path.is_dir() {
         let rules = WorkTree::new(&place.repository, &place.sub_path).map_err(damaged)?;
         folder::collect(path, &rules)
@@ -204,7 +205,7 @@ impl Place {
         let metadata = std::fs::metadata(path).map_err(unreadable)?;
         let canonical = path.canonicalize().map_err(unreadable)?;
         let is_definition = matches!(canonical.extension().and_then(OsStr::to_str), Some("yaml" | "yml" | "json"));
-        if !metadata.is_dir() && !(metadata.is_file() && is_definition) {
+        if !(metadata.is_dir() || metadata.is_file() && is_definition) {
             return Err(ReadError::NotDefinitions(path.to_owned()));
         }
         let folder = if metadata.is_dir() { Some(canonical.as_path()) } else { canonical.parent() };
@@ -214,9 +215,9 @@ impl Place {
             Ok(repository) => repository,
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
             Err(source) if source.code() == ErrorCode::Owner => {
-                return Err(ReadError::OtherOwner { path: canonical, source });
+                return Err(ReadError::OtherOwner { path: canonical, source: source.into() });
             }
-            Err(source) => return Err(ReadError::DamagedRepository { path: path.to_owned(), source }),
+            Err(source) => return Err(ReadError::DamagedRepository { path: path.to_owned(), source: source.into() }),
         };
         // A folder inside a bare repository, such as its hooks, is no part of any commit.
         let root = repository.workdir().unwrap_or_else(|| repository.path()).canonicalize().map_err(unreadable)?;
@@ -238,7 +239,9 @@ impl Place {
         match commit {
             Ok(commit) => Ok(Some(commit)),
             Err(error) if matches!(error.code(), ErrorCode::UnbornBranch | ErrorCode::NotFound) => Ok(None),
-            Err(source) => Err(ReadError::DamagedRepository { path: self.repository.path().to_owned(), source }),
+            Err(source) => {
+                Err(ReadError::DamagedRepository { path: self.repository.path().to_owned(), source: source.into() })
+            }
         }
     }
 
@@ -270,7 +273,7 @@ impl Place {
                     shallow: self.repository.is_shallow(),
                 }
             }
-            _ => ReadError::UnreadableObject { id: reference.to_owned(), path: String::new(), source },
+            _ => ReadError::UnreadableObject { id: reference.to_owned(), path: String::new(), source: source.into() },
         })
     }
 

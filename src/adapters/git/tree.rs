@@ -5,6 +5,7 @@ use std::path::Path;
 
 use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Tree};
 
+use super::cause::GitCause;
 use super::collect::{Collector, LeftOut, LimitError};
 use crate::api::source::may_hold_definitions;
 
@@ -13,7 +14,7 @@ pub(super) enum TreeError {
     #[error("`{0}` is not there")]
     PathNotThere(String),
     #[error("object {id} of `{path}` can not be read")]
-    Object { id: Oid, path: String, source: git2::Error },
+    Object { id: Oid, path: String, source: GitCause },
     #[error(transparent)]
     Limit(#[from] LimitError),
 }
@@ -26,7 +27,7 @@ pub(super) fn collect(repository: &Repository, commit: &Commit<'_>, sub_path: &s
     let database = repository.odb().map_err(|source| object_error(commit.id(), sub_path, source))?;
     for (path, id) in found {
         let (bytes, _) = database.read_header(id).map_err(|source| object_error(id, &path, source))?;
-        collector.reserve(&path, bytes as u64)?;
+        Collector::bytes_max(&path, bytes as u64)?;
         let blob = repository.find_blob(id).map_err(|source| object_error(id, &path, source))?;
         collector.add(path, blob.content().to_vec())?;
     }
@@ -98,5 +99,5 @@ fn find_tree<'a>(repository: &'a Repository, id: Oid, path: &str) -> Result<Tree
 }
 
 fn object_error(id: Oid, path: &str, source: git2::Error) -> TreeError {
-    TreeError::Object { id, path: path.to_owned(), source }
+    TreeError::Object { id, path: path.to_owned(), source: source.into() }
 }

@@ -1,0 +1,21 @@
+//! What libgit2 says, without its numbers.
+
+use std::fmt;
+
+/// The cause of an error, for people.
+#[derive(Debug)]
+pub struct GitCause(pub(super) git2::Error);
+
+impl fmt::Display for GitCause {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0.message())
+    }
+}
+
+impl std::error::Error for GitCause {}
+
+impl From<git2::Error> for GitCause {
+    fn from(error: git2::Error) -> Self {
+        Self(error)
+    }
+}

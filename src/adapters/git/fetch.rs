@@ -1,0 +1,276 @@
+//! One look at a remote repository: what is its head, and if that is another one, what is in it. Blocks.
+
+use std::path::{Path, PathBuf};
+
+use git2::{
+    AutotagOption, Commit, Direction, ErrorClass, ErrorCode, FetchOptions, Oid, ProxyOptions, Remote, RemoteCallbacks,
+    RemoteRedirect, Repository,
+};
+
+use super::address::Address;
+use super::cause::GitCause;
+use super::credentials::{Answers, CredentialsError, Secret};
+use super::near::nearest;
+use super::read::at_commit;
+use super::tree::{self, TreeError};
+use crate::ports::{PortErrorKind, RevisionContent};
+
+/// Bytes of one fetch. A repository of definitions has a few; an answer without end must end.
+const FETCH_BYTES_MAX: usize = 1 << 30;
+
+#[derive(Debug, thiserror::Error)]
+pub(super) enum FetchError {
+    #[error("{}", .0.message())]
+    Remote(git2::Error),
+    #[error("the path does not exist")]
+    PathNotThere,
+    #[error("the remote has no commit yet")]
+    Empty,
+    #[error("the remote has no branch or tag of this name{}", or_else(near))]
+    NoSuchReference { near: Vec<String> },
+    #[error("the remote's HEAD names no branch that exists: say which branch to follow{}", or_else(near))]
+    NoHead { near: Vec<String> },
+    #[error(transparent)]
+    Credentials(#[from] CredentialsError),
+    #[error("what was fetched can not be read")]
+    Content(#[from] TreeError),
+    #[error("the clone in {} can not be used: delete the folder, it is made anew", path.display())]
+    Clone { path: PathBuf, source: GitCause },
+    #[error("the answer is larger than {} MiB", FETCH_BYTES_MAX >> 20)]
+    TooLarge,
+}
+
+fn or_else(near: &[String]) -> String {
+    if near.is_empty() { String::new() } else { format!("; there is {}", near.join(", ")) }
+}
+
+impl FetchError {
+    pub fn kind(&self) -> PortErrorKind {
+        match self {
+            Self::Remote(error) => kind_of(error),
+            Self::PathNotThere
+            | Self::Empty
+            | Self::NoSuchReference { .. }
+            | Self::NoHead { .. }
+            | Self::Content(TreeError::PathNotThere(_)) => PortErrorKind::NotFound,
+            Self::Credentials(_) => PortErrorKind::Denied,
+            Self::Content(_) | Self::Clone { .. } | Self::TooLarge => PortErrorKind::Permanent,
+        }
+    }
+}
+
+/// The library has few codes of its own; what the server answered is in the text.
+fn kind_of(error: &git2::Error) -> PortErrorKind {
+    let says = |text: &str| error.class() == ErrorClass::Http && error.message().contains(text);
+    let is_gone = ["No such file", "could not find repository"].iter().any(|text| error.message().contains(text));
+    match error.code() {
+        ErrorCode::Auth | ErrorCode::Owner => PortErrorKind::Denied,
+        ErrorCode::NotFound => PortErrorKind::NotFound,
+        ErrorCode::Certificate => PortErrorKind::Permanent,
+        _ if says("401") || says("403") => PortErrorKind::Denied,
+        _ if says("404") => PortErrorKind::NotFound,
+        _ if is_gone => PortErrorKind::NotFound,
+        _ => PortErrorKind::Temporary,
+    }
+}
+
+/// What is followed.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub address: Address,
+    /// Branch or tag; `None`: the remote's HEAD.
+    pub reference: Option<String>,
+    pub sub_path: String,
+    pub credentials_file: Option<PathBuf>,
+}
+
+/// A head that was fetched.
+pub(super) struct Fetched {
+    pub head: Oid,
+    pub content: RevisionContent,
+}
+
+/// A reference of the remote.
+#[derive(Debug, PartialEq, Eq)]
+struct Found {
+    /// `refs/heads/main`
+    name: String,
+    /// What people call it.
+    short: String,
+    commit: Oid,
+}
+
+/// Asks the remote, and fetches into the bare repository in `clone` when its head is not `known`.
+pub(super) fn fetch(target: &Target, clone: &Path, known: Option<Oid>) -> Result<Option<Fetched>, FetchError> {
+    let damaged = |source: git2::Error| FetchError::Clone { path: clone.to_owned(), source: source.into() };
+    if target.address.path.as_ref().is_some_and(|path| !path.exists()) {
+        return Err(FetchError::PathNotThere);
+    }
+    let repository = Repository::open_bare(clone).map_err(damaged)?;
+    let mut remote = repository.remote_anonymous(&target.address.url).map_err(FetchError::Remote)?;
+    let found = find(target, &mut remote)?;
+    if Some(found.commit) == known {
+        return Ok(None);
+    }
+    let own_name = format!("refs/cutlist/{}", found.name);
+    let before = known.or_else(|| repository.refname_to_id(&own_name).ok());
+    download(target, &mut remote, &found.name, &own_name, before.is_none())?;
+    // The head may have moved since it was listed: what counts is what came.
+    let reference = repository.find_reference(&own_name).map_err(damaged)?;
+    let commit = reference.peel_to_commit().map_err(damaged)?;
+    if Some(commit.id()) == known {
+        return Ok(None);
+    }
+    let collector = tree::collect(&repository, &commit, &target.sub_path)?;
+    let mut content = at_commit(collector, &commit, &found.short);
+    content.rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
+    Ok(Some(Fetched { head: commit.id(), content }))
+}
+
+/// Whether `before` is not in the history of `commit`. What can not be told is taken for rewritten: the safe side.
+pub(super) fn is_rewritten(repository: &Repository, commit: &Commit<'_>, before: Oid) -> bool {
+    commit.id() != before && !repository.graph_descendant_of(commit.id(), before).unwrap_or(false)
+}
+
+fn find(target: &Target, remote: &mut Remote<'_>) -> Result<Found, FetchError> {
+    let connection = remote
+        .connect_auth(Direction::Fetch, Some(callbacks(target)?), Some(proxy(target)))
+        .map_err(FetchError::Remote)?;
+    let heads = connection.list().map_err(FetchError::Remote)?;
+    let heads: Vec<(String, Oid, Option<String>)> = heads
+        .iter()
+        .map(|head| (head.name().to_owned(), head.oid(), head.symref_target().map(str::to_owned)))
+        .collect();
+    choose(&heads, target.reference.as_deref())
+}
+
+/// Picks a branch before a tag of the same name, as the short name is meant by most people.
+fn choose(heads: &[(String, Oid, Option<String>)], wanted: Option<&str>) -> Result<Found, FetchError> {
+    if heads.is_empty() {
+        return Err(FetchError::Empty);
+    }
+    let oid = |name: &str| heads.iter().find(|(head, ..)| head == name).map(|(_, oid, _)| *oid);
+    let names = || heads.iter().filter_map(|(name, ..)| short_name(name).map(str::to_owned));
+    let Some(wanted) = wanted else {
+        let head = heads.iter().find(|(name, ..)| name == "HEAD");
+        let Some((_, commit, target)) = head else {
+            return Err(FetchError::NoHead { near: nearest("main", names()) });
+        };
+        let name = target.clone().unwrap_or_else(|| "HEAD".to_owned());
+        let short = short_name(&name).unwrap_or(&name).to_owned();
+        return Ok(Found { name, short, commit: *commit });
+    };
+    for name in [format!("refs/heads/{wanted}"), format!("refs/tags/{wanted}"), wanted.to_owned()] {
+        if name.starts_with("refs/")
+            && let Some(direct) = oid(&name)
+        {
+            // An annotated tag is listed a second time with the commit that it stands for.
+            let commit = oid(&format!("{name}^{{}}")).unwrap_or(direct);
+            return Ok(Found { name, short: wanted.to_owned(), commit });
+        }
+    }
+    Err(FetchError::NoSuchReference { near: nearest(wanted, names()) })
+}
+
+fn short_name(name: &str) -> Option<&str> {
+    let short = name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/tags/"))?;
+    (!short.ends_with("^{}")).then_some(short)
+}
+
+/// Fetches one reference. Only its last commit when nothing is known yet; else all that is new, which shows whether the
+/// commit before is still in its history.
+fn download(
+    target: &Target,
+    remote: &mut Remote<'_>,
+    name: &str,
+    own_name: &str,
+    is_first: bool,
+) -> Result<(), FetchError> {
+    let refspec = [format!("+{name}:{own_name}")];
+    if is_first && target.address.takes_depth {
+        let shallow = remote.fetch(&refspec, Some(options(target)?.depth(1)), None);
+        match shallow {
+            Ok(()) => return Ok(()),
+            // An old server may not know how: then everything is fetched.
+            Err(error) => tracing::debug!(%error, "shallow fetch failed, fetching all of the history"),
+        }
+    }
+    remote.fetch(&refspec, Some(&mut options(target)?), None).map_err(|error| match error.code() {
+        ErrorCode::User => FetchError::TooLarge,
+        _ => FetchError::Remote(error),
+    })
+}
+
+fn options(target: &Target) -> Result<FetchOptions<'_>, FetchError> {
+    let mut options = FetchOptions::new();
+    options.remote_callbacks(callbacks(target)?);
+    options.proxy_options(proxy(target));
+    options.download_tags(AutotagOption::None);
+    options.update_fetchhead(false);
+    // A redirect after the first answer would carry the credentials to another host.
+    options.follow_redirects(RemoteRedirect::Initial);
+    Ok(options)
+}
+
+fn callbacks(target: &Target) -> Result<RemoteCallbacks<'_>, FetchError> {
+    let secret = target.credentials_file.as_deref().map(Secret::read).transpose()?;
+    let mut answers = Answers::new(secret);
+    let mut callbacks = RemoteCallbacks::new();
+    callbacks.credentials(move |_, user_of_url, allowed| answers.answer(user_of_url, allowed));
+    callbacks.transfer_progress(|progress| progress.received_bytes() <= FETCH_BYTES_MAX);
+    Ok(callbacks)
+}
+
+fn proxy(target: &Target) -> ProxyOptions<'static> {
+    let mut proxy = ProxyOptions::new();
+    if !target.address.is_local {
+        proxy.auto();
+    }
+    proxy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn oid(digit: u8) -> Oid {
+        Oid::from_bytes(&[digit; 20]).unwrap()
+    }
+
+    fn heads() -> Vec<(String, Oid, Option<String>)> {
+        [
+            ("HEAD", 1, Some("refs/heads/main")),
+            ("refs/heads/main", 1, None),
+            ("refs/heads/v1", 2, None),
+            ("refs/tags/v1", 3, None),
+            ("refs/tags/v2", 4, None),
+            ("refs/tags/v2^{}", 5, None),
+        ]
+        .map(|(name, digit, target)| (name.to_owned(), oid(digit), target.map(str::to_owned)))
+        .into()
+    }
+
+    #[test]
+    fn finds_what_a_short_name_stands_for() {
+        let cases = [
+            (None, "refs/heads/main", "main", 1),
+            (Some("main"), "refs/heads/main", "main", 1),
+            (Some("v1"), "refs/heads/v1", "v1", 2),
+            (Some("refs/tags/v1"), "refs/tags/v1", "refs/tags/v1", 3),
+            (Some("v2"), "refs/tags/v2", "v2", 5),
+        ];
+        for (wanted, name, short, digit) in cases {
+            let expected = Found { name: name.to_owned(), short: short.to_owned(), commit: oid(digit) };
+            assert_eq!(choose(&heads(), wanted).unwrap(), expected, "{wanted:?}");
+        }
+    }
+
+    #[test]
+    fn says_what_there_is_instead() {
+        let error = choose(&heads(), Some("mian")).unwrap_err();
+        assert_eq!(error.to_string(), "the remote has no branch or tag of this name; there is main, v1, v2");
+        assert!(matches!(choose(&[], None).unwrap_err(), FetchError::Empty));
+        let error = choose(&heads()[1..], None).unwrap_err();
+        assert!(error.to_string().ends_with("say which branch to follow; there is main, v1, v2"), "{error}");
+    }
+}

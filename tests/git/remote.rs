@@ -1,0 +1,351 @@
+//! `GitRepository`: the same story over every transport, then what can go wrong.
+
+use std::error::Error;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use cutlist::adapters::git::{GitRepository, OpenError, RemoteSettings};
+use cutlist::ports::{PortError, PortErrorKind, Repository, RevisionContent};
+
+use crate::fixture::{Fixture, files, git, notes};
+use crate::servers::{GitDaemon, HttpServer, free_port};
+
+/// `printf 'me:secret' | base64`
+const AUTHORIZATION: &str = "Basic bWU6c2VjcmV0";
+
+fn settings(url: &str) -> RemoteSettings {
+    RemoteSettings {
+        url: url.to_owned(),
+        reference: None,
+        sub_path: String::new(),
+        interval: Duration::from_secs(30),
+        credentials_file: None,
+        clone_folder: None,
+    }
+}
+
+fn open(url: &str) -> GitRepository {
+    GitRepository::open(&settings(url)).unwrap()
+}
+
+async fn new_head(repository: &mut GitRepository) -> RevisionContent {
+    repository.poll().await.unwrap().expect("a new head")
+}
+
+/// The error with its causes.
+fn text(error: &PortError) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text += &format!(": {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[tokio::test]
+async fn follows_a_path() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    follow(&fixture, bare.to_str().unwrap()).await;
+}
+
+#[tokio::test]
+async fn follows_a_file_url() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    follow(&fixture, &format!("file://{}", bare.display())).await;
+}
+
+#[tokio::test]
+async fn follows_over_http() {
+    let fixture = Fixture::new();
+    fixture.commit("Zero", &[("a.yaml", "0")]);
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    let server = HttpServer::start(&fixture.beside(""));
+    new_head(&mut open(&server.url("bare.git"))).await;
+    let shallow_requests = server.shallow_requests();
+    assert!(shallow_requests > 0, "the first fetch takes one commit only");
+    follow(&fixture, &server.url("bare.git")).await;
+    assert_eq!(server.shallow_requests(), 2 * shallow_requests, "later ones take all that is new");
+}
+
+#[tokio::test]
+async fn follows_over_the_git_protocol() {
+    let fixture = Fixture::new();
+    fixture.commit("Zero", &[("a.yaml", "0")]);
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    let daemon = GitDaemon::start(&fixture.beside(""));
+    follow(&fixture, &daemon.url("bare.git")).await;
+}
+
+/// First head, nothing new, two commits, a rewritten history, and onward from there.
+async fn follow(fixture: &Fixture, url: &str) {
+    let mut repository = open(url);
+    let first = new_head(&mut repository).await;
+    assert_eq!(files(&first), [("a.yaml", "1")]);
+    assert_eq!((first.title.as_str(), first.revision.reference.as_str()), ("One", "main"));
+    assert!(!first.rewritten);
+    assert_eq!(repository.poll().await.unwrap(), None);
+
+    fixture.commit("Two", &[("b.yaml", "2")]);
+    let third = fixture.commit("Three\n\nWith a body.", &[("sub/c.yaml", "3")]);
+    fixture.git(&["push", "--quiet", "origin", "main"]);
+    let next = new_head(&mut repository).await;
+    assert_eq!((next.revision.id.as_str(), next.title.as_str(), next.rewritten), (third.as_str(), "Three", false));
+    assert_eq!(files(&next), [("a.yaml", "1"), ("b.yaml", "2"), ("sub/c.yaml", "3")]);
+
+    fixture.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
+    let rewritten = fixture.commit("Three, again", &[("a.yaml", "4")]);
+    fixture.git(&["push", "--quiet", "--force", "origin", "main"]);
+    let next = new_head(&mut repository).await;
+    assert_eq!((next.revision.id.as_str(), next.rewritten), (rewritten.as_str(), true));
+    assert_eq!(files(&next), [("a.yaml", "4"), ("b.yaml", "2")]);
+
+    fixture.commit("Four", &[("a.yaml", "5")]);
+    fixture.git(&["push", "--quiet", "origin", "main"]);
+    assert!(!new_head(&mut repository).await.rewritten);
+    assert_eq!(repository.poll().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn follows_a_branch_a_tag_and_a_sub_path() {
+    let fixture = Fixture::new();
+    let first = fixture.commit("One", &[("a.yaml", "1"), ("clusters/demo/b.yaml", "b")]);
+    fixture.git(&["tag", "--annotate", "v1", "--message", "v1"]);
+    fixture.git(&["checkout", "--quiet", "-b", "next"]);
+    let second = fixture.commit("Two", &[("a.yaml", "2")]);
+    let bare = fixture.bare("bare.git");
+    git(&bare, &["symbolic-ref", "HEAD", "refs/heads/main"]);
+    let server = HttpServer::start(&fixture.beside(""));
+    for url in [server.url("bare.git"), bare.display().to_string()] {
+        for (reference, sub_path, commit, expected) in [
+            (None, "", &first, vec![("a.yaml", "1"), ("clusters/demo/b.yaml", "b")]),
+            (Some("next"), "", &second, vec![("a.yaml", "2"), ("clusters/demo/b.yaml", "b")]),
+            (Some("v1"), "./clusters/", &first, vec![("demo/b.yaml", "b")]),
+            (Some("refs/heads/next"), "clusters/demo", &second, vec![("b.yaml", "b")]),
+        ] {
+            let reference = reference.map(str::to_owned);
+            let settings = RemoteSettings { reference, sub_path: sub_path.to_owned(), ..settings(&url) };
+            let content = new_head(&mut GitRepository::open(&settings).unwrap()).await;
+            assert_eq!((&content.revision.id, files(&content)), (commit, expected), "{settings:?}");
+        }
+        let settings = RemoteSettings { sub_path: "clusters/prod".to_owned(), ..settings(&url) };
+        let error = GitRepository::open(&settings).unwrap().poll().await.unwrap_err();
+        assert_eq!(error.kind, PortErrorKind::NotFound);
+        assert!(text(&error).ends_with("`clusters/prod` is not there"), "{}", text(&error));
+    }
+}
+
+#[tokio::test]
+async fn a_branch_that_is_not_there_is_named_and_waited_for() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    let url = bare.to_str().unwrap();
+    let mut repository =
+        GitRepository::open(&RemoteSettings { reference: Some("mian".to_owned()), ..settings(url) }).unwrap();
+    let error = repository.poll().await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::NotFound);
+    assert_eq!(
+        text(&error),
+        format!("fetch mian from {url}: the remote has no branch or tag of this name; there is main")
+    );
+    fixture.git(&["push", "--quiet", "origin", "main:mian"]);
+    new_head(&mut repository).await;
+    // Deleted, and made again at the same commit: nothing new.
+    fixture.git(&["push", "--quiet", "origin", ":mian"]);
+    assert_eq!(repository.poll().await.unwrap_err().kind, PortErrorKind::NotFound);
+    fixture.git(&["push", "--quiet", "origin", "main:mian"]);
+    assert_eq!(repository.poll().await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn an_empty_repository_is_waited_for() {
+    let fixture = Fixture::new();
+    let bare = fixture.bare("bare.git");
+    let server = HttpServer::start(&fixture.beside(""));
+    for url in [bare.display().to_string(), server.url("bare.git")] {
+        let error = open(&url).poll().await.unwrap_err();
+        assert_eq!(error.kind, PortErrorKind::NotFound);
+        assert!(text(&error).ends_with("the remote has no commit yet"), "{}", text(&error));
+    }
+    let mut repository = open(&server.url("bare.git"));
+    assert!(repository.poll().await.is_err());
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.git(&["push", "--quiet", "origin", "main:other"]);
+    let error = repository.poll().await.unwrap_err();
+    assert!(text(&error).ends_with("say which branch to follow; there is other"), "{}", text(&error));
+    fixture.git(&["push", "--quiet", "origin", "main"]);
+    new_head(&mut repository).await;
+}
+
+#[tokio::test]
+async fn a_remote_that_is_away_comes_back() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    let mut repository = open(bare.to_str().unwrap());
+    new_head(&mut repository).await;
+    let away = fixture.beside("away.git");
+    std::fs::rename(&bare, &away).unwrap();
+    let error = repository.poll().await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::NotFound);
+    assert_eq!(text(&error), format!("fetch HEAD from {}: the path does not exist", bare.display()));
+    std::fs::rename(&away, &bare).unwrap();
+    assert_eq!(repository.poll().await.unwrap(), None);
+
+    let plain = tempfile::tempdir().unwrap();
+    let file_url = format!("file://{}", bare.join("missing").display());
+    for url in [plain.path().to_str().unwrap(), file_url.as_str()] {
+        let error = open(url).poll().await.unwrap_err();
+        assert_eq!(error.kind, PortErrorKind::NotFound, "{}", text(&error));
+    }
+    for scheme in ["http", "git"] {
+        let url = format!("{scheme}://127.0.0.1:{}/bare.git", free_port());
+        let error = open(&url).poll().await.unwrap_err();
+        assert_eq!(error.kind, PortErrorKind::Temporary, "{}", text(&error));
+        assert!(text(&error).starts_with(&format!("fetch HEAD from {url}: ")), "{}", text(&error));
+    }
+    let server = HttpServer::start(&fixture.beside(""));
+    let error = open(&server.url("missing.git")).poll().await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::NotFound, "{}", text(&error));
+}
+
+/// The library waits without end for a server that accepts and says nothing; the poll does not.
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_given_up() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let url = format!("git://{}/bare.git", listener.local_addr().unwrap());
+    let mut repository = open(&url);
+    let silent = std::thread::spawn(move || listener.accept().map(|(stream, _)| stream));
+    let poll = tokio::spawn(async move {
+        let error = repository.poll().await.unwrap_err();
+        (repository, error)
+    });
+    // The paused clock stands still while a thread works, so it is moved by hand.
+    while !silent.is_finished() {
+        tokio::task::yield_now().await;
+    }
+    tokio::time::advance(Duration::from_secs(121)).await;
+    let (mut repository, error) = poll.await.unwrap();
+    assert_eq!(error.kind, PortErrorKind::Temporary);
+    assert!(text(&error).ends_with("the server did not answer within 120 seconds"), "{}", text(&error));
+    // Hanging up ends the abandoned fetch, and the next one finds nobody.
+    drop(silent.join());
+    assert_eq!(repository.poll().await.unwrap_err().kind, PortErrorKind::Temporary);
+}
+
+#[tokio::test]
+async fn credentials_are_offered_once() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    let server = HttpServer::start(&fixture.beside(""));
+    server.require(AUTHORIZATION);
+    let file = fixture.beside("credentials");
+    let with_file =
+        |file: &Path| RemoteSettings { credentials_file: Some(file.to_owned()), ..settings(&server.url("bare.git")) };
+
+    let error = open(&server.url("bare.git")).poll().await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::Denied);
+    assert!(text(&error).ends_with("credentials are required, and none were given"), "{}", text(&error));
+
+    let mut repository = GitRepository::open(&with_file(&file)).unwrap();
+    let error = repository.poll().await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::Denied);
+    assert!(text(&error).contains(&format!("the credentials in {} can not be read", file.display())));
+
+    std::fs::write(&file, "me:wrong\n").unwrap();
+    let before = server.requests();
+    let error = repository.poll().await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::Denied);
+    assert!(text(&error).ends_with("the credentials were refused"), "{}", text(&error));
+    assert!(!text(&error).contains("wrong"), "{}", text(&error));
+    assert_eq!(server.requests() - before, 2, "one without and one with the password");
+
+    // The file is read again at each fetch.
+    std::fs::write(&file, "me:secret\n").unwrap();
+    assert_eq!(files(&new_head(&mut repository).await), [("a.yaml", "1")]);
+
+    std::fs::write(&file, "\n").unwrap();
+    let error = GitRepository::open(&with_file(&file)).unwrap().poll().await.unwrap_err();
+    assert!(text(&error).contains("holds no credentials"), "{}", text(&error));
+}
+
+#[tokio::test]
+async fn links_and_submodules_are_left_out() {
+    let inner = Fixture::new();
+    inner.commit("Inner", &[("inner.yaml", "inner")]);
+    let fixture = Fixture::new();
+    fixture.write("pool.yaml", "pool");
+    std::os::unix::fs::symlink("/etc/passwd", fixture.path().join("passwd.yaml")).unwrap();
+    let source = inner.path();
+    let allow = "protocol.file.allow=always";
+    fixture.git(&["-c", allow, "submodule", "--quiet", "add", source.to_str().unwrap(), "vendor"]);
+    fixture.commit("Add what leads away", &[]);
+    let bare = fixture.bare("bare.git");
+    let content = new_head(&mut open(bare.to_str().unwrap())).await;
+    assert_eq!(files(&content), [("pool.yaml", "pool")]);
+    assert_eq!(
+        notes(&content),
+        [
+            ("SymbolicLinksLeftOut", "symbolic links are not followed: passwd.yaml"),
+            ("SubmodulesLeftOut", "submodules are not read: vendor")
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_kept_clone_remembers_the_head() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    let settings =
+        RemoteSettings { clone_folder: Some(fixture.beside("kept/clone.git")), ..settings(bare.to_str().unwrap()) };
+    assert!(!new_head(&mut GitRepository::open(&settings).unwrap()).await.rewritten);
+    assert!(!new_head(&mut GitRepository::open(&settings).unwrap()).await.rewritten, "the same head after a restart");
+    fixture.git(&["commit", "--quiet", "--amend", "--message", "One, again"]);
+    fixture.git(&["push", "--quiet", "--force", "origin", "main"]);
+    assert!(new_head(&mut GitRepository::open(&settings).unwrap()).await.rewritten, "rewritten while nobody looked");
+}
+
+#[tokio::test]
+async fn a_temporary_clone_goes_with_its_owner() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    // The path of a work tree serves as well as that of a bare repository.
+    let mut repository = open(fixture.path().to_str().unwrap());
+    new_head(&mut repository).await;
+    let before = std::fs::read_dir(fixture.path()).unwrap().count();
+    drop(repository);
+    assert_eq!(std::fs::read_dir(fixture.path()).unwrap().count(), before, "the remote is only read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn waits_for_the_interval_or_a_nudge() {
+    let fixture = Fixture::new();
+    let mut repository = open(fixture.path().to_str().unwrap());
+    let started = tokio::time::Instant::now();
+    repository.changed().await;
+    assert_eq!(started.elapsed().as_secs(), 30);
+    repository.nudge().nudge();
+    repository.changed().await;
+    assert_eq!(started.elapsed().as_secs(), 30);
+}
+
+#[test]
+fn what_can_not_be_followed_is_said_at_once() {
+    for (url, sub_path) in [("ftp://example.com/a.git", ""), ("/srv/a.git", "../up")] {
+        let settings = RemoteSettings { sub_path: sub_path.to_owned(), ..settings(url) };
+        assert!(matches!(GitRepository::open(&settings), Err(OpenError::Address(_))), "{url}");
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let settings = RemoteSettings { clone_folder: Some(file.path().to_owned()), ..settings("/srv/a.git") };
+    assert!(matches!(GitRepository::open(&settings), Err(OpenError::Clone { .. })));
+}
