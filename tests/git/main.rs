@@ -7,3 +7,4 @@ mod fixture;
 mod reading;
 mod remote;
 mod servers;
+mod watch;

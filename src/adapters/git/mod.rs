@@ -5,6 +5,7 @@
 //! |---|---|
 //! | one reading, for `cutlist plan` | `read.rs` |
 //! | a remote repository that is polled | `remote.rs`: when; `fetch.rs`: one look; `address.rs`, `credentials.rs` |
+//! | a folder or clone that is watched | `watch.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
 //! | what may be read at most, and what was left out | `collect.rs` |
 
@@ -20,6 +21,7 @@ mod near;
 mod read;
 mod remote;
 mod tree;
+mod watch;
 mod work_tree;
 
 pub use address::AddressError;
@@ -28,3 +30,4 @@ pub use collect::LimitError;
 pub use credentials::CredentialsError;
 pub use read::{ReadError, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
+pub use watch::WatchedFolder;
