@@ -6,5 +6,6 @@
 mod fixture;
 mod reading;
 mod remote;
+mod scripted;
 mod servers;
 mod watch;

@@ -6,6 +6,7 @@
 //! | one reading, for `cutlist plan` | `read.rs` |
 //! | a remote repository that is polled | `remote.rs`: when; `fetch.rs`: one look; `address.rs`, `credentials.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
+//! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
 //! | what may be read at most, and what was left out | `collect.rs` |
 
@@ -20,6 +21,7 @@ mod folder;
 mod near;
 mod read;
 mod remote;
+mod scripted;
 mod tree;
 mod watch;
 mod work_tree;
@@ -30,4 +32,5 @@ pub use collect::LimitError;
 pub use credentials::CredentialsError;
 pub use read::{ReadError, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
+pub use scripted::{Changes, ScriptError, ScriptedRepository};
 pub use watch::WatchedFolder;
