@@ -61,11 +61,7 @@ where
         },
         _ => PortErrorKind::Permanent,
     };
-    PortError {
-        operation: operation.into(),
-        kind,
-        source: Some(error.into_source().unwrap_or_else(|same| same.into())),
-    }
+    PortError { operation: operation.into(), kind, source: Some(error.into_source().unwrap_or_else(Into::into)) }
 }
 
 /// What the regions said so far.
@@ -126,7 +122,7 @@ impl Collected {
 /// that no image of EKS runs on.
 fn instance_facts(info: &InstanceTypeInfo) -> Option<InstanceFacts> {
     let processor = info.processor_info()?;
-    let neuron = info.neuron_info().map(|neuron| neuron.neuron_devices()).unwrap_or_default();
+    let neuron = info.neuron_info().map(aws_sdk_ec2::types::NeuronInfo::neuron_devices).unwrap_or_default();
     let facts = InstanceFacts {
         name: info.instance_type()?.as_str().to_owned(),
         vcpus: info.v_cpu_info()?.default_v_cpus()?.into(),
@@ -150,7 +146,11 @@ fn instance_facts(info: &InstanceTypeInfo) -> Option<InstanceFacts> {
             .map(|device| NeuronDevice {
                 name: device.name().unwrap_or_default().to_owned(),
                 count: device.count().unwrap_or_default().into(),
-                cores_per_device: device.core_info().and_then(|cores| cores.count()).unwrap_or_default().into(),
+                cores_per_device: device
+                    .core_info()
+                    .and_then(aws_sdk_ec2::types::NeuronDeviceCoreInfo::count)
+                    .unwrap_or_default()
+                    .into(),
             })
             .collect(),
         zones: Vec::new(),
@@ -177,7 +177,11 @@ fn network(info: &NetworkInfo) -> Network {
             .collect(),
         default_card: default_card.unwrap_or_default(),
         ipv4_addresses_per_interface: info.ipv4_addresses_per_interface().unwrap_or_default().into(),
-        efa_interfaces: info.efa_info().and_then(|efa| efa.maximum_efa_interfaces()).unwrap_or_default().into(),
+        efa_interfaces: info
+            .efa_info()
+            .and_then(aws_sdk_ec2::types::EfaInfo::maximum_efa_interfaces)
+            .unwrap_or_default()
+            .into(),
         ena: info.ena_support().is_some_and(|support| *support != EnaSupport::Unsupported),
         encryption_in_transit: info.encryption_in_transit_supported().unwrap_or_default(),
     }
@@ -196,19 +200,26 @@ fn local_storage(info: &InstanceStorageInfo) -> Option<LocalStorage> {
 }
 
 fn gpus(info: &InstanceTypeInfo) -> Vec<Gpu> {
-    let gpus = info.gpu_info().map(|info| info.gpus()).unwrap_or_default();
+    let gpus = info.gpu_info().map(aws_sdk_ec2::types::GpuInfo::gpus).unwrap_or_default();
     gpus.iter()
         .map(|gpu| Gpu {
             name: gpu.name().unwrap_or_default().to_owned(),
             manufacturer: gpu.manufacturer().unwrap_or_default().to_owned(),
             count: gpu.count().unwrap_or_default().into(),
-            memory_mebibytes: gpu.memory_info().and_then(|memory| memory.size_in_mib()).unwrap_or_default().into(),
+            memory_mebibytes: gpu
+                .memory_info()
+                .and_then(aws_sdk_ec2::types::GpuDeviceMemoryInfo::size_in_mib)
+                .unwrap_or_default()
+                .into(),
         })
         .collect()
 }
 
 fn inference_accelerators(info: &InstanceTypeInfo) -> Vec<Accelerator> {
-    let accelerators = info.inference_accelerator_info().map(|info| info.accelerators()).unwrap_or_default();
+    let accelerators = info
+        .inference_accelerator_info()
+        .map(aws_sdk_ec2::types::InferenceAcceleratorInfo::accelerators)
+        .unwrap_or_default();
     accelerators
         .iter()
         .map(|device| Accelerator {
