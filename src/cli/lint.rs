@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 use super::arguments::{LintArguments, LintOutput};
 use super::exit::{Failure, Outcome};
-use super::settings::{self, Given};
+use super::settings;
+use crate::adapters::git;
 use crate::api::source::SourceFile;
 use crate::api::{scenario, settings as settings_file};
 use crate::render::diagnostics::{self, LintReport};
@@ -54,23 +55,21 @@ fn sets(paths: &[PathBuf]) -> Result<Vec<Set>, Failure> {
     let mut together = Set::default();
     let mut sets = Vec::new();
     for (index, path) in paths.iter().enumerate() {
-        let given = settings::given(path).map_err(|error| {
-            Failure::usage(USAGE, error).with_hint("name folders and files with definitions, such as `cutlist lint .`")
-        })?;
-        let folder = if matches!(given, Given::Folder(_)) { Some(path.as_path()) } else { path.parent() };
-        let typed = match folder.map(|folder| folder.display().to_string()).unwrap_or_default() {
-            text if text.is_empty() || text == "." || text.ends_with('/') => {
-                if text == "." {
-                    String::new()
-                } else {
-                    text
-                }
+        let content = git::read_folder(path).map_err(|error| {
+            let hint = error.hint();
+            let failure = Failure::usage(USAGE, error);
+            match hint {
+                Some(hint) => failure.with_hint(hint),
+                None => failure,
             }
+        })?;
+        let files = content.files;
+        let of_folder = !path.is_file();
+        let folder = if of_folder { Some(path.as_path()) } else { path.parent() };
+        let typed = match folder.map(|folder| folder.display().to_string()).unwrap_or_default() {
+            text if text == "." && of_folder => String::new(),
+            text if text.is_empty() || text.ends_with('/') => text,
             text => text + "/",
-        };
-        let (files, of_folder) = match given {
-            Given::Folder(files) => (files, true),
-            Given::File(file) => (vec![file], false),
         };
         let is_root =
             files.iter().any(|file| [settings_file::FILE_NAME, scenario::FILE_NAME].contains(&file.path.as_str()));

@@ -17,9 +17,21 @@ pub struct Diagnostic {
     /// What to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Other places that have to do with it, such as the first of two definitions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<Related>,
     /// `NodePool/default`, when the document could be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+}
+
+/// A place beside that of the finding, and what is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Related {
+    pub file: String,
+    pub span: Span,
+    pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

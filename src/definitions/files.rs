@@ -31,7 +31,7 @@ pub fn chart_templates(files: &[&SourceFile]) -> BTreeSet<String> {
         .collect()
 }
 
-/// Well-known files of other tools that hold no object: skipped without a word.
+/// Well-known files of other tools: what is no object in them is skipped without a word.
 pub fn is_of_another_tool(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     path.ends_with(".json")

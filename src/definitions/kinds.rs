@@ -222,6 +222,6 @@ pub fn classify(value: &Value) -> Class {
 
 /// The kind that was probably meant.
 fn nearest_kind(text: &str) -> Option<Kind> {
-    let name = super::suggest::nearest(text, Kind::ALL.iter().map(|kind| kind.name()))?;
-    Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    let named = |name: &str| Kind::ALL.into_iter().find(|kind| kind.name() == name);
+    named(text).or_else(|| named(super::suggest::nearest(text, Kind::ALL.iter().map(|kind| kind.name()))?))
 }

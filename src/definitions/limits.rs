@@ -1,7 +1,7 @@
 //! What one repository may ask of the reader. Each limit is far above what people write and far below what hurts.
 
-/// Bytes of one file. The API server takes objects of at most 1.5 MiB; this leaves room for ten thousand small ones.
-pub const FILE_BYTES: usize = 16 * 1024 * 1024;
+/// Bytes of one file. The API server takes objects of at most 1.5 MiB; this leaves room for thousands of small ones.
+pub const FILE_BYTES: usize = 8 << 20;
 /// Documents of one file.
 pub const FILE_DOCUMENTS: usize = 10_000;
 /// Mappings and lists inside each other. A pod in a Deployment in a List needs 14.

@@ -27,7 +27,7 @@ use crate::api::scenario::Scenario;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, Related, Severity};
 pub use files::is_candidate;
 
 /// One parsed, validated document and where it stands.

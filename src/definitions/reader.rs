@@ -223,13 +223,11 @@ impl Reading {
                 found.push(unknown(&document, meant));
             }
             Class::Incomplete { missing } => {
-                let message = format!("the object has no {missing}");
-                let keys = document.value.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
-                let slip = keys.filter(|key| !matches!(*key, "metadata" | "spec" | "status"));
-                let slip = slip.into_iter().find(|key| suggest::nearest(key, [missing].into_iter()).is_some());
-                let pointer = slip.map_or(String::new(), |slip| document::spans::join("", slip));
-                let finding = Finding::at(&kind_rules::INCOMPLETE, &document, &pointer, Place::Key, message);
-                found.push(finding.hint(format!("add `{missing}`")));
+                if files::is_of_another_tool(&source.path) {
+                    self.documents_skipped += 1;
+                } else {
+                    found.push(incomplete(missing, &document));
+                }
             }
             Class::NoObject => {}
         }
@@ -240,13 +238,16 @@ impl Reading {
             let entry = self.undefined.entry(name.clone());
             let finding = || {
                 let message = format!("`${{{name}}}` has no value: left as written");
-                Finding::at(&reading::UNDEFINED_VARIABLE, document, &pointer, Place::Value, message)
+                let mut finding = Finding::at(&reading::UNDEFINED_VARIABLE, document, &pointer, Place::Value, message);
+                finding.span = document.occurrence(&pointer, &format!("${{{name}}}")).unwrap_or(finding.span);
+                finding
             };
             entry.or_insert_with(|| (finding(), 0)).1 += 1;
         }
         for (form, pointer) in substituted.unsupported {
             let message = format!("`{form}` is not a form of substitution that is supported: left as written");
-            let finding = Finding::at(&reading::SUBSTITUTION, document, &pointer, Place::Value, message);
+            let mut finding = Finding::at(&reading::SUBSTITUTION, document, &pointer, Place::Value, message);
+            finding.span = document.occurrence(&pointer, &form).unwrap_or(finding.span);
             let hint = format!(
                 "if it is for a shell, write `${form}`, or annotate the object with `{}: disabled`",
                 substitution::SWITCH
@@ -294,6 +295,16 @@ fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
     };
     let message = format!("{} is read only from {name} at the root: skipped", kind.name());
     (path != name).then(|| Finding::at(&kind_rules::MISPLACED_FILE, document, "/kind", Place::Value, message))
+}
+
+fn incomplete(missing: &str, document: &Document) -> Finding {
+    let keys = document.value.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
+    let mut keys = keys.filter(|key| !matches!(*key, "apiVersion" | "kind" | "metadata" | "spec" | "status"));
+    let slip = keys.find(|key| suggest::nearest(key, [missing].into_iter()).is_some());
+    let pointer = slip.map_or(String::new(), |slip| document::spans::join("", slip));
+    let hint = slip.map_or_else(|| format!("add `{missing}`"), |_| format!("did you mean `{missing}`?"));
+    let message = format!("the object has no {missing}");
+    Finding::at(&kind_rules::INCOMPLETE, document, &pointer, Place::Key, message).hint(hint)
 }
 
 fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
@@ -412,12 +423,6 @@ fn diagnostics(found: Vec<Finding>, sources: &[&SourceFile]) -> Vec<super::Diagn
         let key = |f: &Finding| (f.file, f.span.line, f.span.column, f.rule.code);
         key(one).cmp(&key(other)).then_with(|| one.message.cmp(&other.message))
     });
-    let path = |finding: &Finding| sources.get(finding.file).map_or("", |source| source.path.as_str());
-    found
-        .into_iter()
-        .map(|finding| {
-            let path = path(&finding);
-            finding.diagnostic(path)
-        })
-        .collect()
+    let path = |file: usize| sources.get(file).map_or("", |source| source.path.as_str());
+    found.into_iter().map(|finding| finding.diagnostic(path)).collect()
 }

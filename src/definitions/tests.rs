@@ -77,9 +77,10 @@ fn a_broken_document_does_not_take_the_others_along() {
 
 #[test]
 fn every_cel_rule_of_a_schema_is_in_the_registry() {
-    fn search(schema: &serde_json::Value, found: &mut Vec<String>) {
+    fn search(schema: &serde_json::Value, found: &mut Vec<(String, String)>) {
         if let Some(rules) = schema.get("x-kubernetes-validations").and_then(serde_json::Value::as_array) {
-            found.extend(rules.iter().filter_map(|rule| rule["rule"].as_str().map(str::to_owned)));
+            let text = |rule: &serde_json::Value, name: &str| rule[name].as_str().unwrap().to_owned();
+            found.extend(rules.iter().map(|rule| (text(rule, "rule"), text(rule, "message"))));
         }
         match schema {
             serde_json::Value::Object(map) => map.values().for_each(|inner| search(inner, found)),
@@ -90,8 +91,8 @@ fn every_cel_rule_of_a_schema_is_in_the_registry() {
     let mut found = Vec::new();
     kinds::Kind::ALL.into_iter().for_each(|kind| search(&schema::published(kind), &mut found));
     assert!(found.len() > 50, "{}", found.len());
-    for rule in found {
-        assert!(rules::of_cel(&rule).is_some(), "{rule}");
+    for (rule, message) in found {
+        assert!(rules::of_cel(&rule, &message).is_some(), "{rule}: {message}");
     }
 }
 

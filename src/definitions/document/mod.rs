@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::diagnostic::Span;
 use super::findings::{Finding, Place};
 use super::limits;
 use super::rules::reading;
@@ -39,7 +40,7 @@ pub struct Document {
 
 impl Document {
     /// The place of what `pointer` (inside this document) points at.
-    pub fn place(&self, pointer: &str, place: Place) -> crate::definitions::diagnostic::Span {
+    pub fn place(&self, pointer: &str, place: Place) -> Span {
         let whole = format!("{}{pointer}", self.root);
         match place {
             Place::Key => self.spans.key(&whole),
@@ -60,6 +61,20 @@ impl Document {
     pub fn written(&self, pointer: &str) -> Option<String> {
         let span = self.place(pointer, Place::Value);
         self.text.get(span.start_byte..span.end_byte).map(str::to_owned)
+    }
+
+    /// Where `form`, a substitution, first stands in the value at `pointer`, whose text may go over many lines.
+    pub fn occurrence(&self, pointer: &str, form: &str) -> Option<Span> {
+        let value = self.place(pointer, Place::Value);
+        let rest = self.text.get(value.start_byte..)?;
+        let escaped = |offset: usize| rest.get(..offset).is_some_and(|before| before.ends_with('$'));
+        let (offset, _) = rest.match_indices(form).find(|(offset, _)| !escaped(*offset))?;
+        let start_byte = value.start_byte + offset;
+        let before = self.text.get(..start_byte)?;
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = value.line + rest.get(..offset)?.matches('\n').count();
+        let column = before.get(line_start..)?.trim_start_matches('\u{feff}').chars().count() + 1;
+        Some(Span { line, column, start_byte, end_byte: start_byte + form.len() })
     }
 
     /// Text at a pointer.

@@ -81,9 +81,9 @@ impl Disagreement {
     /// What to write instead.
     pub fn instead(self, text: &str) -> String {
         match self {
-            Self::Boolean(value) => format!("write `{value}`, or quote it: \"{text}\""),
-            Self::Underscore => format!("write `{}`, or quote it: \"{text}\"", text.replace('_', "")),
-            _ => format!("quote it (\"{text}\"), or write a decimal number"),
+            Self::Boolean(value) => format!("quote it: \"{text}\"; or write `{value}` for a boolean"),
+            Self::Underscore => format!("quote it: \"{text}\"; or write `{}` for a number", text.replace('_', "")),
+            _ => format!("quote it: \"{text}\"; or write a decimal number"),
         }
     }
 }

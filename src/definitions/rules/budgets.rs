@@ -102,8 +102,9 @@ fn parse(text: &str) -> Result<(), (String, Option<String>)> {
     }
     let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
     parser.parse(text).map(drop).map_err(|error| {
+        // croner names the part of itself that failed before the cause.
         let error = error.to_string();
-        let problem = error.trim_end_matches('.').to_owned();
+        let problem = error.rsplit(": ").next().unwrap_or(&error).trim_end_matches('.').to_lowercase();
         (problem, Some("minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-6".to_owned()))
     })
 }

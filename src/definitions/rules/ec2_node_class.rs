@@ -9,6 +9,7 @@ use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
 
+const FAMILIES: [&str; 6] = ["al2", "al2023", "bottlerocket", "windows2019", "windows2022", "windows2025"];
 const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
 
 pub static EMPTY_TERM: Rule = Rule::cel(
@@ -44,7 +45,6 @@ pub static ALIAS: Rule = Rule::cel(
     "An alias has a family that exists; those of Windows have no version but `latest`.",
     &cel::ALIAS,
     |alias| {
-        const FAMILIES: [&str; 6] = ["al2", "al2023", "bottlerocket", "windows2019", "windows2022", "windows2025"];
         let (family, version) = alias.split_once('@')?;
         let nearest = suggest::nearest(family, FAMILIES.into_iter());
         match nearest {
@@ -93,19 +93,16 @@ pub static ROLE_OR_PROFILE: Rule = Rule::cel(
     &[&cel::ROLE_OR_PROFILE],
     no_hint,
 );
-pub static AMI_FAMILY: Rule = Rule::cel(
-    "CL0462",
-    "ami-family",
-    "amiFamily is that of the alias, and is there when there is no alias.",
-    &[&cel::FAMILY_OF_ALIAS, &cel::FAMILY_WITHOUT_ALIAS],
-    |family| {
-        let text = if family.is_empty() {
-            "add amiFamily, such as AL2023 or Custom"
-        } else {
-            "remove amiFamily: the alias says it"
-        };
-        Some(text.to_owned())
-    },
+pub static AMI_FAMILY: Rule =
+    Rule::cel("CL0462", "ami-family", "amiFamily is that of the alias.", &[&cel::FAMILY_OF_ALIAS], |_| {
+        Some("remove amiFamily: the alias says it".to_owned())
+    });
+pub static AMI_FAMILY_MISSING: Rule = Rule::cel(
+    "CL0465",
+    "ami-family-missing",
+    "amiFamily is there when no term has an alias.",
+    &[&cel::FAMILY_WITHOUT_ALIAS],
+    |_| Some("add amiFamily, such as AL2023 or Custom".to_owned()),
 );
 pub static TRACKING_RANGE: Rule = Rule::document(
     "CL0463",
@@ -140,6 +137,7 @@ pub static RULES: &[&Rule] = &[
     &AMI_FAMILY,
     &TRACKING_RANGE,
     &UNPINNED_ALIAS,
+    &AMI_FAMILY_MISSING,
 ];
 
 /// Seconds. Source: EC2, "Connection tracking timeouts".
@@ -164,9 +162,11 @@ fn unpinned_alias(document: &Document) -> Vec<Finding> {
     for (pointer, term) in document.items("/spec/amiSelectorTerms") {
         let alias = term.get("alias").and_then(serde_json::Value::as_str);
         // Windows has no other version.
-        let Some(alias) = alias.filter(|alias| alias.ends_with("@latest") && !alias.starts_with("windows")) else {
-            continue;
+        let unpinned = |alias: &&str| {
+            let family = alias.strip_suffix("@latest").unwrap_or_default();
+            FAMILIES.contains(&family) && !family.starts_with("windows")
         };
+        let Some(alias) = alias.filter(unpinned) else { continue };
         let message = format!("`{alias}`: a new image drifts every node of the class when it comes out");
         let finding = Finding::at(&UNPINNED_ALIAS, document, &format!("{pointer}/alias"), Place::Value, message);
         findings.push(finding.hint("pin a version to choose the moment yourself, such as `al2023@v20240807`"));

@@ -57,6 +57,16 @@ impl std::fmt::Debug for Rule {
 }
 
 impl Rule {
+    /// About the text, before its kind is known.
+    pub(super) fn is_of_yaml(&self) -> bool {
+        self.code.starts_with("CL00") && self.severity == Severity::Error
+    }
+
+    /// About the form that a schema gives.
+    pub(super) fn is_of_schema(&self) -> bool {
+        self.code.starts_with("CL02")
+    }
+
     pub(super) const fn pass(
         code: &'static str,
         name: &'static str,
@@ -100,15 +110,16 @@ impl Rule {
 }
 
 /// The rule of the registry, and its hint, for a CEL rule of a kind's schema.
-pub fn of_cel(expression: &str) -> Option<(&'static Rule, Hint)> {
-    static BY_EXPRESSION: LazyLock<HashMap<&'static str, &'static Rule>> = LazyLock::new(|| {
+pub fn of_cel(expression: &str, message: &str) -> Option<(&'static Rule, Hint)> {
+    // One expression may mean different things on different mappings; the message tells them apart.
+    static BY_TEXT: LazyLock<HashMap<(&'static str, &'static str), &'static Rule>> = LazyLock::new(|| {
         let of_rule = |rule: &'static Rule| match rule.check {
-            Check::Cel(expressions, _) => expressions.iter().map(|cel| (cel.rule, rule)).collect(),
+            Check::Cel(expressions, _) => expressions.iter().map(|cel| ((cel.rule, cel.message), rule)).collect(),
             _ => Vec::new(),
         };
         all().into_iter().flat_map(of_rule).collect()
     });
-    let rule = BY_EXPRESSION.get(expression)?;
+    let rule = BY_TEXT.get(&(expression, message))?;
     match rule.check {
         Check::Cel(_, hint) => Some((rule, hint)),
         _ => None,

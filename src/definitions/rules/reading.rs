@@ -4,7 +4,7 @@ use super::Rule;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 
 pub static ENCODING: Rule = Rule::pass("CL0001", "not-utf8", Error, "A definition is UTF-8 text.");
-pub static TOO_LARGE: Rule = Rule::pass("CL0002", "file-too-large", Error, "A file has at most 16 MiB.");
+pub static TOO_LARGE: Rule = Rule::pass("CL0002", "file-too-large", Error, "A file has at most 8 MiB.");
 pub static SYNTAX: Rule = Rule::pass("CL0003", "syntax", Error, "A definition is well-formed YAML or JSON.");
 pub static DUPLICATE_KEY: Rule = Rule::pass(
     "CL0004",

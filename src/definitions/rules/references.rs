@@ -43,16 +43,13 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
             by_name.entry((object.kind, name)).or_default().push(object);
         }
     }
-    let place = |object: &Object| {
-        let path = revision.paths.get(object.document.file).copied().unwrap_or_default();
-        format!("{path}:{}", object.document.place("/metadata/name", Place::Value).line)
-    };
     let mut findings = Vec::new();
-    for ((kind, name), objects) in by_name.into_iter().filter(|(_, objects)| objects.len() > 1) {
-        for object in objects.iter().skip(1) {
-            let first = objects.first().copied().map(place).unwrap_or_default();
-            let message = format!("{} `{name}` is defined twice; first at {first}", kind.name());
+    for ((kind, name), objects) in by_name {
+        let Some((first, others)) = objects.split_first() else { continue };
+        for object in others {
+            let message = format!("{} `{name}` is defined twice", kind.name());
             let finding = Finding::at(&DUPLICATE, &object.document, "/metadata/name", Place::Value, message);
+            let finding = finding.related(&first.document, "/metadata/name", "first defined here");
             findings.push(finding.hint("rename or remove one of them"));
         }
     }
@@ -64,7 +61,7 @@ fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Objec
     revision.of(Kind::NodePool).filter_map(|pool| {
         let text = |field| pool.document.str(&format!("{REFERENCE}/{field}"));
         let ours = text("kind") == Some(Kind::EC2NodeClass.name());
-        text("name").filter(|_| ours).map(|name| (pool, name))
+        text("name").filter(|name| ours && !name.is_empty()).map(|name| (pool, name))
     })
 }
 
@@ -108,6 +105,10 @@ fn class_kind(revision: &Revision<'_>) -> Vec<Finding> {
 }
 
 fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
+    // Classes alone are a folder whose pools are elsewhere.
+    if revision.of(Kind::NodePool).next().is_none() {
+        return Vec::new();
+    }
     let used: Vec<&str> = references(revision).map(|(_, name)| name).collect();
     let classes = revision.of(Kind::EC2NodeClass).filter_map(|class| Some((class, class.name()?)));
     classes

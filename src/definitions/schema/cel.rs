@@ -23,7 +23,8 @@ pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec
         if spoken.clone().any(|spoken| speaks_of(spoken, &pointer)) {
             continue;
         }
-        let (rule, hint) = rules::of_cel(&error.rule).unwrap_or((&rules::schema::OTHER, rules::no_hint));
+        let (rule, hint) =
+            rules::of_cel(&error.rule, &error.message).unwrap_or((&rules::schema::OTHER, rules::no_hint));
         let message = if error.kind == ErrorKind::ValidationFailure {
             error.message.clone()
         } else {
@@ -55,7 +56,14 @@ fn offenders(document: &Document, pointer: &str, rule: &str) -> Vec<(String, Pla
         let exact = document.value.pointer(pointer).is_some_and(|value| !value.is_object() && !value.is_array());
         vec![(pointer.to_owned(), if exact { Place::Value } else { Place::Key })]
     };
-    let schema = serde_json::json!({ "x-kubernetes-validations": [{ "rule": rule, "message": "no" }] });
+    let anything = serde_json::json!({ "x-kubernetes-preserve-unknown-fields": true });
+    let rules = serde_json::json!([{ "rule": rule, "message": "no" }]);
+    let schema = match document.value.pointer(pointer) {
+        Some(Value::Object(_)) => serde_json::json!({
+            "type": "object", "additionalProperties": anything, "x-kubernetes-validations": rules,
+        }),
+        _ => serde_json::json!({ "type": "array", "items": anything, "x-kubernetes-validations": rules }),
+    };
     let schema = kube::core::cel::compile_schema(&schema);
     let fails = |value: Value| Validator::new().validate_compiled(&schema, &value, None).is_err();
     let one_by_one: Vec<(String, Place)> = match document.value.pointer(pointer) {

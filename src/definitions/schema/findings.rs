@@ -1,7 +1,7 @@
 //! What the validator says, in words that name the mistake and the way out.
 
-use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value;
 
 use crate::api::validation::forms;
@@ -33,7 +33,10 @@ pub fn from_error(
         ValidationErrorKind::Required { property } => {
             missing_field(document, pointer, property.as_str().unwrap_or_default(), empty_members)
         }
-        ValidationErrorKind::Type { kind } => wrong_type(document, pointer, value, kind),
+        ValidationErrorKind::Type { kind } => {
+            let field = schema.pointer(spans::parent(schema_pointer)).unwrap_or(&Value::Null);
+            wrong_type(document, pointer, value, kind, field)
+        }
         ValidationErrorKind::Enum { options } => not_one_of(document, pointer, value, options),
         ValidationErrorKind::Pattern { pattern } => {
             let text = shown(value);
@@ -43,9 +46,11 @@ pub fn from_error(
             }
         }
         ValidationErrorKind::Minimum { limit } => {
+            let limit = whole(limit);
             at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be at least {limit}"))
         }
         ValidationErrorKind::Maximum { limit } => {
+            let limit = whole(limit);
             at_value(&rules::OUT_OF_RANGE, format!("{name} is {value}, and must be at most {limit}"))
         }
         ValidationErrorKind::ExclusiveMinimum { limit } => {
@@ -94,6 +99,12 @@ fn shown(value: &Value) -> String {
     } else {
         format!("{}...", text.chars().take(LONGEST).collect::<String>())
     }
+}
+
+/// Schemas of Kubernetes write their bounds as `100.0`.
+fn whole(limit: &Value) -> String {
+    let text = limit.to_string();
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
 fn entries(value: &Value) -> String {
@@ -169,7 +180,8 @@ fn missing_field(document: &Document, pointer: &str, field: &str, empty_members:
     finding
 }
 
-fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind) -> Finding {
+/// `field` is the schema of the value.
+fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind, field: &Value) -> Finding {
     let wanted: Vec<String> = match kind {
         TypeKind::Single(kind) => vec![kind.to_string()],
         TypeKind::Multiple(kinds) => kinds.iter().map(|kind| kind.to_string()).collect(),
@@ -182,13 +194,16 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
         let got = if value.is_boolean() { "a boolean" } else { "a number" };
         let message = format!("{name} must be text, and `{written}` without quotes is {got}");
         return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message)
-            .hint(format!("quote it: \"{written}\""));
+            .hint(quoted_hint(&written, field));
     }
     let words: Vec<&str> = wanted.iter().map(|wanted| type_words(wanted)).collect();
     let message = format!("{name} must be {}, and is {}", words.join(" or "), value_words(value));
     let hint = match value {
         Value::String(text) if text.contains("${") => {
             Some("the variable has no value: give it with --variable NAME=VALUE or in cutlist.yaml".to_owned())
+        }
+        Value::String(text) if document.written(pointer).is_some_and(|written| written.contains("${")) => {
+            Some(format!("after substitution it is \"{text}\""))
         }
         Value::String(text) if wants("array") => Some(format!("write it as a list: [{text}]")),
         Value::String(text) if wants("integer") && text.parse::<i64>().is_ok() => {
@@ -203,6 +218,20 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
     };
     let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
     Finding::at(&rules::WRONG_TYPE, document, pointer, place, message).maybe_hint(hint)
+}
+
+/// Quoting is enough only where the quoted text has the form of the field: "30" is no duration either.
+fn quoted_hint(written: &str, field: &Value) -> String {
+    let form = field.get("pattern").and_then(|pattern| forms::ALL.iter().find(|form| pattern == form.pattern));
+    let fits = |form: &forms::Form| {
+        let schema = serde_json::json!({ "pattern": form.pattern });
+        let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
+        options.build(&schema).is_ok_and(|validator| validator.is_valid(&Value::String(written.to_owned())))
+    };
+    match form.filter(|form| !fits(form)) {
+        Some(form) => format!("write {}", form.words),
+        None => format!("quote it: \"{written}\""),
+    }
 }
 
 fn type_words(name: &str) -> &'static str {
@@ -231,13 +260,28 @@ fn value_words(value: &Value) -> &'static str {
 fn not_one_of(document: &Document, pointer: &str, value: &Value, options: &Value) -> Finding {
     let options: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let message = format!("{} is {}, and must be one of {}", name(pointer), shown(value), options.join(", "));
-    let nearest = value.as_str().and_then(|text| suggest::nearest(text, options.iter().copied()));
+    let renamed = |text: &str| RENAMED_VALUES.iter().find(|(old, _)| *old == text).map(|(_, new)| *new);
+    let nearest =
+        value.as_str().and_then(|text| renamed(text).or_else(|| suggest::nearest(text, options.iter().copied())));
     Finding::at(&rules::NOT_ONE_OF, document, pointer, Place::Value, message)
         .maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?")))
 }
 
+/// Words and fields of Karpenter before version 1, as people still write them.
+const RENAMED_VALUES: [(&str, &str); 1] = [("WhenUnderutilized", "WhenEmptyOrUnderutilized")];
+const RENAMED_FIELDS: [(&str, &str, &str); 1] =
+    [("/spec/template/spec/nodeClassRef/apiVersion", "group", "write `group: karpenter.k8s.aws`")];
+
 /// One mistake, one finding: `weigth` is unknown, and for that `weight` is missing.
 pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
+    let mut renamed = Vec::new();
+    for finding in findings.iter_mut().filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD)) {
+        let old = RENAMED_FIELDS.iter().find(|(old, ..)| finding.pointer.as_deref() == Some(*old));
+        if let Some((old, new, hint)) = old {
+            finding.hint = Some((*hint).to_owned());
+            renamed.push(spans::join(spans::parent(old), new));
+        }
+    }
     let meant: Vec<String> = findings
         .iter()
         .filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD))
@@ -246,6 +290,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
             let nearest = finding.hint.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
             Some(spans::join(spans::parent(pointer), nearest))
         })
+        .chain(renamed)
         .collect();
     let ambiguous: Vec<&str> = document.ambiguous.iter().map(|(pointer, _)| pointer.as_str()).collect();
     findings.retain(|finding| {

@@ -6,7 +6,7 @@ mod text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::definitions::{Definitions, Diagnostic, Severity};
+use crate::definitions::{Definitions, Diagnostic, Related, Severity};
 
 pub use json::json;
 pub use text::text;
@@ -50,7 +50,11 @@ impl LintReport {
         self.summary.errors += definitions.count(Severity::Error);
         self.summary.warnings += definitions.count(Severity::Warning);
         self.summary.notes += definitions.count(Severity::Note);
-        let with_path = |diagnostic: &Diagnostic| Diagnostic { file: typed(&diagnostic.file), ..diagnostic.clone() };
+        let with_path = |diagnostic: &Diagnostic| {
+            let related = diagnostic.related.iter();
+            let related = related.map(|related| Related { file: typed(&related.file), ..related.clone() }).collect();
+            Diagnostic { file: typed(&diagnostic.file), related, ..diagnostic.clone() }
+        };
         self.diagnostics.extend(definitions.diagnostics.iter().map(with_path));
     }
 

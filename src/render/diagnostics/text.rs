@@ -41,6 +41,10 @@ fn finding(diagnostic: &Diagnostic, source: Option<&str>, renderer: &Renderer) -
             Group::with_title(title).element(origin.char_column(diagnostic.span.column))
         }
     };
+    for related in &diagnostic.related {
+        let place = format!("{}:{}:{}", related.file, related.span.line, related.span.column);
+        group = group.element(Level::NOTE.message(format!("{}: {place}", related.message)));
+    }
     if let Some(hint) = &diagnostic.hint {
         group = group.element(Level::HELP.message(hint));
     }
@@ -67,6 +71,9 @@ fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
 
 /// `4 files, 6 definitions: 2 errors, 1 warning, 3 notes`, or `clean`.
 fn summary(report: &LintReport) -> String {
+    if report.definitions == 0 && report.diagnostics.is_empty() {
+        return format!("{}: no definitions found", counted(report.files, "file"));
+    }
     let counts =
         [(report.summary.errors, "error"), (report.summary.warnings, "warning"), (report.summary.notes, "note")];
     let counts: Vec<String> =

@@ -1,0 +1,91 @@
+//! Each folder of `tests/lint` holds definitions in `input/` and what `cutlist lint` says of them, as people
+//! (`expected.txt`, exit code in the last line) and as programs read it (`expected.json`).
+//! `UPDATE=1 cargo test --test lint` rewrites what is expected; read the difference before it is committed.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lint")
+}
+
+/// Standard output and exit code of `cutlist lint` in the folder of the case, without an environment.
+fn lint(folder: &Path, arguments: &[&str]) -> (String, i32) {
+    let output = Command::new(env!("CARGO_BIN_EXE_cutlist"))
+        .arg("lint")
+        .args(arguments)
+        .current_dir(folder)
+        .env_clear()
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    (text, output.status.code().unwrap())
+}
+
+#[test]
+fn cases_give_what_is_expected() {
+    let mut cases: Vec<PathBuf> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.retain(|path| path.join("input").is_dir());
+    cases.sort();
+    assert!(cases.len() > 10, "the cases are missing");
+    let mut differences = Vec::new();
+    for case in cases {
+        let (text, code) = lint(&case, &["input"]);
+        let (json, json_code) = lint(&case, &["input", "-o", "json"]);
+        assert_eq!(code, json_code, "{}", case.display());
+        assert_eq!(lint(&case, &["input"]).0, text, "{}: the same input gives the same bytes", case.display());
+        for (file, found) in [("expected.txt", format!("{text}exit {code}\n")), ("expected.json", json)] {
+            let path = case.join(file);
+            if std::env::var_os("UPDATE").is_some() {
+                std::fs::write(&path, found).unwrap();
+            } else if std::fs::read_to_string(&path).unwrap_or_default() != found {
+                differences.push(format!("{}:\n{found}", path.display()));
+            }
+        }
+    }
+    assert!(differences.is_empty(), "{}\nUPDATE=1 rewrites the files", differences.join("\n"));
+}
+
+#[test]
+fn every_code_has_a_case() {
+    let mut texts = String::new();
+    for entry in std::fs::read_dir(folder()).unwrap() {
+        texts += &std::fs::read_to_string(entry.unwrap().path().join("expected.txt")).unwrap_or_default();
+    }
+    // Found by unit tests, since the files would be huge, or not be text; or only by comparing with what is installed.
+    let elsewhere = ["CL0001", "CL0002", "CL0007", "CL0010", "CL0013", "CL0209", "CL0308", "CL0309"];
+    let missing: Vec<&str> = cutlist::definitions::rules::all()
+        .into_iter()
+        .map(|rule| rule.code)
+        .filter(|code| !texts.contains(code) && !elsewhere.contains(code))
+        .collect();
+    assert_eq!(missing, Vec::<&str>::new());
+}
+
+#[test]
+fn a_path_that_is_not_there_is_a_mistake_of_usage() {
+    let (text, code) = lint(&folder(), &["absent"]);
+    assert_eq!((text.lines().next(), code), (Some("error: absent does not exist"), 2));
+    let (text, code) = lint(&folder(), &["main.rs"]);
+    assert!(code == 2 && text.contains("neither a folder nor"), "{code}: {text}");
+    assert_eq!(lint(&folder(), &[]).1, 2);
+    assert_eq!(lint(&folder(), &["quickstart", "--nonsense"]).1, 2);
+}
+
+#[test]
+fn paths_are_shown_as_they_were_typed_and_read_together() {
+    let (text, code) = lint(&folder(), &["references/input/classes", "./references/input/pools/one.yaml"]);
+    assert!(text.contains("--> references/input/classes/unused.yaml:4:9"), "{text}");
+    assert!(text.contains("--> ./references/input/pools/one.yaml:"), "{text}");
+    assert!(!text.contains("there is no EC2NodeClass `used`"), "{text}");
+    assert_eq!(code, 1, "{text}");
+}
+
+#[test]
+fn variables_come_from_the_command_line() {
+    let (text, _) = lint(&folder(), &["substitution/input", "--variable", "NOWHERE=x", "-o", "json"]);
+    assert!(!text.contains("`${NOWHERE}` has no value"), "{text}");
+}
