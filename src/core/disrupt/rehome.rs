@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, ReasonCode};
-use crate::core::provision::cheapest::{Budget, greedy, improve};
+use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::{Budget, improve};
 use crate::core::provision::explain::explain;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::{Provisioning, Purchase};
@@ -140,9 +141,10 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: 
     let mut budget = Budget::default();
     for level in 0..levels {
         if !demand.is_empty() {
-            greedy::fill(engine, since.hosts(), level, &mut demand, &mut budget);
+            let markets = Markets::new(problem, level, &demand);
+            markets.fill(engine, since.hosts(), &mut demand, &mut budget);
             if packing == Packing::Cheapest {
-                improve::improve(engine, since, level, &mut budget);
+                improve::improve(engine, since, level, &markets, &mut budget);
             }
         }
     }
@@ -156,7 +158,7 @@ pub fn one_cheaper_node(engine: &mut Engine<'_, '_>, demand: &Leftover, most: Ho
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     for level in 0..levels {
         let mut left = demand.clone();
-        improve::in_one_node(engine, level, &mut left);
+        improve::in_one_node(engine, level, &mut left, most);
         let price = improve::price_since(engine, since);
         if left.is_empty() && price < most {
             return Some(price);

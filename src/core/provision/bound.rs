@@ -1,9 +1,8 @@
 //! A lower bound on the price of a fleet: no way to buy for the same pods can cost less.
 //!
 //! Two bounds, of which the larger counts. For one class alone, covering n pods with nodes that hold k each is solved
-//! exactly by dynamic programming, whole nodes included. For all classes together, any price per pod that no offering can
-//! be filled for at a profit is a feasible solution of the dual linear program, so what the pods are worth at these
-//! prices bounds the fleet from below.
+//! exactly by dynamic programming, whole nodes included. For all classes together, the linear program of
+//! [`super::cheapest::dual`] bounds the fleet from below.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +10,8 @@ use crate::core::model::HourlyPrice;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
+use super::cheapest::dual::{Bin, Filling, Item};
+use super::cheapest::market::{Offer, most_per_node, number, offers, prices};
 use super::cheapest::weights::{as_number, weights};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
@@ -27,27 +28,30 @@ pub fn lower_bound(
     let variants =
         demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.last()?))).collect();
     let weights = weights(problem, &variants);
-    let offers = offers(problem, demand, &variants);
-    let free: Vec<&Vector> = free_room(problem, removed);
+    if weights.len() < demand.len() {
+        return None;
+    }
+    let classes: Vec<ClassIndex> = demand.keys().copied().collect();
+    let counts: Vec<usize> = demand.values().copied().collect();
+    let most: BTreeMap<ClassIndex, usize> =
+        variants.iter().map(|(class, variant)| (*class, most_per_node(problem, *class, *variant))).collect();
+    let offers = offers(problem, &classes, &variants, None);
+    let free = free_room(problem, removed);
     let mut best = HourlyPrice::ZERO;
-    for (class, count) in demand {
+    for (position, class) in classes.iter().enumerate() {
         let request = &problem.classes[*class].request;
-        let elsewhere: usize = free.iter().map(|free| vectors::copies(request, free, *count)).sum();
-        let left = count.saturating_sub(elsewhere);
-        weights.get(class)?;
+        let elsewhere: usize = free.iter().map(|free| vectors::copies(request, free, counts[position])).sum();
+        let left = counts[position].saturating_sub(elsewhere);
         if left <= EXACT_PODS_MAX {
-            best = best.max(exact(&offers, *class, request, left));
+            best = best.max(exact(&offers, position, request, left, most[class]));
         }
     }
-    best = best.max(dual(problem, demand, &weights, &offers, &free));
-    Some(best)
-}
-
-struct Offer {
-    price: HourlyPrice,
-    room: Vector,
-    /// Classes that it may hold.
-    classes: Vec<ClassIndex>,
+    let start: Vec<f64> = weights.values().copied().collect();
+    let priced = prices(problem, &classes, &counts, &offers, &most, &start);
+    let for_nothing = worth_of_free(problem, &classes, &counts, &priced.per_pod, &free);
+    // Rounded down by more than the arithmetic can be off, so that it stays a bound.
+    let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);
+    Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
 }
 
 fn free_room<'p>(problem: &'p Problem<'_>, removed: &[usize]) -> Vec<&'p Vector> {
@@ -56,38 +60,11 @@ fn free_room<'p>(problem: &'p Problem<'_>, removed: &[usize]) -> Vec<&'p Vector>
     staying.map(|(_, node)| &node.free).collect()
 }
 
-fn offers(
-    problem: &Problem<'_>,
-    demand: &BTreeMap<ClassIndex, usize>,
-    variants: &BTreeMap<ClassIndex, usize>,
-) -> Vec<Offer> {
-    let mut offers = Vec::new();
-    for (index, template) in problem.templates.iter().enumerate() {
-        for (position, entry) in template.offerings.offered(&template.set) {
-            let fits = |class: &&ClassIndex| {
-                let allowed = problem
-                    .fit_of_template(variants[*class], index)
-                    .as_ref()
-                    .is_ok_and(|set| set.types.contains(position) && set.slots & entry.available != 0);
-                let mut room = entry.allocatable.clone();
-                vectors::add(&mut room, &template.daemon_overhead[position], -1);
-                allowed && vectors::fits(&problem.classes[**class].request, &room)
-            };
-            let classes: Vec<ClassIndex> = demand.keys().filter(fits).copied().collect();
-            let Some((_, price)) = entry.cheapest(template.set.slots).filter(|_| !classes.is_empty()) else { continue };
-            let mut room = entry.allocatable.clone();
-            vectors::add(&mut room, &template.daemon_overhead[position], -1);
-            offers.push(Offer { price, room, classes });
-        }
-    }
-    offers
-}
-
 /// The cheapest whole nodes that hold `count` pods of one class.
-fn exact(offers: &[Offer], class: ClassIndex, request: &[i64], count: usize) -> HourlyPrice {
+fn exact(offers: &[Offer], position: usize, request: &[i64], count: usize, most: usize) -> HourlyPrice {
     let mut by_size: BTreeMap<usize, HourlyPrice> = BTreeMap::new();
-    for offer in offers.iter().filter(|offer| offer.classes.contains(&class)) {
-        let holds = vectors::copies(request, &offer.room, count);
+    for offer in offers.iter().filter(|offer| offer.allowed[position] != 0) {
+        let holds = vectors::copies(request, &offer.room, count.min(most));
         let price = by_size.entry(holds).or_insert(HourlyPrice::MAX);
         *price = (*price).min(offer.price);
     }
@@ -106,57 +83,34 @@ fn exact(offers: &[Offer], class: ClassIndex, request: &[i64], count: usize) -> 
     least[count]
 }
 
-/// The worth of all pods at prices that no offering beats, less what the room that is there could be filled with.
-fn dual(
+/// What the room that is there could be filled with, at these prices.
+fn worth_of_free(
     problem: &Problem<'_>,
-    demand: &BTreeMap<ClassIndex, usize>,
-    weights: &BTreeMap<ClassIndex, f64>,
-    offers: &[Offer],
+    classes: &[ClassIndex],
+    counts: &[usize],
+    per_pod: &[f64],
     free: &[&Vector],
-) -> HourlyPrice {
-    let most_worth = |room: &[i64], classes: &mut dyn Iterator<Item = ClassIndex>| {
-        let classes: Vec<(f64, &[i64], usize)> =
-            classes.map(|class| (weights[&class], &*problem.classes[class].request, demand[&class])).collect();
-        fractional_worth(room, &classes)
+) -> f64 {
+    let items: Vec<Item> = classes
+        .iter()
+        .map(|class| Item {
+            count: 0.0,
+            request: problem.classes[*class].request.iter().copied().map(as_number).collect(),
+        })
+        .collect();
+    let worth = |room: &&Vector| {
+        let held = classes.iter().enumerate().map(|(position, class)| {
+            (position, number(vectors::copies(&problem.classes[*class].request, room, counts[position])))
+        });
+        let bin = Bin {
+            price: 0.0,
+            room: room.iter().copied().map(as_number).collect(),
+            items: held.filter(|(_, most)| *most > 0.0).collect(),
+        };
+        let mut filling = Filling::new(&bin);
+        filling.fill(&items, &bin, per_pod);
+        filling.refine(&items, &bin, per_pod);
+        filling.worth
     };
-    // Scaled so that the best filled offering is worth just its price.
-    let ratios = offers.iter().map(|offer| {
-        most_worth(&offer.room, &mut offer.classes.iter().copied()) / offer.price.dollars().max(f64::MIN_POSITIVE)
-    });
-    let scale = ratios.fold(1.0_f64, f64::max);
-    let total: f64 =
-        demand.iter().map(|(class, count)| weights[class] * as_number(i64::try_from(*count).unwrap_or(i64::MAX))).sum();
-    let for_nothing: f64 = free.iter().map(|room| most_worth(room, &mut demand.keys().copied())).sum();
-    let bound = ((total - for_nothing) / scale).max(0.0);
-    // Rounded down by more than the arithmetic can be off, so that it stays a bound.
-    HourlyPrice::from_dollars(bound * (1.0 - 1e-9)).unwrap_or(HourlyPrice::ZERO)
-}
-
-/// An upper bound on what room can be filled with: for each resource alone, pods by worth per amount, the last one in
-/// part; the least of these. Each resource is a relaxation, so the least of them still is one.
-fn fractional_worth(room: &[i64], classes: &[(f64, &[i64], usize)]) -> f64 {
-    let mut least = f64::INFINITY;
-    for dimension in 0..room.len() {
-        let mut by_density: Vec<(f64, f64, f64)> = Vec::new();
-        let mut worth = 0.0;
-        for (weight, request, count) in classes {
-            let most = vectors::copies(request, room, *count);
-            let amount = as_number(request[dimension]);
-            let pods = as_number(i64::try_from(most).unwrap_or(i64::MAX));
-            if amount <= 0.0 {
-                worth += weight * pods;
-            } else {
-                by_density.push((weight / amount, amount, pods));
-            }
-        }
-        by_density.sort_by(|one, two| two.0.total_cmp(&one.0));
-        let mut left = as_number(room[dimension].max(0));
-        for (density, amount, pods) in by_density {
-            let used = (amount * pods).min(left);
-            worth += density * used;
-            left -= used;
-        }
-        least = least.min(worth);
-    }
-    if least.is_finite() { least } else { 0.0 }
+    free.iter().map(worth).sum()
 }

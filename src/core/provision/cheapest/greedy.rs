@@ -2,55 +2,54 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{capacity_of, choose};
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{OfferingSet, Slots};
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
-use super::weights::{as_number, weights};
-
-/// A type of a template that could be bought.
-#[derive(Debug)]
-struct Offer {
-    template: TemplateIndex,
-    instance_type: usize,
-    price: HourlyPrice,
-    /// Allocatable less DaemonSets.
-    room: Vector,
-    /// Slots in which each class may be, by position in the list of classes; 0 where it may not.
-    allowed: Vec<Slots>,
-}
+use super::market::{Offer, most_per_node, number, offers, prices};
+use super::weights::{share, weights};
 
 /// How many pods of each class go on one node.
 type Pattern = Vec<(ClassIndex, usize)>;
 
+/// What each pool of one weight sells, and what the pods are worth there.
 struct Market {
     variants: BTreeMap<ClassIndex, VariantIndex>,
     weights: BTreeMap<ClassIndex, f64>,
     /// Most pods of a class that one node may hold by its own constraints.
     most_per_node: BTreeMap<ClassIndex, usize>,
-    /// Classes by worth for their largest share, and by worth; the two orders in which a node is filled.
-    orders: [Vec<ClassIndex>; 2],
+    /// By offer: classes by worth for their largest share of it, best first.
+    by_worth: Vec<Vec<ClassIndex>>,
+    /// Classes by size, largest first.
+    by_size: Vec<ClassIndex>,
     classes: Vec<ClassIndex>,
     requests: BTreeMap<ClassIndex, Vector>,
     offers: Vec<Offer>,
 }
 
-/// Opens nodes until the demand is met or nothing more can be bought. Pools of a higher weight are used up first.
-/// Of the nodes that are open already, those from `first` on are used too.
-pub fn fill(engine: &mut Engine<'_, '_>, first: HostIndex, level: usize, demand: &mut Leftover, budget: &mut Budget) {
-    let mut tiers: Vec<i32> = engine.problem.templates.iter().map(|template| template.weight).collect();
-    tiers.sort_unstable_by(|one, two| two.cmp(one));
-    tiers.dedup();
-    for weight in tiers {
-        let market = Market::new(engine.problem, level, demand, weight);
-        market.buy_until_met(engine, first, demand, budget);
+/// The markets of all weights, highest first: pools of a higher weight are used up before others are asked.
+pub struct Markets(Vec<Market>);
+
+impl Markets {
+    /// Prices the demand at one level of preferences. Later fillings may be for any part of it.
+    pub fn new(problem: &Problem<'_>, level: usize, demand: &Leftover) -> Self {
+        let mut tiers: Vec<i32> = problem.templates.iter().map(|template| template.weight).collect();
+        tiers.sort_unstable_by(|one, two| two.cmp(one));
+        tiers.dedup();
+        Self(tiers.into_iter().map(|weight| Market::new(problem, level, demand, weight)).collect())
+    }
+
+    /// Opens nodes until the demand is met or nothing more can be bought. Of the nodes that are open already, those from
+    /// `first` on are used too.
+    pub fn fill(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover, budget: &mut Budget) {
+        for market in &self.0 {
+            market.buy_until_met(engine, first, demand, budget);
+        }
     }
 }
 
@@ -58,29 +57,24 @@ impl Market {
     fn new(problem: &Problem<'_>, level: usize, demand: &Leftover, weight: i32) -> Self {
         let variants: BTreeMap<ClassIndex, VariantIndex> =
             demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
-        let weights = weights(problem, &variants);
-        let classes: Vec<ClassIndex> = weights.keys().copied().collect();
-        let most_per_node =
+        let alone = weights(problem, &variants);
+        let classes: Vec<ClassIndex> = alone.keys().copied().collect();
+        let most_per_node: BTreeMap<ClassIndex, usize> =
             classes.iter().map(|class| (*class, most_per_node(problem, *class, variants[class]))).collect();
-        let offers = offers(problem, &classes, &variants, weight);
-        let requests = classes.iter().map(|class| (*class, problem.classes[*class].request.clone())).collect();
-        let orders = [Vec::new(), Vec::new()];
-        let mut market = Self { variants, weights, most_per_node, orders, classes, requests, offers };
-        market.sort_orders(problem);
-        market
-    }
-
-    /// Worth per size first puts the pods that pay best for their room; worth alone puts the large ones first.
-    fn sort_orders(&mut self, problem: &Problem<'_>) {
-        let largest = |class: ClassIndex| {
-            let request = &problem.classes[class].request;
-            std::cmp::Reverse((request[vectors::CPU_DIMENSION], request[vectors::MEMORY_DIMENSION]))
-        };
-        let mut by_size = self.classes.clone();
-        by_size.sort_by_key(|class| (largest(*class), *class));
-        let mut by_worth = self.classes.clone();
-        by_worth.sort_by(|one, two| self.weights[two].total_cmp(&self.weights[one]).then(one.cmp(two)));
-        self.orders = [by_worth, by_size];
+        let offers = offers(problem, &classes, &variants, Some(weight));
+        let counts: Vec<usize> = classes.iter().map(|class| demand[class]).collect();
+        let start: Vec<f64> = alone.values().copied().collect();
+        let priced = prices(problem, &classes, &counts, &offers, &most_per_node, &start);
+        let weights: BTreeMap<ClassIndex, f64> = classes.iter().copied().zip(priced.per_pod).collect();
+        let requests: BTreeMap<ClassIndex, Vector> =
+            classes.iter().map(|class| (*class, problem.classes[*class].request.clone())).collect();
+        let mut by_size = classes.clone();
+        by_size.sort_by_key(|class| {
+            let request = &requests[class];
+            (std::cmp::Reverse((request[vectors::CPU_DIMENSION], request[vectors::MEMORY_DIMENSION])), *class)
+        });
+        let by_worth = offers.iter().map(|offer| by_worth(offer, &classes, &weights, &requests)).collect();
+        Self { variants, weights, most_per_node, by_worth, by_size, classes, requests, offers }
     }
 
     fn buy_until_met(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover, budget: &mut Budget) {
@@ -115,8 +109,11 @@ impl Market {
         budget: &mut Budget,
     ) -> Option<(&Offer, Pattern)> {
         let mut best: Option<(f64, f64, &Offer, Pattern)> = None;
-        for offer in self.offers.iter().filter(|offer| !useless.contains(&(offer.template, offer.instance_type))) {
-            for order in &self.orders {
+        for (offer, by_worth) in self.offers.iter().zip(&self.by_worth) {
+            if useless.contains(&(offer.template, offer.instance_type)) {
+                continue;
+            }
+            for order in [by_worth, &self.by_size] {
                 budget.patterns = budget.patterns.saturating_sub(1);
                 let (pattern, worth) = self.pattern(offer, order, demand);
                 if pattern.is_empty() {
@@ -153,7 +150,7 @@ impl Market {
             if count > 0 {
                 slots = common;
                 vectors::add(&mut room, request, -i64::try_from(count).unwrap_or(i64::MAX));
-                worth += self.weights[class] * as_number(i64::try_from(count).unwrap_or(i64::MAX));
+                worth += self.weights[class] * number(count);
                 pattern.push((*class, count));
             }
         }
@@ -197,7 +194,7 @@ impl Market {
 
     /// Puts more of whatever waits on a node that was just opened.
     fn top_up(&self, engine: &mut Engine<'_, '_>, host: HostIndex, demand: &mut Leftover) {
-        for class in &self.orders[0] {
+        for class in &self.by_size {
             while demand.get(class).is_some_and(|left| *left > 0) && add(engine, *class, self.variants[class], host) {
                 take_one(demand, *class);
             }
@@ -224,6 +221,19 @@ impl Market {
     }
 }
 
+/// Classes by what they are worth for the largest share of the offer that one pod takes.
+fn by_worth(
+    offer: &Offer,
+    classes: &[ClassIndex],
+    weights: &BTreeMap<ClassIndex, f64>,
+    requests: &BTreeMap<ClassIndex, Vector>,
+) -> Vec<ClassIndex> {
+    let density = |class: &ClassIndex| weights[class] / share(&requests[class], &offer.room).max(f64::MIN_POSITIVE);
+    let mut order: Vec<(f64, ClassIndex)> = classes.iter().map(|class| (density(class), *class)).collect();
+    order.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
+    order.into_iter().map(|(_, class)| class).collect()
+}
+
 /// Ratios this close are equal: they differ by the rounding of the division.
 const RATIO_TOLERANCE: f64 = 1e-9;
 
@@ -242,68 +252,4 @@ fn take_one(demand: &mut Leftover, class: ClassIndex) {
     if let Some(left) = demand.get_mut(&class) {
         *left = left.saturating_sub(1);
     }
-}
-
-/// What one node may hold of a class by the class's own rules: host ports, anti-affinity and spread over host names.
-fn most_per_node(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> usize {
-    let pods = &problem.classes[class];
-    let mut most = if pods.host_ports.is_empty() { usize::MAX } else { 1 };
-    for group in &problem.variants[variant].constraints {
-        let compiled = &problem.groups[*group];
-        let counts_itself = pods.counted_in.binary_search(group).is_ok();
-        match &compiled.kind {
-            GroupKind::AntiAffinity if counts_itself => most = 1,
-            GroupKind::Spread(spread) if counts_itself && problem.domains.is_hostname(compiled.key) => {
-                most = most.min(usize::try_from(spread.max_skew).unwrap_or(usize::MAX));
-            }
-            _ => {}
-        }
-    }
-    most
-}
-
-/// Types of the templates of one weight, without those that another one beats in price and every dimension and for
-/// every class. O(types x kept).
-fn offers(
-    problem: &Problem<'_>,
-    classes: &[ClassIndex],
-    variants: &BTreeMap<ClassIndex, VariantIndex>,
-    weight: i32,
-) -> Vec<Offer> {
-    let mut kept: Vec<Offer> = Vec::new();
-    for (template_index, template) in
-        problem.templates.iter().enumerate().filter(|(_, template)| template.weight == weight)
-    {
-        let mut offers: Vec<Offer> = Vec::new();
-        for (position, entry) in template.offerings.offered(&template.set) {
-            let allowed: Vec<Slots> = classes
-                .iter()
-                .map(|class| match problem.fit_of_template(variants[class], template_index) {
-                    Ok(set) if set.types.contains(position) => set.slots & entry.available,
-                    _ => 0,
-                })
-                .collect();
-            let usable = allowed.iter().fold(0, |all, slots| all | slots);
-            let Some((_, price)) = entry.cheapest(usable) else { continue };
-            let mut room = entry.allocatable.clone();
-            vectors::add(&mut room, &template.daemon_overhead[position], -1);
-            offers.push(Offer { template: template_index, instance_type: position, price, room, allowed });
-        }
-        offers.sort_by_key(|offer| (offer.price, offer.instance_type));
-        let first = kept.len();
-        for offer in offers {
-            if template.limits.is_empty() && kept[first..].iter().any(|better| dominates(better, &offer)) {
-                continue;
-            }
-            kept.push(offer);
-        }
-    }
-    kept
-}
-
-/// Not dearer, and at least as roomy and as welcome to every class.
-fn dominates(one: &Offer, other: &Offer) -> bool {
-    one.price <= other.price
-        && one.room.iter().zip(&other.room).all(|(one, other)| one >= other)
-        && one.allowed.iter().zip(&other.allowed).all(|(one, other)| one & other == *other)
 }

@@ -6,22 +6,26 @@ use std::collections::BTreeMap;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{alternatives_of, capacity_of, choose};
 use crate::core::provision::karpenter::Leftover;
-use crate::core::scheduler::offerings::OfferingSet;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::offerings::{OfferingSet, bits};
+use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::vectors;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
 
+use super::greedy::Markets;
 use super::{Budget, greedy};
 
 /// Largest number of nodes that are taken apart together.
 const RUIN_NODES_MAX: usize = 3;
 
 /// Improves the nodes opened since the mark until a round finds nothing or the budget is used up.
-pub fn improve(engine: &mut Engine<'_, '_>, since: Mark, level: usize, budget: &mut Budget) {
+pub fn improve(engine: &mut Engine<'_, '_>, since: Mark, level: usize, markets: &Markets, budget: &mut Budget) {
     for host in opened_since(engine, since) {
         tighten(engine, host);
     }
     let mut found = true;
     while found && budget.patterns > 0 {
-        found = (1..=RUIN_NODES_MAX).any(|size| round(engine, since, level, size, budget));
+        found = (1..=RUIN_NODES_MAX).any(|size| round(engine, since, level, size, markets, budget));
     }
 }
 
@@ -30,7 +34,14 @@ fn opened_since(engine: &Engine<'_, '_>, since: Mark) -> Vec<HostIndex> {
 }
 
 /// Tries each run of nodes that are alike in how well they are used; whether one was improved.
-fn round(engine: &mut Engine<'_, '_>, since: Mark, level: usize, size: usize, budget: &mut Budget) -> bool {
+fn round(
+    engine: &mut Engine<'_, '_>,
+    since: Mark,
+    level: usize,
+    size: usize,
+    markets: &Markets,
+    budget: &mut Budget,
+) -> bool {
     let mut hosts = opened_since(engine, since);
     if hosts.len() < size {
         return false;
@@ -42,7 +53,8 @@ fn round(engine: &mut Engine<'_, '_>, since: Mark, level: usize, size: usize, bu
             break;
         }
         let ruined = &hosts[start..start + size];
-        if ruined.iter().all(|host| !engine.is_closed(*host)) && rebuild(engine, since, ruined, level, budget) {
+        if ruined.iter().all(|host| !engine.is_closed(*host)) && rebuild(engine, since, ruined, level, markets, budget)
+        {
             found = true;
         }
     }
@@ -57,16 +69,24 @@ fn used_share(engine: &Engine<'_, '_>, host: HostIndex) -> i64 {
 }
 
 /// Gives up some nodes and buys again for their pods, in several ways; keeps the best if it is better.
-fn rebuild(engine: &mut Engine<'_, '_>, since: Mark, ruined: &[HostIndex], level: usize, budget: &mut Budget) -> bool {
+fn rebuild(
+    engine: &mut Engine<'_, '_>,
+    since: Mark,
+    ruined: &[HostIndex],
+    level: usize,
+    markets: &Markets,
+    budget: &mut Budget,
+) -> bool {
     let before = (price_of(engine, ruined), ruined.len());
     let mark = engine.mark();
     for together in [true, false] {
         let mut demand = discard_all(engine, ruined);
-        budget.patterns = budget.patterns.saturating_sub(1);
+        let pods = demand.values().sum::<usize>() as u64;
+        budget.patterns = budget.patterns.saturating_sub(1 + pods);
         if together {
-            in_one_node(engine, level, &mut demand);
+            in_one_node(engine, level, &mut demand, before.0);
         } else {
-            with_others_room(engine, since, level, &mut demand, budget);
+            with_others_room(engine, since, level, &mut demand, markets, budget);
         }
         let bought = opened_since(engine, mark);
         for host in &bought {
@@ -91,28 +111,84 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
     demand
 }
 
-/// Everything on one node of the cheapest type that holds it; the demand is empty afterwards, or nothing has changed.
-pub fn in_one_node(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover) {
+/// Everything on one node of the cheapest type that holds it, if that costs no more than `most`; the demand is empty
+/// afterwards, or nothing has changed. O(templates x types), then O(pods).
+pub fn in_one_node(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover, most: HourlyPrice) {
     let problem = engine.problem;
-    let classes: Vec<ClassIndex> = demand.keys().copied().collect();
-    let Some(first) = classes.first().copied() else { return };
+    let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
+        demand.keys().map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
+    let Some(variants) = variants else { return };
+    let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = (0..problem.templates.len())
+        .filter_map(|template| cheapest_that_holds(problem, template, &variants, demand))
+        .collect();
+    offers.sort_unstable();
     let mark = engine.mark();
-    for template in 0..problem.templates.len() {
-        let Some(variant) = problem.classes[first].variants.get(level) else { return };
-        let Ok(open) = engine.opened(first, *variant, template, None) else { continue };
-        let host = engine.open(first, open, crate::core::model::Resources::new());
-        let mut missing = 0;
-        for class in &classes {
-            let Some(variant) = problem.classes[*class].variants.get(level) else { return };
-            let count = demand[class] - usize::from(*class == first);
-            missing += (0..count).filter(|_| !greedy::add(engine, *class, *variant, host)).count();
-        }
-        if missing == 0 && tighten(engine, host) {
+    for (_, template, instance_type) in offers.into_iter().filter(|(price, ..)| *price <= most) {
+        if place_all(engine, template, instance_type, &variants, demand) {
             demand.clear();
             return;
         }
         engine.revert(mark);
     }
+}
+
+/// The cheapest type of a template with room for all of the demand, by resources and requirements alone.
+fn cheapest_that_holds(
+    problem: &Problem<'_>,
+    template: TemplateIndex,
+    variants: &[(ClassIndex, VariantIndex)],
+    demand: &Leftover,
+) -> Option<(HourlyPrice, TemplateIndex, usize)> {
+    let compiled = &problem.templates[template];
+    let mut set = compiled.set.clone();
+    let mut requested = vec![0; problem.dimensions.count()];
+    for (class, variant) in variants {
+        set.intersect(problem.fit_of_template(*variant, template).as_ref().ok()?);
+        vectors::add(
+            &mut requested,
+            &problem.classes[*class].request,
+            i64::try_from(demand[class]).unwrap_or(i64::MAX),
+        );
+    }
+    let holding = compiled.offerings.offered(&set).filter_map(|(position, entry)| {
+        let mut room = entry.allocatable.clone();
+        vectors::add(&mut room, &compiled.daemon_overhead[position], -1);
+        let (_, price) = entry.cheapest(set.slots)?;
+        vectors::fits(&requested, &room).then_some((price, template, position))
+    });
+    holding.min()
+}
+
+/// Opens a node of the type and puts every pod on it; false when one finds no place, or a limit does not allow the node.
+fn place_all(
+    engine: &mut Engine<'_, '_>,
+    template: TemplateIndex,
+    instance_type: usize,
+    variants: &[(ClassIndex, VariantIndex)],
+    demand: &Leftover,
+) -> bool {
+    let mut wanted = engine.problem.templates[template].set.clone();
+    wanted.types.clear();
+    wanted.types.insert(instance_type);
+    let mut host = None;
+    for (class, variant) in variants {
+        for _ in 0..demand[class] {
+            let placed = match host {
+                Some(host) => greedy::add(engine, *class, *variant, host),
+                None => {
+                    let Ok(open) = engine.opened(*class, *variant, template, Some(&wanted)) else { return false };
+                    let Some(choice) = choose(engine, &open) else { return false };
+                    let capacity = capacity_of(engine, &open, &choice);
+                    host = Some(engine.open(*class, open, capacity));
+                    true
+                }
+            };
+            if !placed {
+                return false;
+            }
+        }
+    }
+    host.is_some_and(|host| tighten(engine, host))
 }
 
 /// Room of the other open nodes first, then new ones.
@@ -121,6 +197,7 @@ fn with_others_room(
     since: Mark,
     level: usize,
     demand: &mut Leftover,
+    markets: &Markets,
     budget: &mut Budget,
 ) {
     let problem = engine.problem;
@@ -135,7 +212,7 @@ fn with_others_room(
         }
     }
     demand.retain(|_, count| *count > 0);
-    greedy::fill(engine, since.hosts(), level, demand, budget);
+    markets.fill(engine, since.hosts(), demand, budget);
 }
 
 /// What the nodes opened since the mark cost together.
@@ -151,7 +228,7 @@ fn price_of(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {
 pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let Some(open) = engine.open_node(host) else { return false };
     let Some(set) = alternatives_of(engine, host) else { return true };
-    let widest = crate::core::scheduler::OpenNode { set, ..open.clone() };
+    let widest = OpenNode { set, ..open.clone() };
     let Some(choice) = choose(engine, &widest) else { return true };
     let mut types = widest.set.types.clone();
     types.clear();
@@ -159,8 +236,7 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let template = &engine.problem.templates[open.template];
     let entry = &template.offerings.types[choice.instance_type];
     // Zones that cost the same stay open: a pod that comes later may need one of them.
-    let same_price = crate::core::scheduler::offerings::bits(widest.set.slots & entry.available)
-        .filter(|slot| entry.price(*slot) == choice.price);
+    let same_price = bits(widest.set.slots & entry.available).filter(|slot| entry.price(*slot) == choice.price);
     let slots = same_price.fold(0, |slots, slot| slots | 1 << slot);
     let capacity = capacity_of(engine, &widest, &choice);
     let mut planned = engine.planned(open.template).clone();

@@ -1,12 +1,14 @@
 //! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
 //! about, which type is cheapest for it.
 //!
-//! [`weights`] says what a pod is worth, [`greedy`] buys the nodes with the most worth per dollar, [`improve`] takes
+//! [`weights`] and [`dual`] say what a pod is worth, [`greedy`] buys the nodes with the most worth per dollar, [`improve`] takes
 //! some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
 //! is never above it.
 
+pub mod dual;
 pub mod greedy;
 pub mod improve;
+pub mod market;
 pub mod weights;
 
 use crate::core::model::HourlyPrice;
@@ -14,6 +16,7 @@ use crate::core::scheduler::{ClassIndex, Engine};
 
 use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
+use greedy::Markets;
 
 /// How much search is done: counted in patterns that are evaluated, so that the result does not depend on how fast the
 /// machine is. The default takes about a second on one core in a release build with the real catalog.
@@ -98,21 +101,16 @@ fn buy(
     let cost_reference = cost(engine, &leftover_reference);
     engine.revert(mark);
 
-    let leftover_greedy = greedily(engine, level, wanted, budget);
-    if cost(engine, &leftover_greedy) <= cost_reference {
-        return leftover_greedy;
+    let markets = Markets::new(engine.problem, level, wanted);
+    let mut leftover = wanted.clone();
+    markets.fill(engine, mark.hosts(), &mut leftover, budget);
+    improve::improve(engine, mark, level, &markets, budget);
+    if cost(engine, &leftover) <= cost_reference {
+        return leftover;
     }
     engine.revert(mark);
     let leftover = as_reference(engine, order, level, wanted);
-    improve::improve(engine, mark, level, budget);
-    leftover
-}
-
-fn greedily(engine: &mut Engine<'_, '_>, level: usize, wanted: &Leftover, budget: &mut Budget) -> Leftover {
-    let mark = engine.mark();
-    let mut leftover = wanted.clone();
-    greedy::fill(engine, mark.hosts(), level, &mut leftover, budget);
-    improve::improve(engine, mark, level, budget);
+    improve::improve(engine, mark, level, &markets, budget);
     leftover
 }
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Problem};
 
 /// Dollars per hour for one pod, by class. A class that nothing can host is absent. O(classes x templates x types).
@@ -20,8 +21,9 @@ fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Op
         let Ok(set) = problem.fit_of_template(variant, position) else { continue };
         for (instance_type, entry) in template.offerings.offered(set) {
             let Some((_, price)) = entry.cheapest(set.slots) else { continue };
-            let overhead = &template.daemon_overhead[instance_type];
-            let share = share(request, &entry.allocatable, overhead);
+            let mut room = entry.allocatable.clone();
+            vectors::add(&mut room, &template.daemon_overhead[instance_type], -1);
+            let share = share(request, &room);
             if share <= 1.0 {
                 let cost = price.dollars() * share;
                 least = Some(least.map_or(cost, |least| least.min(cost)));
@@ -32,13 +34,10 @@ fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Op
 }
 
 /// The part of a node that one pod takes, in its scarcest resource; infinite where it does not fit.
-fn share(request: &[i64], allocatable: &[i64], overhead: &[i64]) -> f64 {
+pub fn share(request: &[i64], room: &[i64]) -> f64 {
     let mut most: f64 = 0.0;
-    for ((request, allocatable), overhead) in request.iter().zip(allocatable).zip(overhead) {
-        if *request > 0 {
-            let room = allocatable.saturating_sub(*overhead);
-            most = if room <= 0 { f64::INFINITY } else { most.max(as_number(*request) / as_number(room)) };
-        }
+    for (request, room) in request.iter().zip(room).filter(|(request, _)| **request > 0) {
+        most = if *room <= 0 { f64::INFINITY } else { most.max(as_number(*request) / as_number(*room)) };
     }
     most
 }

@@ -1,0 +1,140 @@
+//! What could be bought, for whom, and what a pod is worth on it.
+
+use std::collections::BTreeMap;
+
+use crate::core::model::HourlyPrice;
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::offerings::Slots;
+use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::topology::GroupKind;
+use crate::core::scheduler::vectors::{self, Vector};
+use crate::core::scheduler::{ClassIndex, Problem};
+
+use super::dual::{Bin, Item, Prices, dual_prices};
+use super::weights::as_number;
+
+/// A type of a template that could be bought.
+#[derive(Debug)]
+pub struct Offer {
+    pub template: TemplateIndex,
+    pub instance_type: usize,
+    pub price: HourlyPrice,
+    /// Allocatable less DaemonSets.
+    pub room: Vector,
+    /// Slots in which each class may be, by position in the list of classes; 0 where it may not.
+    pub allowed: Vec<Slots>,
+}
+
+/// What one node may hold of a class by the class's own rules: host ports, anti-affinity and spread over host names.
+pub fn most_per_node(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> usize {
+    let pods = &problem.classes[class];
+    let mut most = if pods.host_ports.is_empty() { usize::MAX } else { 1 };
+    for group in &problem.variants[variant].constraints {
+        let compiled = &problem.groups[*group];
+        let counts_itself = pods.counted_in.binary_search(group).is_ok();
+        match &compiled.kind {
+            GroupKind::AntiAffinity if counts_itself => most = 1,
+            GroupKind::Spread(spread) if counts_itself && problem.domains.is_hostname(compiled.key) => {
+                most = most.min(usize::try_from(spread.max_skew).unwrap_or(usize::MAX));
+            }
+            _ => {}
+        }
+    }
+    most
+}
+
+/// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
+/// every class. O(types x kept).
+pub fn offers(
+    problem: &Problem<'_>,
+    classes: &[ClassIndex],
+    variants: &BTreeMap<ClassIndex, VariantIndex>,
+    weight: Option<i32>,
+) -> Vec<Offer> {
+    let mut kept: Vec<Offer> = Vec::new();
+    for (template_index, template) in problem
+        .templates
+        .iter()
+        .enumerate()
+        .filter(|(_, template)| weight.is_none_or(|weight| template.weight == weight))
+    {
+        let mut offers: Vec<Offer> = Vec::new();
+        for (position, entry) in template.offerings.offered(&template.set) {
+            let allowed: Vec<Slots> = classes
+                .iter()
+                .map(|class| match problem.fit_of_template(variants[class], template_index) {
+                    Ok(set) if set.types.contains(position) => set.slots & entry.available,
+                    _ => 0,
+                })
+                .collect();
+            let usable = allowed.iter().fold(0, |all, slots| all | slots);
+            let Some((_, price)) = entry.cheapest(usable) else { continue };
+            let mut room = entry.allocatable.clone();
+            vectors::add(&mut room, &template.daemon_overhead[position], -1);
+            offers.push(Offer { template: template_index, instance_type: position, price, room, allowed });
+        }
+        offers.sort_by_key(|offer| (offer.price, offer.instance_type));
+        let first = kept.len();
+        for offer in offers {
+            if template.limits.is_empty() && kept[first..].iter().any(|better| dominates(better, &offer)) {
+                continue;
+            }
+            kept.push(offer);
+        }
+    }
+    kept
+}
+
+/// Not dearer, and at least as roomy and as welcome to every class.
+fn dominates(one: &Offer, other: &Offer) -> bool {
+    one.price <= other.price
+        && one.room.iter().zip(&other.room).all(|(one, other)| one >= other)
+        && one.allowed.iter().zip(&other.allowed).all(|(one, other)| one & other == *other)
+}
+
+/// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.
+const PRICE_WORK: u64 = 6_000_000;
+
+/// What one pod of each class is worth, by position in `classes`, and the bound on the fleet's price that this proves.
+/// `start` is where the search begins.
+pub fn prices(
+    problem: &Problem<'_>,
+    classes: &[ClassIndex],
+    counts: &[usize],
+    offers: &[Offer],
+    most_per_node: &BTreeMap<ClassIndex, usize>,
+    start: &[f64],
+) -> Prices {
+    let items: Vec<Item> = classes
+        .iter()
+        .zip(counts)
+        .map(|(class, count)| Item {
+            count: number(*count),
+            request: problem.classes[*class].request.iter().copied().map(as_number).collect(),
+        })
+        .collect();
+    let bins: Vec<Bin> = offers
+        .iter()
+        .map(|offer| {
+            let held = classes.iter().enumerate().filter(|(position, _)| offer.allowed[*position] != 0);
+            let most = |position: usize, class: ClassIndex| {
+                let own = most_per_node.get(&class).copied().unwrap_or(usize::MAX);
+                vectors::copies(&problem.classes[class].request, &offer.room, counts[position].min(own))
+            };
+            Bin {
+                price: offer.price.dollars(),
+                room: offer.room.iter().copied().map(as_number).collect(),
+                items: held
+                    .map(|(position, class)| (position, number(most(position, *class))))
+                    .filter(|(_, most)| *most > 0.0)
+                    .collect(),
+            }
+        })
+        .filter(|bin| !bin.items.is_empty())
+        .collect();
+    dual_prices(&items, &bins, start, PRICE_WORK)
+}
+
+pub fn number(count: usize) -> f64 {
+    as_number(i64::try_from(count).unwrap_or(i64::MAX))
+}
