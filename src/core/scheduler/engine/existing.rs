@@ -1,0 +1,145 @@
+//! Whether a node that exists takes one more pod, and what its constraints have to say.
+
+use std::collections::BTreeMap;
+
+use super::Engine;
+use crate::core::scheduler::class::{ClassIndex, VariantIndex};
+use crate::core::scheduler::host::{Host, HostIndex};
+use crate::core::scheduler::refusal::Refusal;
+use crate::core::scheduler::taints::repelling;
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
+use crate::core::scheduler::vectors;
+
+impl Engine<'_, '_> {
+    /// Whether a node that exists takes one more pod of the class. O(dimensions + constraints).
+    pub fn fits_existing(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
+        self.refusal_of_existing(class, variant, host).is_none()
+    }
+
+    /// Why a node that exists does not take one more pod of the class.
+    pub fn refusal_of_existing(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> Option<Refusal> {
+        let state = &self.hosts[host];
+        let pods = &self.problem.classes[class];
+        if !self.problem.fits_node(variant, host) {
+            return Some(self.node_refusal(variant, host));
+        }
+        if let Some(dimension) = vectors::shortage(&pods.request, &state.free) {
+            return Some(Refusal::Resource {
+                name: self.problem.dimensions.name(dimension).to_owned(),
+                requested: pods.request[dimension],
+                available: state.free[dimension].max(0),
+            });
+        }
+        if self.ports_conflict(class, state) {
+            return Some(Refusal::HostPort);
+        }
+        if !self.volumes_fit(class, host) {
+            return Some(Refusal::Volume);
+        }
+        self.constraint_that_fails(class, variant, host).map(|group| self.constraint_refusal(group))
+    }
+
+    fn node_refusal(&self, variant: VariantIndex, host: HostIndex) -> Refusal {
+        let node = &self.problem.nodes[host];
+        let variant = &self.problem.variants[variant];
+        if let Some(taint) = repelling(&node.taints, &variant.tolerations, variant.soft_taints_repel) {
+            return Refusal::Taint(taint.to_string());
+        }
+        let unmet = variant.requirements.iter().find(|(key, requirement)| {
+            let value = crate::core::model::requirements::label(&node.labels, key);
+            !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
+        });
+        Refusal::Requirement { key: unmet.map(|(key, _)| key.to_owned()).unwrap_or_default() }
+    }
+
+    pub(super) fn ports_conflict(&self, class: ClassIndex, host: &Host) -> bool {
+        let ports = &self.problem.classes[class].host_ports;
+        !ports.is_empty() && ports.iter().any(|port| host.host_ports.iter().any(|taken| taken.conflicts_with(port)))
+    }
+
+    fn volumes_fit(&self, class: ClassIndex, host: HostIndex) -> bool {
+        let pods = &self.problem.classes[class];
+        let node = &self.problem.nodes[host];
+        let reachable = pods.volume_alternatives.is_empty()
+            || pods.volume_alternatives.iter().any(|requirements| requirements.allow_labels(&node.labels));
+        let attached = &self.hosts[host].attachments;
+        reachable
+            && node.attachment_limits.iter().all(|(driver, limit)| {
+                let volumes = attached.get(driver);
+                let is_new = |volume: &String| volumes.is_none_or(|volumes| !volumes.contains_key(volume));
+                let more = pods
+                    .attachments
+                    .iter()
+                    .filter(|attachment| attachment.driver == *driver && is_new(&attachment.volume))
+                    .count();
+                more == 0 || volumes.map_or(0, BTreeMap::len) + more <= *limit
+            })
+    }
+
+    /// The first constraint, of the class or of pods already there, that a host with settled domains does not satisfy.
+    fn constraint_that_fails(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> Option<GroupIndex> {
+        let domains = &self.hosts[host].domains;
+        let own = self.problem.variants[variant].constraints.iter().copied();
+        let failed = own.filter(|group| !self.allows(*group, class, domains[self.problem.groups[*group].key])).min();
+        failed.or_else(|| {
+            self.forbidden_by_others(class)
+                .find(|group| self.counters[*group].owners(domains[self.problem.groups[*group].key]) > 0)
+        })
+    }
+
+    /// Anti-affinity terms of other pods that select this class.
+    pub(super) fn forbidden_by_others(&self, class: ClassIndex) -> impl Iterator<Item = GroupIndex> {
+        let counted_in = self.problem.classes[class].counted_in.iter().copied();
+        counted_in.filter(|group| matches!(self.problem.groups[*group].kind, GroupKind::AntiAffinity))
+    }
+
+    pub(super) fn constraint_refusal(&self, group: GroupIndex) -> Refusal {
+        let key = self.problem.domains.name(self.problem.groups[group].key).to_owned();
+        match self.problem.groups[group].kind {
+            GroupKind::Spread(_) => Refusal::Spread { key },
+            GroupKind::Affinity => Refusal::Affinity { key },
+            GroupKind::AntiAffinity => Refusal::AntiAffinity { key },
+        }
+    }
+
+    /// Whether a constraint lets one more pod of the class into a domain.
+    pub(super) fn allows(&self, group: GroupIndex, class: ClassIndex, domain: Domain) -> bool {
+        let counters = &self.counters[group];
+        match &self.problem.groups[group].kind {
+            GroupKind::Spread(spread) => {
+                domain < OPEN_DOMAIN
+                    && self.skew_after(group, spread, class, domain).is_some_and(|skew| skew <= spread.max_skew)
+            }
+            GroupKind::Affinity => {
+                domain < OPEN_DOMAIN
+                    && (counters.matching(domain) > 0 || (!counters.any_matching() && self.is_counted(group, class)))
+            }
+            GroupKind::AntiAffinity => domain == NO_DOMAIN || counters.matching(domain) == 0,
+        }
+    }
+
+    fn is_counted(&self, group: GroupIndex, class: ClassIndex) -> bool {
+        self.problem.classes[class].counted_in.binary_search(&group).is_ok()
+    }
+
+    /// The skew with one more pod in the domain; `None` where the domain is not one to spread over.
+    fn skew_after(&self, group: GroupIndex, spread: &Spread, class: ClassIndex, domain: Domain) -> Option<u32> {
+        let count = self.counters[group].matching(domain) + u32::from(self.is_counted(group, class));
+        if self.problem.domains.is_hostname(self.problem.groups[group].key) {
+            // A new host is always possible, so the emptiest holds none.
+            return Some(count);
+        }
+        self.problem.is_eligible(group, domain).then(|| count.saturating_sub(self.fewest(group, spread)))
+    }
+
+    /// Pods in the emptiest domain that counts; none while there are fewer domains than the constraint wants.
+    fn fewest(&self, group: GroupIndex, spread: &Spread) -> u32 {
+        let mut domains = 0;
+        let mut fewest = u32::MAX;
+        for domain in self.problem.eligible_domains(group) {
+            domains += 1;
+            fewest = fewest.min(self.counters[group].matching(domain));
+        }
+        if domains == 0 || domains < spread.min_domains { 0 } else { fewest }
+    }
+}

@@ -1,0 +1,407 @@
+//! Places classes on hosts, and goes back to a mark.
+//!
+//! Trying a pod on a node that exists costs a lookup, a comparison of vectors and one lookup for each topology
+//! constraint; on a node to be created, also one comparison of vectors for each type it may still become.
+
+mod existing;
+mod opening;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::model::{Requirement, Resources};
+
+use super::class::ClassIndex;
+use super::host::{Host, HostIndex, OpenNode};
+use super::offerings::OfferingSet;
+use super::problem::Problem;
+use super::template::{Template, TemplateIndex};
+use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
+use super::vectors;
+
+/// A point to go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    changes: usize,
+    hosts: usize,
+}
+
+impl Mark {
+    /// Hosts there were at the mark; those opened since have this number or a higher one.
+    pub fn hosts(self) -> HostIndex {
+        self.hosts
+    }
+}
+
+/// One change, with what is needed to take it back.
+#[derive(Debug)]
+enum Change {
+    Placed { class: ClassIndex, host: HostIndex, open_before: Option<Box<OpenNode>> },
+    Removed { class: ClassIndex, host: HostIndex },
+    Closed { host: HostIndex },
+    Planned { template: TemplateIndex, capacity: Resources, sign: i8 },
+    Settled { host: HostIndex, before: Option<Box<OpenNode>> },
+}
+
+/// The cluster while a plan is made.
+pub struct Engine<'p, 'a> {
+    pub problem: &'p Problem<'a>,
+    hosts: Vec<Host>,
+    counters: Vec<Counters>,
+    /// By template: capacity of the nodes that would be created.
+    planned: Vec<Resources>,
+    changes: Vec<Change>,
+    /// Nodes that exist, in the order in which they are tried.
+    node_order: Vec<HostIndex>,
+    /// Nodes to be created, fewest pods first.
+    open_order: BTreeSet<(usize, HostIndex)>,
+}
+
+impl<'p, 'a> Engine<'p, 'a> {
+    pub fn new(problem: &'p Problem<'a>) -> Self {
+        let mut node_order: Vec<HostIndex> = (0..problem.nodes.len()).collect();
+        node_order.sort_by(|one, two| problem.nodes[*one].order.cmp(&problem.nodes[*two].order));
+        let mut engine = Self {
+            problem,
+            hosts: Vec::with_capacity(problem.nodes.len()),
+            counters: problem
+                .groups
+                .iter()
+                .map(|group| Counters::with_domains(problem.domains.count(group.key)))
+                .collect(),
+            planned: vec![Resources::new(); problem.templates.len()],
+            changes: Vec::new(),
+            node_order,
+            open_order: BTreeSet::new(),
+        };
+        for position in 0..problem.nodes.len() {
+            engine.add_existing(position);
+        }
+        engine
+    }
+
+    fn add_existing(&mut self, position: usize) {
+        let node = &self.problem.nodes[position];
+        let domains = &self.problem.domains;
+        let domain_of = |key| domains.of_labels(key, &node.labels, position);
+        let mut host = Host {
+            free: node.free.clone(),
+            pods: BTreeMap::new(),
+            pod_count: 0,
+            host_ports: node.host_ports.clone(),
+            attachments: BTreeMap::new(),
+            domains: (0..domains.key_count()).map(domain_of).collect(),
+            closed: node.being_removed,
+            open: None,
+        };
+        let mut counted: BTreeMap<ClassIndex, u32> = BTreeMap::new();
+        for (pod, class) in &node.pods {
+            *host.pods.entry(*class).or_default() += 1;
+            host.pod_count += 1;
+            for attachment in &self.problem.classes[*class].attachments {
+                let volumes = host.attachments.entry(attachment.driver.clone()).or_default();
+                *volumes.entry(attachment.volume.clone()).or_default() += 1;
+            }
+            // Pods on their way out, and pods of nodes on their way out, are nobody's neighbours any more.
+            if !self.problem.snapshot.pods[*pod].is_terminating() && !node.being_removed {
+                *counted.entry(*class).or_default() += 1;
+            }
+        }
+        self.hosts.push(host);
+        for (class, pods) in counted {
+            self.count(position, class, pods, 1);
+        }
+    }
+
+    pub fn host(&self, host: HostIndex) -> &Host {
+        &self.hosts[host]
+    }
+
+    pub fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// Hosts that would be created, in the order in which they were opened.
+    pub fn open_hosts(&self) -> impl Iterator<Item = HostIndex> + use<> {
+        self.problem.nodes.len()..self.hosts.len()
+    }
+
+    pub fn open_node(&self, host: HostIndex) -> Option<&OpenNode> {
+        self.hosts[host].open.as_deref()
+    }
+
+    /// Nodes that exist and take pods, in the order in which they are tried.
+    pub fn node_order(&self) -> &[HostIndex] {
+        &self.node_order
+    }
+
+    /// Open nodes, fewest pods first.
+    pub fn open_by_fewest_pods(&self) -> impl Iterator<Item = HostIndex> {
+        self.open_order.iter().map(|(_, host)| *host)
+    }
+
+    pub fn planned(&self, template: TemplateIndex) -> &Resources {
+        &self.planned[template]
+    }
+
+    // --- placing -----------------------------------------------------------------------------------------------------
+
+    /// Puts one pod of the class on a node that exists. The caller has asked [`Self::fits_existing`].
+    pub fn place_on_existing(&mut self, class: ClassIndex, host: HostIndex) {
+        self.add_pod(class, host);
+        self.changes.push(Change::Placed { class, host, open_before: None });
+    }
+
+    /// Puts one pod of the class on an open node, which thereby becomes `narrowed`.
+    pub fn place_on_open(&mut self, class: ClassIndex, host: HostIndex, narrowed: OpenNode) {
+        let before = self.settle(host, narrowed);
+        self.add_pod(class, host);
+        self.changes.push(Change::Placed { class, host, open_before: before });
+    }
+
+    /// Replaces the state of an open node; counts of its pods follow the domains it has settled on.
+    fn settle(&mut self, host: HostIndex, open: OpenNode) -> Option<Box<OpenNode>> {
+        let domains = self.domains_of_open(&open, host);
+        if domains == self.hosts[host].domains {
+            return self.hosts[host].open.replace(Box::new(open));
+        }
+        let pods: Vec<(ClassIndex, u32)> =
+            self.hosts[host].pods.iter().map(|(class, count)| (*class, *count)).collect();
+        for (class, count) in &pods {
+            self.count(host, *class, *count, -1);
+        }
+        let before = self.hosts[host].open.replace(Box::new(open));
+        self.hosts[host].domains = domains;
+        for (class, count) in &pods {
+            self.count(host, *class, *count, 1);
+        }
+        before
+    }
+
+    fn add_pod(&mut self, class: ClassIndex, host: HostIndex) {
+        self.count(host, class, 1, 1);
+        self.change_pod(class, host, 1);
+    }
+
+    fn take_pod(&mut self, class: ClassIndex, host: HostIndex) {
+        self.count(host, class, 1, -1);
+        self.change_pod(class, host, -1);
+    }
+
+    fn change_pod(&mut self, class: ClassIndex, host: HostIndex, sign: i8) {
+        let pods = &self.problem.classes[class];
+        let state = &mut self.hosts[host];
+        let is_open = state.open.is_some() && !state.closed;
+        if is_open {
+            self.open_order.remove(&(state.pod_count, host));
+        }
+        vectors::add(&mut state.free, &pods.request, -i64::from(sign));
+        if sign > 0 {
+            *state.pods.entry(class).or_default() += 1;
+            state.pod_count += 1;
+            state.host_ports.extend(pods.host_ports.iter().cloned());
+        } else {
+            if let Some(count) = state.pods.get_mut(&class) {
+                *count -= 1;
+                if *count == 0 {
+                    state.pods.remove(&class);
+                }
+            }
+            state.pod_count = state.pod_count.saturating_sub(1);
+            for port in &pods.host_ports {
+                if let Some(position) = state.host_ports.iter().rposition(|taken| taken == port) {
+                    state.host_ports.remove(position);
+                }
+            }
+        }
+        for attachment in &pods.attachments {
+            let volumes = state.attachments.entry(attachment.driver.clone()).or_default();
+            let users = volumes.entry(attachment.volume.clone()).or_default();
+            *users = if sign > 0 { *users + 1 } else { users.saturating_sub(1) };
+            if *users == 0 {
+                volumes.remove(&attachment.volume);
+            }
+        }
+        if is_open {
+            self.open_order.insert((state.pod_count, host));
+        }
+    }
+
+    /// Counts pods of a class on a host in every group that looks at them.
+    fn count(&mut self, host: HostIndex, class: ClassIndex, pods: u32, sign: i8) {
+        let problem = self.problem;
+        for group in &problem.classes[class].counted_in {
+            if self.counts_host(*group, host) {
+                self.each_domain(host, *group, |counters, domain| counters.count_matching(domain, pods, sign));
+            }
+        }
+        for group in &problem.classes[class].anti_affinity {
+            self.each_domain(host, *group, |counters, domain| counters.count_owners(domain, pods, sign));
+        }
+    }
+
+    fn counts_host(&self, group: GroupIndex, host: HostIndex) -> bool {
+        match &self.hosts[host].open {
+            Some(open) => self.problem.counts_template(group, open.template),
+            None => self.problem.counts_node(group, host),
+        }
+    }
+
+    /// The domain of a host; for anti-affinity, every domain that an open node may still come to be in.
+    fn each_domain(&mut self, host: HostIndex, group: GroupIndex, mut apply: impl FnMut(&mut Counters, Domain)) {
+        let key = self.problem.groups[group].key;
+        match self.hosts[host].domains[key] {
+            NO_DOMAIN => {}
+            OPEN_DOMAIN if matches!(self.problem.groups[group].kind, GroupKind::AntiAffinity) => {
+                let possible =
+                    self.hosts[host].open.as_deref().map(|open| self.possible_domains(open, key)).unwrap_or_default();
+                for domain in possible {
+                    apply(&mut self.counters[group], domain);
+                }
+            }
+            OPEN_DOMAIN => {}
+            domain => apply(&mut self.counters[group], domain),
+        }
+    }
+
+    /// Adds a node to be created, with its first pod. `capacity` is what it takes of the pool's limits.
+    pub fn open(&mut self, class: ClassIndex, mut open: OpenNode, capacity: Resources) -> HostIndex {
+        open.limit_capacity = capacity.clone();
+        let host = self.hosts.len();
+        let template = open.template;
+        let domains = self.domains_of_open(&open, host);
+        self.hosts.push(Host {
+            free: vec![0; self.problem.dimensions.count()].into_boxed_slice(),
+            pods: BTreeMap::new(),
+            pod_count: 0,
+            host_ports: self.daemon_ports(template),
+            attachments: BTreeMap::new(),
+            domains,
+            closed: false,
+            open: Some(Box::new(open)),
+        });
+        self.open_order.insert((0, host));
+        self.plan_capacity(template, capacity, 1);
+        self.add_pod(class, host);
+        self.changes.push(Change::Placed { class, host, open_before: None });
+        host
+    }
+
+    fn daemon_ports(&self, template: TemplateIndex) -> Vec<super::class::HostPort> {
+        let template: &Template = &self.problem.templates[template];
+        let any = |_: &str, _: &Requirement| true;
+        let running =
+            self.problem.daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
+        running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect()
+    }
+
+    /// Fixes what an open node may become, and what it takes of the limits.
+    pub fn fix(&mut self, host: HostIndex, set: OfferingSet, capacity: Resources) {
+        let Some(open) = self.hosts[host].open.as_deref() else { return };
+        let (template, before) = (open.template, open.limit_capacity.clone());
+        let fixed = OpenNode { set, limit_capacity: capacity.clone(), ..open.clone() };
+        let before_state = self.settle(host, fixed);
+        self.changes.push(Change::Settled { host, before: before_state });
+        self.plan_capacity(template, before, -1);
+        self.plan_capacity(template, capacity, 1);
+    }
+
+    /// Gives up a node that would have been created; its pods are without a place again.
+    pub fn discard(&mut self, host: HostIndex) -> Vec<(ClassIndex, u32)> {
+        let pods: Vec<(ClassIndex, u32)> =
+            self.hosts[host].pods.iter().map(|(class, count)| (*class, *count)).collect();
+        for (class, count) in &pods {
+            for _ in 0..*count {
+                self.remove_pod(*class, host);
+            }
+        }
+        self.close(host);
+        self.open_order.remove(&(0, host));
+        if let Some(open) = self.hosts[host].open.as_deref() {
+            let (template, capacity) = (open.template, open.limit_capacity.clone());
+            self.plan_capacity(template, capacity, -1);
+        }
+        pods
+    }
+
+    /// Takes (or, with sign -1, gives back) capacity of a pool's limits.
+    fn plan_capacity(&mut self, template: TemplateIndex, capacity: Resources, sign: i8) {
+        if sign > 0 {
+            self.planned[template].add(&capacity);
+        } else {
+            self.planned[template].subtract(&capacity);
+        }
+        self.changes.push(Change::Planned { template, capacity, sign });
+    }
+
+    // --- trying removals ---------------------------------------------------------------------------------------------
+
+    /// Takes one pod of a class off a host.
+    pub fn remove_pod(&mut self, class: ClassIndex, host: HostIndex) {
+        self.take_pod(class, host);
+        self.changes.push(Change::Removed { class, host });
+    }
+
+    /// The host takes no more pods.
+    pub fn close(&mut self, host: HostIndex) {
+        if !self.hosts[host].closed {
+            self.hosts[host].closed = true;
+            self.changes.push(Change::Closed { host });
+        }
+    }
+
+    pub fn is_closed(&self, host: HostIndex) -> bool {
+        self.hosts[host].closed
+    }
+
+    // --- going back --------------------------------------------------------------------------------------------------
+
+    pub fn mark(&self) -> Mark {
+        Mark { changes: self.changes.len(), hosts: self.hosts.len() }
+    }
+
+    /// Undoes everything since the mark. O(changes since).
+    pub fn revert(&mut self, mark: Mark) {
+        while self.changes.len() > mark.changes {
+            let Some(change) = self.changes.pop() else { break };
+            match change {
+                Change::Placed { class, host, open_before } => {
+                    self.take_pod(class, host);
+                    if let Some(before) = open_before {
+                        self.settle(host, *before);
+                    }
+                }
+                Change::Removed { class, host } => self.add_pod(class, host),
+                Change::Closed { host } => {
+                    self.hosts[host].closed = false;
+                    if self.hosts[host].open.is_some() {
+                        self.open_order.insert((self.hosts[host].pod_count, host));
+                    }
+                }
+                Change::Settled { host, before } => {
+                    if let Some(before) = before {
+                        self.settle(host, *before);
+                    }
+                }
+                Change::Planned { template, capacity, sign } => {
+                    if sign > 0 {
+                        self.planned[template].subtract(&capacity);
+                    } else {
+                        self.planned[template].add(&capacity);
+                    }
+                }
+            }
+        }
+        for host in mark.hosts..self.hosts.len() {
+            self.open_order.remove(&(self.hosts[host].pod_count, host));
+        }
+        self.hosts.truncate(mark.hosts);
+    }
+
+    /// Pods placed since the mark, in the order in which they were placed.
+    pub fn placed_since(&self, mark: Mark) -> impl Iterator<Item = (ClassIndex, HostIndex)> {
+        self.changes[mark.changes..].iter().filter_map(|change| match change {
+            Change::Placed { class, host, .. } => Some((*class, *host)),
+            _ => None,
+        })
+    }
+}
