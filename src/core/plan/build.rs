@@ -43,7 +43,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         let template = &self.problem.templates[purchase.template];
         let pool = &self.inputs.node_pools[template.pool];
         let name = self.names.node_claim(&template.name, &pods);
-        let claim = self.node_claim(&name, pool, purchase);
+        let claim = node_claim(&name, pool, purchase);
         // A claim is plain data; it always has a JSON form.
         let node_claim = serde_json::to_value(&claim).unwrap_or_default();
         self.steps.push(Step {
@@ -113,47 +113,47 @@ impl<'b, 'a> Builder<'b, 'a> {
         keys.sort();
         keys
     }
+}
 
-    /// The NodeClaim as it will be written.
-    fn node_claim(&self, name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
-        let template = &pool.spec.template;
-        let spec = &template.spec;
-        let mut labels = template.metadata.labels.clone();
-        labels.insert(keys::NODE_POOL.to_owned(), pool.metadata.name.clone().unwrap_or_default());
-        labels.insert(keys::EC2_NODE_CLASS.to_owned(), spec.node_class_ref.name.clone());
-        for (key, requirement) in purchase.custom.iter() {
-            if let Some(value) = requirement.single_value() {
-                labels.insert(key.to_owned(), value.to_owned());
-            }
+/// The NodeClaim as it will be written.
+fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
+    let template = &pool.spec.template;
+    let spec = &template.spec;
+    let mut labels = template.metadata.labels.clone();
+    labels.insert(keys::NODE_POOL.to_owned(), pool.metadata.name.clone().unwrap_or_default());
+    labels.insert(keys::EC2_NODE_CLASS.to_owned(), spec.node_class_ref.name.clone());
+    for (key, requirement) in purchase.custom.iter() {
+        if let Some(value) = requirement.single_value() {
+            labels.insert(key.to_owned(), value.to_owned());
         }
-        let mut annotations = template.metadata.annotations.clone();
-        annotations.insert(keys::NODE_POOL_HASH.to_owned(), crate::core::lifecycle::static_hash::node_pool_hash(pool));
-        annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), "v3".to_owned());
-        let requests = purchase
-            .requested
-            .iter()
-            .map(|(name, amount)| (name.to_owned(), IntOrString::String(format_amount(name, amount))));
-        let mut claim = NodeClaim::new(
-            name,
-            NodeClaimSpec {
-                node_class_ref: spec.node_class_ref.clone(),
-                requirements: claim_requirements(pool, purchase),
-                resources: ResourceRequests { requests: requests.collect() },
-                taints: spec.taints.clone(),
-                startup_taints: spec.startup_taints.clone(),
-                expire_after: spec.expire_after.clone(),
-                termination_grace_period: spec.termination_grace_period.clone(),
-            },
-        );
-        claim.metadata = ObjectMeta {
-            name: Some(name.to_owned()),
-            labels: Some(labels),
-            annotations: Some(annotations),
-            finalizers: Some(vec![keys::TERMINATION_FINALIZER.to_owned()]),
-            ..ObjectMeta::default()
-        };
-        claim
     }
+    let mut annotations = template.metadata.annotations.clone();
+    annotations.insert(keys::NODE_POOL_HASH.to_owned(), crate::core::lifecycle::static_hash::node_pool_hash(pool));
+    annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), "v3".to_owned());
+    let requests = purchase
+        .requested
+        .iter()
+        .map(|(name, amount)| (name.to_owned(), IntOrString::String(format_amount(name, amount))));
+    let mut claim = NodeClaim::new(
+        name,
+        NodeClaimSpec {
+            node_class_ref: spec.node_class_ref.clone(),
+            requirements: claim_requirements(pool, purchase),
+            resources: ResourceRequests { requests: requests.collect() },
+            taints: spec.taints.clone(),
+            startup_taints: spec.startup_taints.clone(),
+            expire_after: spec.expire_after.clone(),
+            termination_grace_period: spec.termination_grace_period.clone(),
+        },
+    );
+    claim.metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: Some(labels),
+        annotations: Some(annotations),
+        finalizers: Some(vec![keys::TERMINATION_FINALIZER.to_owned()]),
+        ..ObjectMeta::default()
+    };
+    claim
 }
 
 /// Requirements of the pool, with the types, zones and capacity type that the launch may use.

@@ -175,7 +175,7 @@ impl Offerings {
                 set.slots &= self.slots_where(|slot| match &slot.zone_id {
                     Some(zone_id) => requirement.allows(zone_id),
                     None => requirement.allows_absence(),
-                })
+                });
             }
             keys::CAPACITY_TYPE => set.slots &= self.slots_where(|slot| requirement.allows(&slot.capacity_type)),
             keys::REGION => {

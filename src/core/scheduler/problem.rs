@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::api::keys;
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::plan::Inputs;
@@ -20,6 +21,9 @@ use super::template::{Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::{self, Dimensions};
 use super::volumes::{VolumeDemand, VolumeIndex};
+
+/// Labels that some requirement looks at, by key.
+type Labels = Vec<(String, String)>;
 
 /// The cluster, the offer and the pods, compiled.
 pub struct Problem<'a> {
@@ -122,10 +126,10 @@ impl<'a> Problem<'a> {
                 pods_by_machine[*machine].push((pod_position, class));
             }
         }
-        let mut groups: BTreeMap<(Vec<(String, String)>, Vec<EffectiveTaint>), usize> = BTreeMap::new();
+        let mut groups: BTreeMap<(Labels, Vec<EffectiveTaint>), usize> = BTreeMap::new();
         for (position, (taints, pods)) in node_taints.into_iter().zip(pods_by_machine).enumerate() {
             let machine = &self.machines[position];
-            let labels: Vec<(String, String)> = machine
+            let labels: Labels = machine
                 .labels
                 .iter()
                 .map(|(key, value)| (crate::core::model::requirements::normalized(key).to_owned(), value.clone()))
@@ -191,7 +195,7 @@ impl<'a> Problem<'a> {
             return stated;
         }
         let template = self.templates.iter().find(|template| Some(template.name.as_str()) == machine.node_pool());
-        let instance_type = machine.label(crate::api::keys::INSTANCE_TYPE);
+        let instance_type = machine.label(keys::INSTANCE_TYPE);
         template
             .zip(instance_type)
             .and_then(|(template, name)| {
@@ -422,11 +426,7 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
         for daemon in daemons {
             let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
                 Some(values) => values.iter().any(|value| requirement.allows(value)),
-                None => {
-                    template.requirements.get(key).is_some()
-                        || requirement.allows_absence()
-                        || is_offered(&offerings, key)
-                }
+                None => template.requirements.get(key).is_some() || requirement.allows_absence() || is_of_slot(key),
             };
             if daemon.runs_on(&template.requirements, &template.taints, &defined) {
                 vectors::add(&mut template.daemon_overhead[position], &dimensions.vector(&daemon.requests), 1);
@@ -435,17 +435,9 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
     }
 }
 
-/// Labels of slots: a node of any type may have them.
-fn is_offered(offerings: &Offerings, key: &str) -> bool {
-    offerings.slots.first().is_some()
-        && matches!(
-            key,
-            crate::api::keys::ZONE
-                | crate::api::keys::ZONE_ID
-                | crate::api::keys::CAPACITY_TYPE
-                | crate::api::keys::REGION
-                | crate::api::keys::HOSTNAME
-        )
+/// Labels of slots, and the host name: a node of any type may have them.
+fn is_of_slot(key: &str) -> bool {
+    matches!(key, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION | keys::HOSTNAME)
 }
 
 /// Limits of each pool and what its machines take of them now.
@@ -463,8 +455,7 @@ fn set_usage(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machin
         {
             let mut capacity = machine.capacity();
             if capacity.is_empty() {
-                let position =
-                    machine.label(crate::api::keys::INSTANCE_TYPE).and_then(|name| template.offerings.position(name));
+                let position = machine.label(keys::INSTANCE_TYPE).and_then(|name| template.offerings.position(name));
                 capacity =
                     position.map(|position| template.offerings.types[position].capacity.clone()).unwrap_or_default();
             }

@@ -83,8 +83,7 @@ impl Market {
             let Some((offer, pattern)) = self.best(demand, &useless, budget) else { break };
             let mut bought = 0;
             // The same pattern again, as long as its classes last: nothing that was weighed has changed.
-            loop {
-                let Some(host) = self.realize(engine, offer, &pattern, demand) else { break };
+            while let Some(host) = self.realize(engine, offer, &pattern, demand) {
                 bought += 1;
                 self.top_up(engine, host, demand);
                 let lasts = pattern.iter().all(|(class, count)| demand.get(class).is_some_and(|left| left >= count));
