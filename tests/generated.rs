@@ -5,7 +5,15 @@
 
 use std::path::Path;
 
+use cutlist::api::disruption_budget::DisruptionBudget;
+use cutlist::api::ec2_node_class::EC2NodeClass;
+use cutlist::api::node_claim::NodeClaim;
+use cutlist::api::node_pool::NodePool;
+use cutlist::api::scenario::ScenarioDocument;
+use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
+use cutlist::render::diagnostics::LintReport;
+use kube::CustomResourceExt;
 use schemars::{JsonSchema, SchemaGenerator};
 
 /// A generated file: its path, and what should be in it.
@@ -19,6 +27,13 @@ const FILES: &[Generated] = &[
         path: "schemas/catalog.json",
         content: || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1"),
     },
+    Generated { path: "schemas/lint.json", content: || schema::<LintReport>("Findings of cutlist lint, version 1") },
+    Generated { path: "schemas/cutlist.json", content: || schema::<SettingsDocument>("cutlist.yaml") },
+    Generated { path: "schemas/scenario.json", content: || schema::<ScenarioDocument>("scenario.yaml") },
+    Generated { path: "schemas/crds/karpenter.sh_nodepools.yaml", content: definition::<NodePool> },
+    Generated { path: "schemas/crds/karpenter.sh_nodeclaims.yaml", content: definition::<NodeClaim> },
+    Generated { path: "schemas/crds/karpenter.k8s.aws_ec2nodeclasses.yaml", content: definition::<EC2NodeClass> },
+    Generated { path: "schemas/crds/cutlist.dev_disruptionbudgets.yaml", content: definition::<DisruptionBudget> },
     Generated { path: "schemas/plan.json", content: || schema::<Plan>("Cutlist plan, version 1") },
 ];
 
@@ -27,6 +42,11 @@ fn schema<T: JsonSchema>(title: &str) -> String {
     let mut schema = SchemaGenerator::default().into_root_schema_for::<T>();
     schema.insert("title".to_owned(), title.into());
     serde_json::to_string_pretty(&schema).unwrap() + "\n"
+}
+
+/// The custom resource definition of a kind.
+fn definition<T: CustomResourceExt>() -> String {
+    serde_yaml::to_string(&T::crd()).unwrap()
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub struct TemplateMetadata {
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimTemplateSpec {
     pub node_class_ref: NodeClassReference,
-    #[schemars(length(max = 100))]
+    #[schemars(length(max = 100), extend("x-kubernetes-validations" = rules::POOL_REQUIREMENTS))]
     pub requirements: Vec<NodeSelectorRequirement>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,

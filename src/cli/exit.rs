@@ -41,6 +41,19 @@ impl Failure {
     }
 }
 
+/// For what should not happen: a panic.
+const INTERNAL: u8 = 3;
+
+/// Runs the program; a panic is told in one place, and ends with its own exit code.
+pub fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        anstream::eprintln!(
+            "internal error: {panic}\n\nhint: this is a mistake in cutlist; please report it with the input"
+        );
+    }));
+    std::panic::catch_unwind(run).unwrap_or(ExitCode::from(INTERNAL))
+}
+
 pub fn usage(error: &clap::Error) -> ExitCode {
     // A reader that closed the pipe is no failure of ours.
     let _ = error.print();

@@ -18,6 +18,10 @@ use arguments::{Arguments, Command};
 
 /// Parses the arguments, runs the command, reports an error once, and gives the exit code.
 pub fn main() -> ExitCode {
+    exit::guarded(parse_and_run)
+}
+
+fn parse_and_run() -> ExitCode {
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn read_text(text: &str) -> Definitions {
@@ -104,5 +106,166 @@ fn codes_are_unique_and_in_order() {
     }
     for rule in rules {
         assert!(rule.summary.ends_with('.') && !rule.name.contains(' '), "{rule:?}");
+    }
+}
+
+fn read_bytes(content: &[u8]) -> Definitions {
+    read(&[SourceFile { path: "a.yaml".to_owned(), content: content.to_vec() }], &BTreeMap::new())
+}
+
+fn rules_of(definitions: &Definitions) -> Vec<&str> {
+    definitions.diagnostics.iter().map(|diagnostic| diagnostic.rule.as_str()).collect()
+}
+
+#[test]
+fn what_is_no_text_says_so() {
+    let utf16: Vec<u8> = [0xff, 0xfe].into_iter().chain("kind: x".encode_utf16().flat_map(u16::to_le_bytes)).collect();
+    for content in [utf16.as_slice(), b"a: \xff\xfe", b"\x7fELF\x02\x01\xf5"] {
+        let definitions = read_bytes(content);
+        assert_eq!(rules_of(&definitions), ["not-utf8"], "{:?}", shown(&definitions));
+    }
+    let definitions = read_bytes(b"a: 1\nb: \xc3\xa9\xff");
+    let span = definitions.diagnostics[0].span;
+    assert_eq!((span.line, span.column), (2, 5));
+    assert!(read_bytes(&vec![b'#'; limits::FILE_BYTES + 1]).diagnostics[0].rule == "file-too-large");
+    assert_eq!(read_bytes(b"a\0b: 1").documents_read, 1);
+}
+
+#[test]
+fn empty_files_are_nothing() {
+    for content in ["", "\n", "# nothing", "---", "---\n---\n", "\u{feff}", "...", "null", "~"] {
+        let definitions = read_text(content);
+        assert_eq!(definitions.count(Severity::Error), 0, "{content:?}: {:?}", shown(&definitions));
+    }
+}
+
+#[test]
+fn depth_aliases_and_documents_have_limits() {
+    let deep = format!("a: {}{}", "[".repeat(5000), "]".repeat(5000));
+    let block: String = (0..300).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect();
+    let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();
+    for level in 1..12 {
+        let aliases = vec![format!("*a{}", level - 1); 9].join(",");
+        bomb += &format!("a{level}: &a{level} [{aliases}]\n");
+    }
+    let aliases = format!("a: &a 1\nb: [{}]", vec!["*a"; limits::DOCUMENT_ALIASES + 1].join(", "));
+    let itself = "a: &a [*a]";
+    for (name, content) in [("deep", &deep), ("block", &block), ("bomb", &bomb), ("aliases", &aliases)] {
+        let text = format!("{content}\n---\n{CLASS}");
+        let definitions = read_text(&text);
+        assert!(rules_of(&definitions).contains(&"limit"), "{name}: {:?}", rules_of(&definitions));
+        assert_eq!(definitions.node_classes.len(), 1, "{name}: the document behind it is read");
+    }
+    assert!(read_text(itself).has_errors());
+    let many = "a: 1\n---\n".repeat(limits::FILE_DOCUMENTS + 5);
+    assert!(rules_of(&read_text(&many)).contains(&"limit"));
+}
+
+#[test]
+fn findings_are_counted_beyond_a_limit() {
+    let fields: String = (0..limits::FILE_FINDINGS + 50).map(|number| format!("  unknown{number}: 1\n")).collect();
+    let definitions = read_text(&POOL.replace("  template:", &format!("{fields}  template:")));
+    let last = definitions.diagnostics.iter().find(|diagnostic| diagnostic.rule == "too-many-findings").unwrap();
+    assert!(last.message.starts_with("50 more"), "{}", last.message);
+    assert_eq!(definitions.count(Severity::Error), limits::FILE_FINDINGS + 1, "and the class that is missing");
+}
+
+/// Line, column and text of the first finding.
+fn place(text: &str) -> (usize, usize, String) {
+    let definitions = read_text(text);
+    let diagnostic = definitions.diagnostics.first().unwrap();
+    let span = diagnostic.span;
+    (span.line, span.column, text.get(span.start_byte..span.end_byte).unwrap().to_owned())
+}
+
+#[test]
+fn places_hold_with_line_ends_byte_order_marks_and_wide_characters() {
+    let wrong = CLASS.replace("role:", "rolle:");
+    assert_eq!(place(&wrong), (6, 3, "rolle".to_owned()));
+    assert_eq!(place(&wrong.replace('\n', "\r\n")), (6, 3, "rolle".to_owned()));
+    assert_eq!(place(&format!("\u{feff}{wrong}")), (6, 3, "rolle".to_owned()));
+    let wide = wrong.replace("  rolle:", "  instanceStorePolicy: RAID0 # äöü 한국어\n  rolle:");
+    assert_eq!(place(&wide), (7, 3, "rolle".to_owned()));
+    let flow =
+        format!("# 한국어\n{POOL}").replace("{ group: karpenter.k8s.aws", "{ \"한\": 1, groub: karpenter.k8s.aws");
+    let definitions = read_text(&flow);
+    let found = definitions.diagnostics.iter().find(|diagnostic| diagnostic.message.contains("groub")).unwrap();
+    assert_eq!((found.span.line, found.span.column), (9, 31), "columns count characters, not bytes");
+}
+
+#[test]
+fn what_an_alias_stands_for_is_shown_at_its_anchor() {
+    let text = POOL.replace(
+        "      requirements:\n",
+        "      taints: &t [{ key: a, effect: Nosuch }]\n      startupTaints: *t\n      requirements:\n",
+    );
+    let definitions = read_text(&format!("{text}---\n{CLASS}"));
+    let places: Vec<_> = definitions
+        .diagnostics
+        .iter()
+        .filter(|d| d.rule == "not-one-of")
+        .map(|d| (d.span.line, d.span.column))
+        .collect();
+    assert_eq!(places, [(9, 37)], "one mistake, one finding");
+}
+
+/// A change of a text that people and programs make by accident.
+fn mutate(text: &str, changes: &[(usize, u8)]) -> String {
+    const PIECES: [&str; 24] = [
+        "", " ", "\n", "\t", ":", "- ", "{", "}", "[", "]", "\"", "'", "&a", "*a", "!t ", "---\n", "...", "${", "|\n",
+        "<<: ", "é", "\r\n", "#", "? ",
+    ];
+    let mut characters: Vec<String> = text.chars().map(String::from).collect();
+    for (place, piece) in changes {
+        let place = place % characters.len();
+        let piece = PIECES[*piece as usize % PIECES.len()];
+        if *piece == *"" {
+            characters[place].clear();
+        } else {
+            characters[place].push_str(piece);
+        }
+    }
+    characters.concat()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn no_change_of_one_file_harms_another(changes in prop::collection::vec((any::<usize>(), any::<u8>()), 1..6)) {
+        let changed = mutate(&format!("{POOL}---\n{CLASS}"), &changes);
+        let intact = CLASS.replace("name: default", "name: intact");
+        let files = [("a.yaml", changed.as_str()), ("b.yaml", &intact)];
+        let files = files.map(|(path, text)| SourceFile { path: path.to_owned(), content: text.as_bytes().to_vec() });
+        let definitions = read(&files, &BTreeMap::new());
+        prop_assert!(definitions.node_classes.iter().any(|class| class.file == "b.yaml"));
+        for diagnostic in &definitions.diagnostics {
+            let text = if diagnostic.file == "a.yaml" { changed.as_str() } else { &intact };
+            let span = diagnostic.span;
+            prop_assert!(span.line >= 1 && span.column >= 1, "{diagnostic:?}");
+            prop_assert!(text.get(span.start_byte..span.end_byte).is_some(), "{diagnostic:?}");
+        }
+        prop_assert_eq!(shown(&read(&files, &BTreeMap::new())), shown(&definitions));
+    }
+
+    /// Whatever stands before a separator of its own line, the document behind it is read. Block scalars and quoted
+    /// texts may swallow a separator, so the change keeps to characters that can not open one.
+    #[test]
+    fn no_change_of_one_document_loses_the_next(changes in prop::collection::vec((any::<usize>(), 0_u8..10), 1..6)) {
+        let changed = mutate(POOL, &changes);
+        let definitions = read_text(&format!("{changed}\n---\n{}", CLASS.replace("name: default", "name: behind")));
+        let names: Vec<_> = definitions.node_classes.iter().filter_map(|class| class.value.metadata.name.clone()).collect();
+        prop_assert_eq!(names, ["behind"], "{}\n{:?}", changed, shown(&definitions));
+    }
+
+    #[test]
+    fn any_bytes_are_survived(content in prop::collection::vec(any::<u8>(), 0..300)) {
+        read_bytes(&content);
+    }
+
+    #[test]
+    fn any_text_is_survived(text in "(\\PC|[\\n\\t:{}\\[\\]&*!|>'\"#%@`,?-]){0,200}") {
+        read_text(&format!("{POOL}{text}"));
+        read_text(&text);
     }
 }

@@ -41,8 +41,13 @@ pub static LABEL_AWS_DOMAIN: CelRule = CelRule::new(
 );
 pub static LABELS: [&CelRule; 4] = [&LABEL_NODE_POOL, &LABEL_HOSTNAME, &LABEL_CORE_DOMAIN, &LABEL_AWS_DOMAIN];
 
-pub static KEY_NODE_POOL: CelRule =
-    CelRule::new("self != 'karpenter.sh/nodepool'", "the key karpenter.sh/nodepool can not be required");
+/// Of a pool only: the requirements of a NodeClaim name its pool.
+pub static KEY_NODE_POOL: CelRule = CelRule::new(
+    "self.all(requirement, requirement.key != 'karpenter.sh/nodepool')",
+    "the key karpenter.sh/nodepool can not be required",
+);
+pub static POOL_REQUIREMENTS: [&CelRule; 1] = [&KEY_NODE_POOL];
+
 pub static KEY_HOSTNAME: CelRule =
     CelRule::new("self != 'kubernetes.io/hostname'", "the key kubernetes.io/hostname can not be required");
 pub static KEY_CORE_DOMAIN: CelRule = CelRule::new(
@@ -53,7 +58,7 @@ pub static KEY_AWS_DOMAIN: CelRule = CelRule::new(
     concat!("self in ", aws_labels!(), " || !self.split('/')[0].endsWith('karpenter.k8s.aws')"),
     "no instance type has this key of the domain karpenter.k8s.aws",
 );
-pub static REQUIREMENT_KEY: [&CelRule; 4] = [&KEY_NODE_POOL, &KEY_HOSTNAME, &KEY_CORE_DOMAIN, &KEY_AWS_DOMAIN];
+pub static REQUIREMENT_KEY: [&CelRule; 3] = [&KEY_HOSTNAME, &KEY_CORE_DOMAIN, &KEY_AWS_DOMAIN];
 
 pub static IN_WITHOUT_VALUES: CelRule = CelRule::new(
     "self.operator != 'In' || (has(self.values) && self.values.size() > 0)",

@@ -29,7 +29,7 @@ pub static RESTRICTED_KEY: Rule = Rule::cel(
     "CL0302",
     "restricted-key",
     "A requirement is on a key that instance types have, or on a label of your own.",
-    &cel::REQUIREMENT_KEY,
+    &[&cel::KEY_NODE_POOL, &cel::KEY_HOSTNAME, &cel::KEY_CORE_DOMAIN, &cel::KEY_AWS_DOMAIN],
     |key| {
         let (domain, name) = key.split_once('/')?;
         let nearest = suggest::nearest(name, requirements::AWS_LABELS.into_iter())?;
