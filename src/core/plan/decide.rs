@@ -67,7 +67,7 @@ pub enum Phase {
 pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
     let problem = Problem::new(inputs, Preferences::Respect);
     done(Phase::Compiled);
-    let mut engine = Engine::new(&problem);
+    let mut engine = Engine::new(&problem, inputs.policy.packing);
     let provisioning = provision(&mut engine, inputs.policy.packing);
     done(Phase::Provisioned);
     let explained = report::pending(&engine, inputs, &provisioning);

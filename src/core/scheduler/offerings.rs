@@ -218,6 +218,19 @@ impl Offerings {
             .filter(|(_, entry)| entry.available & set.slots != 0)
     }
 
+    /// Leaves out types that no slot of the set offers, and slots that offer no type of it, so that what is left is what a
+    /// node may really become. False when nothing is left.
+    pub fn prune(&self, set: &mut OfferingSet) -> bool {
+        let mut offered = 0;
+        for position in set.types.clone().ones() {
+            let available = self.types[position].available & set.slots;
+            offered |= available;
+            set.types.set(position, available != 0);
+        }
+        set.slots = offered;
+        offered != 0
+    }
+
     /// The values that nodes from this set may have for a label that offerings define.
     pub fn values_of(&self, set: &OfferingSet, key: &str) -> Vec<&str> {
         let slot_values = |value: fn(&Slot) -> Option<&str>| {

@@ -354,7 +354,7 @@ fn offering_set(requirements: &Requirements, template: &Template) -> Result<Offe
     let mut set = template.set.clone();
     for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
         template.offerings.restrict(&mut set, key, requirement);
-        if template.offerings.offered(&set).next().is_none() {
+        if !template.offerings.prune(&mut set) {
             return Err(Refusal::Requirement { key: key.to_owned() });
         }
     }

@@ -2,8 +2,6 @@
 
 use std::rc::Rc;
 
-use fixedbitset::FixedBitSet;
-
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::core::model::{Requirement, Requirements, Resources};
@@ -53,9 +51,7 @@ impl Template {
             requirements.add(key, Requirement::is_in([value]));
         }
         let mut set = offerings.compile(&requirements);
-        let offered: Vec<usize> = offerings.offered(&set).map(|(position, _)| position).collect();
-        set.types = FixedBitSet::with_capacity(offerings.types.len());
-        set.types.extend(offered);
+        offerings.prune(&mut set);
         let min_values = requirements
             .iter()
             .filter_map(|(key, requirement)| Some((key.to_owned(), usize::try_from(requirement.min_values?).ok()?)))

@@ -8,6 +8,7 @@ mod opening;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::api::settings::Packing;
 use crate::core::model::{Requirement, Resources};
 
 use super::class::ClassIndex;
@@ -54,10 +55,14 @@ pub struct Engine<'p, 'a> {
     node_order: Vec<HostIndex>,
     /// Nodes to be created, fewest pods first.
     open_order: BTreeSet<(usize, HostIndex)>,
+    /// Whether a pod with anti-affinity settles its new node on one domain. The reference leaves it open, so that of such
+    /// pods it places one in each pass.
+    settles: bool,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
-    pub fn new(problem: &'p Problem<'a>) -> Self {
+    pub fn new(problem: &'p Problem<'a>, packing: Packing) -> Self {
+        let settles = packing == Packing::Cheapest;
         let mut node_order: Vec<HostIndex> = (0..problem.nodes.len()).collect();
         node_order.sort_by(|one, two| problem.nodes[*one].order.cmp(&problem.nodes[*two].order));
         let mut engine = Self {
@@ -72,6 +77,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             changes: Vec::new(),
             node_order,
             open_order: BTreeSet::new(),
+            settles,
         };
         for position in 0..problem.nodes.len() {
             engine.add_existing(position);

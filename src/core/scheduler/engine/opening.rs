@@ -239,6 +239,7 @@ impl Engine<'_, '_> {
             });
         }
         open.set.types = kept;
+        template.offerings.prune(&mut open.set);
         open.room_most = most;
         Ok(())
     }
@@ -275,6 +276,8 @@ impl Engine<'_, '_> {
             GroupKind::Affinity if counters.any_matching() => allowed,
             GroupKind::Affinity => allowed.into_iter().take(1).collect(),
             GroupKind::AntiAffinity if possible.is_empty() => return Ok(()),
+            // A node that may still come to be anywhere keeps the next one from being somewhere.
+            GroupKind::AntiAffinity if self.settles => allowed.into_iter().take(1).collect(),
             GroupKind::AntiAffinity => allowed,
         };
         if chosen.is_empty() {
