@@ -5,6 +5,7 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod context;
 pub mod diagnostic;
 mod document;
 mod files;
@@ -17,6 +18,7 @@ pub mod rules;
 mod schema;
 mod substitution;
 mod suggest;
+mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 

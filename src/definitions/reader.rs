@@ -6,15 +6,16 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::context::Context;
 use super::diagnostic::{Severity, Span};
 use super::document::{self, Document};
 use super::findings::{self, Finding, Place};
-use super::kinds::{Class, Kind, OldKind, classify};
+use super::kinds::{Class, Kind, classify};
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, reading};
-use super::{Definition, Definitions, files, limits, schema, substitution, suggest};
+use super::{Definition, Definitions, files, limits, schema, substitution, unread};
+use crate::api::settings;
 use crate::api::source::SourceFile;
-use crate::api::{scenario, settings};
 
 pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
     let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| files::is_candidate(&file.path)).collect();
@@ -45,70 +46,6 @@ pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Def
 pub fn settings_variables(sources: &[SourceFile]) -> BTreeMap<String, String> {
     let sources: Vec<&SourceFile> = sources.iter().filter(|source| source.path == settings::FILE_NAME).collect();
     Context::of(&sources, &BTreeMap::new()).variables
-}
-
-/// What has to be known before the first definition is read.
-#[derive(Default)]
-struct Context {
-    variables: BTreeMap<String, String>,
-    /// Entries of `spec.paths`.
-    paths: Vec<String>,
-    /// The settings document, for the place of its paths.
-    settings: Option<Document>,
-    /// Files that a scenario commits later.
-    staged: BTreeSet<String>,
-    templates: BTreeSet<String>,
-}
-
-impl Context {
-    fn of(sources: &[&SourceFile], overrides: &BTreeMap<String, String>) -> Self {
-        let first = |name: &str| {
-            let (index, source) = sources.iter().enumerate().find(|(_, source)| source.path == name)?;
-            let text: Arc<str> = str::from_utf8(&source.content).ok()?.into();
-            document::parse(index, &text).documents.into_iter().next()
-        };
-        let mut context = Self { settings: first(settings::FILE_NAME), ..Self::default() };
-        if let Some(settings) = &context.settings {
-            let variables = settings.members("/spec/variables");
-            context.variables.extend(variables.filter_map(|(_, name, value)| Some((name.to_owned(), scalar(value)?))));
-            context
-                .paths
-                .extend(settings.items("/spec/paths").filter_map(|(_, path)| path.as_str().map(str::to_owned)));
-        }
-        context.variables.extend(overrides.iter().map(|(name, value)| (name.clone(), value.clone())));
-        if let Some(scenario) = first(scenario::FILE_NAME) {
-            for (step, _) in scenario.items("/spec/steps") {
-                let pointer = format!("{step}/commit/files");
-                let files = scenario.members(&pointer);
-                context.staged.extend(files.filter_map(|(_, _, file)| file.as_str().map(str::to_owned)));
-            }
-        }
-        context.templates = files::chart_templates(sources);
-        context
-    }
-
-    /// Entries of `spec.paths` under which there is nothing.
-    fn unused_paths(&self, sources: &[&SourceFile]) -> Vec<Finding> {
-        let Some(settings) = &self.settings else { return Vec::new() };
-        let unused = |path: &str| !sources.iter().any(|source| files::covers(path, &source.path));
-        let entries = settings.items("/spec/paths").filter_map(|(pointer, path)| Some((pointer, path.as_str()?)));
-        let entries = entries.filter(|(_, path)| unused(path));
-        let finding = |(pointer, path): (String, &str)| {
-            let message = format!("nothing to read under `{path}`");
-            Finding::at(&kind_rules::EMPTY_PATH, settings, &pointer, Place::Value, message)
-                .hint("paths are files and folders of the repository, from its root")
-        };
-        entries.map(finding).collect()
-    }
-}
-
-fn scalar(value: &Value) -> Option<String> {
-    match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        Value::Bool(value) => Some(value.to_string()),
-        _ => None,
-    }
 }
 
 #[derive(Default)]
@@ -143,12 +80,21 @@ impl Reading {
         let documents = parsed.documents.len();
         for document in parsed.documents {
             match classify(&document.value) {
-                Class::NoObject => no_object = no_object.or(Some(self.no_object(document, &mut found))),
+                Class::NoObject => {
+                    self.documents_skipped += 1;
+                    let finding =
+                        unread::no_settings(&document, &source.path).unwrap_or_else(|| unread::no_object(&document));
+                    if std::ptr::eq(finding.rule, &kind_rules::NO_OBJECT) {
+                        no_object.get_or_insert(finding);
+                    } else {
+                        found.push(finding);
+                    }
+                }
                 class => self.document(class, document, source, &mut found),
             }
         }
         // One note for a file, and none where a file has objects as well, or findings anyway.
-        if let Some(Some(note)) = no_object
+        if let Some(note) = no_object
             && documents == 1
             && found.is_empty()
             && !files::is_of_another_tool(&source.path)
@@ -164,29 +110,10 @@ impl Reading {
         self.findings.extend(found);
     }
 
-    /// A document without apiVersion and kind: a slip in these words, or another tool's file.
-    fn no_object(&mut self, document: Document, found: &mut Vec<Finding>) -> Option<Finding> {
-        self.documents_skipped += 1;
-        let map = document.value.as_object();
-        let keys = || map.into_iter().flat_map(|map| map.keys().map(String::as_str));
-        for field in ["apiVersion", "kind"] {
-            let slip = keys().find(|key| suggest::nearest(key, [field].into_iter()).is_some());
-            if let Some(slip) = slip.filter(|_| keys().any(|key| matches!(key, "metadata" | "spec"))) {
-                let pointer = document::spans::join("", slip);
-                let message = format!("unknown field `{slip}` where `{field}` should be");
-                let finding = Finding::at(&kind_rules::INCOMPLETE, &document, &pointer, Place::Key, message);
-                found.push(finding.hint(format!("did you mean `{field}`?")));
-                return None;
-            }
-        }
-        let message = "no Kubernetes object (neither apiVersion nor kind): skipped";
-        Some(Finding::at(&kind_rules::NO_OBJECT, &document, "", Place::Key, message))
-    }
-
     fn document(&mut self, class: Class, mut document: Document, source: &SourceFile, found: &mut Vec<Finding>) {
         match class {
             Class::Read(kind) => {
-                if let Some(finding) = misplaced(kind, &document, &source.path) {
+                if let Some(finding) = unread::misplaced(kind, &document, &source.path) {
                     self.documents_skipped += 1;
                     return found.push(finding);
                 }
@@ -211,22 +138,23 @@ impl Reading {
             }
             Class::Foreign => {
                 self.documents_skipped += 1;
+                found.extend(unread::no_settings(&document, &source.path));
                 found.extend(schema::unknown_fields_of_workload(&document));
             }
-            Class::Old(old) => found.extend(outdated(old, &document)),
+            Class::Old(old) => found.extend(unread::outdated(old, &document)),
             Class::Unread { note } => {
                 self.documents_skipped += 1;
                 found.push(Finding::at(&kind_rules::UNKNOWN_KIND, &document, "/kind", Place::Value, note));
             }
             Class::Unknown { meant } => {
                 self.documents_skipped += 1;
-                found.push(unknown(&document, meant));
+                found.push(unread::unknown(&document, meant));
             }
             Class::Incomplete { missing } => {
                 if files::is_of_another_tool(&source.path) {
                     self.documents_skipped += 1;
                 } else {
-                    found.push(incomplete(missing, &document));
+                    found.push(unread::incomplete(missing, &document));
                 }
             }
             Class::NoObject => {}
@@ -284,80 +212,6 @@ fn ambiguous(document: &Document) -> Vec<Finding> {
         Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message).hint(what.instead(&written))
     };
     document.ambiguous.iter().map(finding).collect()
-}
-
-/// Settings and scenarios count only at their place.
-fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
-    let name = match kind {
-        Kind::Settings => settings::FILE_NAME,
-        Kind::Scenario => scenario::FILE_NAME,
-        _ => return None,
-    };
-    let message = format!("{} is read only from {name} at the root: skipped", kind.name());
-    (path != name).then(|| Finding::at(&kind_rules::MISPLACED_FILE, document, "/kind", Place::Value, message))
-}
-
-fn incomplete(missing: &str, document: &Document) -> Finding {
-    let keys = document.value.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
-    let mut keys = keys.filter(|key| !matches!(*key, "apiVersion" | "kind" | "metadata" | "spec" | "status"));
-    let slip = keys.find(|key| suggest::nearest(key, [missing].into_iter()).is_some());
-    let pointer = slip.map_or(String::new(), |slip| document::spans::join("", slip));
-    let hint = slip.map_or_else(|| format!("add `{missing}`"), |_| format!("did you mean `{missing}`?"));
-    let message = format!("the object has no {missing}");
-    Finding::at(&kind_rules::INCOMPLETE, document, &pointer, Place::Key, message).hint(hint)
-}
-
-fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
-    let (api_version, kind) =
-        (document.str("/apiVersion").unwrap_or_default(), document.str("/kind").unwrap_or_default());
-    match meant {
-        Some(meant) => {
-            let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
-            let message = format!("unknown kind {kind} in {api_version}: skipped");
-            Finding::at(&kind_rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(format!(
-                "did you mean `kind: {}` in `apiVersion: {}`?",
-                meant.name(),
-                meant.api_version()
-            ))
-        }
-        None => {
-            let message = format!("unknown kind {kind} in {api_version}: skipped");
-            Finding::at(&kind_rules::UNKNOWN_KIND, document, "/kind", Place::Value, message)
-        }
-    }
-}
-
-/// An object of a version before 1: what to write now, and the slips in it.
-fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
-    let moved = old.moved.iter().filter(|(pointer, _)| document.value.pointer(pointer).is_some());
-    let moved: Vec<String> =
-        moved.map(|(pointer, now)| format!("`{}` is now {now}", document::spans::last(pointer))).collect();
-    let hint = if moved.is_empty() {
-        format!("write {}", old.now)
-    } else {
-        format!("write {}; {}", old.now, moved.join("; "))
-    };
-    let message = format!("{} {} is no longer served by Karpenter 1", old.api_version, old.kind);
-    let mut findings =
-        vec![Finding::at(&kind_rules::OLD_VERSION, document, "/apiVersion", Place::Value, message).hint(hint)];
-    for (parent, names) in old.fields {
-        for (pointer, key, _) in document.members(parent) {
-            if names.contains(&key) {
-                continue;
-            }
-            let message = format!("unknown field `{key}`");
-            let known = || names.iter().copied();
-            let under_spec = old.fields.iter().any(|(at, names)| *at == "/spec" && names.contains(&key));
-            let hint = match suggest::nearest(key, known()) {
-                Some(nearest) => Some(format!("did you mean `{nearest}`?")),
-                None if parent.is_empty() && under_spec => Some("it belongs under `spec`".to_owned()),
-                None => None,
-            };
-            let finding = Finding::at(&rules::schema::UNKNOWN_FIELD, document, &pointer, Place::Key, message);
-            findings.push(finding.maybe_hint(hint));
-        }
-    }
-    findings
 }
 
 fn undefined_variables(undefined: &BTreeMap<String, (Finding, usize)>) -> Vec<Finding> {

@@ -58,7 +58,7 @@ fn every_code_has_a_case() {
     // Found by unit tests, since the files would be huge, or not be text; or only by comparing with what is installed.
     let elsewhere = ["CL0001", "CL0002", "CL0007", "CL0010", "CL0013", "CL0209", "CL0308", "CL0309"];
     let missing: Vec<&str> = cutlist::definitions::rules::all()
-        .into_iter()
+        .iter()
         .map(|rule| rule.code)
         .filter(|code| !texts.contains(code) && !elsewhere.contains(code))
         .collect();

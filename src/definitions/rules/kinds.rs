@@ -53,6 +53,9 @@ pub static MISPLACED_FILE: Rule = Rule::pass(
 pub static EMPTY_PATH: Rule =
     Rule::pass("CL0110", "empty-path", Warning, "Each entry of spec.paths names a file or folder that is there.");
 
+pub static NO_SETTINGS: Rule =
+    Rule::pass("CL0111", "no-settings", Error, "The file cutlist.yaml at the root holds Settings.");
+
 pub static RULES: &[&Rule] = &[
     &UNKNOWN_KIND,
     &MISSPELT_KIND,
@@ -64,6 +67,7 @@ pub static RULES: &[&Rule] = &[
     &NAMESPACE,
     &MISPLACED_FILE,
     &EMPTY_PATH,
+    &NO_SETTINGS,
 ];
 
 fn name_missing(document: &Document) -> Vec<Finding> {

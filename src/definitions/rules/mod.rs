@@ -117,7 +117,7 @@ pub fn of_cel(expression: &str, message: &str) -> Option<(&'static Rule, Hint)> 
             Check::Cel(expressions, _) => expressions.iter().map(|cel| ((cel.rule, cel.message), rule)).collect(),
             _ => Vec::new(),
         };
-        all().into_iter().flat_map(of_rule).collect()
+        all().iter().copied().flat_map(of_rule).collect()
     });
     let rule = BY_TEXT.get(&(expression, message))?;
     match rule.check {
@@ -132,17 +132,20 @@ pub(super) fn no_hint(_: &str) -> Option<String> {
 }
 
 /// Every rule, ordered by code.
-pub fn all() -> Vec<&'static Rule> {
-    [
-        reading::RULES,
-        kinds::RULES,
-        schema::RULES,
-        node_pool::RULES,
-        budgets::RULES,
-        ec2_node_class::RULES,
-        kubelet::RULES,
-        references::RULES,
-        files::RULES,
-    ]
-    .concat()
+pub fn all() -> &'static [&'static Rule] {
+    static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
+        [
+            reading::RULES,
+            kinds::RULES,
+            schema::RULES,
+            node_pool::RULES,
+            budgets::RULES,
+            ec2_node_class::RULES,
+            kubelet::RULES,
+            references::RULES,
+            files::RULES,
+        ]
+        .concat()
+    });
+    &ALL
 }

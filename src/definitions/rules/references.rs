@@ -38,8 +38,9 @@ pub static RULES: &[&Rule] = &[&DUPLICATE, &CLASS_MISSING, &CLASS_KIND, &CLASS_U
 /// Each further definition of a name.
 fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<(Kind, &str), Vec<&Object>> = BTreeMap::new();
-    for object in revision.objects.iter().filter(|object| !object.staged && object.kind.is_object()) {
-        if let Some(name) = object.name() {
+    for object in revision.objects.iter().filter(|object| !object.staged) {
+        // Of settings and scenarios there is one, whatever its name.
+        if let Some(name) = if object.kind.is_object() { object.name() } else { Some("") } {
             by_name.entry((object.kind, name)).or_default().push(object);
         }
     }
@@ -47,10 +48,14 @@ fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
     for ((kind, name), objects) in by_name {
         let Some((first, others)) = objects.split_first() else { continue };
         for object in others {
-            let message = format!("{} `{name}` is defined twice", kind.name());
-            let finding = Finding::at(&DUPLICATE, &object.document, "/metadata/name", Place::Value, message);
-            let finding = finding.related(&first.document, "/metadata/name", "first defined here");
-            findings.push(finding.hint("rename or remove one of them"));
+            let (at, what, hint) = if kind.is_object() {
+                ("/metadata/name", format!("{} `{name}`", kind.name()), "rename or remove one of them")
+            } else {
+                ("/kind", kind.name().to_owned(), "keep one of them")
+            };
+            let message = format!("{what} is defined twice");
+            let finding = Finding::at(&DUPLICATE, &object.document, at, Place::Value, message);
+            findings.push(finding.related(&first.document, at, "first defined here").hint(hint));
         }
     }
     findings

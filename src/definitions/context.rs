@@ -1,0 +1,77 @@
+//! What has to be known of a repository before its first definition is read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::document::{self, Document};
+use super::files;
+use super::findings::{Finding, Place};
+use super::rules::kinds as rules;
+use crate::api::source::SourceFile;
+use crate::api::{scenario, settings};
+
+/// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
+#[derive(Default)]
+pub struct Context {
+    pub variables: BTreeMap<String, String>,
+    /// Entries of `spec.paths`.
+    pub paths: Vec<String>,
+    /// The settings document, for the place of its paths.
+    settings: Option<Document>,
+    /// Files that a scenario commits later.
+    pub staged: BTreeSet<String>,
+    pub templates: BTreeSet<String>,
+}
+
+impl Context {
+    pub fn of(sources: &[&SourceFile], overrides: &BTreeMap<String, String>) -> Self {
+        let first = |name: &str| {
+            let (index, source) = sources.iter().enumerate().find(|(_, source)| source.path == name)?;
+            let text: Arc<str> = str::from_utf8(&source.content).ok()?.into();
+            document::parse(index, &text).documents.into_iter().next()
+        };
+        let mut context = Self { settings: first(settings::FILE_NAME), ..Self::default() };
+        if let Some(settings) = &context.settings {
+            let variables = settings.members("/spec/variables");
+            context.variables.extend(variables.filter_map(|(_, name, value)| Some((name.to_owned(), scalar(value)?))));
+            context
+                .paths
+                .extend(settings.items("/spec/paths").filter_map(|(_, path)| path.as_str().map(str::to_owned)));
+        }
+        context.variables.extend(overrides.iter().map(|(name, value)| (name.clone(), value.clone())));
+        if let Some(scenario) = first(scenario::FILE_NAME) {
+            for (step, _) in scenario.items("/spec/steps") {
+                let pointer = format!("{step}/commit/files");
+                let files = scenario.members(&pointer);
+                context.staged.extend(files.filter_map(|(_, _, file)| file.as_str().map(str::to_owned)));
+            }
+        }
+        context.templates = files::chart_templates(sources);
+        context
+    }
+
+    /// Entries of `spec.paths` under which there is nothing.
+    pub fn unused_paths(&self, sources: &[&SourceFile]) -> Vec<Finding> {
+        let Some(settings) = &self.settings else { return Vec::new() };
+        let unused = |path: &str| !sources.iter().any(|source| files::covers(path, &source.path));
+        let entries = settings.items("/spec/paths").filter_map(|(pointer, path)| Some((pointer, path.as_str()?)));
+        let entries = entries.filter(|(_, path)| unused(path));
+        let finding = |(pointer, path): (String, &str)| {
+            let message = format!("nothing to read under `{path}`");
+            Finding::at(&rules::EMPTY_PATH, settings, &pointer, Place::Value, message)
+                .hint("paths are files and folders of the repository, from its root")
+        };
+        entries.map(finding).collect()
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(value) => Some(value.to_string()),
+        _ => None,
+    }
+}

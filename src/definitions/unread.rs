@@ -1,0 +1,111 @@
+//! What is said of documents that are not read: whose kind is not ours, not there, or of another time.
+
+use super::document::{self, Document};
+use super::findings::{Finding, Place};
+use super::kinds::{Kind, OldKind};
+use super::rules::kinds as rules;
+use super::rules::schema::UNKNOWN_FIELD;
+use super::suggest;
+use crate::api::{scenario, settings};
+
+/// Settings and scenarios count only at their place.
+pub fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
+    let name = match kind {
+        Kind::Settings => settings::FILE_NAME,
+        Kind::Scenario => scenario::FILE_NAME,
+        _ => return None,
+    };
+    let message = format!("{} is read only from {name} at the root: skipped", kind.name());
+    (path != name).then(|| Finding::at(&rules::MISPLACED_FILE, document, "/kind", Place::Value, message))
+}
+
+/// The settings' file holds something else.
+pub fn no_settings(document: &Document, path: &str) -> Option<Finding> {
+    (path == settings::FILE_NAME).then(|| {
+        let message = format!("{} is for the settings of Cutlist, and holds something else", settings::FILE_NAME);
+        Finding::at(&rules::NO_SETTINGS, document, "/kind", Place::Value, message)
+            .hint("write `kind: Settings` and `apiVersion: cutlist.dev/v1alpha1`")
+    })
+}
+
+/// A document without apiVersion and kind: a slip in these words, or another tool's file.
+pub fn no_object(document: &Document) -> Finding {
+    let map = document.value.as_object();
+    let keys = || map.into_iter().flat_map(|map| map.keys().map(String::as_str));
+    for field in ["apiVersion", "kind"] {
+        let slip = keys().find(|key| suggest::nearest(key, [field].into_iter()).is_some());
+        if let Some(slip) = slip.filter(|_| keys().any(|key| matches!(key, "metadata" | "spec"))) {
+            let pointer = document::spans::join("", slip);
+            let message = format!("unknown field `{slip}` where `{field}` should be");
+            let finding = Finding::at(&rules::INCOMPLETE, document, &pointer, Place::Key, message);
+            return finding.hint(format!("did you mean `{field}`?"));
+        }
+    }
+    let message = "no Kubernetes object (neither apiVersion nor kind): skipped";
+    Finding::at(&rules::NO_OBJECT, document, "", Place::Key, message)
+}
+
+/// An object with only one of apiVersion and kind.
+pub fn incomplete(missing: &str, document: &Document) -> Finding {
+    let keys = document.value.as_object().into_iter().flat_map(|map| map.keys().map(String::as_str));
+    let mut keys = keys.filter(|key| !matches!(*key, "apiVersion" | "kind" | "metadata" | "spec" | "status"));
+    let slip = keys.find(|key| suggest::nearest(key, [missing].into_iter()).is_some());
+    let pointer = slip.map_or(String::new(), |slip| document::spans::join("", slip));
+    let hint = slip.map_or_else(|| format!("add `{missing}`"), |_| format!("did you mean `{missing}`?"));
+    let message = format!("the object has no {missing}");
+    Finding::at(&rules::INCOMPLETE, document, &pointer, Place::Key, message).hint(hint)
+}
+
+/// A kind of our groups, or nearly, that does not exist.
+pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
+    let (api_version, kind) =
+        (document.str("/apiVersion").unwrap_or_default(), document.str("/kind").unwrap_or_default());
+    match meant {
+        Some(meant) => {
+            let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
+            let message = format!("unknown kind {kind} in {api_version}: skipped");
+            Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(format!(
+                "did you mean `kind: {}` in `apiVersion: {}`?",
+                meant.name(),
+                meant.api_version()
+            ))
+        }
+        None => {
+            let message = format!("unknown kind {kind} in {api_version}: skipped");
+            Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message)
+        }
+    }
+}
+
+/// An object of a version before 1: what to write now, and the slips in it.
+pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
+    let moved = old.moved.iter().filter(|(pointer, _)| document.value.pointer(pointer).is_some());
+    let moved: Vec<String> =
+        moved.map(|(pointer, now)| format!("`{}` is now {now}", document::spans::last(pointer))).collect();
+    let hint = if moved.is_empty() {
+        format!("write {}", old.now)
+    } else {
+        format!("write {}; {}", old.now, moved.join("; "))
+    };
+    let message = format!("{} {} is no longer served by Karpenter 1", old.api_version, old.kind);
+    let mut findings =
+        vec![Finding::at(&rules::OLD_VERSION, document, "/apiVersion", Place::Value, message).hint(hint)];
+    for (parent, names) in old.fields {
+        for (pointer, key, _) in document.members(parent) {
+            if names.contains(&key) {
+                continue;
+            }
+            let message = format!("unknown field `{key}`");
+            let known = || names.iter().copied();
+            let under_spec = old.fields.iter().any(|(at, names)| *at == "/spec" && names.contains(&key));
+            let hint = match suggest::nearest(key, known()) {
+                Some(nearest) => Some(format!("did you mean `{nearest}`?")),
+                None if parent.is_empty() && under_spec => Some("it belongs under `spec`".to_owned()),
+                None => None,
+            };
+            let finding = Finding::at(&UNKNOWN_FIELD, document, &pointer, Place::Key, message);
+            findings.push(finding.maybe_hint(hint));
+        }
+    }
+    findings
+}
