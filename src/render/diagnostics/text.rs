@@ -57,6 +57,9 @@ struct Window<'s> {
     span: Range<usize>,
 }
 
+/// Bytes of the longest line that is drawn. Longer ones are written by programs, and drawing them takes long.
+const LINE_BYTES_MAX: usize = 1000;
+
 /// Only the one line is handed on: drawing looks at all text it is given, once for each finding.
 fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
     let (start, end) = (diagnostic.span.start_byte, diagnostic.span.end_byte);
@@ -64,6 +67,9 @@ fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     let rest = source.get(line_start..)?;
     let line = rest.split(['\n', '\r']).next().unwrap_or(rest);
+    if line.len() > LINE_BYTES_MAX {
+        return None;
+    }
     let from = (start - line_start).min(line.len());
     let to = end.saturating_sub(line_start).clamp(from, line.len());
     Some(Window { line, span: from..to })
