@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test reads files, runs git and opens sockets on the loopback")]
+#![expect(clippy::string_slice, reason = "commit hashes are ASCII")]
 
 mod fixture;
 mod reading;
