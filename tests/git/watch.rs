@@ -138,6 +138,14 @@ async fn a_folder_may_go_and_come_back() {
     std::fs::write(path.join("a.yaml"), "3").unwrap();
     assert_eq!(files(&next(&mut watched).await), [("a.yaml", "3")], "the new folder is watched");
 
+    // Deleted and made again before anybody looks; the new one may well get the old one's number.
+    for text in ["3a", "3b", "3c"] {
+        std::fs::remove_dir_all(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("a.yaml"), text).unwrap();
+        assert_eq!(files(&next(&mut watched).await), [("a.yaml", text)]);
+    }
+
     // Replaced by another one in a moment.
     let other = outer.path().join("other");
     std::fs::create_dir(&other).unwrap();

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use git2::{Oid, Repository as Clone};
-use notify::event::{AccessKind, AccessMode};
+use notify::event::{AccessKind, AccessMode, ModifyKind};
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -39,11 +40,14 @@ struct Watched {
     /// `None` where it can not: then the folder is polled.
     _watcher: Option<RecommendedWatcher>,
     works: bool,
+    /// The folder itself was removed or renamed: nothing is reported any more, whatever is there now.
+    is_lost: Arc<AtomicBool>,
     /// `None` as long as the folder is gone.
     identity: Option<Identity>,
 }
 
-/// Where the path leads, and to which folder there: one that was deleted and made again is another one.
+/// Where the path leads, and to which folder there. One that was deleted and made again may have the same number, so a
+/// loss that was reported or noticed counts as well.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Identity {
     path: PathBuf,
@@ -64,11 +68,9 @@ impl WatchedFolder {
 
     /// Waits for an event or a reason to look, and says whether there is something to read.
     async fn wait(&mut self) -> bool {
-        if timeout(LOOK_INTERVAL, self.events.notified()).await.is_ok() {
-            return true;
-        }
+        let is_event = timeout(LOOK_INTERVAL, self.events.notified()).await.is_ok();
         self.looks += 1;
-        if Identity::of(&self.path) != self.watched.identity {
+        if self.watched.is_lost.load(Ordering::SeqCst) || Identity::of(&self.path) != self.watched.identity {
             let (path, events) = (self.path.clone(), self.events.clone());
             let started = tokio::task::spawn_blocking(move || Watched::start(&path, &events)).await;
             if let Ok(watched) = started {
@@ -77,7 +79,7 @@ impl WatchedFolder {
             return true;
         }
         let is_gone = self.watched.identity.is_none();
-        !is_gone && (!self.watched.works || self.looks.is_multiple_of(READ_INTERVAL_LOOKS))
+        is_event || !is_gone && (!self.watched.works || self.looks.is_multiple_of(READ_INTERVAL_LOOKS))
     }
 
     fn error(&self, source: ReadError) -> PortError {
@@ -100,7 +102,11 @@ impl Repository for WatchedFolder {
             reading.content.rewritten = was_rewritten(&path, &reading, before);
             Ok(reading)
         });
-        let reading = reading.await.map_err(|error| PortError {
+        let reading = reading.await;
+        if let Ok(Err(ReadError::PathNotThere(_))) = &reading {
+            self.watched = Watched::nothing();
+        }
+        let reading = reading.map_err(|error| PortError {
             operation: format!("read {}", self.path.display()),
             kind: PortErrorKind::Permanent,
             source: Some(Box::new(error)),
@@ -130,25 +136,33 @@ fn was_rewritten(path: &Path, reading: &Reading, before: Option<Oid>) -> bool {
 }
 
 impl Watched {
+    fn nothing() -> Self {
+        Self { _watcher: None, works: false, is_lost: Arc::default(), identity: None }
+    }
+
     fn start(path: &Path, events: &Arc<Notify>) -> Self {
         let identity = Identity::of(path);
         let Some(folder) = identity.as_ref().map(|identity| identity.path.clone()) else {
-            return Self { _watcher: None, works: false, identity };
+            return Self::nothing();
         };
-        match watch(&folder, events.clone()) {
-            Ok(watcher) => Self { _watcher: Some(watcher), works: true, identity },
+        let is_lost = Arc::new(AtomicBool::new(false));
+        match watch(&folder, events.clone(), is_lost.clone()) {
+            Ok(watcher) => Self { _watcher: Some(watcher), works: true, is_lost, identity },
             Err(error) => {
                 tracing::warn!(%error, folder = %folder.display(), "the folder can not be watched and is polled instead");
-                Self { _watcher: None, works: false, identity }
+                Self { identity, ..Self::nothing() }
             }
         }
     }
 }
 
-fn watch(folder: &Path, events: Arc<Notify>) -> notify::Result<RecommendedWatcher> {
+fn watch(folder: &Path, events: Arc<Notify>, is_lost: Arc<AtomicBool>) -> notify::Result<RecommendedWatcher> {
     let git_folders = git_folders(folder);
-    let filter_folders = git_folders.clone();
+    let (own_folder, filter_folders) = (folder.to_owned(), git_folders.clone());
     let report = move |event: notify::Result<Event>| {
+        if event.as_ref().is_ok_and(|event| is_loss(event, &own_folder)) {
+            is_lost.store(true, Ordering::SeqCst);
+        }
         // An error is a reason to look as well.
         if event.map_or(true, |event| is_relevant(&event, &filter_folders)) {
             events.notify_one();
@@ -185,6 +199,12 @@ fn is_relevant(event: &Event, git_folders: &[PathBuf]) -> bool {
     event.need_rescan() || event.paths.is_empty() || event.paths.iter().any(|path| is_relevant_path(path, git_folders))
 }
 
+/// Whether the event tells that `folder` itself was removed or renamed.
+fn is_loss(event: &Event, folder: &Path) -> bool {
+    let is_end = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+    is_end && event.paths.iter().any(|path| path == folder)
+}
+
 fn is_relevant_path(path: &Path, git_folders: &[PathBuf]) -> bool {
     let Some(inside) = git_folders.iter().find_map(|git_folder| path.strip_prefix(git_folder).ok()) else {
         return true;
@@ -214,6 +234,8 @@ impl Identity {
 
 #[cfg(test)]
 mod tests {
+    use notify::event::RemoveKind;
+
     use super::*;
 
     #[test]
@@ -233,6 +255,13 @@ mod tests {
         ] {
             assert_eq!(is_relevant_path(Path::new(path), &git_folders), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn losing_a_file_is_not_losing_the_folder() {
+        let removed = |path: &str| Event::new(EventKind::Remove(RemoveKind::Any)).add_path(PathBuf::from(path));
+        assert!(is_loss(&removed("/folder"), Path::new("/folder")));
+        assert!(!is_loss(&removed("/folder/pool.yaml"), Path::new("/folder")));
     }
 
     #[test]
