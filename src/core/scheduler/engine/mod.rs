@@ -5,6 +5,8 @@
 
 mod existing;
 mod opening;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
