@@ -1,6 +1,6 @@
 //! What was not done, why things are done, and the sums.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::disrupt::Disruption;
 use crate::core::model::HourlyPrice;
@@ -109,7 +109,7 @@ fn bound(
     provisioning: &Provisioning,
     disruption: &Disruption,
 ) -> Option<HourlyPrice> {
-    let removed: Vec<usize> = disruption.removals.iter().map(|removal| removal.host).collect();
+    let removed: BTreeSet<usize> = disruption.removals.iter().map(|removal| removal.host).collect();
     let staying = problem.machines.iter().enumerate().filter(|(host, _)| !removed.contains(host));
     let price_of_staying: HourlyPrice = staying.filter_map(|(_, machine)| price_of(inputs, machine)).sum();
     let purchases =
@@ -177,11 +177,10 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     {
         note("AnotherCluster", "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());
     }
-    let orphaned = inputs.snapshot.pods.iter().filter(|pod| {
-        let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
-        node.is_some_and(|node| !problem.machines.iter().any(|machine| machine.name == node))
-    });
-    let orphaned = orphaned.count();
+    let names: BTreeSet<&str> = problem.machines.iter().map(|machine| machine.name).collect();
+    let bound =
+        inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| pod.spec.node_name.as_deref());
+    let orphaned = bound.filter(|node| !names.contains(node)).count();
     if orphaned > 0 {
         note(
             "NodeMissing",

@@ -4,7 +4,7 @@
 //! exactly by dynamic programming, whole nodes included. For all classes together, the linear program of
 //! [`super::cheapest::dual`] bounds the fleet from below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::vectors::{self, Vector};
@@ -22,7 +22,7 @@ const EXACT_PODS_MAX: usize = 20_000;
 pub fn lower_bound(
     problem: &Problem<'_>,
     demand: &BTreeMap<ClassIndex, usize>,
-    removed: &[usize],
+    removed: &BTreeSet<usize>,
 ) -> Option<HourlyPrice> {
     // The last variant has given up every preference, so it is the least that a class can ask for.
     let variants =
@@ -54,7 +54,7 @@ pub fn lower_bound(
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
 }
 
-fn free_room<'p>(problem: &'p Problem<'_>, removed: &[usize]) -> Vec<&'p Vector> {
+fn free_room<'p>(problem: &'p Problem<'_>, removed: &BTreeSet<usize>) -> Vec<&'p Vector> {
     let staying =
         problem.nodes.iter().enumerate().filter(|(host, node)| !node.being_removed && !removed.contains(host));
     staying.map(|(_, node)| &node.free).collect()

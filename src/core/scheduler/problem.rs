@@ -116,6 +116,7 @@ impl<'a> Problem<'a> {
 
     fn compile_nodes(&mut self, node_taints: Vec<Vec<EffectiveTaint>>) {
         let looked_at = self.labels_looked_at();
+        let attachment_limits = attachment_limits(self.snapshot);
         let position_by_name: BTreeMap<&str, usize> =
             self.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
         let mut pods_by_machine: Vec<Vec<(usize, ClassIndex)>> = vec![Vec::new(); self.machines.len()];
@@ -137,7 +138,7 @@ impl<'a> Problem<'a> {
                 .collect();
             let next = groups.len();
             let group = *groups.entry((labels, taints.clone())).or_insert(next);
-            let node = self.compile_node(position, taints, pods, group);
+            let node = self.compile_node(position, taints, pods, group, &attachment_limits);
             self.nodes.push(node);
         }
     }
@@ -148,6 +149,7 @@ impl<'a> Problem<'a> {
         taints: Vec<EffectiveTaint>,
         pods: Vec<(usize, ClassIndex)>,
         group: usize,
+        attachment_limits: &BTreeMap<&str, BTreeMap<String, usize>>,
     ) -> ExistingNode {
         let machine = &self.machines[position];
         let mut free = self.dimensions.vector(&self.allocatable_of(machine));
@@ -182,7 +184,7 @@ impl<'a> Problem<'a> {
             group,
             pods,
             host_ports,
-            attachment_limits: self.attachment_limits(machine.name),
+            attachment_limits: attachment_limits.get(machine.name).cloned().unwrap_or_default(),
             order: (!machine.is_initialized(), machine.name.to_owned()),
             being_removed: machine.is_being_removed(),
         }
@@ -202,17 +204,6 @@ impl<'a> Problem<'a> {
                 Some(template.offerings.types[template.offerings.position(name)?].allocatable_resources.clone())
             })
             .unwrap_or_default()
-    }
-
-    fn attachment_limits(&self, node: &str) -> BTreeMap<String, usize> {
-        let csi_node = self.snapshot.csi_nodes.iter().find(|csi_node| csi_node.metadata.name.as_deref() == Some(node));
-        let drivers = csi_node.into_iter().flat_map(|csi_node| &csi_node.spec.drivers);
-        drivers
-            .filter_map(|driver| {
-                let count = driver.allocatable.as_ref()?.count?;
-                Some((driver.name.clone(), usize::try_from(count).ok()?))
-            })
-            .collect()
     }
 
     /// Label keys that requirements or node filters name; nodes that agree on these are alike.
@@ -333,6 +324,18 @@ impl<'a> Problem<'a> {
     pub fn counts_template(&self, group: GroupIndex, template: TemplateIndex) -> bool {
         self.counts_template[group][template]
     }
+}
+
+/// By node, the most volumes that each driver may attach.
+fn attachment_limits(snapshot: &Snapshot) -> BTreeMap<&str, BTreeMap<String, usize>> {
+    let limits = snapshot.csi_nodes.iter().filter_map(|csi_node| {
+        let drivers = csi_node.spec.drivers.iter().filter_map(|driver| {
+            let count = driver.allocatable.as_ref()?.count?;
+            Some((driver.name.clone(), usize::try_from(count).ok()?))
+        });
+        Some((csi_node.metadata.name.as_deref()?, drivers.collect()))
+    });
+    limits.collect()
 }
 
 /// Requirements of a variant against a template: taints first, then labels, then what is offered.
