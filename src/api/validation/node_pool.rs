@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use super::CelRule;
 use super::forms;
 
+// The list comes second in each rule: most keys are of other domains, and then it is not built.
+
 /// Keys of `karpenter.k8s.aws` that instance types have. Source: the provider's list of well-known labels.
 macro_rules! aws_labels {
     () => {
@@ -31,12 +33,12 @@ pub static LABEL_NODE_POOL: CelRule =
 pub static LABEL_HOSTNAME: CelRule =
     CelRule::new("self.all(key, key != 'kubernetes.io/hostname')", "label kubernetes.io/hostname is restricted");
 pub static LABEL_CORE_DOMAIN: CelRule = CelRule::new(
-    "self.all(key, key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] \
-     || !key.split('/')[0].endsWith('karpenter.sh'))",
+    "self.all(key, !key.split('/')[0].endsWith('karpenter.sh') \
+     || key in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'])",
     "label domain karpenter.sh is restricted",
 );
 pub static LABEL_AWS_DOMAIN: CelRule = CelRule::new(
-    concat!("self.all(key, key in ", aws_labels!(), " || !key.split('/')[0].endsWith('karpenter.k8s.aws'))"),
+    concat!("self.all(key, !key.split('/')[0].endsWith('karpenter.k8s.aws') || key in ", aws_labels!(), ")"),
     "label domain karpenter.k8s.aws is restricted",
 );
 pub static LABELS: [&CelRule; 4] = [&LABEL_NODE_POOL, &LABEL_HOSTNAME, &LABEL_CORE_DOMAIN, &LABEL_AWS_DOMAIN];
@@ -51,11 +53,11 @@ pub static POOL_REQUIREMENTS: [&CelRule; 1] = [&KEY_NODE_POOL];
 pub static KEY_HOSTNAME: CelRule =
     CelRule::new("self != 'kubernetes.io/hostname'", "the key kubernetes.io/hostname can not be required");
 pub static KEY_CORE_DOMAIN: CelRule = CelRule::new(
-    "self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool'] || !self.split('/')[0].endsWith('karpenter.sh')",
+    "!self.split('/')[0].endsWith('karpenter.sh') || self in ['karpenter.sh/capacity-type', 'karpenter.sh/nodepool']",
     "keys of the domain karpenter.sh can not be required",
 );
 pub static KEY_AWS_DOMAIN: CelRule = CelRule::new(
-    concat!("self in ", aws_labels!(), " || !self.split('/')[0].endsWith('karpenter.k8s.aws')"),
+    concat!("!self.split('/')[0].endsWith('karpenter.k8s.aws') || self in ", aws_labels!()),
     "no instance type has this key of the domain karpenter.k8s.aws",
 );
 pub static REQUIREMENT_KEY: [&CelRule; 3] = [&KEY_HOSTNAME, &KEY_CORE_DOMAIN, &KEY_AWS_DOMAIN];
