@@ -58,6 +58,7 @@
 pub mod adapters;
 pub mod api;
 pub mod cli;
+pub mod controller;
 pub mod core;
 pub mod definitions;
 pub mod ports;

@@ -68,7 +68,7 @@ fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
 }
 
 /// Whether the node's condition Ready is True.
-pub(super) fn is_ready(node: &Node) -> bool {
+pub fn is_ready(node: &Node) -> bool {
     let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
     conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }

@@ -31,6 +31,8 @@ use serde_json::Value;
 use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
 
+pub use initialization::is_ready;
+
 /// What is known about one claim at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Observation<'a> {

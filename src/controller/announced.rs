@@ -1,0 +1,68 @@
+//! What was shown already: a plan that says nothing new is not shown again.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::plan::{Pending, Plan, Step, StepKind};
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::view::name_of;
+
+#[derive(Debug, Default)]
+pub struct Announced {
+    /// Pod to node or claim.
+    placements: BTreeMap<String, String>,
+    pending: Vec<Pending>,
+    steps: Vec<String>,
+}
+
+impl Announced {
+    /// Whether the plan has something that was not shown yet: other steps, a pod placed elsewhere, or other pods pending.
+    pub fn is_news(&self, plan: &Plan, snapshot: &Snapshot) -> bool {
+        let claims = claims_by_node(snapshot);
+        let steps = signature(plan);
+        (!steps.is_empty() && steps != self.steps)
+            || plan.pending != self.pending
+            || plan.placements.iter().any(|placement| {
+                let node = claims.get(placement.node.as_str()).copied().unwrap_or(&placement.node);
+                self.placements.get(&placement.pod).map(String::as_str) != Some(node)
+            })
+    }
+
+    /// Remembers what is shown now.
+    pub fn shown(&mut self, plan: &Plan, snapshot: &Snapshot) {
+        let claims = claims_by_node(snapshot);
+        let waiting: BTreeSet<String> =
+            snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none()).map(Pod::key).collect();
+        self.placements.retain(|pod, _| waiting.contains(pod));
+        for placement in &plan.placements {
+            let node = claims.get(placement.node.as_str()).copied().unwrap_or(&placement.node);
+            self.placements.insert(placement.pod.clone(), node.to_owned());
+        }
+        for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create) {
+            self.placements.extend(step.pods.iter().map(|pod| (pod.clone(), step.node_claim.clone())));
+        }
+        self.pending.clone_from(&plan.pending);
+        self.steps = signature(plan);
+    }
+
+    /// After steps were carried out, the same steps would be news again.
+    pub fn carried_out(&mut self) {
+        self.steps.clear();
+    }
+}
+
+/// The steps without what is another one each time: names of claims and the plan's identity.
+pub fn signature(plan: &Plan) -> Vec<String> {
+    plan.steps.iter().map(step_signature).collect()
+}
+
+fn step_signature(step: &Step) -> String {
+    let what = (step.kind, step.move_number, &step.node_pool, &step.node, step.reason.code);
+    let where_to = (&step.instance_type, &step.zone, &step.capacity_type, &step.pods);
+    format!("{what:?} {where_to:?}")
+}
+
+fn claims_by_node(snapshot: &Snapshot) -> BTreeMap<&str, &str> {
+    let claims = snapshot.node_claims.iter();
+    claims.filter_map(|claim| Some((claim.status.as_ref()?.node_name.as_deref()?, name_of(claim)))).collect()
+}

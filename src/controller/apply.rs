@@ -1,0 +1,213 @@
+//! Carries out one move of a plan. Nothing is decided here: what the plan says is checked against what is, and done or refused.
+//!
+//! ```text
+//! check preconditions -> mark and taint what goes -> write new NodeClaims -> (claims.rs launches) -> (moves.rs removes)
+//! ```
+//!
+//! A crash after any of these calls is taken up from the marks: see `marks.rs` and `moves.rs`.
+
+use jiff::Timestamp;
+
+use crate::api::keys;
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::termination::disrupted_taint_patch;
+use crate::core::model::Resources;
+use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind};
+use crate::ports::{Cluster, PortError, PortErrorKind};
+
+use super::events::{Disrupted, Event, Replacement};
+use super::journal::Journal;
+use super::marks;
+use super::refusal::Refusal;
+use super::stamps;
+use super::view::{View, must_move, name_of, node_name};
+
+/// Why a move was not carried out.
+#[derive(Debug)]
+pub enum ApplyError {
+    /// The inputs changed; a new plan is needed.
+    Refused(Refusal),
+    /// A call failed; the next look goes on.
+    Port(PortError),
+}
+
+impl From<PortError> for ApplyError {
+    fn from(error: PortError) -> Self {
+        Self::Port(error)
+    }
+}
+
+impl From<Refusal> for ApplyError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// The steps of one move, in the plan's order.
+pub fn steps_of(plan: &Plan, move_number: u32) -> Vec<&Step> {
+    plan.steps.iter().filter(|step| step.move_number == move_number).collect()
+}
+
+/// Observes again, checks every precondition of the move, and begins it.
+pub async fn begin<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    move_number: u32,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let snapshot = cluster.observe().await?;
+    let view = View::new(&snapshot);
+    let steps = steps_of(plan, move_number);
+    for step in &steps {
+        check(step, plan, &view)?;
+    }
+    let creations: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Create).collect();
+    let removals: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Remove).collect();
+    if let Some(first) = removals.first() {
+        journal.say(now, &disrupting(plan, first, &creations, &removals));
+        let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
+        for step in &removals {
+            mark(cluster, plan, step, &replacements, &view, now, journal).await?;
+        }
+    }
+    for step in creations {
+        create(cluster, plan, step, now, journal).await?;
+    }
+    Ok(())
+}
+
+fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
+    for precondition in &step.preconditions {
+        match precondition {
+            Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash)?,
+            Precondition::NodeHoldsOnly { node, pods } => {
+                let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
+                let found = view.pods_on(Some(object)).iter().filter(|pod| must_move(pod)).count();
+                if found != *pods {
+                    return Err(Refusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
+                }
+            }
+            // Held by `moves.rs`: nothing is deleted before its replacements are up.
+            Precondition::ReplacementsInitialized => {}
+        }
+    }
+    match step.kind {
+        StepKind::Create => match view.claim(&step.node_claim) {
+            Some(claim) if !is_of(claim, plan) => Err(Refusal::NodeClaimExists { name: step.node_claim.clone() }),
+            _ => marks::planned_claim(plan, step).map(|_| ()),
+        },
+        StepKind::Remove => {
+            let node = step.node.clone().unwrap_or_else(|| step.node_claim.clone());
+            let Some(claim) = view.claim(&step.node_claim) else { return Err(Refusal::NodeGone { node }) };
+            let is_marked = marks::replacements(claim).is_some() && !is_of(claim, plan);
+            if claim.metadata.deletion_timestamp.is_some() || is_marked {
+                return Err(Refusal::NodeBeingRemoved { node });
+            }
+            Ok(())
+        }
+        StepKind::Adopt | StepKind::Hold => Err(Refusal::NotSupported { code: step.reason.code }),
+    }
+}
+
+fn is_of(claim: &crate::api::node_claim::NodeClaim, plan: &Plan) -> bool {
+    claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::PLAN)) == Some(&plan.id)
+}
+
+/// Notes on a claim what replaces it, and keeps new pods from its node.
+async fn mark<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    step: &Step,
+    replacements: &[String],
+    view: &View<'_>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
+    let mut marked = marks::marked(claim, plan, step, replacements);
+    let reason = format!("{:?}", step.reason.code);
+    conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
+    cluster.update_node_claim(&marked).await?;
+    let Some(node) = view.node_of(claim) else { return Ok(()) };
+    if let Some(patch) = disrupted_taint_patch(node) {
+        cluster.patch_node(node_name(node), &patch).await?;
+        let event = Event::TaintedNode { node: node_name(node).to_owned(), node_claim: name_of(claim).to_owned() };
+        journal.say(now, &event);
+    }
+    Ok(())
+}
+
+/// Writes the NodeClaim. One that this plan wrote before is as good.
+async fn create<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    step: &Step,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let claim = marks::planned_claim(plan, step)?;
+    match cluster.create_node_claim(&claim).await {
+        Ok(_) => {}
+        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(()),
+        Err(error) => return Err(error.into()),
+    }
+    let quantities = &claim.spec.resources.requests;
+    let requests = Resources::parse(quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string())));
+    let mut instance_types: Vec<String> = Vec::new();
+    for alternative in step.launch.iter().flat_map(|launch| &launch.alternatives) {
+        if !instance_types.contains(&alternative.instance_type) {
+            instance_types.push(alternative.instance_type.clone());
+        }
+    }
+    let event = Event::CreatedNodeClaim {
+        node_pool: step.node_pool.clone(),
+        node_claim: step.node_claim.clone(),
+        requests: requests.unwrap_or_default(),
+        instance_types,
+    };
+    journal.say(now, &event);
+    nominate(cluster, &step.pods, &step.node_claim).await?;
+    Ok(())
+}
+
+/// Says where pods are expected to land.
+pub async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Result<(), PortError> {
+    for pod in pods {
+        let Some((namespace, name)) = pod.split_once('/') else { continue };
+        cluster.nominate(namespace, name, node).await?;
+    }
+    Ok(())
+}
+
+fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]) -> Event {
+    let disrupted = removals.iter().map(|step| Disrupted {
+        node: step.node.clone().unwrap_or_default(),
+        node_claim: step.node_claim.clone(),
+        instance_type: step.instance_type.clone(),
+        capacity_type: step.capacity_type.clone(),
+    });
+    let replacements = creations.iter().map(|step| {
+        let alternatives = step.launch.iter().flat_map(|launch| &launch.alternatives);
+        let mut instance_types: Vec<String> = Vec::new();
+        for alternative in alternatives {
+            if !instance_types.contains(&alternative.instance_type) {
+                instance_types.push(alternative.instance_type.clone());
+            }
+        }
+        Replacement { capacity_type: step.capacity_type.clone(), instance_types }
+    });
+    Event::DisruptingNodes {
+        plan_id: plan.id.clone(),
+        move_number: first.move_number,
+        reason: first.reason.clone(),
+        pods: removals.iter().map(|step| step.pods.len()).sum(),
+        disrupted: disrupted.collect(),
+        replacements: replacements.collect(),
+    }
+}
+
+/// Whether a step is one that only a confirmation can release.
+pub fn is_held(step: &Step) -> bool {
+    step.kind == StepKind::Hold || step.reason.code == ReasonCode::ConfirmationNeeded
+}

@@ -1,0 +1,81 @@
+//! Pending pods are collected for a moment, so that those of one Deployment are planned for together.
+
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::settings::Batch;
+
+/// Opens with the first new pod; closes when none came for a while, or after the longest time.
+#[derive(Debug, Default)]
+pub struct BatchWindow {
+    /// UIDs that were seen waiting; one that waits on does not open a window again.
+    known: BTreeSet<String>,
+    open: Option<Open>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    since: Timestamp,
+    last_new_pod: Timestamp,
+}
+
+impl BatchWindow {
+    /// Looks at the UIDs of the pods that wait now.
+    pub fn see(&mut self, waiting: &BTreeSet<String>, now: Timestamp) {
+        if waiting.iter().any(|uid| !self.known.contains(uid)) {
+            let since = self.open.map_or(now, |open| open.since);
+            self.open = Some(Open { since, last_new_pod: now });
+        }
+        self.known.clone_from(waiting);
+    }
+
+    /// When the open window closes, if no further pod comes.
+    pub fn closes_at(&self, settings: &Batch) -> Option<Timestamp> {
+        let open = self.open?;
+        let after = |moment: Timestamp, duration: &crate::api::duration::NillableDuration| {
+            let seconds = duration.seconds().and_then(|seconds| i64::try_from(seconds).ok()).unwrap_or(i64::MAX);
+            moment.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX)
+        };
+        Some(after(open.last_new_pod, &settings.idle).min(after(open.since, &settings.max)))
+    }
+
+    /// Closes the window; how long it was open.
+    pub fn close(&mut self, now: Timestamp) -> Option<SignedDuration> {
+        self.open.take().map(|open| now.duration_since(open.since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    fn uids(count: usize) -> BTreeSet<String> {
+        (0..count).map(|number| format!("{number:03}")).collect()
+    }
+
+    #[test]
+    fn closes_after_a_second_without_a_new_pod() {
+        let mut window = BatchWindow::default();
+        window.see(&uids(1), at(0));
+        window.see(&uids(2), at(0));
+        assert_eq!(window.closes_at(&Batch::default()), Some(at(1)));
+        window.see(&uids(2), at(1));
+        assert_eq!(window.close(at(1)), Some(SignedDuration::from_secs(1)));
+        window.see(&uids(2), at(2));
+        assert_eq!(window.closes_at(&Batch::default()), None, "a pod that waits on is not new");
+    }
+
+    #[test]
+    fn closes_after_ten_seconds_however_many_come() {
+        let mut window = BatchWindow::default();
+        for second in 0..30 {
+            window.see(&uids(usize::try_from(second).unwrap() + 1), at(second));
+        }
+        assert_eq!(window.closes_at(&Batch::default()), Some(at(10)));
+    }
+}

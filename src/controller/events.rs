@@ -1,0 +1,465 @@
+//! What the controller says: each thing that happens is one event, with the message and the fields under which people
+//! look for it. Messages of Karpenter's log are kept to the letter, because dashboards and runbooks grep for them.
+
+use serde_json::{Value, json};
+
+use crate::core::lifecycle::DeletionCause;
+use crate::core::model::resources::format_amount;
+use crate::core::model::{HourlyPrice, Resources};
+use crate::core::plan::{Note, Plan, Reason, Revision};
+use crate::definitions::Diagnostic;
+
+use super::refusal::Refusal;
+
+/// How many names a line lists before it says how many more there are.
+const NAMES_SHOWN: usize = 5;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    // Revisions.
+    RevisionFound {
+        revision: Revision,
+        title: String,
+        rewritten: bool,
+        notes: Vec<Note>,
+    },
+    /// `text` is the report as `cutlist lint` shows it, with terminal escapes.
+    Linted {
+        files: usize,
+        documents: usize,
+        diagnostics: Vec<Diagnostic>,
+        text: String,
+    },
+    /// The revision has errors; the one named stays in force.
+    RevisionRefused {
+        revision: Revision,
+        in_force: Option<Revision>,
+    },
+    /// The revision would remove every pool.
+    RemovalHeld {
+        revision: Revision,
+        in_force: Option<Revision>,
+        node_pools: Vec<String>,
+    },
+    RepositoryUnreachable {
+        error: String,
+    },
+    RepositoryBack,
+    DefinitionApplied {
+        kind: &'static str,
+        name: String,
+        is_new: bool,
+    },
+    DefinitionPruned {
+        kind: &'static str,
+        name: String,
+    },
+    /// A pool or class left Git, and nodes still need it.
+    PruneWaits {
+        kind: &'static str,
+        name: String,
+        nodes: usize,
+    },
+
+    // Plans.
+    PlanPosted {
+        plan: Box<Plan>,
+    },
+    PlanSuperseded {
+        plan_id: String,
+        move_number: Option<u32>,
+        refusal: Refusal,
+    },
+    WaitsForApproval {
+        plan_id: String,
+        moves: Vec<u32>,
+    },
+    Approved {
+        plan_id: String,
+    },
+    StepNotSupported {
+        node: String,
+    },
+
+    // Karpenter's log.
+    FoundProvisionablePods {
+        pods: Vec<String>,
+        duration: String,
+    },
+    ComputedNodeClaims {
+        node_claims: usize,
+        pods: usize,
+    },
+    CreatedNodeClaim {
+        node_pool: String,
+        node_claim: String,
+        requests: Resources,
+        instance_types: Vec<String>,
+    },
+    LaunchedNodeClaim {
+        node_claim: String,
+        provider_id: String,
+        instance_type: String,
+        zone: String,
+        capacity_type: String,
+        allocatable: Resources,
+    },
+    RegisteredNodeClaim {
+        node_claim: String,
+        provider_id: String,
+        node: String,
+    },
+    InitializedNodeClaim {
+        node_claim: String,
+        provider_id: String,
+        node: String,
+        allocatable: Resources,
+    },
+    DisruptingNodes {
+        plan_id: String,
+        move_number: u32,
+        reason: Reason,
+        pods: usize,
+        disrupted: Vec<Disrupted>,
+        replacements: Vec<Replacement>,
+    },
+    TaintedNode {
+        node: String,
+        node_claim: String,
+    },
+    DeletedNode {
+        node: String,
+        node_claim: String,
+    },
+    DeletedNodeClaim {
+        node_claim: String,
+        provider_id: String,
+        node: String,
+    },
+    InsufficientCapacity {
+        node_claim: String,
+        error: String,
+    },
+    LaunchFailed {
+        node_claim: String,
+        error: String,
+    },
+    GaveUp {
+        node_claim: String,
+        cause: DeletionCause,
+    },
+    EvictionBlocked {
+        pod: String,
+        node: String,
+        error: String,
+    },
+    CommandFailed {
+        node: String,
+        node_claim: String,
+        missing: Vec<String>,
+    },
+    GarbageCollected {
+        provider_id: String,
+    },
+    InstanceVanished {
+        node_claim: String,
+        provider_id: String,
+    },
+
+    // The state of things.
+    FleetChanged {
+        fleet: Fleet,
+    },
+    CallFailed {
+        error: String,
+    },
+    Stopped {
+        plan_id: String,
+        done: Vec<String>,
+        not_done: Vec<String>,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disrupted {
+    pub node: String,
+    pub node_claim: String,
+    pub instance_type: String,
+    pub capacity_type: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    pub capacity_type: String,
+    pub instance_types: Vec<String>,
+}
+
+/// How many there are and what they cost, at one moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fleet {
+    pub nodes: usize,
+    /// Workload pods that have a node; DaemonSets do not count.
+    pub pods_bound: usize,
+    pub pods_pending: usize,
+    pub price_per_hour: HourlyPrice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Info,
+    Warn,
+    Error,
+}
+
+impl Event {
+    pub fn level(&self) -> Level {
+        match self {
+            Self::CallFailed { .. } | Self::LaunchFailed { .. } | Self::RepositoryUnreachable { .. } => Level::Error,
+            Self::RevisionRefused { .. }
+            | Self::RemovalHeld { .. }
+            | Self::PlanSuperseded { .. }
+            | Self::StepNotSupported { .. }
+            | Self::InsufficientCapacity { .. }
+            | Self::GaveUp { .. }
+            | Self::EvictionBlocked { .. }
+            | Self::CommandFailed { .. }
+            | Self::InstanceVanished { .. }
+            | Self::Stopped { .. } => Level::Warn,
+            _ => Level::Info,
+        }
+    }
+
+    /// The message, the same for every event of a kind.
+    pub fn message(&self) -> &'static str {
+        match self {
+            Self::RevisionFound { .. } => "found revision",
+            Self::Linted { .. } => "checked definitions",
+            Self::RevisionRefused { .. } => "revision has errors and is not used",
+            Self::RemovalHeld { .. } => "revision would remove every NodePool and is held for confirmation",
+            Self::RepositoryUnreachable { .. } => "repository can not be read, trying again",
+            Self::RepositoryBack => "repository can be read again",
+            Self::DefinitionApplied { is_new: true, .. } => "created definition",
+            Self::DefinitionApplied { .. } => "changed definition",
+            Self::DefinitionPruned { .. } => "removed definition",
+            Self::PruneWaits { .. } => "definition left Git and waits for its nodes to go",
+            Self::PlanPosted { .. } => "posted plan",
+            Self::PlanSuperseded { .. } => "plan is superseded",
+            Self::WaitsForApproval { .. } => "plan waits for approval",
+            Self::Approved { .. } => "plan is approved",
+            Self::StepNotSupported { .. } => "step can not be carried out by this version",
+            Self::FoundProvisionablePods { .. } => "found provisionable pod(s)",
+            Self::ComputedNodeClaims { .. } => "computed new nodeclaim(s) to fit pod(s)",
+            Self::CreatedNodeClaim { .. } => "created nodeclaim",
+            Self::LaunchedNodeClaim { .. } => "launched nodeclaim",
+            Self::RegisteredNodeClaim { .. } => "registered nodeclaim",
+            Self::InitializedNodeClaim { .. } => "initialized nodeclaim",
+            Self::DisruptingNodes { .. } => "disrupting node(s)",
+            Self::TaintedNode { .. } => "tainted node",
+            Self::DeletedNode { .. } => "deleted node",
+            Self::DeletedNodeClaim { .. } => "deleted nodeclaim",
+            Self::InsufficientCapacity { .. } => "insufficient capacity, deleting nodeclaim",
+            Self::LaunchFailed { .. } => "failed launching nodeclaim",
+            Self::GaveUp { .. } => "deleting nodeclaim that did not get on",
+            Self::EvictionBlocked { .. } => "failed draining node",
+            Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
+            Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",
+            Self::InstanceVanished { .. } => "instance is gone, deleting nodeclaim",
+            Self::FleetChanged { .. } => "fleet changed",
+            Self::CallFailed { .. } => "call failed, trying again",
+            Self::Stopped { .. } => "stopped in the middle of a plan",
+        }
+    }
+
+    /// Field name to value, in the order of Karpenter's log.
+    pub fn fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::RevisionFound { .. }
+            | Self::Linted { .. }
+            | Self::RevisionRefused { .. }
+            | Self::RemovalHeld { .. }
+            | Self::RepositoryUnreachable { .. }
+            | Self::RepositoryBack
+            | Self::DefinitionApplied { .. }
+            | Self::DefinitionPruned { .. }
+            | Self::PruneWaits { .. } => self.revision_fields(),
+            Self::PlanPosted { .. }
+            | Self::PlanSuperseded { .. }
+            | Self::WaitsForApproval { .. }
+            | Self::Approved { .. }
+            | Self::StepNotSupported { .. }
+            | Self::Stopped { .. } => self.plan_fields(),
+            _ => self.node_fields(),
+        }
+    }
+
+    fn revision_fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::RevisionFound { revision, title, rewritten, notes } => vec![
+                ("revision", json!(revision)),
+                ("title", json!(title)),
+                ("rewritten", json!(rewritten)),
+                ("notes", json!(notes)),
+            ],
+            Self::Linted { files, documents, diagnostics, .. } => {
+                vec![("files", json!(files)), ("documents", json!(documents)), ("findings", json!(diagnostics))]
+            }
+            Self::RevisionRefused { revision, in_force } => {
+                vec![("revision", json!(revision)), ("in-force", json!(in_force))]
+            }
+            Self::RemovalHeld { revision, in_force, node_pools } => {
+                vec![("revision", json!(revision)), ("in-force", json!(in_force)), ("NodePools", json!(node_pools))]
+            }
+            Self::RepositoryUnreachable { error } => vec![("error", json!(error))],
+            Self::DefinitionApplied { kind, name, .. } | Self::DefinitionPruned { kind, name } => {
+                vec![("kind", json!(kind)), ("name", json!(name))]
+            }
+            Self::PruneWaits { kind, name, nodes } => {
+                vec![("kind", json!(kind)), ("name", json!(name)), ("nodes", json!(nodes))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn plan_fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::PlanPosted { plan } => {
+                vec![("plan", json!(plan.id)), ("revision", json!(plan.revision)), ("summary", json!(plan.summary))]
+            }
+            Self::PlanSuperseded { plan_id, move_number, refusal } => {
+                vec![("plan", json!(plan_id)), ("move", json!(move_number)), ("reason", json!(refusal.to_string()))]
+            }
+            Self::WaitsForApproval { plan_id, moves } => vec![("plan", json!(plan_id)), ("moves", json!(moves))],
+            Self::Approved { plan_id } => vec![("plan", json!(plan_id))],
+            Self::StepNotSupported { node } => vec![("Node", json!(node))],
+            Self::Stopped { plan_id, done, not_done } => {
+                vec![("plan", json!(plan_id)), ("done", json!(done)), ("not-done", json!(not_done))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn node_fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::FoundProvisionablePods { pods, duration } => {
+                vec![("Pods", json!(some_of(pods))), ("duration", json!(duration))]
+            }
+            Self::ComputedNodeClaims { node_claims, pods } => {
+                vec![("nodeclaims", json!(node_claims)), ("pods", json!(pods))]
+            }
+            Self::CreatedNodeClaim { node_pool, node_claim, requests, instance_types } => vec![
+                ("NodePool", json!(node_pool)),
+                ("NodeClaim", json!(node_claim)),
+                ("requests", resources(requests)),
+                ("instance-types", json!(some_of(instance_types))),
+            ],
+            Self::LaunchedNodeClaim { node_claim, provider_id, instance_type, zone, capacity_type, allocatable } => {
+                vec![
+                    ("NodeClaim", json!(node_claim)),
+                    ("provider-id", json!(provider_id)),
+                    ("instance-type", json!(instance_type)),
+                    ("zone", json!(zone)),
+                    ("capacity-type", json!(capacity_type)),
+                    ("allocatable", resources(allocatable)),
+                ]
+            }
+            Self::RegisteredNodeClaim { node_claim, provider_id, node } => {
+                vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("provider-id", json!(provider_id))]
+            }
+            Self::InitializedNodeClaim { node_claim, provider_id, node, allocatable } => vec![
+                ("NodeClaim", json!(node_claim)),
+                ("Node", json!(node)),
+                ("provider-id", json!(provider_id)),
+                ("allocatable", resources(allocatable)),
+            ],
+            _ => self.disruption_fields(),
+        }
+    }
+
+    fn disruption_fields(&self) -> Vec<(&'static str, Value)> {
+        match self {
+            Self::DisruptingNodes { plan_id, move_number, reason, pods, disrupted, replacements } => vec![
+                ("command", json!(format!("{}/{move_number}", short(plan_id)))),
+                ("reason", json!(format!("{:?}", reason.code).to_lowercase())),
+                ("decision", json!(if replacements.is_empty() { "delete" } else { "replace" })),
+                ("disrupted-node-count", json!(disrupted.len())),
+                ("replacement-node-count", json!(replacements.len())),
+                ("pod-count", json!(pods)),
+                ("disrupted-nodes", disrupted.iter().map(Disrupted::value).collect()),
+                ("replacement-nodes", replacements.iter().map(Replacement::value).collect()),
+            ],
+            Self::TaintedNode { node, node_claim } => vec![
+                ("Node", json!(node)),
+                ("NodeClaim", json!(node_claim)),
+                ("taint.Key", json!(crate::api::keys::DISRUPTED_TAINT)),
+                ("taint.Value", json!("")),
+                ("taint.Effect", json!("NoSchedule")),
+            ],
+            Self::DeletedNode { node, node_claim } => vec![("Node", json!(node)), ("NodeClaim", json!(node_claim))],
+            Self::DeletedNodeClaim { node_claim, provider_id, node } => {
+                vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("provider-id", json!(provider_id))]
+            }
+            Self::InsufficientCapacity { node_claim, error } | Self::LaunchFailed { node_claim, error } => {
+                vec![("NodeClaim", json!(node_claim)), ("error", json!(error))]
+            }
+            Self::GaveUp { node_claim, cause } => {
+                vec![("NodeClaim", json!(node_claim)), ("reason", json!(cause.reason()))]
+            }
+            Self::EvictionBlocked { pod, node, error } => {
+                vec![("Pod", json!(pod)), ("Node", json!(node)), ("error", json!(error))]
+            }
+            Self::CommandFailed { node, node_claim, missing } => vec![
+                ("Node", json!(node)),
+                ("NodeClaim", json!(node_claim)),
+                ("missing-replacements", json!(some_of(missing))),
+            ],
+            Self::GarbageCollected { provider_id } => vec![("provider-id", json!(provider_id))],
+            Self::InstanceVanished { node_claim, provider_id } => {
+                vec![("NodeClaim", json!(node_claim)), ("provider-id", json!(provider_id))]
+            }
+            Self::FleetChanged { fleet } => vec![
+                ("nodes", json!(fleet.nodes)),
+                ("pods", json!(fleet.pods_bound)),
+                ("pending", json!(fleet.pods_pending)),
+                ("price-per-hour", json!(fleet.price_per_hour)),
+            ],
+            Self::CallFailed { error } => vec![("error", json!(error))],
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Disrupted {
+    fn value(&self) -> Value {
+        json!({
+            "Node": {"name": self.node},
+            "NodeClaim": {"name": self.node_claim},
+            "instance-type": self.instance_type,
+            "capacity-type": self.capacity_type,
+        })
+    }
+}
+
+impl Replacement {
+    fn value(&self) -> Value {
+        json!({ "capacity-type": self.capacity_type, "instance-types": some_of(&self.instance_types) })
+    }
+}
+
+/// The first characters of a plan's identity, as people quote it.
+pub fn short(id: &str) -> &str {
+    id.get(..6).unwrap_or(id)
+}
+
+/// `a, b, c and 17 other(s)`, as Karpenter writes long lists.
+fn some_of(names: &[String]) -> String {
+    let shown = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} other(s)"),
+    }
+}
+
+fn resources(resources: &Resources) -> Value {
+    let amounts = resources.iter().filter(|(_, amount)| *amount != 0);
+    amounts.map(|(name, amount)| (name.to_owned(), json!(format_amount(name, amount)))).collect()
+}

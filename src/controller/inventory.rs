@@ -1,0 +1,141 @@
+//! Definitions on their way into the cluster, and out of it when they leave Git.
+//!
+//! The inventory is the cluster itself: every definition that was applied carries the label `managed-by: cutlist`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::keys;
+use crate::core::plan::Revision;
+use crate::core::snapshot::Snapshot;
+use crate::definitions::Definitions;
+use crate::ports::{Cluster, PortError, PortErrorKind};
+
+use super::events::Event;
+use super::journal::Journal;
+use super::stamps;
+use super::view::label;
+
+const NODE_POOL: &str = "NodePool";
+const NODE_CLASS: &str = "EC2NodeClass";
+const DISRUPTION_BUDGET: &str = "DisruptionBudget";
+
+/// Applies every definition of a revision; says which are new and which changed.
+pub async fn apply<K: Cluster>(
+    cluster: &K,
+    definitions: &Definitions,
+    revision: &Revision,
+    snapshot: &Snapshot,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), PortError> {
+    // Classes first: a pool that names one should find it.
+    let mut objects: Vec<(&'static str, String, Value)> = Vec::new();
+    for class in &definitions.node_classes {
+        objects.push((NODE_CLASS, name_of(&class.value.metadata), written(&class.value)?));
+    }
+    for pool in &definitions.node_pools {
+        objects.push((NODE_POOL, name_of(&pool.value.metadata), stamps::of_pool(&pool.value, written(&pool.value)?)));
+    }
+    for budget in &definitions.disruption_budgets {
+        objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), written(&budget.value)?));
+    }
+    let existing = specs(snapshot)?;
+    for (kind, name, object) in objects {
+        let object = stamps::stamped(object, revision);
+        cluster.apply(&object).await?;
+        let before = existing.get(&(kind, name.clone()));
+        if before != object.get("spec") {
+            journal.say(now, &Event::DefinitionApplied { kind, name, is_new: before.is_none() });
+        }
+    }
+    Ok(())
+}
+
+/// Specs of the definitions that are in the cluster.
+fn specs(snapshot: &Snapshot) -> Result<BTreeMap<(&'static str, String), Value>, PortError> {
+    let mut specs = BTreeMap::new();
+    for pool in &snapshot.node_pools {
+        specs.insert((NODE_POOL, name_of(&pool.metadata)), written(&pool.spec)?);
+    }
+    for class in &snapshot.node_classes {
+        specs.insert((NODE_CLASS, name_of(&class.metadata)), written(&class.spec)?);
+    }
+    for budget in &snapshot.disruption_budgets {
+        specs.insert((DISRUPTION_BUDGET, name_of(&budget.metadata)), written(&budget.spec)?);
+    }
+    Ok(specs)
+}
+
+/// Removes what was applied before and is not among the definitions any more. A pool waits for its nodes to be gone, a
+/// class for the claims that name it: they go by plan, not by surprise. Gives how many wait.
+pub async fn prune<K: Cluster>(
+    cluster: &K,
+    definitions: &Definitions,
+    snapshot: &Snapshot,
+    said: &mut Vec<(&'static str, String)>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), PortError> {
+    let pools = definitions.node_pools.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
+    let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
+    let budgets = definitions.disruption_budgets.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
+    let nodes_of_pool =
+        |name: &str| snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).count();
+    let nodes_of_class =
+        |name: &str| snapshot.node_claims.iter().filter(|claim| claim.spec.node_class_ref.name == name).count();
+    let mut left: Vec<(&'static str, String, usize)> = Vec::new();
+    for pool in managed(snapshot.node_pools.iter().map(|it| &it.metadata)).filter(|name| !pools.contains(name)) {
+        left.push((NODE_POOL, pool.clone(), nodes_of_pool(&pool)));
+    }
+    for class in managed(snapshot.node_classes.iter().map(|it| &it.metadata)).filter(|name| !classes.contains(name)) {
+        left.push((NODE_CLASS, class.clone(), nodes_of_class(&class)));
+    }
+    let others = snapshot.disruption_budgets.iter().map(|it| &it.metadata);
+    for budget in managed(others).filter(|name| !budgets.contains(name)) {
+        left.push((DISRUPTION_BUDGET, budget, 0));
+    }
+    said.retain(|(kind, name)| left.iter().any(|(other, left, _)| (other, left) == (kind, name)));
+    for (kind, name, nodes) in left {
+        if nodes > 0 {
+            if !said.contains(&(kind, name.clone())) {
+                said.push((kind, name.clone()));
+                journal.say(now, &Event::PruneWaits { kind, name, nodes });
+            }
+            continue;
+        }
+        cluster.prune(kind, &name).await?;
+        journal.say(now, &Event::DefinitionPruned { kind, name });
+    }
+    Ok(())
+}
+
+/// Names of the pools that Cutlist applied.
+pub fn managed_pools(snapshot: &Snapshot) -> Vec<String> {
+    managed(snapshot.node_pools.iter().map(|pool| &pool.metadata)).collect()
+}
+
+fn managed<'a>(objects: impl Iterator<Item = &'a ObjectMeta>) -> impl Iterator<Item = String> {
+    objects
+        .filter(|metadata| {
+            let owner = metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
+            owner.is_some_and(|owner| owner == keys::FIELD_MANAGER)
+        })
+        .map(name_of)
+}
+
+fn name_of(metadata: &ObjectMeta) -> String {
+    metadata.name.clone().unwrap_or_default()
+}
+
+fn written(value: &impl Serialize) -> Result<Value, PortError> {
+    serde_json::to_value(value).map_err(|error| PortError {
+        operation: "write a definition as JSON".to_owned(),
+        kind: PortErrorKind::Permanent,
+        source: Some(Box::new(error)),
+    })
+}

@@ -1,0 +1,69 @@
+//! What the controller notes on NodeClaims, so that a restart knows what the last process was about.
+
+use serde_json::Value;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::plan::{Alternative, Plan, Step};
+
+use super::refusal::Refusal;
+
+/// The offerings that the plan chose, best first, as JSON. A launch after a restart asks for just these.
+const ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
+/// On a claim that a plan removes: the claims that replace it, with commas; empty when none does.
+pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";
+/// An annotation may hold 256 KiB; EC2 takes no more overrides in one request than this.
+const MOST_ALTERNATIVES: usize = 60;
+
+/// The NodeClaim of a creation as it is written: the plan's, with finalizer and notes.
+pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
+    let unreadable = || Refusal::NodeClaimUnreadable { name: step.node_claim.clone() };
+    let launch = step.launch.as_ref().ok_or_else(unreadable)?;
+    let mut claim: NodeClaim = serde_json::from_value(launch.node_claim.clone()).map_err(|_| unreadable())?;
+    claim.metadata.name = Some(step.node_claim.clone());
+    let finalizers = claim.metadata.finalizers.get_or_insert_default();
+    if !finalizers.iter().any(|finalizer| finalizer == keys::TERMINATION_FINALIZER) {
+        finalizers.push(keys::TERMINATION_FINALIZER.to_owned());
+    }
+    let labels = claim.metadata.labels.get_or_insert_default();
+    labels.insert(keys::NODE_POOL.to_owned(), step.node_pool.clone());
+    let alternatives: Vec<&Alternative> = launch.alternatives.iter().take(MOST_ALTERNATIVES).collect();
+    let alternatives = serde_json::to_string(&alternatives).map_err(|_| unreadable())?;
+    let annotations = claim.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
+    annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
+    annotations.insert(ALTERNATIVES.to_owned(), alternatives);
+    Ok(claim)
+}
+
+/// What to ask EC2 for; `None` for a claim that no plan made.
+pub fn alternatives(claim: &NodeClaim) -> Option<Vec<Alternative>> {
+    let text = claim.metadata.annotations.as_ref()?.get(ALTERNATIVES)?;
+    let value: Value = serde_json::from_str(text).ok()?;
+    serde_json::from_value(value).ok()
+}
+
+/// The claims that have to be up before this one may go; `None` when no plan removes it.
+pub fn replacements(claim: &NodeClaim) -> Option<Vec<String>> {
+    let text = claim.metadata.annotations.as_ref()?.get(REPLACED_BY)?;
+    Some(text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+}
+
+/// The claim with the note that `replacements` take its place.
+pub fn marked(claim: &NodeClaim, plan: &Plan, step: &Step, replacements: &[String]) -> NodeClaim {
+    let mut claim = claim.clone();
+    let annotations = claim.metadata.annotations.get_or_insert_default();
+    annotations.insert(REPLACED_BY.to_owned(), replacements.join(","));
+    annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
+    annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
+    claim
+}
+
+/// The claim without that note.
+pub fn unmarked(claim: &NodeClaim) -> NodeClaim {
+    let mut claim = claim.clone();
+    if let Some(annotations) = &mut claim.metadata.annotations {
+        annotations.remove(REPLACED_BY);
+    }
+    claim
+}

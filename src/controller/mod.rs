@@ -1,0 +1,270 @@
+//! RUN. Observe, plan, post, gate, apply, record: generic over the ports.
+//!
+//! [`Controller::pass`] looks at everything once and does what can be done at this moment; [`Controller::wait`] sleeps until
+//! another look may find something. All state that matters is in the cluster, so a controller may be dropped between any
+//! two calls and another one goes on.
+//!
+//! | what | where |
+//! |---|---|
+//! | a revision comes: lint, use or refuse it | `revisions.rs` |
+//! | definitions into the cluster and out of it | `inventory.rs`, `stamps.rs` |
+//! | pods collected before they are planned for | `batch.rs` |
+//! | whether a plan says something new | `announced.rs` |
+//! | which moves may go without asking | `gate.rs` |
+//! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
+//! | moves under way, finished or rolled back | `moves.rs` |
+//! | each NodeClaim's life | `claims.rs` (effects), `core::lifecycle` (decisions) |
+//! | leaked instances | `garbage.rs` |
+//! | what is said | `events.rs`, `journal.rs` |
+
+mod announced;
+mod apply;
+mod batch;
+mod claims;
+pub mod events;
+mod garbage;
+mod gate;
+mod inventory;
+mod journal;
+mod marks;
+mod moves;
+mod planning;
+mod refusal;
+mod revisions;
+mod shutdown;
+mod stamps;
+mod view;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::settings::Settings;
+use crate::core::catalog::Catalog;
+use crate::core::plan::{Inputs, Plan};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
+
+use announced::Announced;
+use batch::BatchWindow;
+use claims::{Claims, Surroundings};
+use events::{Event, Fleet};
+use revisions::Revisions;
+use view::{Prices, View};
+
+pub use journal::Journal;
+pub use refusal::Refusal;
+pub use shutdown::Shutdown;
+
+/// How often disruption is looked for when nothing happens.
+const POLL: SignedDuration = SignedDuration::from_secs(10);
+/// How long a failed call is left alone.
+const RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// How old the catalog may get.
+const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
+
+/// The ports.
+pub struct Ports<R, K, E, F, C> {
+    pub repository: R,
+    pub cluster: K,
+    pub cloud: E,
+    pub forge: F,
+    pub clock: C,
+}
+
+/// What the controller is told once.
+pub struct Options {
+    /// Values for `${NAME}`; beat those of `cutlist.yaml`.
+    pub variables: BTreeMap<String, String>,
+    pub seed: u64,
+    /// `core::plan::decide`, or another planner in tests.
+    pub planner: fn(&Inputs<'_>) -> Plan,
+}
+
+/// The loop's state; everything in it can be lost.
+pub struct Controller<R, K, E, F, C> {
+    ports: Ports<R, K, E, F, C>,
+    options: Options,
+    journal: Journal,
+    shutdown: Shutdown,
+    revisions: Revisions,
+    claims: Claims,
+    batch: BatchWindow,
+    announced: Announced,
+    catalog: Option<Known>,
+    /// Plan whose gated moves wait for approval.
+    waiting: Option<Plan>,
+    approved: bool,
+    prunes_said: Vec<(&'static str, String)>,
+    fleet: Fleet,
+    repository_due: bool,
+    plan_due_at: Option<Timestamp>,
+    garbage_due_at: Option<Timestamp>,
+    wake_at: Option<Timestamp>,
+    settled: bool,
+}
+
+/// The catalog and what was derived from it.
+struct Known {
+    catalog: Catalog,
+    prices: Prices,
+    zones_with_subnet: Vec<String>,
+    until: Timestamp,
+}
+
+impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
+    pub fn new(ports: Ports<R, K, E, F, C>, options: Options, journal: Journal, shutdown: Shutdown) -> Self {
+        Self {
+            ports,
+            options,
+            journal,
+            shutdown,
+            revisions: Revisions::default(),
+            claims: Claims::default(),
+            batch: BatchWindow::default(),
+            announced: Announced::default(),
+            catalog: None,
+            waiting: None,
+            approved: false,
+            prunes_said: Vec::new(),
+            fleet: Fleet::default(),
+            repository_due: true,
+            plan_due_at: None,
+            garbage_due_at: None,
+            wake_at: None,
+            settled: false,
+        }
+    }
+
+    /// Looks and acts until a stop is requested.
+    pub async fn run(&mut self) {
+        while !self.shutdown.is_requested() {
+            self.pass().await;
+            self.wait().await;
+        }
+    }
+
+    /// Looks at everything once and does what can be done now. A call that fails is said and tried again soon.
+    pub async fn pass(&mut self) {
+        self.settled = false;
+        let now = self.ports.clock.now();
+        self.wake_at = None;
+        if let Err(error) = self.look(now).await {
+            self.journal.say(now, &Event::CallFailed { error: chain(&error) });
+            self.wake(Some(now.saturating_add(RETRY).unwrap_or(now)));
+        }
+    }
+
+    /// Whether the last pass found nothing under way and nothing that only time would bring.
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// Lets the moves of the plan that waits go ahead, if it is this one (or begins with this).
+    pub fn approve(&mut self, plan_id: &str) -> bool {
+        self.approved = self.waiting.as_ref().is_some_and(|plan| !plan_id.is_empty() && plan.id.starts_with(plan_id));
+        self.approved
+    }
+
+    /// Waits until something changed, a time came, or a stop was requested.
+    pub async fn wait(&mut self) {
+        let now = self.ports.clock.now();
+        let pause = self.wake_at.map(|moment| moment.duration_since(now));
+        let pause = pause.map(|pause| Duration::try_from(pause).unwrap_or_default());
+        let sleep = async {
+            match pause {
+                Some(pause) => tokio::time::sleep(pause).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.shutdown.requested() => {}
+            () = self.ports.cluster.changed() => {}
+            () = self.ports.repository.changed() => self.repository_due = true,
+            () = sleep => {}
+        }
+    }
+
+    async fn look(&mut self, now: Timestamp) -> Result<(), PortError> {
+        if std::mem::take(&mut self.repository_due) {
+            self.poll_repository(now).await?;
+        }
+        let snapshot = self.ports.cluster.observe().await?;
+        let view = View::new(&snapshot);
+        self.refresh_catalog(now).await?;
+        let Some(known) = &self.catalog else { return Ok(()) };
+        let fleet = view.fleet(&known.prices);
+        if fleet != self.fleet {
+            self.fleet = fleet;
+            self.journal.say(now, &Event::FleetChanged { fleet });
+        }
+
+        let node_pools = self.revisions.node_pools();
+        let around = Surroundings {
+            cluster: &self.ports.cluster,
+            cloud: &self.ports.cloud,
+            catalog: &known.catalog,
+            node_pools: &node_pools,
+            now,
+        };
+        let progress = self.claims.advance(&view, &around, &mut self.journal).await?;
+        if progress.catalog_changed {
+            self.catalog = None;
+        }
+        moves::go_on(&self.ports.cluster, &view, now, &mut self.journal).await?;
+        self.collect_garbage(&view, now).await?;
+        self.wake(progress.look_again_at);
+        if progress.plan_now {
+            self.plan_due_at = Some(now);
+        }
+        self.plan_when_due(now).await
+    }
+
+    async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<(), PortError> {
+        let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
+        if due {
+            garbage::collect(&self.ports.cluster, &self.ports.cloud, view, now, &mut self.journal).await?;
+            self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+        }
+        self.wake(self.garbage_due_at);
+        Ok(())
+    }
+
+    async fn refresh_catalog(&mut self, now: Timestamp) -> Result<(), PortError> {
+        if self.catalog.as_ref().is_some_and(|known| now < known.until) {
+            return Ok(());
+        }
+        let catalog = self.ports.cloud.catalog().await?;
+        let mut zones_with_subnet: Vec<String> = Vec::new();
+        for class in self.revisions.node_class_names() {
+            zones_with_subnet.extend(self.ports.cloud.zones_with_subnet(&class).await?);
+        }
+        zones_with_subnet.sort();
+        zones_with_subnet.dedup();
+        let prices = Prices::new(&catalog);
+        let until = now.saturating_add(CATALOG_AGE).unwrap_or(now);
+        self.catalog = Some(Known { catalog, prices, zones_with_subnet, until });
+        Ok(())
+    }
+
+    fn settings(&self) -> Settings {
+        self.revisions.settings().cloned().unwrap_or_default()
+    }
+
+    fn wake(&mut self, moment: Option<Timestamp>) {
+        self.wake_at = [self.wake_at, moment].into_iter().flatten().min();
+    }
+}
+
+/// An error and its causes in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

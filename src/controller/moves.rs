@@ -1,0 +1,65 @@
+//! Moves that are under way: what a plan replaces goes when its replacements are up, and stays when one of them never comes.
+
+use jiff::Timestamp;
+
+use crate::api::node_claim::NodeClaim;
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::termination::undisrupted_taint_patch;
+use crate::ports::{Cluster, PortError};
+
+use super::events::Event;
+use super::journal::Journal;
+use super::marks;
+use super::view::{View, name_of, node_name};
+
+/// Looks at every claim that a plan removes.
+pub async fn go_on<K: Cluster>(
+    cluster: &K,
+    view: &View<'_>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), PortError> {
+    for claim in &view.snapshot.node_claims {
+        if claim.metadata.deletion_timestamp.is_some() {
+            continue;
+        }
+        let Some(replacements) = marks::replacements(claim) else { continue };
+        let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, name)).cloned().collect();
+        if !missing.is_empty() {
+            roll_back(cluster, view, claim, missing, now, journal).await?;
+        } else if replacements.iter().all(|name| is_up(view, name)) {
+            cluster.delete_node_claim(name_of(claim)).await?;
+        }
+    }
+    Ok(())
+}
+
+fn is_coming(view: &View<'_>, name: &str) -> bool {
+    view.claim(name).is_some_and(|claim| claim.metadata.deletion_timestamp.is_none())
+}
+
+fn is_up(view: &View<'_>, name: &str) -> bool {
+    view.claim(name).is_some_and(|claim| claim.is_true(conditions::INITIALIZED))
+}
+
+/// A replacement is gone: the node stays, and takes pods again.
+async fn roll_back<K: Cluster>(
+    cluster: &K,
+    view: &View<'_>,
+    claim: &NodeClaim,
+    missing: Vec<String>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), PortError> {
+    let node = view.node_of(claim);
+    if let Some((node, patch)) = node.and_then(|node| Some((node, undisrupted_taint_patch(node)?))) {
+        cluster.patch_node(node_name(node), &patch).await?;
+    }
+    // The note goes last: until it is gone, a restart rolls back again.
+    let mut unmarked = marks::unmarked(claim);
+    conditions::remove(&mut unmarked, conditions::DISRUPTION_REASON);
+    cluster.update_node_claim(&unmarked).await?;
+    let node = node.map(|node| node_name(node).to_owned()).unwrap_or_default();
+    journal.say(now, &Event::CommandFailed { node, node_claim: name_of(claim).to_owned(), missing });
+    Ok(())
+}

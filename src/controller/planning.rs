@@ -1,0 +1,225 @@
+//! When to plan, and the way of a plan: post, definitions, gate, apply.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
+use crate::core::snapshot::{Pod, Snapshot};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
+use crate::render::{self, plan::Style};
+
+use super::apply::{self, ApplyError};
+use super::events::Event;
+use super::gate::gate;
+use super::view::{View, uids};
+use super::{Controller, POLL, Refusal, announced, inventory};
+
+impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
+    /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
+    pub(super) async fn plan_when_due(&mut self, now: Timestamp) -> Result<(), PortError> {
+        let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
+        let is_new_revision = !in_force.applied;
+        let snapshot = self.ports.cluster.observe().await?;
+        let view = View::new(&snapshot);
+        let pods = view.provisionable_pods();
+        self.batch.see(&uids(&pods), now);
+        let batch_closes_at = self.batch.closes_at(&self.settings().batch);
+        let batch_closed = batch_closes_at.is_some_and(|moment| now >= moment);
+        let poll_due = self.plan_due_at.is_none_or(|due| now >= due);
+        if !(batch_closed || poll_due || self.approved) || !view.is_synced() {
+            self.wake(batch_closes_at);
+            self.wake(self.plan_due_at.filter(|due| *due > now));
+            return Ok(());
+        }
+        if batch_closed && let Some(duration) = self.batch.close(now) {
+            self.say_found(&pods, duration, now);
+        }
+        self.plan_due_at = now.saturating_add(POLL).ok();
+        self.wake(self.plan_due_at);
+        if self.approved {
+            return self.carry_out_approved(now).await;
+        }
+        let Some(plan) = self.decide(&snapshot, now) else { return Ok(()) };
+        self.settled = is_settled(&plan, &view) && !is_new_revision;
+        let is_news = self.announced.is_news(&plan, &snapshot);
+        if is_news || is_new_revision {
+            self.post(&plan, &snapshot, now).await?;
+        }
+        self.use_definitions(&snapshot, is_new_revision, now).await?;
+        for placement in &plan.placements {
+            apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await?;
+        }
+        self.pass_gate(plan, is_news || is_new_revision, now).await
+    }
+
+    fn say_found(&mut self, pods: &BTreeMap<String, &Pod>, duration: SignedDuration, now: Timestamp) {
+        if pods.is_empty() {
+            return;
+        }
+        let mut names: Vec<String> = pods.values().map(|pod| pod.key()).collect();
+        names.sort();
+        let duration = format!("{}ms", duration.as_millis());
+        self.journal.say(now, &Event::FoundProvisionablePods { pods: names, duration });
+    }
+
+    fn decide(&self, snapshot: &Snapshot, now: Timestamp) -> Option<Plan> {
+        let in_force = self.revisions.in_force.as_ref()?;
+        let known = self.catalog.as_ref()?;
+        let definitions = &in_force.definitions;
+        let node_pools = self.revisions.node_pools();
+        let node_classes: Vec<_> = definitions.node_classes.iter().map(|it| it.value.clone()).collect();
+        let disruption_budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
+        let settings = &definitions.settings;
+        Some((self.options.planner)(&Inputs {
+            revision: in_force.revision.clone(),
+            cluster: &settings.cluster_name,
+            node_pools: &node_pools,
+            node_classes: &node_classes,
+            disruption_budgets: &disruption_budgets,
+            snapshot,
+            catalog: &known.catalog,
+            policy: Policy {
+                packing: settings.packing,
+                disruption: settings.disruption.clone(),
+                zones_with_subnet: Some(known.zones_with_subnet.clone()),
+                removal_confirmed: false,
+                owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
+            },
+            seed: self.options.seed,
+            now,
+        }))
+    }
+
+    /// Shows the plan where people review, before anything of it is done.
+    async fn post(&mut self, plan: &Plan, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
+        let text = render::plan::text(plan, Style::Plain);
+        self.ports.cluster.record_plan(plan, &text).await?;
+        self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
+        self.announced.shown(plan, snapshot);
+        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()) });
+        Ok(())
+    }
+
+    /// Brings the definitions of the revision in force into the cluster, once, and removes those that left Git.
+    async fn use_definitions(
+        &mut self,
+        snapshot: &Snapshot,
+        is_new_revision: bool,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let Some(in_force) = &mut self.revisions.in_force else { return Ok(()) };
+        let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
+        if is_new_revision {
+            inventory::apply(cluster, &in_force.definitions, &in_force.revision, snapshot, now, journal).await?;
+            in_force.applied = true;
+        }
+        inventory::prune(cluster, &in_force.definitions, snapshot, &mut self.prunes_said, now, journal).await
+    }
+
+    async fn pass_gate(&mut self, plan: Plan, is_news: bool, now: Timestamp) -> Result<(), PortError> {
+        let gated = gate(&plan, &self.settings().approval);
+        self.say_computed(&plan, &gated.open, now);
+        self.carry_out(&plan, &gated.open, now).await?;
+        if gated.waiting.is_empty() {
+            self.supersede_waiting(now);
+            return Ok(());
+        }
+        let is_same =
+            self.waiting.as_ref().is_some_and(|waiting| announced::signature(waiting) == announced::signature(&plan));
+        if !is_same {
+            self.supersede_waiting(now);
+        }
+        if is_news || !is_same {
+            let event = Event::WaitsForApproval { plan_id: plan.id.clone(), moves: gated.waiting };
+            self.journal.say(now, &event);
+            self.waiting = Some(plan);
+        }
+        Ok(())
+    }
+
+    fn supersede_waiting(&mut self, now: Timestamp) {
+        if let Some(waiting) = self.waiting.take() {
+            let refusal = Refusal::OtherPlan;
+            self.journal.say(now, &Event::PlanSuperseded { plan_id: waiting.id, move_number: None, refusal });
+        }
+    }
+
+    async fn carry_out_approved(&mut self, now: Timestamp) -> Result<(), PortError> {
+        self.approved = false;
+        let Some(plan) = self.waiting.take() else { return Ok(()) };
+        self.journal.say(now, &Event::Approved { plan_id: plan.id.clone() });
+        let moves = gate(&plan, &self.settings().approval).waiting;
+        self.say_computed(&plan, &moves, now);
+        self.carry_out(&plan, &moves, now).await
+    }
+
+    fn say_computed(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
+        let for_pods = plan.steps.iter().filter(|step| {
+            step.kind == StepKind::Create
+                && moves.contains(&step.move_number)
+                && step.reason.code == ReasonCode::PodsPending
+        });
+        let (node_claims, pods) = for_pods.fold((0, 0), |(claims, pods), step| (claims + 1, pods + step.pods.len()));
+        if node_claims > 0 {
+            self.journal.say(now, &Event::ComputedNodeClaims { node_claims, pods });
+        }
+    }
+
+    /// Begins each move in order. The first that is refused ends the plan: it is superseded by the next one.
+    async fn carry_out(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) -> Result<(), PortError> {
+        for (position, number) in moves.iter().enumerate() {
+            // Lets a request to stop be heard between two moves.
+            tokio::task::yield_now().await;
+            if self.shutdown.is_requested() {
+                self.say_stopped(plan, moves, position, now);
+                return Ok(());
+            }
+            if apply::steps_of(plan, *number).iter().any(|step| apply::is_held(step)) {
+                continue;
+            }
+            match apply::begin(&self.ports.cluster, plan, *number, now, &mut self.journal).await {
+                Ok(()) => self.announced.carried_out(),
+                Err(ApplyError::Port(error)) => return Err(error),
+                Err(ApplyError::Refused(refusal)) => {
+                    let (plan_id, move_number) = (plan.id.clone(), Some(*number));
+                    self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number, refusal });
+                    self.announced.carried_out();
+                    self.plan_due_at = Some(now);
+                    self.wake(self.plan_due_at);
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn say_stopped(&mut self, plan: &Plan, moves: &[u32], done: usize, now: Timestamp) {
+        let names = |moves: &[u32]| {
+            let steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
+            steps.map(|step| format!("{:?} {}", step.kind, step.node_claim).to_lowercase()).collect()
+        };
+        let (done, not_done) = moves.split_at(done);
+        let event = Event::Stopped { plan_id: plan.id.clone(), done: names(done), not_done: names(not_done) };
+        self.journal.say(now, &event);
+    }
+}
+
+/// Whether nothing is under way, and only a change from outside would change the plan.
+fn is_settled(plan: &Plan, view: &View<'_>) -> bool {
+    let passes_with_time = |code: ReasonCode| {
+        matches!(
+            code,
+            ReasonCode::ConsolidateAfterNotElapsed
+                | ReasonCode::NotInitialized
+                | ReasonCode::BeingDeleted
+                | ReasonCode::NominatedForPods
+                | ReasonCode::WaitsForOtherMove
+        )
+    };
+    let acts = plan.steps.iter().any(|step| !apply::is_held(step));
+    !acts
+        && plan.placements.is_empty()
+        && view.is_at_rest()
+        && !plan.held_back.iter().any(|held| passes_with_time(held.code))
+}

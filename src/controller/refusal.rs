@@ -1,0 +1,24 @@
+//! Why a part of a plan is not carried out any more.
+
+use crate::core::plan::ReasonCode;
+
+/// What changed between the plan and its application.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("NodePool {name} changed since")]
+    NodePoolChanged { name: String },
+    #[error("node {node} is gone")]
+    NodeGone { node: String },
+    #[error("node {node} is being removed already")]
+    NodeBeingRemoved { node: String },
+    #[error("node {node} holds {found} pods that must move, not {planned}")]
+    NodeHoldsOtherPods { node: String, planned: usize, found: usize },
+    #[error("there is a NodeClaim {name} from another plan")]
+    NodeClaimExists { name: String },
+    #[error("the planned NodeClaim {name} can not be read")]
+    NodeClaimUnreadable { name: String },
+    #[error("another plan took its place")]
+    OtherPlan,
+    #[error("{code:?} is not for this version to carry out")]
+    NotSupported { code: ReasonCode },
+}

@@ -1,0 +1,152 @@
+//! Looking things up in a snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::catalog::Catalog;
+use crate::core::model::HourlyPrice;
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::events::Fleet;
+
+/// A snapshot with the joins that the controller needs.
+pub struct View<'a> {
+    pub snapshot: &'a Snapshot,
+    nodes_by_provider_id: BTreeMap<&'a str, &'a Node>,
+    pods_by_node: BTreeMap<&'a str, Vec<&'a Pod>>,
+}
+
+impl<'a> View<'a> {
+    pub fn new(snapshot: &'a Snapshot) -> Self {
+        let mut nodes_by_provider_id = BTreeMap::new();
+        for node in &snapshot.nodes {
+            if let Some(provider_id) = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) {
+                nodes_by_provider_id.insert(provider_id, node);
+            }
+        }
+        let mut pods_by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+        for pod in &snapshot.pods {
+            if let Some(node) = pod.spec.node_name.as_deref() {
+                pods_by_node.entry(node).or_default().push(pod);
+            }
+        }
+        Self { snapshot, nodes_by_provider_id, pods_by_node }
+    }
+
+    pub fn node_of(&self, claim: &NodeClaim) -> Option<&'a Node> {
+        self.nodes_by_provider_id.get(provider_id(claim)?).copied()
+    }
+
+    pub fn pods_on(&self, node: Option<&Node>) -> &[&'a Pod] {
+        let name = node.and_then(|node| node.metadata.name.as_deref());
+        name.and_then(|name| self.pods_by_node.get(name)).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn claim(&self, name: &str) -> Option<&'a NodeClaim> {
+        self.snapshot.node_claims.iter().find(|claim| claim.metadata.name.as_deref() == Some(name))
+    }
+
+    pub fn node(&self, name: &str) -> Option<&'a Node> {
+        self.snapshot.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name))
+    }
+
+    /// Pods that a node would have to be found for, by UID.
+    pub fn provisionable_pods(&self) -> BTreeMap<String, &'a Pod> {
+        let pods = self.snapshot.pods.iter().filter(|pod| is_provisionable(pod));
+        pods.map(|pod| (pod.metadata.uid.clone(), pod)).collect()
+    }
+
+    /// Whether every claim has its instance; before that a plan would count on nodes of unknown size.
+    pub fn is_synced(&self) -> bool {
+        let waits = |claim: &NodeClaim| claim.metadata.deletion_timestamp.is_none() && provider_id(claim).is_none();
+        !self.snapshot.node_claims.iter().any(waits)
+    }
+
+    /// Whether no claim is on its way up or down.
+    pub fn is_at_rest(&self) -> bool {
+        self.snapshot.node_claims.iter().all(|claim| {
+            claim.metadata.deletion_timestamp.is_none()
+                && claim.is_true(crate::core::lifecycle::conditions::INITIALIZED)
+                && super::marks::replacements(claim).is_none()
+        })
+    }
+
+    pub fn fleet(&self, prices: &Prices) -> Fleet {
+        let is_workload = |pod: &&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_terminal() && !pod.is_terminating();
+        let bound = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_some()).count();
+        let pending = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_none()).count();
+        // An instance costs from its launch until it ends, whether or not its node is there.
+        let launched = self.snapshot.node_claims.iter().filter(|claim| provider_id(claim).is_some());
+        let price_per_hour = launched.map(|claim| prices.of(claim)).sum();
+        Fleet { nodes: self.snapshot.nodes.len(), pods_bound: bound, pods_pending: pending, price_per_hour }
+    }
+}
+
+/// kube-scheduler found no node, and a new node may help.
+fn is_provisionable(pod: &Pod) -> bool {
+    let refused = |condition: &crate::core::snapshot::pod::PodCondition| {
+        condition.type_ == "PodScheduled"
+            && condition.status == "False"
+            && condition.reason.as_deref() == Some("Unschedulable")
+    };
+    pod.spec.node_name.is_none()
+        && pod.status.nominated_node_name.is_none()
+        && !pod.is_owned_by("DaemonSet")
+        && !pod.is_owned_by("Node")
+        && !pod.is_terminating()
+        && !pod.is_terminal()
+        && pod.status.conditions.iter().any(refused)
+}
+
+/// Whether a running pod has to find another node when its own goes.
+pub fn must_move(pod: &Pod) -> bool {
+    !pod.is_terminal() && !pod.is_terminating() && !pod.is_owned_by("DaemonSet") && !pod.is_owned_by("Node")
+}
+
+pub fn provider_id(claim: &NodeClaim) -> Option<&str> {
+    claim.status.as_ref()?.provider_id.as_deref()
+}
+
+pub fn name_of(claim: &NodeClaim) -> &str {
+    claim.metadata.name.as_deref().unwrap_or_default()
+}
+
+pub fn node_name(node: &Node) -> &str {
+    node.metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Value of a label of a claim; empty when it has none.
+pub fn label<'a>(claim: &'a NodeClaim, key: &str) -> &'a str {
+    claim.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map_or("", String::as_str)
+}
+
+/// Price by instance type, zone and capacity type.
+#[derive(Debug, Default)]
+pub struct Prices(BTreeMap<(String, String, String), HourlyPrice>);
+
+impl Prices {
+    pub fn new(catalog: &Catalog) -> Self {
+        let offerings = catalog.instance_types.iter().flat_map(|instance_type| {
+            instance_type.offerings.iter().map(|offering| {
+                let key = (instance_type.name.clone(), offering.zone.clone(), offering.capacity_type.clone());
+                (key, offering.price)
+            })
+        });
+        Self(offerings.collect())
+    }
+
+    /// Zero for an offering that the catalog does not know.
+    fn of(&self, claim: &NodeClaim) -> HourlyPrice {
+        let key = [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key).to_owned());
+        let [instance_type, zone, capacity_type] = key;
+        self.0.get(&(instance_type, zone, capacity_type)).copied().unwrap_or_default()
+    }
+}
+
+/// UIDs of pods, for a batch.
+pub fn uids(pods: &BTreeMap<String, &Pod>) -> BTreeSet<String> {
+    pods.keys().cloned().collect()
+}
