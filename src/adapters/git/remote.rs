@@ -8,6 +8,7 @@ use git2::{Oid, Repository as Clone, RepositoryInitOptions};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::address::{self, Address, AddressError};
 use super::cause::GitCause;
@@ -53,6 +54,8 @@ pub struct GitRepository {
     target: Arc<Target>,
     folder: Arc<CloneFolder>,
     interval: Duration,
+    /// When to ask again. Kept here because waiting for it may be given up half-way, again and again.
+    due: Option<Instant>,
     known: Option<Oid>,
     nudge: Arc<Notify>,
     abandoned: Vec<JoinHandle<Result<Option<Fetched>, FetchError>>>,
@@ -109,6 +112,7 @@ impl GitRepository {
             target: Arc::new(target),
             folder: Arc::new(folder),
             interval: settings.interval.max(INTERVAL_MIN),
+            due: None,
             known: None,
             nudge: Arc::new(Notify::new()),
             abandoned: Vec::new(),
@@ -128,6 +132,7 @@ impl GitRepository {
 
 impl Repository for GitRepository {
     async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
+        self.due = None;
         self.abandoned.retain(|fetch| !fetch.is_finished());
         if self.abandoned.len() >= ABANDONED_MAX {
             let text = format!("{ABANDONED_MAX} fetches still wait for an answer of the server");
@@ -149,9 +154,11 @@ impl Repository for GitRepository {
     }
 
     async fn changed(&mut self) {
+        let due = *self.due.get_or_insert_with(|| Instant::now() + self.interval);
         tokio::select! {
-            () = tokio::time::sleep(self.interval) => {}
+            () = tokio::time::sleep_until(due) => {}
             () = self.nudge.notified() => {}
         }
+        self.due = None;
     }
 }
