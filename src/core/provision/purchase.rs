@@ -1,5 +1,7 @@
 //! A node to be created, as data: everything that a step needs, and nothing of the engine.
 
+use crate::api::keys;
+use crate::core::model::requirements::is_well_known;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::plan::Alternative;
 use crate::core::scheduler::template::TemplateIndex;
@@ -56,7 +58,9 @@ impl Purchase {
 /// Labels that are still open take their first value, so that the node is the same each time.
 fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
     let mut settled = Requirements::new();
-    for (key, requirement) in pool.iter().filter(|(key, _)| !crate::core::model::requirements::is_well_known(key)) {
+    // A node gets these two when it has come that far; on a new claim they would say that it has.
+    let is_stage = |key: &str| [keys::REGISTERED, keys::INITIALIZED].contains(&key);
+    for (key, requirement) in pool.iter().filter(|(key, _)| !is_well_known(key) && !is_stage(key)) {
         let requirement = narrowed.get(key).unwrap_or(requirement);
         if let Some(value) = requirement.values().and_then(|values| values.first()) {
             settled.add(key, Requirement::is_in([value.as_str()]));
