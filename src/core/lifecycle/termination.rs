@@ -54,7 +54,9 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
     }
     if let Some(patch) = removal_patch(node) {
         effects.push(Effect::PatchNode { node: name.clone(), patch });
-        effects.push(Effect::Reached(Milestone::Tainted { node: name.clone() }));
+        if disrupted_taint_patch(node).is_some() {
+            effects.push(Effect::Reached(Milestone::Tainted { node: name.clone() }));
+        }
     }
     let deadline = observation.claim.metadata.annotations.as_ref();
     let deadline = deadline.and_then(|annotations| annotations.get(TERMINATION_TIMESTAMP));
