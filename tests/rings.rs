@@ -175,7 +175,7 @@ const RINGS: &[Ring] = &[
         files: "controller",
         may_use: &["crate::api", "crate::core", "crate::definitions", "crate::ports", "crate::render"],
         except: &[],
-        crates: Some(&["jiff", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        crates: Some(&["jiff", "k8s_openapi", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
         forbidden: WORLD,
         why: "the controller reaches the world through ports only, so that a simulation is the program",
     },

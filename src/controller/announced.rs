@@ -21,11 +21,25 @@ impl Announced {
         let claims = claims_by_node(snapshot);
         let steps = signature(plan);
         (!steps.is_empty() && steps != self.steps)
-            || plan.pending != self.pending
+            || plan.pending.iter().any(|pending| self.says_more(pending))
             || plan.placements.iter().any(|placement| {
                 let node = claims.get(placement.node.as_str()).copied().unwrap_or(&placement.node);
                 self.placements.get(&placement.pod).map(String::as_str) != Some(node)
             })
+    }
+
+    /// Whether a pod is pending that was not, or for another reason. One that found its place is no news.
+    fn says_more(&self, pending: &Pending) -> bool {
+        let reasons = |pending: &Pending| -> Vec<_> {
+            pending.reasons.iter().map(|reason| (reason.node_pool.clone(), reason.code)).collect()
+        };
+        let known: BTreeSet<&String> = self
+            .pending
+            .iter()
+            .filter(|before| reasons(before) == reasons(pending))
+            .flat_map(|before| &before.pods)
+            .collect();
+        pending.pods.iter().any(|pod| !known.contains(pod))
     }
 
     /// Remembers what is shown now.

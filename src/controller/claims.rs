@@ -37,6 +37,8 @@ pub struct Progress {
     pub look_again_at: Option<Timestamp>,
     /// A node became a candidate for consolidation: worth planning at once.
     pub plan_now: bool,
+    /// An object was written: what was seen is no longer how it is.
+    pub wrote: bool,
     /// EC2 ran out of something: the catalog changed.
     pub catalog_changed: bool,
 }
@@ -62,7 +64,8 @@ impl Claims {
         self.forget(view);
         for claim in &view.snapshot.node_claims {
             if self.note_pod_events(view, claim, around).await? {
-                // The claim was written; what else it needs is seen at the next look.
+                // What else the claim needs is seen at the next look.
+                progress.wrote = true;
                 continue;
             }
             let node = view.node_of(claim);
@@ -123,19 +126,31 @@ impl Claims {
         let name = name_of(claim);
         match effect {
             Effect::Launch => launch(claim, around, journal, progress).await?,
-            Effect::WriteClaim(written) => around.cluster.update_node_claim(&written).await?,
-            Effect::PatchNode { node, patch } => unless_gone(around.cluster.patch_node(&node, &patch).await)?,
+            Effect::WriteClaim(written) => {
+                around.cluster.update_node_claim(&written).await?;
+                progress.wrote = true;
+            }
+            Effect::PatchNode { node, patch } => {
+                unless_gone(around.cluster.patch_node(&node, &patch).await)?;
+                progress.wrote = true;
+            }
             Effect::DeleteClaim(cause) => {
                 around.cluster.delete_node_claim(name).await?;
+                progress.wrote = true;
                 journal.say(around.now, &Event::GaveUp { node_claim: name.to_owned(), cause });
             }
-            Effect::DeleteNode { node } => unless_gone(around.cluster.delete_node(&node).await)?,
+            Effect::DeleteNode { node } => {
+                unless_gone(around.cluster.delete_node(&node).await)?;
+                progress.wrote = true;
+            }
             Effect::Evict { namespace, name } => {
                 let result = around.cluster.evict(&namespace, &name).await;
+                progress.wrote |= result.is_ok();
                 self.evicted(result, format!("{namespace}/{name}"), node, around.now, journal)?;
             }
             Effect::DeletePod { namespace, name, grace_seconds } => {
                 unless_gone(around.cluster.delete_pod(&namespace, &name, grace_seconds).await)?;
+                progress.wrote = true;
             }
             Effect::TerminateInstance { provider_id } => match around.cloud.terminate(&provider_id).await {
                 Err(error) if error.kind == PortErrorKind::NotFound => {
@@ -193,7 +208,11 @@ async fn launch<K: Cluster, E: Cloud>(
         // Nobody planned for it. It stays as it is until its time is over, and says why.
         let message = "the NodeClaim was not made by a plan of Cutlist";
         let written = launch_failed(claim, "NotPlanned", message, around.now);
-        return if written == *claim { Ok(()) } else { around.cluster.update_node_claim(&written).await };
+        if written != *claim {
+            around.cluster.update_node_claim(&written).await?;
+            progress.wrote = true;
+        }
+        return Ok(());
     };
     let request = LaunchRequest {
         token: claim.metadata.uid.clone().unwrap_or_default(),
@@ -203,9 +222,13 @@ async fn launch<K: Cluster, E: Cloud>(
         alternatives,
     };
     match around.cloud.launch(&request).await {
-        Ok(instance) => launched_instance(claim, instance, around, journal).await,
+        Ok(instance) => {
+            progress.wrote = true;
+            launched_instance(claim, instance, around, journal).await
+        }
         Err(error) if error.kind == PortErrorKind::InsufficientCapacity => {
             progress.catalog_changed = true;
+            progress.wrote = true;
             around.cluster.delete_node_claim(name).await?;
             let event = Event::InsufficientCapacity { node_claim: name.to_owned(), error: error.to_string() };
             journal.say(around.now, &event);
@@ -216,6 +239,7 @@ async fn launch<K: Cluster, E: Cloud>(
             let written = launch_failed(claim, "LaunchFailed", &text, around.now);
             if written != *claim {
                 around.cluster.update_node_claim(&written).await?;
+                progress.wrote = true;
                 journal.say(around.now, &Event::LaunchFailed { node_claim: name.to_owned(), error: text });
             }
             Ok(())

@@ -77,6 +77,11 @@ pub enum Event {
     Approved {
         plan_id: String,
     },
+    /// A move is under way: every call that begins it succeeded.
+    MoveBegun {
+        plan_id: String,
+        move_number: u32,
+    },
     StepNotSupported {
         node: String,
     },
@@ -246,6 +251,7 @@ impl Event {
             Self::PlanSuperseded { .. } => "plan is superseded",
             Self::WaitsForApproval { .. } => "plan waits for approval",
             Self::Approved { .. } => "plan is approved",
+            Self::MoveBegun { .. } => "began move of plan",
             Self::StepNotSupported { .. } => "step can not be carried out by this version",
             Self::FoundProvisionablePods { .. } => "found provisionable pod(s)",
             Self::ComputedNodeClaims { .. } => "computed new nodeclaim(s) to fit pod(s)",
@@ -286,6 +292,7 @@ impl Event {
             | Self::PlanSuperseded { .. }
             | Self::WaitsForApproval { .. }
             | Self::Approved { .. }
+            | Self::MoveBegun { .. }
             | Self::StepNotSupported { .. }
             | Self::Stopped { .. } => self.plan_fields(),
             _ => self.node_fields(),
@@ -330,6 +337,9 @@ impl Event {
             }
             Self::WaitsForApproval { plan_id, moves } => vec![("plan", json!(plan_id)), ("moves", json!(moves))],
             Self::Approved { plan_id } => vec![("plan", json!(plan_id))],
+            Self::MoveBegun { plan_id, move_number } => {
+                vec![("plan", json!(plan_id)), ("move", json!(move_number))]
+            }
             Self::StepNotSupported { node } => vec![("Node", json!(node))],
             Self::Stopped { plan_id, done, not_done } => {
                 vec![("plan", json!(plan_id)), ("done", json!(done)), ("not-done", json!(not_done))]

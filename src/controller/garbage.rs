@@ -16,14 +16,15 @@ pub const INTERVAL: SignedDuration = SignedDuration::from_mins(2);
 /// A younger instance may belong to a claim that is just being written.
 const YOUNGEST: SignedDuration = SignedDuration::from_secs(30);
 
-/// Ends instances without a claim; gives up claims without an instance.
+/// Ends instances without a claim; gives up claims without an instance. `true` when a claim was given up.
 pub async fn collect<K: Cluster, E: Cloud>(
     cluster: &K,
     cloud: &E,
     view: &View<'_>,
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<(), PortError> {
+) -> Result<bool, PortError> {
+    let mut wrote = false;
     let instances = cloud.instances().await?;
     let tokens: BTreeSet<&str> =
         view.snapshot.node_claims.iter().filter_map(|claim| claim.metadata.uid.as_deref()).collect();
@@ -43,11 +44,12 @@ pub async fn collect<K: Cluster, E: Cloud>(
         let ready = view.node_of(claim).is_some_and(crate::core::lifecycle::is_ready);
         if claim.is_true(conditions::REGISTERED) && claim.metadata.deletion_timestamp.is_none() && !ready {
             cluster.delete_node_claim(name_of(claim)).await?;
+            wrote = true;
             let event = Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id: id.to_owned() };
             journal.say(now, &event);
         }
     }
-    Ok(())
+    Ok(wrote)
 }
 
 /// Whether some registered claim lost its node, which is worth looking at once.

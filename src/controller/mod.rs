@@ -35,14 +35,15 @@ mod shutdown;
 mod stamps;
 mod view;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::settings::Settings;
+use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
-use crate::core::plan::{Inputs, Plan};
+use crate::core::plan::{Inputs, Plan, Revision};
+use crate::definitions::Definitions;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
 
 use announced::Announced;
@@ -72,10 +73,13 @@ pub struct Ports<R, K, E, F, C> {
     pub clock: C,
 }
 
+/// Files of a revision to definitions.
+pub type ReadDefinitions = dyn Fn(&[SourceFile]) -> Definitions;
+
 /// What the controller is told once.
 pub struct Options {
-    /// Values for `${NAME}`; beat those of `cutlist.yaml`.
-    pub variables: BTreeMap<String, String>,
+    /// Reads the files of a revision; knows the variables.
+    pub read: Box<ReadDefinitions>,
     pub seed: u64,
     /// `core::plan::decide`, or another planner in tests.
     pub planner: fn(&Inputs<'_>) -> Plan,
@@ -160,6 +164,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.settled
     }
 
+    /// The revision that was received last, whether or not it is used.
+    pub fn last_revision(&self) -> Option<&Revision> {
+        self.revisions.received.as_ref()
+    }
+
     /// Lets the moves of the plan that waits go ahead, if it is this one (or begins with this).
     pub fn approve(&mut self, plan_id: &str) -> bool {
         self.approved = self.waiting.as_ref().is_some_and(|plan| !plan_id.is_empty() && plan.id.starts_with(plan_id));
@@ -212,23 +221,27 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if progress.catalog_changed {
             self.catalog = None;
         }
-        moves::go_on(&self.ports.cluster, &view, now, &mut self.journal).await?;
-        self.collect_garbage(&view, now).await?;
+        let mut wrote = progress.wrote;
+        wrote |= moves::go_on(&self.ports.cluster, &view, now, &mut self.journal).await?;
+        wrote |= self.collect_garbage(&view, now).await?;
         self.wake(progress.look_again_at);
         if progress.plan_now {
             self.plan_due_at = Some(now);
         }
-        self.plan_when_due(now).await
+        // After a write this view is old; the change wakes the next look.
+        if wrote { Ok(()) } else { self.plan_when_due(&snapshot, now).await }
     }
 
-    async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<(), PortError> {
+    async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
+        let mut wrote = false;
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
         if due {
-            garbage::collect(&self.ports.cluster, &self.ports.cloud, view, now, &mut self.journal).await?;
+            let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
+            wrote = garbage::collect(cluster, cloud, view, now, &mut self.journal).await?;
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
         }
         self.wake(self.garbage_due_at);
-        Ok(())
+        Ok(wrote)
     }
 
     async fn refresh_catalog(&mut self, now: Timestamp) -> Result<(), PortError> {

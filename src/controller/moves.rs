@@ -12,13 +12,14 @@ use super::journal::Journal;
 use super::marks;
 use super::view::{View, name_of, node_name};
 
-/// Looks at every claim that a plan removes.
+/// Looks at every claim that a plan removes. `true` when something was written.
 pub async fn go_on<K: Cluster>(
     cluster: &K,
     view: &View<'_>,
     now: Timestamp,
     journal: &mut Journal,
-) -> Result<(), PortError> {
+) -> Result<bool, PortError> {
+    let mut wrote = false;
     for claim in &view.snapshot.node_claims {
         if claim.metadata.deletion_timestamp.is_some() {
             continue;
@@ -27,11 +28,13 @@ pub async fn go_on<K: Cluster>(
         let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, name)).cloned().collect();
         if !missing.is_empty() {
             roll_back(cluster, view, claim, missing, now, journal).await?;
+            wrote = true;
         } else if replacements.iter().all(|name| is_up(view, name)) {
             cluster.delete_node_claim(name_of(claim)).await?;
+            wrote = true;
         }
     }
-    Ok(())
+    Ok(wrote)
 }
 
 fn is_coming(view: &View<'_>, name: &str) -> bool {

@@ -17,11 +17,10 @@ use super::{Controller, POLL, Refusal, announced, inventory};
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
-    pub(super) async fn plan_when_due(&mut self, now: Timestamp) -> Result<(), PortError> {
+    pub(super) async fn plan_when_due(&mut self, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
         let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
         let is_new_revision = !in_force.applied;
-        let snapshot = self.ports.cluster.observe().await?;
-        let view = View::new(&snapshot);
+        let view = View::new(snapshot);
         let pods = view.provisionable_pods();
         self.batch.see(&uids(&pods), now);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
@@ -40,13 +39,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.approved {
             return self.carry_out_approved(now).await;
         }
-        let Some(plan) = self.decide(&snapshot, now) else { return Ok(()) };
+        let Some(plan) = self.decide(snapshot, now) else { return Ok(()) };
         self.settled = is_settled(&plan, &view) && !is_new_revision;
-        let is_news = self.announced.is_news(&plan, &snapshot);
+        let is_news = self.announced.is_news(&plan, snapshot);
         if is_news || is_new_revision {
-            self.post(&plan, &snapshot, now).await?;
+            self.post(&plan, snapshot, now).await?;
         }
-        self.use_definitions(&snapshot, is_new_revision, now).await?;
+        self.use_definitions(snapshot, is_new_revision, now).await?;
         for placement in &plan.placements {
             apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await?;
         }
@@ -86,6 +85,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 removal_confirmed: false,
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
             },
+            notes: in_force.notes.clone(),
             seed: self.options.seed,
             now,
         }))
@@ -113,6 +113,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if is_new_revision {
             inventory::apply(cluster, &in_force.definitions, &in_force.revision, snapshot, now, journal).await?;
             in_force.applied = true;
+            // Once more with the definitions in place: what they allow should not wait for the poll.
+            self.plan_due_at = Some(now);
+            self.wake_at = Some(now);
         }
         inventory::prune(cluster, &in_force.definitions, snapshot, &mut self.prunes_said, now, journal).await
     }
@@ -179,7 +182,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 continue;
             }
             match apply::begin(&self.ports.cluster, plan, *number, now, &mut self.journal).await {
-                Ok(()) => self.announced.carried_out(),
+                Ok(()) => {
+                    self.announced.carried_out();
+                    let event = Event::MoveBegun { plan_id: plan.id.clone(), move_number: *number };
+                    self.journal.say(now, &event);
+                }
                 Err(ApplyError::Port(error)) => return Err(error),
                 Err(ApplyError::Refused(refusal)) => {
                     let (plan_id, move_number) = (plan.id.clone(), Some(*number));

@@ -4,8 +4,8 @@ use jiff::Timestamp;
 
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
-use crate::core::plan::Revision;
-use crate::definitions::{self, Definitions};
+use crate::core::plan::{Note, Revision};
+use crate::definitions::Definitions;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent};
 use crate::render::diagnostics::{self, LintReport};
 
@@ -15,6 +15,7 @@ use super::{Controller, chain, inventory};
 #[derive(Debug, Default)]
 pub struct Revisions {
     pub in_force: Option<InForce>,
+    pub received: Option<Revision>,
     /// What was said about a repository that can not be read.
     trouble: Option<String>,
 }
@@ -23,6 +24,8 @@ pub struct Revisions {
 pub struct InForce {
     pub revision: Revision,
     pub definitions: Definitions,
+    /// What of the commit was left out.
+    pub notes: Vec<Note>,
     /// Whether its plan was shown and its definitions are in the cluster.
     pub applied: bool,
 }
@@ -73,8 +76,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     async fn receive(&mut self, content: RevisionContent, now: Timestamp) -> Result<(), PortError> {
         let RevisionContent { revision, title, files, rewritten, notes } = content;
-        self.journal.say(now, &Event::RevisionFound { revision: revision.clone(), title, rewritten, notes });
-        let definitions = definitions::read(&files, &self.options.variables);
+        self.journal
+            .say(now, &Event::RevisionFound { revision: revision.clone(), title, rewritten, notes: notes.clone() });
+        let definitions = (self.options.read)(&files);
+        self.revisions.received = Some(revision.clone());
         let mut report = LintReport::new();
         report.add(&definitions, str::to_owned);
         let text_of = |path: &str| {
@@ -101,7 +106,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return self.hold(revision, node_pools, now).await;
             }
         }
-        self.revisions.in_force = Some(InForce { revision, definitions, applied: false });
+        self.revisions.in_force = Some(InForce { revision, definitions, notes, applied: false });
         // Another region or class may need another catalog.
         self.catalog = None;
         self.plan_due_at = Some(now);
