@@ -9,6 +9,8 @@ pub enum Outcome {
     /// `lint` found something, or `plan --detailed-exitcode` has changes (see [`Outcome::code`]).
     Findings,
     Changes,
+    /// Ctrl-C.
+    Interrupted,
 }
 
 impl Outcome {
@@ -17,6 +19,7 @@ impl Outcome {
             Self::Clean => 0,
             Self::Findings => 1,
             Self::Changes => 2,
+            Self::Interrupted => 130,
         }
     }
 }

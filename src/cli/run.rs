@@ -1,8 +1,144 @@
 //! `cutlist run`
 
-use super::arguments::RunArguments;
-use super::exit::{Failure, Outcome};
+mod lines;
+mod log;
+mod scenario;
+mod screen;
+mod source;
+mod tally;
+mod world;
 
-pub fn run(_arguments: &RunArguments) -> Result<Outcome, Failure> {
-    todo!()
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::anyhow;
+use jiff::Timestamp;
+
+use crate::adapters::embedded::EmbeddedForge;
+use crate::controller::{Controller, Options, Shutdown};
+use crate::core::plan::decide;
+use crate::core::snapshot::Snapshot;
+use crate::ports::Clock;
+
+use super::arguments::{RunArguments, SnapshotArguments};
+use super::exit::{Failure, Outcome};
+use super::settings;
+
+use screen::{Screen, Times};
+use source::Source;
+
+/// Exit code of what can not be run.
+const FAILURE: u8 = 1;
+
+pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
+    if !arguments.embedded {
+        let error = anyhow!("this version runs on the embedded cluster only");
+        return Err(
+            Failure::usage(2, error).with_hint("add --embedded, as in `cutlist run --embedded examples/quickstart`")
+        );
+    }
+    if arguments.verbose {
+        log::start();
+    }
+    match source::find(arguments)? {
+        Source::Scenario(folder) => run_scenario(&folder, arguments),
+        Source::Follow(follow) => {
+            let runtime = runtime(false)?;
+            runtime.block_on(follow_until_stopped(follow, arguments))
+        }
+    }
+}
+
+fn run_scenario(folder: &Path, arguments: &RunArguments) -> Result<Outcome, Failure> {
+    let script = scenario::script(folder, &arguments.definitions)?;
+    let runtime = runtime(!arguments.real_time)?;
+    runtime.block_on(async {
+        let world = world::build(&script.region, arguments.seed, epoch()?)?;
+        let shutdown = shutdown_on_signal();
+        let clock = world.clock();
+        let screen = Screen::new(standard_output(), Times::SinceBeginning, clock.now(), shutdown.clone());
+        let seed = arguments.seed;
+        scenario::play(&script, &arguments.definitions, world, seed, None, &screen, &shutdown).await?;
+        screen.summary(clock.now());
+        Ok(outcome(&shutdown))
+    })
+}
+
+/// Follows a repository or folder; nothing else happens in the cluster than what its definitions ask for.
+async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) -> Result<Outcome, Failure> {
+    let (repository, region) = source::first_look(follow, arguments).await?;
+    let world = world::build(&region, arguments.seed, now())?;
+    let shutdown = shutdown_on_signal();
+    let clock = world.clock();
+    let screen = Screen::new(standard_output(), Times::Clock, clock.now(), shutdown.clone());
+    let ports = world::ports(repository, &world, EmbeddedForge::default());
+    let definitions = arguments.definitions.clone();
+    let options = Options {
+        read: Box::new(move |files| settings::read_definitions(files, &definitions)),
+        seed: arguments.seed,
+        planner: decide,
+    };
+    let mut controller = Controller::new(ports, options, world::journal(&screen), shutdown.clone());
+    controller.run().await;
+    screen.summary(clock.now());
+    Ok(outcome(&shutdown))
+}
+
+/// The embedded cluster after the scenario of a folder was played, for `cutlist snapshot`.
+pub fn snapshot_after(folder: &Path, arguments: &SnapshotArguments) -> Result<Snapshot, Failure> {
+    let definitions = super::arguments::DefinitionArguments::default();
+    let script = scenario::script(folder, &definitions)?;
+    runtime(true)?.block_on(async {
+        let world = world::build(&script.region, arguments.seed, epoch()?)?;
+        let shutdown = Shutdown::default();
+        let screen = Screen::new(Box::new(std::io::sink()), Times::SinceBeginning, epoch()?, shutdown.clone());
+        let (seed, until) = (arguments.seed, arguments.after_step);
+        let world = scenario::play(&script, &definitions, world, seed, until, &screen, &shutdown).await?;
+        Ok(world.with(|world| world.snapshot()))
+    })
+}
+
+fn epoch() -> Result<Timestamp, Failure> {
+    Timestamp::from_second(world::EPOCH_SECONDS).map_err(|error| Failure::usage(FAILURE, error))
+}
+
+fn runtime(is_paused: bool) -> Result<tokio::runtime::Runtime, Failure> {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().start_paused(is_paused).build().map_err(|error| Failure::usage(FAILURE, error))
+}
+
+fn outcome(shutdown: &Shutdown) -> Outcome {
+    if shutdown.is_requested() { Outcome::Interrupted } else { Outcome::Clean }
+}
+
+/// Text with terminal escapes goes in; what is no terminal gets it without.
+fn standard_output() -> Box<dyn Write> {
+    Box::new(anstream::AutoStream::auto(std::io::stdout()))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command line knows what time it is")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+/// The first Ctrl-C asks for an end after the call that is under way; the second does not wait.
+fn shutdown_on_signal() -> Shutdown {
+    let shutdown = Shutdown::default();
+    let requested = shutdown.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_err() {
+            return;
+        }
+        anstream::eprintln!("stopping after the call that is under way; Ctrl-C again to abort");
+        requested.request();
+        if tokio::signal::ctrl_c().await.is_ok() {
+            abort();
+        }
+    });
+    shutdown
+}
+
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "the user asked twice; nothing is left to clean up")]
+fn abort() -> ! {
+    std::process::exit(130)
 }

@@ -26,20 +26,12 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         (Some(_), [_, ..]) => {
             return Err(Failure::usage(2, anyhow::anyhow!("--embedded and --from exclude each other")));
         }
-        (Some(path), []) => embedded(path, arguments)?,
+        (Some(path), []) => super::run::snapshot_after(path, arguments)?,
         (None, files) => from_files(files)?,
     };
     let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
     print(text.as_bytes())?;
     Ok(Outcome::Clean)
-}
-
-/// The embedded world after its scenario was played.
-fn embedded(path: &Path, _arguments: &SnapshotArguments) -> Result<Snapshot, Failure> {
-    Err(Failure::usage(
-        FAILURE,
-        anyhow::anyhow!("{}: snapshots of the embedded world are not part of this build", path.display()),
-    ))
 }
 
 fn from_files(files: &[PathBuf]) -> Result<Snapshot, Failure> {

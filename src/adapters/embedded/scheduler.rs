@@ -13,7 +13,8 @@ use super::kubelet::set_condition;
 use super::world::World;
 
 impl World {
-    /// Tries every pod that waits for a node, the most important and then the oldest first.
+    /// Tries every pod that waits for a node: the most important first, of these those that a node was made for, then the
+    /// oldest.
     pub(super) fn schedule(&mut self) {
         let waits = |pod: &Pod| pod.spec.node_name.is_none() && !pod.is_terminating() && !pod.is_terminal();
         if self.scheduled_at_generation == self.generation || !self.pods.values().any(waits) {
@@ -23,7 +24,9 @@ impl World {
         let mut context = FilterContext::new(&snapshot);
         let mut waiting: Vec<&Pod> = snapshot.pods.iter().filter(|pod| waits(pod)).collect();
         waiting.sort_by_cached_key(|pod| {
-            (-i64::from(pod.spec.priority.unwrap_or(0)), pod.metadata.creation_timestamp.clone(), pod.key())
+            let is_expected = self.nominations.contains_key(&pod.key());
+            let priority = -i64::from(pod.spec.priority.unwrap_or(0));
+            (priority, !is_expected, pod.metadata.creation_timestamp.clone(), pod.key())
         });
         for pod in waiting {
             match self.choose(pod, &snapshot, &context) {

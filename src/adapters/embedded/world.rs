@@ -158,6 +158,11 @@ impl World {
         self.generation
     }
 
+    /// What EC2 sells here.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
     /// Plans that were recorded: id and text, oldest first.
     pub fn recorded_plans(&self) -> &[(String, String)] {
         &self.plans

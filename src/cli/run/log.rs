@@ -1,0 +1,90 @@
+//! Logs as JSON lines on standard error: `level`, `time`, `logger`, `message`, then the fields of the event.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tracing::field::{Field, Visit};
+use tracing::{Event as TracingEvent, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::controller::events::{Event, Level};
+
+/// The name Karpenter's lines carry.
+const LOGGER: &str = "controller";
+
+/// From now on `tracing` writes to standard error.
+pub fn start() {
+    let format = tracing_subscriber::fmt().event_format(Lines).with_writer(std::io::stderr);
+    // Somebody else's subscriber is as good.
+    let _already_set = tracing::subscriber::set_global_default(format.finish());
+}
+
+/// Logs an event of the controller at the moment of its clock.
+pub fn record(now: Timestamp, event: &Event) {
+    let (time, message) = (now.to_string(), event.message());
+    let fields: Map<String, Value> = event.fields().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let fields = Value::Object(fields).to_string();
+    match event.level() {
+        Level::Info => tracing::info!(target: LOGGER, time, fields, "{message}"),
+        Level::Warn => tracing::warn!(target: LOGGER, time, fields, "{message}"),
+        Level::Error => tracing::error!(target: LOGGER, time, fields, "{message}"),
+    }
+}
+
+struct Lines;
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &TracingEvent<'_>) -> fmt::Result {
+        let mut visitor = Fields::default();
+        event.record(&mut visitor);
+        let mut object = Map::new();
+        object.insert("level".to_owned(), json!(event.metadata().level().as_str()));
+        for key in ["time", "message"] {
+            if let Some(value) = visitor.0.shift_remove(key) {
+                object.insert(key.to_owned(), value);
+            }
+            if key == "time" {
+                object.insert("logger".to_owned(), json!(event.metadata().target()));
+            }
+        }
+        let nested = visitor.0.shift_remove("fields");
+        object.extend(visitor.0);
+        let nested = nested.as_ref().and_then(Value::as_str).and_then(|text| serde_json::from_str(text).ok());
+        if let Some(Value::Object(fields)) = nested {
+            object.extend(fields);
+        }
+        writeln!(writer, "{}", Value::Object(object))
+    }
+}
+
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name().to_owned(), json!(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().to_owned(), json!(value));
+    }
+}

@@ -1,0 +1,231 @@
+//! Plays the scenario of a folder: its definitions go into a real bare Git repository that the controller follows, and the
+//! embedded cluster does what the scenario says, step by step.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use jiff::Timestamp;
+
+use crate::adapters::embedded::{EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld};
+use crate::adapters::git::{self, Changes, GitRepository, Nudge, RemoteSettings, ScriptedRepository};
+use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
+use crate::cli::arguments::DefinitionArguments;
+use crate::cli::exit::Failure;
+use crate::cli::settings;
+use crate::controller::{Controller, Options, Shutdown};
+use crate::core::plan::decide;
+use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::read::read;
+use crate::ports::Clock;
+
+use super::screen::Screen;
+use super::{FAILURE, world};
+
+/// A step that has not settled after a day never will.
+const PATIENCE: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+/// How often the controller asks the repository without being told.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+type EmbeddedController = Controller<GitRepository, EmbeddedCluster, EmbeddedCloud, EmbeddedForge, EmbeddedClock>;
+
+/// What a folder says should be played.
+pub struct Script {
+    folder: PathBuf,
+    pub region: String,
+    scenario: Scenario,
+    files: BTreeMap<String, Vec<u8>>,
+    objects: Snapshot,
+}
+
+/// Reads the folder; everything that is missing or wrong in it is said now and not in the middle of the play.
+pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, Failure> {
+    let files = git::read_folder(folder).map_err(super::source::not_read)?.files;
+    let definitions = settings::read_definitions(&files, arguments);
+    let Some(scenario) = definitions.scenario else {
+        let error = anyhow!("{} has no scenario that can be read", folder.display());
+        return Err(Failure::usage(FAILURE, error)
+            .with_hint(format!("see what `cutlist lint {}` says about scenario.yaml", folder.display())));
+    };
+    let mut objects = Snapshot::default();
+    for name in &scenario.value.objects {
+        let bytes = read_beside(folder, name)?;
+        read(&bytes, &mut objects)
+            .with_context(|| format!("objects of the scenario, {name}"))
+            .map_err(|error| Failure::usage(FAILURE, error))?;
+    }
+    Ok(Script {
+        folder: folder.to_owned(),
+        region: definitions.settings.region,
+        scenario: scenario.value,
+        files: files.into_iter().map(|file| (file.path, file.content)).collect(),
+        objects,
+    })
+}
+
+fn read_beside(folder: &Path, name: &str) -> Result<Vec<u8>, Failure> {
+    let path = folder.join(name);
+    std::fs::read(&path)
+        .with_context(|| format!("{}, which scenario.yaml names", path.display()))
+        .map_err(|error| Failure::usage(FAILURE, error))
+}
+
+/// Plays the script up to and with the step `until` (from 1), or to its end; gives the world as it is then.
+pub async fn play(
+    script: &Script,
+    arguments: &DefinitionArguments,
+    world: EmbeddedWorld,
+    seed: u64,
+    until: Option<usize>,
+    screen: &Screen,
+    shutdown: &Shutdown,
+) -> Result<EmbeddedWorld, Failure> {
+    let mut stage = Stage::build(script, arguments, world, seed, screen, shutdown)?;
+    stage.settle().await;
+    let steps = script.scenario.steps.iter().take(until.unwrap_or(usize::MAX)).enumerate();
+    for (position, step) in steps {
+        if shutdown.is_requested() {
+            break;
+        }
+        stage.begin(position + 1, step, script).await?;
+        stage.settle().await;
+    }
+    Ok(stage.world)
+}
+
+struct Stage {
+    world: EmbeddedWorld,
+    repository: ScriptedRepository,
+    nudge: Nudge,
+    controller: EmbeddedController,
+    /// The commit that the controller has to see before a step is over.
+    expected_commit: Option<String>,
+    screen: Screen,
+    shutdown: Shutdown,
+}
+
+impl Stage {
+    fn build(
+        script: &Script,
+        arguments: &DefinitionArguments,
+        world: EmbeddedWorld,
+        seed: u64,
+        screen: &Screen,
+        shutdown: &Shutdown,
+    ) -> Result<Self, Failure> {
+        let clock = world.clock();
+        let name = script.folder.canonicalize().ok();
+        let name = name.as_deref().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
+        let repository = ScriptedRepository::create(&script.files, &format!("Begin with {name}"), clock.now())
+            .map_err(|error| Failure::usage(FAILURE, error))?;
+        let remote = GitRepository::open(&RemoteSettings {
+            url: repository.path().display().to_string(),
+            reference: None,
+            sub_path: String::new(),
+            interval: INTERVAL,
+            credentials_file: None,
+            clone_folder: None,
+        })
+        .map_err(|error| Failure::usage(FAILURE, error))?;
+        world.with(|world| world.load(script.objects.clone()));
+        let nudge = remote.nudge();
+        let ports = world::ports(remote, &world, EmbeddedForge::default());
+        let arguments = arguments.clone();
+        let options = Options {
+            read: Box::new(move |files| settings::read_definitions(files, &arguments)),
+            seed,
+            planner: decide,
+        };
+        let controller = Controller::new(ports, options, world::journal(screen), shutdown.clone());
+        let (screen, shutdown) = (screen.clone(), shutdown.clone());
+        Ok(Self { world, repository, nudge, controller, expected_commit: None, screen, shutdown })
+    }
+
+    /// Runs until nothing more happens by itself.
+    async fn settle(&mut self) {
+        let clock = self.world.clock();
+        let give_up_at = clock.now().saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+        loop {
+            self.controller.pass().await;
+            if self.shutdown.is_requested() {
+                return;
+            }
+            let has_seen = match (&self.expected_commit, self.controller.last_revision()) {
+                (None, seen) => seen.is_some(),
+                (Some(expected), seen) => seen.is_some_and(|revision| revision.id == *expected),
+            };
+            if has_seen && self.controller.is_settled() && self.world.with(|world| world.is_still()) {
+                return;
+            }
+            if clock.now() >= give_up_at {
+                self.screen.note(clock.now(), "nothing settled within a day: going on with the next step");
+                return;
+            }
+            self.controller.wait().await;
+        }
+    }
+
+    async fn begin(&mut self, position: usize, step: &ScenarioStep, script: &Script) -> Result<(), Failure> {
+        if let Some(seconds) = step.wait.as_ref().and_then(crate::api::duration::NillableDuration::seconds) {
+            self.let_pass(seconds).await;
+        }
+        let title = step.title.clone().unwrap_or_else(|| default_title(step));
+        self.screen.title(position, script.scenario.steps.len(), &title);
+        if let Some(scale) = &step.scale {
+            self.scale(scale)?;
+        }
+        if let Some(commit) = &step.commit {
+            self.commit(commit, script)?;
+        }
+        Ok(())
+    }
+
+    /// Lets time pass while the controller goes on.
+    async fn let_pass(&mut self, seconds: u64) {
+        let pause = tokio::time::sleep(Duration::from_secs(seconds));
+        tokio::pin!(pause);
+        loop {
+            self.controller.pass().await;
+            tokio::select! {
+                () = &mut pause => return,
+                () = self.controller.wait() => {}
+            }
+            if self.shutdown.is_requested() {
+                return;
+            }
+        }
+    }
+
+    fn scale(&self, scale: &Scale) -> Result<(), Failure> {
+        if !self.world.with(|world| world.scale(&scale.deployment, scale.replicas)) {
+            let error = anyhow!("the scenario scales {}, and there is no such Deployment", scale.deployment);
+            return Err(
+                Failure::usage(FAILURE, error).with_hint("name one of the scenario's objects as namespace/name")
+            );
+        }
+        let text = format!("kubectl scale deployment {} --replicas {}", scale.deployment, scale.replicas);
+        self.screen.note(self.world.clock().now(), &text);
+        Ok(())
+    }
+
+    fn commit(&mut self, commit: &Commit, script: &Script) -> Result<(), Failure> {
+        let mut changes = Changes::new();
+        for (path, source) in &commit.files {
+            let content = source.as_ref().map(|name| read_beside(&script.folder, name)).transpose()?;
+            changes.insert(path.clone(), content);
+        }
+        let id = self.repository.commit(&changes, &commit.message, self.world.clock().now());
+        self.expected_commit = Some(id.map_err(|error| Failure::usage(FAILURE, error))?);
+        self.nudge.nudge();
+        Ok(())
+    }
+}
+
+fn default_title(step: &ScenarioStep) -> String {
+    match (&step.scale, &step.commit) {
+        (Some(scale), _) => format!("{} pods of {}", scale.replicas, scale.deployment),
+        (None, Some(commit)) => commit.message.lines().next().unwrap_or_default().to_owned(),
+        (None, None) => "time passes".to_owned(),
+    }
+}

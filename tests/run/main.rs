@@ -1,0 +1,10 @@
+//! The whole loop: the program's output on the quickstart, and the controller under faults.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a test runs the program and reads golden files")]
+
+mod crashes;
+mod faults;
+mod quickstart;
+mod revisions;
+mod stage;

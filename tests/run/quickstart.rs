@@ -1,0 +1,82 @@
+//! `cutlist run --embedded examples/quickstart` as a stranger sees it.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn run(seed: &str) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+    Command::new(env!("CARGO_BIN_EXE_cutlist"))
+        .args(["run", "--embedded", "--seed", seed])
+        .arg(folder)
+        .env_remove("RUST_LOG")
+        .output()
+        .unwrap()
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn the_output_is_the_golden_file_each_time() {
+    let (first, second) = (text(&run("0")), text(&run("0")));
+    assert_eq!(first, second, "the same seed gives the same bytes");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/quickstart.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&golden, &first).unwrap();
+    }
+    let expected = std::fs::read_to_string(&golden).unwrap_or_default();
+    assert!(
+        first == expected,
+        "the output is another one than tests/run/quickstart.txt; if that is meant, run again with UPDATE=1:\n{first}"
+    );
+}
+
+#[test]
+fn another_seed_gives_other_names_and_the_same_course() {
+    let (first, other) = (text(&run("0")), text(&run("1")));
+    assert_ne!(first, other);
+    let totals = |text: &str| text.lines().rev().find(|line| line.starts_with("plans")).map(str::to_owned);
+    assert_eq!(totals(&first), totals(&other));
+}
+
+#[test]
+fn every_change_shows_revision_lint_plan_and_then_what_was_done() {
+    let text = text(&run("0"));
+    let order = [
+        "revision ",
+        "definitions: clean",
+        "Plan ",
+        "created NodePool/default",
+        "found provisionable pod(s)",
+        "1 to create, 0 to replace, 0 to remove, 5 pods placed",
+        "computed new nodeclaim(s) to fit pod(s)",
+        "created nodeclaim",
+        "launched nodeclaim",
+        "registered nodeclaim",
+        "initialized nodeclaim",
+        "limits.cpu 10 reached",
+        "would help: limits.cpu",
+        "because  Empty for 30s (consolidateAfter 30s)",
+        "disrupting node(s)",
+        "deleted node ",
+        "deleted nodeclaim",
+        "Allow Graviton",
+        "replace 1 node with 1, saves",
+        "changed NodePool/default",
+        "disrupting node(s)",
+        "created nodeclaim",
+        "initialized nodeclaim",
+        "deleted nodeclaim",
+        "price of the fleet",
+    ];
+    let mut rest = text.as_str();
+    for expected in order {
+        let Some((_, after)) = rest.split_once(expected) else { panic!("`{expected}` does not follow in\n{rest}") };
+        rest = after;
+    }
+    // A finding stands on one line however long its message is, as compilers print it.
+    let wide = |line: &&str| line.chars().count() > 100 && !line.starts_with("note[");
+    assert_eq!(text.lines().find(wide), None, "nothing else is wider than 100 columns");
+}

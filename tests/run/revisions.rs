@@ -1,0 +1,70 @@
+//! Bad revisions, empty ones, and repositories that are away.
+
+use cutlist::adapters::embedded::Post;
+use cutlist::controller::events::Event;
+
+use crate::stage::{POOL, SETTINGS, Stage};
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_with_errors_leaves_the_last_good_one_in_force() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    let broken = POOL.replace("consolidateAfter", "consolidateAfterwards").replace("\"100\"", "\"1\"");
+    stage.script.commit("broken", &[("pool.yaml", &broken), ("cutlist.yaml", SETTINGS)]);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    assert_eq!(stage.count(|event| matches!(event, Event::RevisionRefused { .. })), 1);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "the good revision still provisions");
+    let posts = stage.forge.posts();
+    let failed = posts.iter().any(|post| matches!(post, Post::Failure { revision, .. } if revision.id == "broken"));
+    assert!(failed, "{posts:?}");
+    assert_eq!(stage.snapshot().node_pools.len(), 1);
+    stage.script.commit("good", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    let pool = &stage.snapshot().node_pools[0];
+    assert_eq!(pool.metadata.annotations.as_ref().unwrap()["cutlist.dev/revision"], "good");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_without_any_pool_is_held() {
+    let mut stage = Stage::new(SETTINGS);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    stage.script.commit("empty", &[("cutlist.yaml", SETTINGS)]);
+    stage.run_for(600).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::RemovalHeld { .. })), 1);
+    let snapshot = stage.snapshot();
+    assert_eq!((snapshot.node_pools.len(), snapshot.node_classes.len(), snapshot.nodes.len()), (1, 1, 1));
+    assert_eq!(stage.count(|event| matches!(event, Event::DefinitionPruned { .. })), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_left_git_is_pruned_when_its_nodes_are_gone() {
+    let mut stage = Stage::new(SETTINGS);
+    let second = POOL.replace("name: default\n", "name: second\n").replacen("name: second", "name: extra", 1);
+    let second = second.split("---").next().unwrap().replace("name: second", "name: default");
+    stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &second), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    stage.run_for(1).await;
+    assert_eq!(stage.snapshot().node_pools.len(), 2);
+    stage.script.commit("one", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    assert_eq!(stage.snapshot().node_pools.len(), 1);
+    assert_eq!(stage.count(|event| matches!(event, Event::DefinitionPruned { .. })), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repository_that_is_away_is_said_once_and_stops_nothing() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    for _ in 0..3 {
+        stage.script.fail();
+    }
+    stage.scale(5);
+    assert!(stage.settle().await);
+    assert_eq!(stage.count(|event| matches!(event, Event::RepositoryUnreachable { .. })), 1);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    stage.script.commit("back", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    assert_eq!(stage.count(|event| matches!(event, Event::RepositoryBack)), 1);
+}

@@ -1,0 +1,330 @@
+//! A world, a repository and a controller, with ports that can fail at a chosen call.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::rc::Rc;
+
+use cutlist::adapters::embedded::{
+    EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
+};
+use cutlist::api::node_claim::NodeClaim;
+use cutlist::api::source::SourceFile;
+use cutlist::controller::events::Event;
+use cutlist::controller::{Controller, Journal, Options, Ports, Shutdown};
+use cutlist::core::catalog::Catalog;
+use cutlist::core::plan::{Plan, Revision, decide};
+use cutlist::core::snapshot::Snapshot;
+use cutlist::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, Repository, RevisionContent};
+use serde_json::{Value, json};
+
+pub const POOL: &str = include_str!("pool.yaml");
+pub const SETTINGS: &str = include_str!("settings.yaml");
+
+/// Revisions that are waiting to be seen; clones share them.
+#[derive(Clone, Default)]
+pub struct Script {
+    coming: Rc<RefCell<VecDeque<Result<RevisionContent, PortErrorKind>>>>,
+    last: Rc<RefCell<Option<RevisionContent>>>,
+}
+
+impl Script {
+    /// A commit with these files.
+    pub fn commit(&self, id: &str, files: &[(&str, &str)]) {
+        let files = files.iter().map(|(path, text)| SourceFile { path: (*path).into(), content: (*text).into() });
+        self.coming.borrow_mut().push_back(Ok(RevisionContent {
+            revision: Revision { id: id.to_owned(), reference: "main".to_owned() },
+            title: format!("commit {id}"),
+            files: files.collect(),
+            rewritten: false,
+            notes: Vec::new(),
+        }));
+    }
+
+    /// The next poll fails.
+    pub fn fail(&self) {
+        self.coming.borrow_mut().push_back(Err(PortErrorKind::Temporary));
+    }
+
+    /// What a new controller sees first: the head.
+    pub fn reread(&self) {
+        if let Some(last) = self.last.borrow().clone() {
+            self.coming.borrow_mut().push_front(Ok(last));
+        }
+    }
+}
+
+impl Repository for Script {
+    async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
+        match self.coming.borrow_mut().pop_front() {
+            None => Ok(None),
+            Some(Ok(content)) => {
+                *self.last.borrow_mut() = Some(content.clone());
+                Ok(Some(content))
+            }
+            Some(Err(kind)) => Err(PortError { operation: "fetch main".to_owned(), kind, source: None }),
+        }
+    }
+
+    async fn changed(&mut self) {
+        if self.coming.borrow().is_empty() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// Counts the calls that change something and fails one of them, before or after it was carried out.
+#[derive(Clone, Default)]
+pub struct Fuse {
+    calls: Rc<Cell<usize>>,
+    blows_at: Rc<Cell<Option<usize>>>,
+    after: Rc<Cell<bool>>,
+    blown: Rc<Cell<bool>>,
+}
+
+impl Fuse {
+    pub fn arm(&self, call: usize, after: bool) {
+        self.blows_at.set(Some(call));
+        self.after.set(after);
+    }
+
+    pub fn disarm(&self) {
+        self.blows_at.set(None);
+        self.blown.set(false);
+    }
+
+    pub fn calls(&self) -> usize {
+        self.calls.get()
+    }
+
+    pub fn is_blown(&self) -> bool {
+        self.blown.get()
+    }
+
+    async fn call<T>(&self, action: impl Future<Output = Result<T, PortError>>) -> Result<T, PortError> {
+        let number = self.calls.get();
+        self.calls.set(number + 1);
+        let failure = || PortError { operation: "crash".to_owned(), kind: PortErrorKind::Temporary, source: None };
+        // A process that is gone makes no further call.
+        if self.blown.get() {
+            return Err(failure());
+        }
+        if self.blows_at.get() != Some(number) {
+            return action.await;
+        }
+        self.blown.set(true);
+        if self.after.get() {
+            action.await?;
+        }
+        Err(failure())
+    }
+}
+
+#[derive(Clone)]
+pub struct FusedCluster(pub EmbeddedCluster, pub Fuse);
+
+impl Cluster for FusedCluster {
+    async fn observe(&self) -> Result<Snapshot, PortError> {
+        self.0.observe().await
+    }
+    async fn changed(&self) {
+        self.0.changed().await;
+    }
+    async fn apply(&self, object: &Value) -> Result<(), PortError> {
+        self.1.call(self.0.apply(object)).await
+    }
+    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+        self.1.call(self.0.prune(kind, name)).await
+    }
+    async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
+        self.1.call(self.0.create_node_claim(claim)).await
+    }
+    async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        self.1.call(self.0.update_node_claim(claim)).await
+    }
+    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
+        self.1.call(self.0.delete_node_claim(name)).await
+    }
+    async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        self.1.call(self.0.patch_node(name, patch)).await
+    }
+    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
+        self.1.call(self.0.delete_node(name)).await
+    }
+    async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
+        self.1.call(self.0.evict(namespace, name)).await
+    }
+    async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
+        self.1.call(self.0.delete_pod(namespace, name, grace_seconds)).await
+    }
+    async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
+        self.1.call(self.0.nominate(namespace, pod, node)).await
+    }
+    async fn record_plan(&self, plan: &Plan, text: &str) -> Result<(), PortError> {
+        self.1.call(self.0.record_plan(plan, text)).await
+    }
+}
+
+/// Also remembers every launch that gave an instance: provider ID by token.
+#[derive(Clone)]
+pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<BTreeMap<String, Vec<String>>>>);
+
+impl Cloud for FusedCloud {
+    async fn catalog(&self) -> Result<Catalog, PortError> {
+        self.0.catalog().await
+    }
+    async fn zones_with_subnet(&self, node_class: &str) -> Result<Vec<String>, PortError> {
+        self.0.zones_with_subnet(node_class).await
+    }
+    async fn launch(&self, request: &LaunchRequest) -> Result<Instance, PortError> {
+        let launch = async {
+            let instance = self.0.launch(request).await?;
+            let mut launches = self.2.borrow_mut();
+            let ids = launches.entry(request.token.clone()).or_default();
+            if !ids.contains(&instance.provider_id) {
+                ids.push(instance.provider_id.clone());
+            }
+            Ok(instance)
+        };
+        self.1.call(launch).await
+    }
+    async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
+        self.1.call(self.0.terminate(provider_id)).await
+    }
+    async fn instances(&self) -> Result<Vec<Instance>, PortError> {
+        self.0.instances().await
+    }
+}
+
+pub type TestController = Controller<Script, FusedCluster, FusedCloud, EmbeddedForge, EmbeddedClock>;
+
+pub struct Stage {
+    pub world: EmbeddedWorld,
+    pub script: Script,
+    pub forge: EmbeddedForge,
+    pub fuse: Fuse,
+    pub launches: Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    pub events: Rc<RefCell<Vec<Event>>>,
+    pub controller: TestController,
+}
+
+/// A part of what is sold in us-east-1, so that a plan takes milliseconds and hundreds of crashes can be played.
+fn catalog() -> Catalog {
+    const FAMILIES: [&str; 6] = ["c6a.", "c6i.", "c6g.", "m6i.", "m7g.", "r6i."];
+    let mut catalog = Catalog::built_in("us-east-1").unwrap();
+    catalog.instance_types.retain(|it| {
+        FAMILIES.iter().any(|family| it.name.starts_with(family)) && (it.name.ends_with("large") && it.name.len() < 13)
+    });
+    assert!(catalog.instance_types.len() > 20);
+    catalog
+}
+
+impl Stage {
+    /// A cluster of one Deployment `default/web` without pods, and a repository with one pool.
+    pub fn new(settings: &str) -> Self {
+        let world =
+            EmbeddedWorld::new(WorldSettings { seed: 0, epoch: "2026-11-20T09:00:00Z".parse().unwrap() }, catalog());
+        let deployment = json!({
+            "metadata": {"name": "web", "namespace": "default"},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+            }},
+        });
+        let deployments = vec![serde_json::from_value(deployment).unwrap()];
+        world.with(|world| world.load(Snapshot { deployments, ..Snapshot::default() }));
+        let script = Script::default();
+        script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", settings)]);
+        let (forge, fuse) = (EmbeddedForge::default(), Fuse::default());
+        let (launches, events) = (Rc::default(), Rc::default());
+        let controller = controller(&world, &script, &forge, &fuse, &launches, &events);
+        Self { world, script, forge, fuse, launches, events, controller }
+    }
+
+    pub fn scale(&self, replicas: u32) {
+        assert!(self.world.with(|world| world.scale("default/web", replicas)));
+    }
+
+    /// The process ends and another one starts.
+    pub fn restart(&mut self) {
+        self.fuse.disarm();
+        self.script.reread();
+        self.controller = controller(&self.world, &self.script, &self.forge, &self.fuse, &self.launches, &self.events);
+    }
+
+    /// Runs until nothing more happens; `false` when the fuse blew first or it never settles.
+    pub async fn settle(&mut self) -> bool {
+        for _ in 0..5000 {
+            self.controller.pass().await;
+            if self.fuse.is_blown() {
+                return false;
+            }
+            let nothing_to_read = self.script.coming.borrow().is_empty();
+            if self.controller.is_settled() && nothing_to_read && self.world.with(|world| world.is_still()) {
+                return true;
+            }
+            self.controller.wait().await;
+        }
+        false
+    }
+
+    /// Runs for so many seconds.
+    pub async fn run_for(&mut self, seconds: u64) {
+        let pause = tokio::time::sleep(std::time::Duration::from_secs(seconds));
+        tokio::pin!(pause);
+        loop {
+            self.controller.pass().await;
+            tokio::select! {
+                () = &mut pause => return,
+                () = self.controller.wait() => {}
+            }
+        }
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        self.world.with(|world| world.snapshot())
+    }
+
+    pub fn count(&self, is_it: impl Fn(&Event) -> bool) -> usize {
+        self.events.borrow().iter().filter(|event| is_it(event)).count()
+    }
+
+    /// Instances, claims and nodes belong together one by one, and no token launched twice.
+    pub fn assert_consistent(&self, context: &str) {
+        let snapshot = self.snapshot();
+        let instances = self.world.with(|world| world.instances());
+        let claims: Vec<_> = snapshot.node_claims.iter().map(|claim| claim.metadata.uid.clone().unwrap()).collect();
+        for instance in &instances {
+            assert!(claims.contains(&instance.token), "{context}: {instance:?} leaked");
+        }
+        assert_eq!(instances.len(), claims.len(), "{context}");
+        assert_eq!(snapshot.nodes.len(), claims.len(), "{context}");
+        for (token, ids) in self.launches.borrow().iter() {
+            assert_eq!(ids.len(), 1, "{context}: {token} launched {ids:?}");
+        }
+    }
+}
+
+fn controller(
+    world: &EmbeddedWorld,
+    script: &Script,
+    forge: &EmbeddedForge,
+    fuse: &Fuse,
+    launches: &Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    events: &Rc<RefCell<Vec<Event>>>,
+) -> TestController {
+    let ports = Ports {
+        repository: script.clone(),
+        cluster: FusedCluster(world.cluster(), fuse.clone()),
+        cloud: FusedCloud(world.cloud(), fuse.clone(), launches.clone()),
+        forge: forge.clone(),
+        clock: world.clock(),
+    };
+    let options = Options {
+        read: Box::new(|files| cutlist::definitions::read(files, &BTreeMap::new())),
+        seed: 0,
+        planner: decide,
+    };
+    let events = events.clone();
+    let journal = Journal::new(move |_, event| events.borrow_mut().push(event.clone()));
+    Controller::new(ports, options, journal, Shutdown::default())
+}
