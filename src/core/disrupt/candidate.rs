@@ -28,6 +28,8 @@ pub struct Candidate {
     pub pool: String,
     /// `None` when the pool left the definitions.
     pub disruption: Option<Disruption>,
+    /// Of the pool: its replacement comes from no pool of a lower one.
+    pub weight: i32,
     pub price: Option<HourlyPrice>,
     /// Positions of the pods that would have to move.
     pub pods: Vec<usize>,
@@ -139,6 +141,7 @@ fn candidate(
         name: machine.name.to_owned(),
         pool: pool_name,
         disruption: pool.map(|pool| pool.spec.disruption.clone()),
+        weight: pool.and_then(|pool| pool.spec.weight).unwrap_or(0),
         price: price_of(inputs, machine),
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
         pods,

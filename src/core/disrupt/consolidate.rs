@@ -72,7 +72,7 @@ impl Pass<'_, '_> {
             HourlyPrice::ZERO
         } else {
             let count: usize = left.values().sum();
-            rehome::one_cheaper_node(engine, &left, price).ok_or_else(|| {
+            rehome::one_cheaper_node(engine, &left, candidate.weight, price).ok_or_else(|| {
                 (
                     ReasonCode::NotCheaper,
                     format!("{count} of its {pods} pods fit neither on other nodes nor on one cheaper node"),

@@ -151,14 +151,19 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: 
     demand
 }
 
-/// One new node for everything that is left, if one costs less than `most`.
-pub fn one_cheaper_node(engine: &mut Engine<'_, '_>, demand: &Leftover, most: HourlyPrice) -> Option<HourlyPrice> {
+/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most`.
+pub fn one_cheaper_node(
+    engine: &mut Engine<'_, '_>,
+    demand: &Leftover,
+    least_weight: i32,
+    most: HourlyPrice,
+) -> Option<HourlyPrice> {
     let since = engine.mark();
     let problem = engine.problem;
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     for level in 0..levels {
         let mut left = demand.clone();
-        improve::in_one_node(engine, level, &mut left, most);
+        improve::in_one_node(engine, level, &mut left, least_weight, most);
         let price = improve::price_since(engine, since);
         if left.is_empty() && price < most {
             return Some(price);

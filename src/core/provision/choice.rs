@@ -31,14 +31,11 @@ pub fn choose(engine: &Engine<'_, '_>, open: &OpenNode) -> Option<Choice> {
 }
 
 /// Everything that could hold the pods of an open node: the types with room in the slots that its zone allows, within
-/// the limits of the pool. At least what the node is set to now.
+/// the limits of the pool; at least what the node is set to now.
 pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<OfferingSet> {
     let open = engine.open_node(host)?;
     let template = &engine.problem.templates[open.template];
-    let mut set = template.set.clone();
-    for variant in &open.variants {
-        set.intersect(engine.problem.fit_of_template(*variant, open.template).as_ref().ok()?);
-    }
+    let mut set = open.allowed.clone();
     set.slots = slots_like(engine, open, set.slots);
     if depends_on_type(engine) {
         set.types.intersect_with(&open.set.types);

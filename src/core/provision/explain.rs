@@ -1,36 +1,62 @@
 //! Why pods stay pending, nearest pool first, and the smallest change that would let one in.
 
+use crate::api::keys;
 use crate::core::model::Requirement;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::plan::{PendingReason, ReasonCode};
+use crate::core::scheduler::template::Template;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
-/// The reasons why no pool takes one more pod of the class, nearest first, and what would change the nearest one.
-/// O(templates x types).
+/// What keeps a class from one pool.
+struct Distance<'p> {
+    pool: &'p str,
+    /// All of it, as far as it does not depend on the rest; at least one.
+    obstacles: Vec<Refusal>,
+}
+
+impl Distance<'_> {
+    /// A pool that the pod does not name is further than any other; then fewer obstacles are nearer, then lesser ones.
+    fn order(&self) -> (bool, usize, u8, &str) {
+        let of_another_pool =
+            |refusal: &Refusal| matches!(refusal, Refusal::Requirement { key } if key == keys::NODE_POOL);
+        let largest = self.obstacles.iter().map(Refusal::distance).max().unwrap_or_default();
+        (self.obstacles.iter().any(of_another_pool), self.obstacles.len(), largest, self.pool)
+    }
+}
+
+/// The reasons why no pool takes one more pod of the class, nearest first, and the one change that would let it into the
+/// nearest pool, if one is enough. O(templates x types).
 pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason>, Option<String>) {
     let problem = engine.problem;
     let Some(variant) = problem.classes[class].variants.last().copied() else { return (Vec::new(), None) };
-    let mut refusals: Vec<(u8, &str, Refusal)> = Vec::new();
+    let mut distances: Vec<Distance<'_>> = Vec::new();
     for (position, template) in problem.templates.iter().enumerate() {
-        if let Err(refusal) = engine.opened(class, variant, position, None) {
-            refusals.push((refusal.distance(), &template.name, refusal));
+        let mut obstacles = problem.obstacles(variant, position);
+        if obstacles.is_empty() {
+            obstacles.extend(engine.opened(class, variant, position, None).err());
+        }
+        if !obstacles.is_empty() {
+            distances.push(Distance { pool: &template.name, obstacles });
         }
     }
-    refusals.sort_by(|one, two| (one.0, one.1).cmp(&(two.0, two.1)));
-    let change = refusals.iter().find_map(|(_, pool, refusal)| smallest_change(engine, class, pool, refusal));
-    let mut reasons: Vec<PendingReason> = refusals
-        .iter()
-        .map(|(_, pool, refusal)| PendingReason {
-            node_pool: (*pool).to_owned(),
-            code: refusal.code(),
-            text: describe(engine, class, pool, refusal),
-        })
-        .collect();
+    distances.sort_by(|one, two| one.order().cmp(&two.order()));
+    let change = distances.first().and_then(|nearest| match nearest.obstacles.as_slice() {
+        [only] => smallest_change(engine, class, nearest.pool, only),
+        _ => None,
+    });
+    let mut reasons: Vec<PendingReason> = distances.iter().map(|distance| reason(engine, class, distance)).collect();
     if problem.templates.is_empty() {
         let text = "there is no NodePool that nodes could be created from".to_owned();
         reasons.push(PendingReason { node_pool: String::new(), code: ReasonCode::NoNodePool, text });
     }
     (reasons, change)
+}
+
+fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -> PendingReason {
+    let texts: Vec<String> =
+        distance.obstacles.iter().map(|refusal| describe(engine, class, distance.pool, refusal)).collect();
+    let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
+    PendingReason { node_pool: distance.pool.to_owned(), code, text: texts.join("; ") }
 }
 
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
@@ -65,10 +91,7 @@ fn in_short(refusal: &Refusal) -> String {
 fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> String {
     match refusal {
         Refusal::Taint(taint) => format!("taint {taint} is not tolerated"),
-        Refusal::Requirement { key } => {
-            let (asked, offered) = both_sides(engine, class, pool, key);
-            format!("the pod wants {key} {asked}, the pool has {offered}")
-        }
+        Refusal::Requirement { key } => describe_requirement(engine, class, pool, key),
         Refusal::Resource { name, requested, available } => format!(
             "no allowed instance type has room: {name} {} requested, at most {} on one node",
             amount(name, *requested),
@@ -104,10 +127,7 @@ fn smallest_change(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refus
             ))
         }
         Refusal::Taint(taint) => Some(format!("tolerate {taint} in the pod")),
-        Refusal::Requirement { key } => {
-            let (asked, _) = both_sides(engine, class, pool, key);
-            Some(format!("let NodePool {pool} offer {key} {asked}"))
-        }
+        Refusal::Requirement { key } => change_of_requirement(engine, class, pool, key),
         Refusal::Resource { name, requested, available } => {
             Some(format!("{name} {} -> {} in the pod", amount(name, *requested), amount(name, *available)))
                 .filter(|_| *available > 0)
@@ -116,19 +136,66 @@ fn smallest_change(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refus
     }
 }
 
-/// What the pod asks for on a label, and what the pool has.
-fn both_sides(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> (String, String) {
+/// What a pod asks for on a label, and what the pool has.
+struct Sides<'p> {
+    asked: &'p Requirement,
+    pool: &'p Template,
+    offered: Option<&'p Requirement>,
+}
+
+fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Sides<'p>> {
     let problem = engine.problem;
-    let variant = problem.classes[class].variants.last().map(|variant| &problem.variants[*variant]);
-    let asked = variant.and_then(|variant| variant.requirements.get(key));
-    let template = problem.templates.iter().find(|template| template.name == pool);
-    let offered = template.and_then(|template| template.requirements.get(key));
-    let unrestricted = if template.is_some_and(|template| template.offerings.defines(key)) {
-        "no type with it"
-    } else {
-        "no such label"
+    let variant = &problem.variants[*problem.classes[class].variants.last()?];
+    let template = problem.templates.iter().find(|template| template.name == pool)?;
+    Some(Sides { asked: variant.requirements.get(key)?, pool: template, offered: template.requirements.get(key) })
+}
+
+fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> String {
+    let Some(sides) = sides(engine, class, pool, key) else { return format!("pod and pool do not agree on {key}") };
+    let asked = values(sides.asked);
+    match sides.offered {
+        _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
+        Some(offered) => format!("the pod wants {key} {asked}, the pool has {}", values(offered)),
+        None if !sides.pool.offerings.defines(key) => {
+            format!("the pod wants {key} {asked}, the pool has no such label")
+        }
+        None => match restricting(&sides, key) {
+            Some((own, requirement)) => {
+                format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement))
+            }
+            None => format!("the pod wants {key} {asked}, which the catalog does not have"),
+        },
+    }
+}
+
+fn change_of_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<String> {
+    let sides = sides(engine, class, pool, key)?;
+    let asked = values(sides.asked);
+    match sides.offered {
+        _ if key == keys::NODE_POOL => None,
+        Some(_) => Some(format!("let NodePool {pool} offer {key} {asked}")),
+        None if !sides.pool.offerings.defines(key) => Some(format!("give NodePool {pool} the label {key} {asked}")),
+        None => {
+            let (own, requirement) = restricting(&sides, key)?;
+            Some(format!("widen {own} {} in NodePool {pool}", values(requirement)))
+        }
+    }
+}
+
+/// The pool's own requirement that leaves out what the pod asks for on another label, if it is one alone.
+fn restricting<'p>(sides: &Sides<'p>, key: &str) -> Option<(&'p str, &'p Requirement)> {
+    let offerings = &sides.pool.offerings;
+    let mut asked = offerings.all();
+    offerings.restrict(&mut asked, key, sides.asked);
+    if !offerings.prune(&mut asked) {
+        return None;
+    }
+    let left_out_by = |requirement: &(&str, &Requirement)| {
+        let mut rest = asked.clone();
+        offerings.restrict(&mut rest, requirement.0, requirement.1);
+        !offerings.prune(&mut rest)
     };
-    (asked.map_or_else(String::new, values), offered.map_or_else(|| unrestricted.to_owned(), values))
+    sides.pool.requirements.iter().filter(|(own, _)| offerings.defines(own)).find(left_out_by)
 }
 
 fn values(requirement: &Requirement) -> String {

@@ -40,6 +40,8 @@ pub struct ExistingNode {
 pub struct OpenNode {
     pub template: TemplateIndex,
     pub set: OfferingSet,
+    /// What requirements and volumes of the pods placed allow, whatever type and zone it has settled on.
+    pub allowed: OfferingSet,
     /// Labels of the pool with several values, narrowed by the pods placed; usually empty.
     pub custom: Requirements,
     /// Requests of the pods placed, without DaemonSets.

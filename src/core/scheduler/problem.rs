@@ -307,6 +307,24 @@ impl<'a> Problem<'a> {
         self.node_fit[self.profile_of_variant[variant]][self.nodes[node].group]
     }
 
+    /// Everything about taints and labels that keeps a variant from a template, not only the first thing.
+    pub fn obstacles(&self, variant: VariantIndex, template: TemplateIndex) -> Vec<Refusal> {
+        let (variant, template) = (&self.variants[variant], &self.templates[template]);
+        let repels = |taint: &&EffectiveTaint| {
+            repelling(std::slice::from_ref(*taint), &variant.tolerations, variant.soft_taints_repel).is_some()
+        };
+        let mut obstacles: Vec<Refusal> =
+            template.taints.iter().filter(repels).map(|taint| Refusal::Taint(taint.to_string())).collect();
+        for (key, requirement) in variant.requirements.iter() {
+            let mut alone = Requirements::new();
+            alone.add(key, requirement.clone());
+            if let Err(refusal) = offering_set(&alone, template) {
+                obstacles.push(refusal);
+            }
+        }
+        obstacles
+    }
+
     pub fn is_eligible(&self, group: GroupIndex, domain: Domain) -> bool {
         self.eligible[group].get(domain as usize).copied().unwrap_or(false)
     }

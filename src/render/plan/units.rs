@@ -55,7 +55,11 @@ pub fn change(summary: &Summary) -> HourlyPrice {
     summary.price_per_hour_after - summary.price_per_hour_before
 }
 
-/// `within 1.2 % of the cheapest possible`, when that is known.
+/// Beyond this the bound says more about itself than about the plan: with few nodes, whole ones cost more than the parts of
+/// nodes that it counts. The JSON form has it all the same.
+const PER_MILLE_WORTH_SAYING: i128 = 200;
+
+/// `within 1.2 % of the cheapest possible`, when that is known and says something.
 pub fn distance_from_cheapest(summary: &Summary) -> Option<String> {
     let cheapest = summary.lower_bound_price_per_hour?;
     let above = i128::from((summary.price_per_hour_after - cheapest).nanodollars());
@@ -66,6 +70,9 @@ pub fn distance_from_cheapest(summary: &Summary) -> Option<String> {
         // Rounded up, so that nothing is promised.
         cheapest => (above * 1000 + cheapest - 1).div_euclid(cheapest).max(0),
     };
+    if per_mille > PER_MILLE_WORTH_SAYING {
+        return None;
+    }
     Some(if per_mille == 0 {
         "the cheapest possible".to_owned()
     } else {

@@ -36,7 +36,9 @@ fn workload(pod: &str) -> String {
 
 fn strip(name: &str) -> &str {
     let Some((rest, last)) = split(name) else { return name };
-    if is_number(last) {
+    // Five characters of that alphabet may all be digits; behind the hash of a template they are no ordinal.
+    let behind_hash = split(rest).is_some_and(|(_, hash)| is_template_hash(hash));
+    if is_number(last) && !(behind_hash && last.len() == POD_SUFFIX_LENGTH && is_generated(last)) {
         // StatefulSet: web-0
         return rest;
     }
@@ -46,10 +48,14 @@ fn strip(name: &str) -> &str {
     // DaemonSet, Job, ReplicaSet: one suffix. Deployment: the hash of the template before it. CronJob: the minute. Indexed
     // Job: the index.
     match split(rest) {
-        Some((workload, hash)) if (6..=10).contains(&hash.len()) && is_generated(hash) => workload,
+        Some((workload, hash)) if is_template_hash(hash) => workload,
         Some((workload, minute_or_index)) if is_number(minute_or_index) => workload,
         _ => rest,
     }
+}
+
+fn is_template_hash(part: &str) -> bool {
+    (6..=10).contains(&part.len()) && is_generated(part)
 }
 
 fn split(name: &str) -> Option<(&str, &str)> {
@@ -72,6 +78,7 @@ mod tests {
     fn strips_what_each_controller_adds() {
         let cases = [
             ("default/inflate-6f5f6c9d4b-2zqxv", "inflate"),
+            ("default/inflate-6f5f6c9d4b-24685", "inflate"),
             ("shop/web-0", "shop/web"),
             ("shop/web-12", "shop/web"),
             ("kube-system/aws-node-x7k2m", "kube-system/aws-node"),

@@ -78,7 +78,7 @@ impl Market {
     }
 
     fn buy_until_met(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover, budget: &mut Budget) {
-        let mut useless: BTreeSet<(TemplateIndex, usize)> = BTreeSet::new();
+        let mut useless: BTreeSet<(TemplateIndex, usize, Slots)> = BTreeSet::new();
         while demand.values().any(|count| *count > 0) {
             let Some((offer, pattern)) = self.best(demand, &useless, budget) else { break };
             let mut bought = 0;
@@ -92,7 +92,7 @@ impl Market {
                 }
             }
             if bought == 0 {
-                useless.insert((offer.template, offer.instance_type));
+                useless.insert((offer.template, offer.instance_type, offer.slots));
             }
             self.spread_over_open(engine, first, demand);
             demand.retain(|_, count| *count > 0);
@@ -104,12 +104,12 @@ impl Market {
     fn best(
         &self,
         demand: &Leftover,
-        useless: &BTreeSet<(TemplateIndex, usize)>,
+        useless: &BTreeSet<(TemplateIndex, usize, Slots)>,
         budget: &mut Budget,
     ) -> Option<(&Offer, Pattern)> {
         let mut best: Option<(f64, f64, &Offer, Pattern)> = None;
         for (offer, by_worth) in self.offers.iter().zip(&self.by_worth) {
-            if useless.contains(&(offer.template, offer.instance_type)) {
+            if useless.contains(&(offer.template, offer.instance_type, offer.slots)) {
                 continue;
             }
             for order in [by_worth, &self.by_size] {
@@ -165,7 +165,7 @@ impl Market {
         demand: &mut Leftover,
     ) -> Option<HostIndex> {
         let mut wanted =
-            OfferingSet { types: engine.problem.templates[offer.template].set.types.clone(), slots: Slots::MAX };
+            OfferingSet { types: engine.problem.templates[offer.template].set.types.clone(), slots: offer.slots };
         wanted.types.clear();
         wanted.types.insert(offer.instance_type);
         let mut host = None;

@@ -78,13 +78,16 @@ fn rebuild(
     budget: &mut Budget,
 ) -> bool {
     let before = (price_of(engine, ruined), ruined.len());
+    let weights_before = pods_by_weight(engine, ruined);
+    let highest_weight =
+        ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
     let mark = engine.mark();
     for together in [true, false] {
         let mut demand = discard_all(engine, ruined);
         let pods = demand.values().sum::<usize>() as u64;
         budget.patterns = budget.patterns.saturating_sub(1 + pods);
         if together {
-            in_one_node(engine, level, &mut demand, before.0);
+            in_one_node(engine, level, &mut demand, highest_weight.unwrap_or_default(), before.0);
         } else {
             with_others_room(engine, since, level, &mut demand, markets, budget);
         }
@@ -93,12 +96,29 @@ fn rebuild(
             tighten(engine, *host);
         }
         let after = (price_of(engine, &bought), bought.len());
-        if demand.is_empty() && after < before {
+        if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before {
             return true;
         }
         engine.revert(mark);
     }
     false
+}
+
+fn weight_of(engine: &Engine<'_, '_>, open: &OpenNode) -> i32 {
+    engine.problem.templates[open.template].weight
+}
+
+/// Pods by the weight of their pool, highest first: weights say where pods go, whatever that costs.
+fn pods_by_weight(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> Vec<usize> {
+    let mut weights: Vec<i32> = engine.problem.templates.iter().map(|template| template.weight).collect();
+    weights.sort_unstable_by(|one, two| two.cmp(one));
+    weights.dedup();
+    let of_weight = |weight: &i32| {
+        let alike =
+            hosts.iter().filter(|host| engine.open_node(**host).is_some_and(|open| weight_of(engine, open) == *weight));
+        alike.map(|host| engine.host(*host).pod_count).sum()
+    };
+    weights.iter().map(of_weight).collect()
 }
 
 fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
@@ -111,14 +131,21 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
     demand
 }
 
-/// Everything on one node of the cheapest type that holds it, if that costs no more than `most`; the demand is empty
-/// afterwards, or nothing has changed. O(templates x types), then O(pods).
-pub fn in_one_node(engine: &mut Engine<'_, '_>, level: usize, demand: &mut Leftover, most: HourlyPrice) {
+/// Everything on one node of the cheapest type that holds it, of a pool of at least this weight, if it costs no more than
+/// `most`; the demand is empty afterwards, or nothing has changed. O(templates x types), then O(pods).
+pub fn in_one_node(
+    engine: &mut Engine<'_, '_>,
+    level: usize,
+    demand: &mut Leftover,
+    least_weight: i32,
+    most: HourlyPrice,
+) {
     let problem = engine.problem;
     let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
         demand.keys().map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
     let Some(variants) = variants else { return };
     let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = (0..problem.templates.len())
+        .filter(|template| problem.templates[*template].weight >= least_weight)
         .filter_map(|template| cheapest_that_holds(problem, template, &variants, demand))
         .collect();
     offers.sort_unstable();

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::Slots;
+use crate::core::scheduler::offerings::{Slots, TypeEntry, bits};
 use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::vectors::{self, Vector};
@@ -13,12 +14,13 @@ use crate::core::scheduler::{ClassIndex, Problem};
 use super::dual::{Bin, Item, Prices, dual_prices};
 use super::weights::as_number;
 
-/// A type of a template that could be bought.
+/// A type of a template that could be bought, in the slots in which it has one price.
 #[derive(Debug)]
 pub struct Offer {
     pub template: TemplateIndex,
     pub instance_type: usize,
     pub price: HourlyPrice,
+    pub slots: Slots,
     /// Allocatable less DaemonSets.
     pub room: Vector,
     /// Slots in which each class may be, by position in the list of classes; 0 where it may not.
@@ -51,6 +53,7 @@ pub fn offers(
     variants: &BTreeMap<ClassIndex, VariantIndex>,
     weight: Option<i32>,
 ) -> Vec<Offer> {
+    let slots_matter = slots_matter(problem);
     let mut kept: Vec<Offer> = Vec::new();
     for (template_index, template) in problem
         .templates
@@ -68,15 +71,24 @@ pub fn offers(
                 })
                 .collect();
             let usable = allowed.iter().fold(0, |all, slots| all | slots);
-            let Some((_, price)) = entry.cheapest(usable) else { continue };
             let mut room = entry.allocatable.clone();
             vectors::add(&mut room, &template.daemon_overhead[position], -1);
-            offers.push(Offer { template: template_index, instance_type: position, price, room, allowed });
+            for (price, slots) in by_price(entry, usable) {
+                offers.push(Offer {
+                    template: template_index,
+                    instance_type: position,
+                    price,
+                    slots,
+                    room: room.clone(),
+                    allowed: allowed.iter().map(|allowed| allowed & slots).collect(),
+                });
+            }
         }
         offers.sort_by_key(|offer| (offer.price, offer.instance_type));
         let first = kept.len();
         for offer in offers {
-            if template.limits.is_empty() && kept[first..].iter().any(|better| dominates(better, &offer)) {
+            if template.limits.is_empty() && kept[first..].iter().any(|better| dominates(better, &offer, slots_matter))
+            {
                 continue;
             }
             kept.push(offer);
@@ -85,11 +97,28 @@ pub fn offers(
     kept
 }
 
+/// The slots of a type by what it costs there.
+fn by_price(entry: &TypeEntry, slots: Slots) -> BTreeMap<HourlyPrice, Slots> {
+    let mut by_price: BTreeMap<HourlyPrice, Slots> = BTreeMap::new();
+    for slot in bits(slots) {
+        *by_price.entry(entry.price(slot)).or_default() |= 1 << slot;
+    }
+    by_price
+}
+
+/// Whether some pod looks at zones or capacity types, so that a cheaper slot can not stand in for another.
+fn slots_matter(problem: &Problem<'_>) -> bool {
+    let of_slots = [keys::ZONE, keys::ZONE_ID, keys::CAPACITY_TYPE, keys::REGION];
+    (0..problem.domains.key_count()).any(|key| of_slots.contains(&problem.domains.name(key)))
+}
+
 /// Not dearer, and at least as roomy and as welcome to every class.
-fn dominates(one: &Offer, other: &Offer) -> bool {
+fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
+    let as_welcome =
+        |one: Slots, other: Slots| if slots_matter { one & other == other } else { other == 0 || one != 0 };
     one.price <= other.price
         && one.room.iter().zip(&other.room).all(|(one, other)| one >= other)
-        && one.allowed.iter().zip(&other.allowed).all(|(one, other)| one & other == *other)
+        && one.allowed.iter().zip(&other.allowed).all(|(one, other)| as_welcome(*one, *other))
 }
 
 /// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.

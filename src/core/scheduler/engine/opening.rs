@@ -81,6 +81,7 @@ impl Engine<'_, '_> {
         let open = OpenNode {
             template,
             set,
+            allowed: allowed.clone(),
             custom: Requirements::new(),
             requested: self.problem.classes[class].request.clone(),
             room_most: vec![0; self.problem.dimensions.count()].into_boxed_slice(),
@@ -132,6 +133,7 @@ impl Engine<'_, '_> {
         host: HostIndex,
     ) -> Result<OpenNode, Refusal> {
         open.set.intersect(allowed);
+        open.allowed.intersect(allowed);
         self.narrow_custom(&mut open, &self.problem.variants[variant].requirements)?;
         let alternatives = &self.problem.classes[class].volume_alternatives;
         if alternatives.is_empty() {
@@ -142,6 +144,10 @@ impl Engine<'_, '_> {
             let mut candidate = open.clone();
             if self.narrow_to(&mut candidate, requirements).is_err() {
                 continue;
+            }
+            let template = &self.problem.templates[candidate.template];
+            for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
+                template.offerings.restrict(&mut candidate.allowed, key, requirement);
             }
             match self.narrow_topology(candidate, class, variant, host) {
                 Ok(narrowed) => return Ok(narrowed),
