@@ -23,10 +23,11 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// The first digits of a hash; anything else as it is.
-fn short(id: &str, digits: usize) -> &str {
-    let is_hash = id.len() > digits && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_hash { id.get(..digits).unwrap_or(id) } else { id }
+/// The first digits of a hash, with a mark where the files differ from that commit; anything else as it is.
+fn short(id: &str, digits: usize) -> String {
+    let (hash, mark) = id.split_once("-dirty").map_or((id, ""), |(hash, _)| (hash, "-dirty"));
+    let is_hash = hash.len() > digits && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_hash { format!("{}{mark}", hash.get(..digits).unwrap_or(hash)) } else { id.to_owned() }
 }
 
 /// Digits of a plan's id and of a revision that are shown.
@@ -35,7 +36,7 @@ const REVISION_DIGITS: usize = 7;
 
 /// `3f2a91c (main)`
 fn revision(revision: &crate::core::plan::Revision) -> String {
-    let id = super::terminal::clean(short(&revision.id, REVISION_DIGITS));
+    let id = super::terminal::clean(&short(&revision.id, REVISION_DIGITS));
     let reference = super::terminal::clean(&revision.reference);
     match (id.as_str(), reference.as_str()) {
         (id, "") => id.to_owned(),

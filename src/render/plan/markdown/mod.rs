@@ -91,7 +91,7 @@ fn head(plan: &Plan) -> String {
         plan.against.as_ref().map_or_else(String::new, |it| format!(" against {}", code(&revision(&it.revision))));
     text.push_str(&format!(
         "\n<sub>plan {} · revision {}{against} · cluster {} · prices {}</sub>\n",
-        code(short(&plan.id, PLAN_DIGITS)),
+        code(&short(&plan.id, PLAN_DIGITS)),
         code(&revision(&plan.revision)),
         code(&plan.cluster),
         prose(&plan.catalog_date),

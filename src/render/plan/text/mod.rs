@@ -26,7 +26,7 @@ pub fn text(plan: &Plan, style: Style) -> String {
 
 /// `Plan 7c1f2e  revision 3f2a91c (main)  cluster demo  prices 2026-11-20`
 fn header(plan: &Plan, page: &mut Page) {
-    let mut fields = vec![("Plan", short(&plan.id, PLAN_DIGITS).to_owned()), ("revision", revision(&plan.revision))];
+    let mut fields = vec![("Plan", short(&plan.id, PLAN_DIGITS)), ("revision", revision(&plan.revision))];
     if let Some(against) = &plan.against {
         fields.push(("against", revision(&against.revision)));
     }
