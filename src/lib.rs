@@ -46,11 +46,13 @@
 //!    changed generation, superseded. `tests/render.rs::json_is_the_plan_and_nothing_else`
 //! 3. The applier decides nothing. Each step has preconditions and is idempotent; a crash between any two calls loses no node,
 //!    leaks no instance and launches nothing twice.
-//! 4. `lint` needs no network. `plan --snapshot FILE` needs no cluster.
+//!    `tests/run/crashes.rs::no_crash_loses_a_node_leaks_an_instance_or_launches_twice`
+//! 4. `lint` needs no network. `plan --snapshot FILE` needs no cluster. `tests/rings.rs::each_ring_uses_only_what_it_may`
 //! 5. Nothing is removed that a posted plan did not name.
+//!    `tests/run/faults.rs::nothing_is_created_or_removed_that_no_posted_plan_named`
 //! 6. Every candidate held back and every pod left pending has a reason code in the report.
 //!    `src/core/plan/check/tests.rs::each_pod_once`
-//! 7. Diagnostic and reason codes are stable: one code, one meaning, never reused.
+//! 7. Diagnostic and reason codes are stable: one code, one meaning, never reused. `tests/lint/main.rs::every_code_has_a_case`
 //! 8. Every loop, queue, retry and list has a stated limit; what is dropped is counted.
 //!    `tests/tidy.rs::queues_are_bounded`, `src/core/snapshot/tests.rs::lists_inside_lists_and_aliases_have_a_limit`,
 //!    `src/definitions/substitution.rs::ends_on_endless_nesting`
