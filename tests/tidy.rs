@@ -77,6 +77,29 @@ fn every_test_program_is_declared() {
 }
 
 #[test]
+fn nothing_is_left_for_later() {
+    report(source::files("src", "rs").iter().flat_map(left_for_later));
+    report(source::files("tests", "rs").iter().filter(|file| file.path != "tests/tidy.rs").flat_map(left_for_later));
+}
+
+#[test]
+fn invariants_are_tested() {
+    report(untested_invariants(&read("src/lib.rs"), &|path| read_if_there(path)));
+}
+
+#[test]
+fn documents_name_files_that_exist() {
+    let github = source::files(".github", "md");
+    report(
+        ["README.md", "CHANGELOG.md", "src/lib.rs"]
+            .map(read)
+            .into_iter()
+            .chain(github)
+            .flat_map(|file| dead_links(&file, &|path| source::root().join(path).exists())),
+    );
+}
+
+#[test]
 fn the_top_level_is_small() {
     let listed = Command::new("git").args(["ls-files", "--cached"]).current_dir(source::root()).output().unwrap();
     assert!(listed.status.success(), "git ls-files: {}", String::from_utf8_lossy(&listed.stderr));
