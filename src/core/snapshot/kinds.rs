@@ -23,6 +23,9 @@ use super::objects::Snapshot;
 use super::pod::Pod;
 use super::trim;
 
+/// Takes one written object.
+type Sink<'s> = dyn FnMut(&Value) -> serde_json::Result<()> + 's;
+
 /// What is done with the objects of one kind.
 pub(super) struct Kind {
     pub(super) api_version: &'static str,
@@ -32,7 +35,7 @@ pub(super) struct Kind {
     /// Moves the objects of the second snapshot into the first.
     pub(super) merge: fn(&mut Snapshot, &mut Snapshot, &mut Merged),
     /// Hands over the objects by namespace and name, trimmed and redacted, one at a time.
-    pub(super) write: fn(&Snapshot, &mut dyn FnMut(&Value) -> serde_json::Result<()>) -> serde_json::Result<()>,
+    pub(super) write: fn(&Snapshot, &mut Sink<'_>) -> serde_json::Result<()>,
 }
 
 /// In the order in which a snapshot is written: by kind.
