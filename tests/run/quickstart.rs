@@ -18,10 +18,32 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
+/// The identity of a plan is a hash over all of it, also over what is not shown; it would make the file another one for
+/// changes that nobody sees.
+fn without_plan_ids(text: &str) -> String {
+    let mut masked = String::new();
+    for line in text.lines() {
+        let mut line = line.to_owned();
+        for marker in ["Plan ", "command="] {
+            if let Some((before, after)) = line.split_once(marker)
+                && after.len() > 6
+                && after.chars().take(6).all(|digit| digit.is_ascii_hexdigit())
+            {
+                let rest: String = after.chars().skip(6).collect();
+                line = format!("{before}{marker}******{rest}");
+            }
+        }
+        masked.push_str(&line);
+        masked.push('\n');
+    }
+    masked
+}
+
 #[test]
 fn the_output_is_the_golden_file_each_time() {
     let (first, second) = (text(&run("0")), text(&run("0")));
     assert_eq!(first, second, "the same seed gives the same bytes");
+    let first = without_plan_ids(&first);
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/quickstart.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&golden, &first).unwrap();
