@@ -73,50 +73,60 @@ impl Repository for Script {
     }
 }
 
-/// Counts the calls that change something and fails one of them, before or after it was carried out.
+/// What happens at the chosen call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The process ends before it: neither this call nor any later one is made. That is the same as an end after the call
+    /// before it, since all that a process remembers is gone.
+    Crash,
+    /// It takes effect, its answer is lost, and the process goes on.
+    LostAnswer,
+}
+
+/// Counts the calls that change something and spoils one of them.
 #[derive(Clone, Default)]
 pub struct Fuse {
     calls: Rc<Cell<usize>>,
-    blows_at: Rc<Cell<Option<usize>>>,
-    after: Rc<Cell<bool>>,
-    blown: Rc<Cell<bool>>,
+    blows_at: Rc<Cell<Option<(usize, Fault)>>>,
+    crashed: Rc<Cell<bool>>,
 }
 
 impl Fuse {
-    pub fn arm(&self, call: usize, after: bool) {
-        self.blows_at.set(Some(call));
-        self.after.set(after);
+    pub fn arm(&self, call: usize, fault: Fault) {
+        self.blows_at.set(Some((call, fault)));
     }
 
     pub fn disarm(&self) {
         self.blows_at.set(None);
-        self.blown.set(false);
+        self.crashed.set(false);
     }
 
     pub fn calls(&self) -> usize {
         self.calls.get()
     }
 
-    pub fn is_blown(&self) -> bool {
-        self.blown.get()
+    pub fn is_crashed(&self) -> bool {
+        self.crashed.get()
     }
 
     async fn call<T>(&self, action: impl Future<Output = Result<T, PortError>>) -> Result<T, PortError> {
         let number = self.calls.get();
         self.calls.set(number + 1);
         let failure = || PortError { operation: "crash".to_owned(), kind: PortErrorKind::Temporary, source: None };
-        // A process that is gone makes no further call.
-        if self.blown.get() {
+        if self.crashed.get() {
             return Err(failure());
         }
-        if self.blows_at.get() != Some(number) {
-            return action.await;
+        match self.blows_at.get().filter(|(call, _)| *call == number) {
+            None => action.await,
+            Some((_, Fault::Crash)) => {
+                self.crashed.set(true);
+                Err(failure())
+            }
+            Some((_, Fault::LostAnswer)) => {
+                action.await?;
+                Err(failure())
+            }
         }
-        self.blown.set(true);
-        if self.after.get() {
-            action.await?;
-        }
-        Err(failure())
     }
 }
 
@@ -257,11 +267,11 @@ impl Stage {
         self.controller = controller(&self.world, &self.script, &self.forge, &self.fuse, &self.launches, &self.events);
     }
 
-    /// Runs until nothing more happens; `false` when the fuse blew first or it never settles.
+    /// Runs until nothing more happens; `false` when the process crashed first or it never settles.
     pub async fn settle(&mut self) -> bool {
         for _ in 0..5000 {
             self.controller.pass().await;
-            if self.fuse.is_blown() {
+            if self.fuse.is_crashed() {
                 return false;
             }
             let nothing_to_read = self.script.coming.borrow().is_empty();
