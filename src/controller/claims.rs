@@ -5,10 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
+use crate::core::catalog::node_class::for_node_class;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
 use crate::core::lifecycle::{self, Effect, Milestone, Observation};
 use crate::core::model::Resources;
@@ -49,6 +51,7 @@ pub struct Surroundings<'a, K, E> {
     pub cloud: &'a E,
     pub catalog: &'a Catalog,
     pub node_pools: &'a [NodePool],
+    pub node_classes: &'a [EC2NodeClass],
     pub now: Timestamp,
 }
 
@@ -256,6 +259,11 @@ async fn launched_instance<K: Cluster, E: Cloud>(
 ) -> Result<(), PortError> {
     let types = &around.catalog.instance_types;
     let instance_type = types.iter().find(|instance_type| instance_type.name == instance.instance_type);
+    let class_name = claim.spec.node_class_ref.name.as_str();
+    let class = around.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(class_name));
+    // The class may change what a node of the type can hold: its kubelet settings, its disks.
+    let adjusted = instance_type.zip(class).map(|(instance_type, class)| for_node_class(instance_type, &class.spec));
+    let instance_type = adjusted.as_ref().or(instance_type);
     let facts = LaunchedInstance {
         provider_id: instance.provider_id.clone(),
         image_id: instance.image_id,

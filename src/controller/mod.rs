@@ -215,6 +215,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             cloud: &self.ports.cloud,
             catalog: &known.catalog,
             node_pools: &node_pools,
+            node_classes: &snapshot.node_classes,
             now,
         };
         let progress = self.claims.advance(&view, &around, &mut self.journal).await?;

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::catalog::node_class::for_node_class;
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
@@ -130,7 +131,10 @@ impl World {
 
     fn node_of(&self, machine: &Machine, claim: Option<&NodeClaim>) -> Option<Node> {
         let instance = &machine.instance;
-        let instance_type = self.instance_type(&instance.instance_type)?;
+        let sold = self.instance_type(&instance.instance_type)?;
+        let class = claim.and_then(|claim| self.node_classes.get(&claim.spec.node_class_ref.name));
+        let adjusted = class.map(|class| for_node_class(sold, &class.spec));
+        let instance_type = adjusted.as_ref().unwrap_or(sold);
         let mut labels = BTreeMap::from([
             (keys::HOSTNAME.to_owned(), machine.node_name.clone()),
             (keys::INSTANCE_TYPE.to_owned(), instance.instance_type.clone()),
