@@ -113,10 +113,7 @@ fn place<T: Stored>(object: &T) -> (&str, &str) {
     (namespace, name)
 }
 
-fn write<T: Stored>(
-    snapshot: &Snapshot,
-    hand_over: &mut dyn FnMut(&Value) -> serde_json::Result<()>,
-) -> serde_json::Result<()> {
+fn write<T: Stored>(snapshot: &Snapshot, hand_over: &mut Sink<'_>) -> serde_json::Result<()> {
     let mut objects: Vec<&T> = T::all(snapshot).iter().collect();
     objects.sort_by(|left, right| place(*left).cmp(&place(*right)));
     for object in objects {
