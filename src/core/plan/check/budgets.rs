@@ -57,10 +57,10 @@ fn stated(plan: &Plan, limit: &Limit<'_>, right: (usize, usize, usize, bool), fi
     };
     let states: Vec<_> = plan.budgets.iter().filter(same).collect();
     let (counted, allowed, used, active) = right;
+    // A closed budget restricts nothing, so it matters neither what it would allow nor what was taken from it.
     let agrees = |state: &&crate::core::plan::BudgetState| {
-        let right = state.nodes_counted == counted && state.used == used && state.active == active;
-        // What a closed budget would allow restricts nothing.
-        right && (!active || state.allowed == allowed)
+        let in_force = state.allowed == allowed && state.used == used;
+        state.nodes_counted == counted && state.active == active && (!active || in_force)
     };
     if !states.iter().any(agrees) {
         let text =

@@ -9,7 +9,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{NodePool, Operator};
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::requirements::is_well_known;
-use crate::core::model::resources::{NODES, PODS, format_amount};
+use crate::core::model::resources::{NODES, format_amount};
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
@@ -65,7 +65,7 @@ fn shown_is_first_alternative(step: &Step, findings: &mut Findings) {
 fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
     let Alternative { instance_type: name, zone, capacity_type, price_per_hour } = alternative;
     let what = format!("{name} {capacity_type} in {zone}");
-    let Some((instance_type, offering)) = known.offering_of(name, zone, capacity_type) else {
+    let Some((instance_type, offering)) = known.launched(pool, name, zone, capacity_type) else {
         findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not in the catalog"));
         return;
     };
@@ -83,7 +83,7 @@ fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Kno
     if subnets.as_ref().is_some_and(|zones| !zones.contains(zone)) {
         findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
     }
-    let labels = labels(step, pool, instance_type, offering);
+    let labels = labels(step, pool, &instance_type, &offering);
     for (key, requirement) in pool_requirements(pool).iter() {
         let allowed = match labels.get(key) {
             Some(value) => requirement.allows(value),
@@ -182,8 +182,9 @@ fn limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         for existing in known.nodes.values().filter(|it| it.pool.as_deref() == Some(*name)) {
             used.add(&capacity_of_existing(existing.node.clone(), existing.claim, known));
         }
-        for instance_type in created.iter().filter_map(|step| known.types.get(step.instance_type.as_str())) {
-            used.add(&instance_type.capacity);
+        for step in created {
+            let launched = known.launched(pool, &step.instance_type, &step.zone, &step.capacity_type);
+            used.add(&launched.map(|(instance_type, _)| instance_type.capacity).unwrap_or_default());
             used.add(&one_node());
         }
         for (resource, limit) in &pool.spec.limits {
@@ -223,26 +224,10 @@ fn capacity_of_existing(node: Node, claim: Option<&NodeClaim>, known: &Known<'_>
 pub(super) fn node_to_come(step: &Step, alternative: &Alternative, known: &Known<'_>) -> Option<Node> {
     let pool = known.pools.get(step.node_pool.as_str())?;
     let Alternative { instance_type, zone, capacity_type, .. } = alternative;
-    let (instance_type, offering) = known.offering_of(instance_type, zone, capacity_type)?;
+    let (instance_type, offering) = known.launched(pool, instance_type, zone, capacity_type)?;
     let taints = pool.spec.template.spec.taints.iter().map(to_core_taint).collect();
-    let labels = labels(step, pool, instance_type, offering);
-    Some(new_node(&step.node_claim, labels, taints, quantities(&allocatable(instance_type, pool, known))))
-}
-
-/// Of the type, with the pods that the class's kubelet is told to take.
-fn allocatable(instance_type: &InstanceType, pool: &NodePool, known: &Known<'_>) -> Resources {
-    let mut allocatable = instance_type.allocatable();
-    let class = known.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
-    let kubelet = class.and_then(|class| class.spec.kubelet.as_ref());
-    let number = |name: &str| kubelet.and_then(|kubelet| kubelet.get(name)?.as_i64());
-    if let Some(pods) = number("maxPods") {
-        allocatable.set(PODS, pods);
-    }
-    if let Some(pods) = number("podsPerCore").filter(|pods| *pods > 0) {
-        let cores = instance_type.capacity.get(crate::core::model::resources::CPU) / 1000;
-        allocatable.set(PODS, allocatable.get(PODS).min(pods.saturating_mul(cores)));
-    }
-    allocatable
+    let labels = labels(step, pool, &instance_type, &offering);
+    Some(new_node(&step.node_claim, labels, taints, quantities(&instance_type.allocatable())))
 }
 
 /// Labels of the node once it has initialized: of the type where it has one value, of the offering, of the pool's

@@ -10,7 +10,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{self, NodePool};
-use crate::core::catalog::{InstanceType, Offering};
+use crate::core::catalog::{InstanceType, Offering, for_node_class};
 use crate::core::model::Resources;
 use crate::core::plan::{Inputs, Plan, Step, StepKind};
 use crate::core::snapshot::Pod;
@@ -75,6 +75,22 @@ impl<'a> Known<'a> {
         let mut offerings = instance_type.offerings.iter();
         let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
         Some((instance_type, offering))
+    }
+
+    /// The type as nodes of this pool's class have it, and its offering.
+    pub(super) fn launched(
+        &self,
+        pool: &NodePool,
+        name: &str,
+        zone: &str,
+        capacity_type: &str,
+    ) -> Option<(InstanceType, Offering)> {
+        let class = self.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
+        let instance_type = *self.types.get(name)?;
+        let changed = class.map_or_else(|| instance_type.clone(), |class| for_node_class(instance_type, &class.spec));
+        let mut offerings = changed.offerings.iter();
+        let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
+        Some((changed, offering))
     }
 }
 

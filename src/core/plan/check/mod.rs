@@ -15,6 +15,7 @@ mod budgets;
 mod creations;
 mod known;
 mod placements;
+mod rehearsal;
 mod removals;
 mod schedule;
 mod structure;

@@ -29,9 +29,8 @@ fn inputs_are_said(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     for (field, _) in facts.iter().filter(|(_, right)| !right) {
         findings.add(ViolationCode::WrongInput, *field, "does not say what the plan was made from");
     }
-    let is_hash = plan.id.len() == 64 && plan.id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if !is_hash {
-        findings.add(ViolationCode::WrongId, "id", format!("{:?} is not 64 lower-case hexadecimal digits", plan.id));
+    if plan.id != plan.content_hash() {
+        findings.add(ViolationCode::WrongId, "id", "is not the hash of what the plan says");
     }
 }
 

@@ -21,19 +21,15 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let moves_that_remove: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
     let alone = steps(plan, StepKind::Create).filter(|step| !moves_that_remove.contains(&step.move_number)).count();
     let replaced = steps(plan, StepKind::Remove).filter(|step| moves_that_create.contains(&step.move_number)).count();
-    let managed = known.nodes.values().filter(|existing| existing.pool.is_some()).count();
+    let before = known.nodes.len();
     let was_pending = |pod: &&String| known.pods.get(*pod).is_some_and(|pod| pod.spec.node_name.is_none());
     let of_creations = steps(plan, StepKind::Create).flat_map(|step| &step.pods);
     let placed = plan.placements.iter().map(|placement| &placement.pod).chain(of_creations).filter(was_pending).count();
     let pending = plan.pending.iter().map(|pending| pending.pods.len()).sum();
     let disrupted = steps(plan, StepKind::Remove).map(|step| step.pods.len()).sum();
     let figures = [
-        ("nodesBefore", summary.nodes_before, managed),
-        (
-            "nodesAfter",
-            summary.nodes_after,
-            (managed + count(StepKind::Create)).saturating_sub(count(StepKind::Remove)),
-        ),
+        ("nodesBefore", summary.nodes_before, before),
+        ("nodesAfter", summary.nodes_after, (before + count(StepKind::Create)).saturating_sub(count(StepKind::Remove))),
         ("nodesCreated", summary.nodes_created, alone),
         ("nodesReplaced", summary.nodes_replaced, replaced),
         ("nodesRemoved", summary.nodes_removed, count(StepKind::Remove) - replaced),

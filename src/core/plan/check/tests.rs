@@ -31,7 +31,14 @@ struct Case {
 }
 
 impl Case {
+    /// With the id that belongs to the content.
     fn check(&self) -> Vec<super::Violation> {
+        let mut case = self.clone();
+        case.plan.id = case.plan.content_hash();
+        case.check_as_it_is()
+    }
+
+    fn check_as_it_is(&self) -> Vec<super::Violation> {
         let inputs = Inputs {
             revision: Revision { id: "abc".to_owned(), reference: "main".to_owned() },
             cluster: "demo",
@@ -99,7 +106,7 @@ fn instance_type(name: &str, cpu: u32, memory: &str, price: f64) -> Value {
             keys::INSTANCE_TYPE: [name], keys::ARCHITECTURE: ["amd64"], keys::OPERATING_SYSTEM: ["linux"],
             keys::INSTANCE_CATEGORY: ["m"], keys::ZONE: ["a", "b"], keys::CAPACITY_TYPE: ["on-demand"],
         },
-        "capacity": { "cpu": cpu.to_string(), "memory": memory, "pods": "20" },
+        "capacity": { "cpu": cpu.to_string(), "memory": memory, "pods": "20", "ephemeral-storage": "20Gi" },
         "overhead": {},
         "offerings": [offering("a"), offering("b"), { "zone": "c", "capacityType": "on-demand", "price": price, "available": false }],
     })
@@ -229,7 +236,7 @@ fn valid_plan() -> Value {
         let (name, price) = alternatives[0];
         step("create", number, claim, name, price, pods, reason).merge(json!({
             "launch": launch(claim, alternatives),
-            "allocatable": { "cpu": cpu, "memory": memory, "pods": 20 },
+            "allocatable": { "cpu": cpu, "memory": memory, "pods": 20, "ephemeral-storage": "20Gi" },
             "requested": { "cpu": requested, "pods": pods.len() + 1 },
         }))
     };
@@ -276,7 +283,7 @@ fn breaks(code: Code, edit: impl FnOnce(&mut Case)) {
 
 #[test]
 fn the_document() {
-    breaks(Code::WrongId, |case| case.plan.id = "abc".to_owned());
+    assert!(valid().check_as_it_is().iter().any(|violation| violation.code == Code::WrongId));
     breaks(Code::WrongInput, |case| case.plan.seed = 8);
     breaks(Code::WrongInput, |case| case.plan.generated_for = "yesterday".to_owned());
     breaks(Code::WrongOrder, |case| case.plan.steps.swap(0, 1));
