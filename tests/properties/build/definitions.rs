@@ -1,0 +1,102 @@
+//! Pools, classes and budgets.
+
+use cutlist::api::keys;
+use serde_json::{Value, json};
+
+use super::{ZONES, requirement};
+use crate::world::{Budget, CapacityTypes, ConsolidateAfter, Pool};
+
+pub(super) fn node_pool(index: usize, pool: &Pool) -> Value {
+    let capacity_types = match pool.capacity {
+        CapacityTypes::OnDemand => json!(["on-demand"]),
+        CapacityTypes::Spot => json!(["spot"]),
+        CapacityTypes::Both => json!(["on-demand", "spot"]),
+    };
+    let mut requirements = vec![requirement(keys::CAPACITY_TYPE, "In", capacity_types)];
+    if let Some(arm) = pool.arm {
+        requirements.push(requirement(keys::ARCHITECTURE, "In", json!([if arm { "arm64" } else { "amd64" }])));
+    }
+    if let Some(generation) = pool.minimum_generation {
+        requirements.push(requirement(keys::INSTANCE_GENERATION, "Gt", json!([(generation - 1).to_string()])));
+    }
+    if let Some(bits) = pool.zones {
+        let zones: Vec<&str> = (0..3).filter(|zone| bits & (1 << zone) != 0).map(|zone| ZONES[zone]).collect();
+        requirements.push(requirement(keys::ZONE, "In", json!(zones)));
+    }
+    if let Some(minimum) = pool.minimum_types {
+        requirements.push(json!({ "key": keys::INSTANCE_FAMILY, "operator": "Exists", "minValues": minimum }));
+    }
+    let mut limits = json!({});
+    if let Some(cpu) = pool.cpu_limit {
+        limits["cpu"] = json!(cpu);
+    }
+    if let Some(nodes) = pool.node_limit {
+        limits["nodes"] = json!(nodes.to_string());
+    }
+    let labels = pool.team.map_or(json!({}), |team| json!({ "team": team_name(team) }));
+    let taints =
+        if pool.tainted { json!([{ "key": "team", "value": "a", "effect": "NoSchedule" }]) } else { json!([]) };
+    json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": pool_name(index) },
+        "spec": {
+            "weight": pool.weight,
+            "limits": limits,
+            "template": {
+                "metadata": { "labels": labels },
+                "spec": {
+                    "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": pool_name(index) },
+                    "requirements": requirements, "taints": taints, "startupTaints": startup_taints(),
+                },
+            },
+            "disruption": {
+                "consolidationPolicy": if pool.only_empty { "WhenEmpty" } else { "WhenEmptyOrUnderutilized" },
+                "consolidateAfter": match pool.consolidate_after {
+                    ConsolidateAfter::AtOnce => "0s".to_owned(),
+                    ConsolidateAfter::Minutes(minutes) => format!("{minutes}m"),
+                    ConsolidateAfter::Never => "Never".to_owned(),
+                },
+                "budgets": pool_budgets(&pool.budget),
+            },
+        },
+    })
+}
+
+fn pool_budgets(budget: &Budget) -> Value {
+    match budget {
+        Budget::Percent(percent) => json!([{ "nodes": format!("{percent}%") }]),
+        Budget::Count(count) => json!([{ "nodes": count.to_string() }]),
+        Budget::NotWhenEmpty => json!([{ "nodes": "0", "reasons": ["Empty"] }, { "nodes": "10%" }]),
+        Budget::Window(hour) => json!([{ "nodes": "0", "schedule": format!("0 {hour} * * *"), "duration": "8h" }]),
+    }
+}
+
+pub(super) fn startup_taints() -> Value {
+    json!([{ "key": "node.example.com/starting", "effect": "NoSchedule" }])
+}
+
+pub(super) fn pool_name(index: usize) -> String {
+    format!("pool-{index}")
+}
+
+pub(super) fn team_name(team: u8) -> &'static str {
+    if team == 0 { "blue" } else { "green" }
+}
+
+pub(super) fn node_class(index: usize, pool: &Pool) -> Value {
+    let kubelet = pool.max_pods.map(|pods| json!({ "maxPods": pods }));
+    json!({
+        "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": pool_name(index) },
+        "spec": {
+            "amiSelectorTerms": [{ "alias": "al2023@latest" }], "role": "nodes", "kubelet": kubelet,
+            "subnetSelectorTerms": [{ "tags": { "cluster": "demo" } }],
+            "securityGroupSelectorTerms": [{ "tags": { "cluster": "demo" } }],
+        },
+    })
+}
+
+pub(super) fn cluster_budget(nodes: u8) -> Value {
+    json!({
+        "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "everything" },
+        "spec": { "nodes": nodes.to_string() },
+    })
+}

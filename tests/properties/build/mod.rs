@@ -1,0 +1,122 @@
+//! From a description to the objects that `kubectl` and the catalog would give.
+
+mod binding;
+mod catalog;
+mod definitions;
+mod nodes;
+mod workloads;
+
+use cutlist::api::disruption_budget::DisruptionBudget;
+use cutlist::api::ec2_node_class::EC2NodeClass;
+use cutlist::api::node_pool::NodePool;
+use cutlist::api::settings::{DisruptionSettings, Packing};
+use cutlist::core::catalog::Catalog;
+use cutlist::core::plan::{Inputs, Policy, Revision};
+use cutlist::core::snapshot::Snapshot;
+use jiff::{SignedDuration, Timestamp};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
+const CPU: [&str; 7] = ["100m", "250m", "500m", "1", "1500m", "3", "7"];
+const MEMORY: [&str; 6] = ["64Mi", "256Mi", "512Mi", "1Gi", "4Gi", "12Gi"];
+const GPU: &str = "nvidia.com/gpu";
+/// A Friday, noon.
+const NOW_SECONDS: i64 = 1_795_176_000;
+
+pub struct Built {
+    seed: u64,
+    pools: Vec<NodePool>,
+    classes: Vec<EC2NodeClass>,
+    budgets: Vec<DisruptionBudget>,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    zones_with_subnet: Option<Vec<String>>,
+}
+
+fn object<T: DeserializeOwned>(value: Value) -> T {
+    let text = value.to_string();
+    serde_json::from_value(value).unwrap_or_else(|error| panic!("{error} in {text}"))
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(NOW_SECONDS).unwrap()
+}
+
+fn minutes_ago(minutes: i64) -> String {
+    (now() - SignedDuration::from_mins(minutes)).to_string()
+}
+
+impl Built {
+    pub fn new(world: &World) -> Self {
+        let catalog: Catalog = object(json!({
+            "version": 1, "region": "us-east-1", "date": "2026-11-20",
+            "instanceTypes": world.types.iter().enumerate().map(|(index, it)| catalog::instance_type(index, it)).collect::<Vec<_>>(),
+        }));
+        let pools: Vec<NodePool> =
+            world.pools.iter().enumerate().map(|(index, pool)| object(definitions::node_pool(index, pool))).collect();
+        let classes: Vec<EC2NodeClass> =
+            world.pools.iter().enumerate().map(|(index, pool)| object(definitions::node_class(index, pool))).collect();
+        let budgets: Vec<DisruptionBudget> =
+            world.cluster_budget.iter().map(|nodes| object(definitions::cluster_budget(*nodes))).collect();
+        let mut snapshot = Snapshot {
+            node_pools: pools.clone(),
+            node_classes: classes.clone(),
+            disruption_budgets: budgets.clone(),
+            ..Snapshot::default()
+        };
+        for (index, node) in world.nodes.iter().enumerate() {
+            nodes::add_node(index, node, world, &catalog, &classes, &mut snapshot);
+        }
+        for index in 0..world.unmanaged_nodes {
+            snapshot.nodes.push(object(nodes::unmanaged_node(index)));
+        }
+        snapshot.daemon_sets =
+            world.daemons.iter().enumerate().map(|(index, it)| object(workloads::daemon_set(index, it))).collect();
+        snapshot.storage_classes = workloads::storage_classes();
+        let mut workloads = Vec::new();
+        for (index, workload) in world.workloads.iter().enumerate() {
+            workloads.push(workloads::add_workload(index, workload, world, &mut snapshot));
+        }
+        binding::bind(&workloads, &world.workloads, &mut snapshot);
+        Self {
+            seed: world.seed,
+            pools,
+            classes,
+            budgets,
+            snapshot,
+            catalog,
+            zones_with_subnet: world
+                .zones_with_subnet
+                .map(|count| ZONES[..count].iter().map(|zone| (*zone).to_owned()).collect()),
+        }
+    }
+
+    pub fn inputs(&self, packing: Packing) -> Inputs<'_> {
+        Inputs {
+            revision: Revision { id: "abc".to_owned(), reference: "main".to_owned() },
+            cluster: "demo",
+            node_pools: &self.pools,
+            node_classes: &self.classes,
+            disruption_budgets: &self.budgets,
+            snapshot: &self.snapshot,
+            catalog: &self.catalog,
+            policy: Policy {
+                packing,
+                disruption: DisruptionSettings::default(),
+                zones_with_subnet: self.zones_with_subnet.clone(),
+                removal_confirmed: false,
+                owned_pools: std::collections::BTreeSet::new(),
+            },
+            seed: self.seed,
+            now: now(),
+            notes: Vec::new(),
+        }
+    }
+}
+
+fn requirement(key: &str, operator: &str, values: Value) -> Value {
+    json!({ "key": key, "operator": operator, "values": values })
+}
