@@ -30,7 +30,7 @@ fn without_plan_ids(text: &str) -> String {
                 && after.chars().take(6).all(|digit| digit.is_ascii_hexdigit())
             {
                 let rest: String = after.chars().skip(6).collect();
-                line = format!("{before}{marker}******{rest}");
+                line = format!("{before}{marker}000000{rest}");
             }
         }
         masked.push_str(&line);
