@@ -1,0 +1,111 @@
+//! Each folder of `tests/plan` is a case: `definitions/`, the cluster (`cluster.yaml`, or what the arguments name), further
+//! `arguments` if need be, and what `cutlist plan` says (`expected.txt`, and `expected.json` where it is there).
+//! With `base/` the definitions are two commits of a repository: `base/` on main, `definitions/` on the branch that is
+//! checked out. `UPDATE=1 cargo test --test plan` rewrites what is expected; read the difference before it is committed.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
+
+#[path = "../program/mod.rs"]
+mod program;
+
+use std::path::{Path, PathBuf};
+
+use program::{NOW, Ran, cutlist, name};
+
+fn cases() -> Vec<PathBuf> {
+    let mut cases = program::folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan"));
+    cases.retain(|folder| folder.join("definitions").is_dir());
+    assert!(cases.len() > 10, "the cases are missing");
+    cases
+}
+
+/// The case copied to where no repository is, with its definitions committed if it has a base.
+fn laid_out(case: &Path) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    program::copy(case, folder.path());
+    let base = folder.path().join("base");
+    if base.is_dir() {
+        let definitions = folder.path().join("definitions");
+        std::fs::remove_dir_all(&definitions).unwrap();
+        program::copy(&base, &definitions);
+        let repository = git2::Repository::init(&definitions).unwrap();
+        repository.set_head("refs/heads/main").unwrap();
+        commit(&repository, "Begin with these pools", 1_763_000_000);
+        let head = repository.head().unwrap().peel_to_commit().unwrap();
+        repository.branch("change", &head, false).unwrap();
+        repository.set_head("refs/heads/change").unwrap();
+        program::copy(&case.join("definitions"), &definitions);
+        commit(&repository, "Change the pools", 1_763_600_000);
+    }
+    folder
+}
+
+/// Commits everything, with dates and people that give the same hashes everywhere.
+fn commit(repository: &git2::Repository, message: &str, seconds: i64) {
+    let mut index = repository.index().unwrap();
+    index.add_all(["."], git2::IndexAddOption::DEFAULT, None).unwrap();
+    index.write().unwrap();
+    let tree = repository.find_tree(index.write_tree().unwrap()).unwrap();
+    let who = git2::Signature::new("Ada", "ada@example.com", &git2::Time::new(seconds, 0)).unwrap();
+    let parent = repository.head().ok().map(|head| head.peel_to_commit().unwrap());
+    let parents: Vec<&git2::Commit<'_>> = parent.iter().collect();
+    repository.commit(Some("HEAD"), &who, &who, message, &tree, &parents).unwrap();
+}
+
+fn plan(folder: &Path, further: &[&str]) -> Ran {
+    let typed = std::fs::read_to_string(folder.join("arguments")).unwrap_or_default();
+    let mut arguments = vec!["plan", "definitions"];
+    if folder.join("cluster.yaml").is_file() {
+        arguments.extend(["--snapshot", "cluster.yaml"]);
+    }
+    arguments.extend(["--now", NOW, "--seed", "0"]);
+    arguments.extend(typed.split_whitespace());
+    arguments.extend(further);
+    cutlist(folder, arguments)
+}
+
+#[test]
+fn cases_give_what_is_expected() {
+    let mut complaints = Vec::new();
+    for case in cases() {
+        let folder = laid_out(&case);
+        let text = plan(folder.path(), &[]).transcript();
+        complaints.extend(program::differs(&case.join("expected.txt"), &text));
+        if case.join("expected.json").is_file() {
+            let json = plan(folder.path(), &["-o", "json"]);
+            complaints.extend(program::differs(&case.join("expected.json"), &json.stdout));
+        }
+    }
+    assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
+}
+
+/// Nothing in a plan depends on where the case lies, or on an earlier run: the identity of the plan in both outputs, made
+/// from two copies, is a hash over all of it.
+#[test]
+fn the_same_input_gives_the_same_plan() {
+    for case in cases().iter().filter(|case| case.join("expected.json").is_file()) {
+        let text = plan(laid_out(case).path(), &[]).stdout;
+        let json = plan(laid_out(case).path(), &["-o", "json"]).stdout;
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        let id = text.strip_prefix("Plan ").and_then(|rest| rest.split(' ').next()).unwrap();
+        assert!(json["id"].as_str().unwrap().starts_with(id), "{}", name(case));
+    }
+}
+
+/// A plan can be piped in from `kubectl get -o json | gzip`.
+#[test]
+fn a_snapshot_may_come_from_standard_input() {
+    let case = cases().into_iter().find(|case| name(case) == "empty-node-removed").unwrap();
+    let folder = laid_out(&case);
+    let snapshot = std::fs::File::open(folder.path().join("cluster.yaml")).unwrap();
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_cutlist"))
+        .args(["plan", "definitions", "--snapshot", "-", "--now", NOW, "--seed", "0"])
+        .current_dir(folder.path())
+        .env_clear()
+        .stdin(snapshot)
+        .output()
+        .unwrap();
+    let expected = plan(folder.path(), &[]).stdout;
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+}
