@@ -6,6 +6,7 @@ use crate::api::node_pool::DisruptionReason;
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Reason, ReasonCode};
+use crate::core::provision::Purchase;
 use crate::core::scheduler::Engine;
 
 use super::candidate::Candidate;
@@ -47,7 +48,10 @@ impl Pass<'_, '_> {
         });
         match found {
             Ok(reason) => {
-                let rehoming = rehome::outcome(engine, candidate, mark);
+                let mut rehoming = rehome::outcome(engine, candidate, mark);
+                for purchase in &mut rehoming.purchases {
+                    self.keep_worthwhile(purchase, price, candidate.pods.len());
+                }
                 self.remove(engine, candidate, reason, rehoming);
                 Ok(())
             }
@@ -66,7 +70,8 @@ impl Pass<'_, '_> {
         price: HourlyPrice,
     ) -> Result<Reason, Refused> {
         let targets = &self.targets;
-        let left = rehome::move_to_existing(engine, candidate, &|host| targets[host].stays && !targets[host].restless);
+        let left =
+            rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open() && !targets[host].restless);
         let pods = candidate.pods.len();
         let replacement = if left.is_empty() {
             HourlyPrice::ZERO
@@ -75,7 +80,7 @@ impl Pass<'_, '_> {
             rehome::one_cheaper_node(engine, &left, candidate.weight, price).ok_or_else(|| {
                 (
                     ReasonCode::NotCheaper,
-                    format!("{count} of its {pods} pods fit neither on other nodes nor on one cheaper node"),
+                    format!("{count} of its {} fit neither on other nodes nor on one cheaper node", pods_text(pods)),
                 )
             })?
         };
@@ -83,11 +88,19 @@ impl Pass<'_, '_> {
         let saving = price - replacement;
         self.check_payback(saving, replacement, pods)?;
         let text = if left.is_empty() {
-            format!("Underutilized: its {pods} pods fit on other nodes, saves {saving}")
+            format!("Underutilized: its {} on other nodes, saves {saving}", fit_text(pods))
         } else {
             format!("Underutilized: a node for {replacement} is enough, saves {saving}")
         };
         Ok(Reason { code: ReasonCode::Underutilized, text })
+    }
+
+    /// What the launch may fall back to must be worth the move as well.
+    fn keep_worthwhile(&self, purchase: &mut Purchase, price: HourlyPrice, pods: usize) {
+        purchase.alternatives.retain(|alternative| {
+            let replacement = alternative.price_per_hour;
+            replacement < price && self.check_payback(price - replacement, replacement, pods).is_ok()
+        });
     }
 
     /// The reference replaces spot by spot only behind a gate that is off.
@@ -126,4 +139,14 @@ impl Pass<'_, '_> {
             None => Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned())),
         }
     }
+}
+
+/// `1 pod`, `5 pods`
+pub(super) fn pods_text(pods: usize) -> String {
+    if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") }
+}
+
+/// `pod fits`, `5 pods fit`
+fn fit_text(pods: usize) -> String {
+    if pods == 1 { "pod fits".to_owned() } else { format!("{pods} pods fit") }
 }

@@ -50,9 +50,13 @@ pub struct Disruption {
 pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
     let candidates = candidate::candidates(engine, inputs, provisioning);
     let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine), inputs.now);
+    let mut targets = rehome::targets(engine, inputs, provisioning);
+    for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
+        targets[candidate.host].doomed = true;
+    }
     let mut pass = Pass {
         inputs,
-        targets: rehome::targets(engine, inputs, provisioning),
+        targets,
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
     };

@@ -24,6 +24,15 @@ pub struct Target {
     pub restless: bool,
     /// Gets pods by this plan.
     pub receives: bool,
+    /// Drifted, expired, or its pool was removed: what is put there would have to move again.
+    pub doomed: bool,
+}
+
+impl Target {
+    /// Whether it may take pods that have to move.
+    pub fn is_open(self) -> bool {
+        self.stays && !self.doomed
+    }
 }
 
 /// The new places of one node's pods.
@@ -47,7 +56,7 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
             super::seconds_between(last, inputs.now) < i64::try_from(after).unwrap_or(i64::MAX)
         });
         let stays = machine.is_initialized() && !machine.is_being_removed();
-        targets.push(Target { stays, restless, receives: false });
+        targets.push(Target { stays, restless, ..Target::default() });
     }
     for (_, host) in &provisioning.placements {
         targets[*host].receives = true;
@@ -109,7 +118,7 @@ pub fn rehome(
     packing: Packing,
 ) -> Result<Rehoming, (ReasonCode, String)> {
     let mark = engine.mark();
-    let demand = move_to_existing(engine, candidate, &|host| targets[host].stays);
+    let demand = move_to_existing(engine, candidate, &|host| targets[host].is_open());
     let left = buy(engine, mark, demand, packing);
     match left.keys().next() {
         None => Ok(outcome(engine, candidate, mark)),

@@ -186,10 +186,12 @@ pub fn price_of(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<HourlyPric
     let name = machine.label(keys::INSTANCE_TYPE)?;
     let zone = machine.label(keys::ZONE)?;
     let capacity_type = machine.label(keys::CAPACITY_TYPE).unwrap_or(keys::ON_DEMAND);
-    let position =
-        inputs.catalog.instance_types.binary_search_by(|instance_type| instance_type.name.as_str().cmp(name)).ok()?;
-    let offerings = &inputs.catalog.instance_types[position].offerings;
-    offerings
+    let types = &inputs.catalog.instance_types;
+    // Catalogs are sorted by name where they are read; one made otherwise is searched.
+    let sorted = types.binary_search_by(|instance_type| instance_type.name.as_str().cmp(name)).ok();
+    let position = sorted.or_else(|| types.iter().position(|instance_type| instance_type.name == name))?;
+    types[position]
+        .offerings
         .iter()
         .find(|offering| offering.zone == zone && offering.capacity_type == capacity_type)
         .map(|offering| offering.price)

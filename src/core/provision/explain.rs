@@ -1,6 +1,7 @@
 //! Why pods stay pending, nearest pool first, and the smallest change that would let one in.
 
 use crate::api::keys;
+use crate::api::node_pool::Operator;
 use crate::core::model::Requirement;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::plan::{PendingReason, ReasonCode};
@@ -34,6 +35,9 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason
         let mut obstacles = problem.obstacles(variant, position);
         if obstacles.is_empty() {
             obstacles.extend(engine.opened(class, variant, position, None).err());
+            // It would fit; then what is left for a launch is not varied enough.
+            let varied = template.min_values.first().filter(|_| obstacles.is_empty());
+            obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
         }
         if !obstacles.is_empty() {
             distances.push(Distance { pool: &template.name, obstacles });
@@ -155,6 +159,9 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let asked = values(sides.asked);
     match sides.offered {
         _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
+        _ if sides.asked.allows_nothing() => {
+            format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")
+        }
         Some(offered) => format!("the pod wants {key} {asked}, the pool has {}", values(offered)),
         None if !sides.pool.offerings.defines(key) => {
             format!("the pod wants {key} {asked}, the pool has no such label")
@@ -172,7 +179,7 @@ fn change_of_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str,
     let sides = sides(engine, class, pool, key)?;
     let asked = values(sides.asked);
     match sides.offered {
-        _ if key == keys::NODE_POOL => None,
+        _ if key == keys::NODE_POOL || sides.asked.allows_nothing() => None,
         Some(_) => Some(format!("let NodePool {pool} offer {key} {asked}")),
         None if !sides.pool.offerings.defines(key) => Some(format!("give NodePool {pool} the label {key} {asked}")),
         None => {
@@ -203,7 +210,14 @@ fn values(requirement: &Requirement) -> String {
     let texts = entries.iter().map(|entry| {
         let list = entry.values.join(", ");
         match entry.operator {
-            crate::api::node_pool::Operator::In => list,
+            Operator::In => list,
+            // Bounds are kept inclusive; people write them the other way.
+            Operator::Gte => {
+                format!("Gt {}", list.parse::<i64>().map_or(list.clone(), |bound| bound.saturating_sub(1).to_string()))
+            }
+            Operator::Lte => {
+                format!("Lt {}", list.parse::<i64>().map_or(list.clone(), |bound| bound.saturating_add(1).to_string()))
+            }
             operator if list.is_empty() => format!("{operator:?}"),
             operator => format!("{operator:?} {list}"),
         }

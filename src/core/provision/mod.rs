@@ -52,6 +52,12 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
                 .extend(waiting.take(*class, added, problem.machines[*host].name).into_iter().map(|pod| (pod, *host)));
         }
     }
+    for host in engine.open_hosts() {
+        // What is left for the launch must be as varied as the pool asks for.
+        if !engine.is_closed(host) && !purchase::is_varied_enough(engine, host) {
+            engine.discard(host);
+        }
+    }
     let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
     let purchases = open.into_iter().filter_map(|host| {
         let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count, "")).collect();

@@ -1,5 +1,7 @@
 //! A node to be created, as data: everything that a step needs, and nothing of the engine.
 
+use std::collections::BTreeSet;
+
 use crate::api::keys;
 use crate::core::model::requirements::is_well_known;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
@@ -67,4 +69,23 @@ fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
         }
     }
     settled
+}
+
+/// Whether the types that a launch may use offer as many values of each label as the pool's `minValues` ask for.
+pub fn is_varied_enough(engine: &Engine<'_, '_>, host: HostIndex) -> bool {
+    let Some(template) = engine.open_node(host).map(|open| &engine.problem.templates[open.template]) else {
+        return true;
+    };
+    if template.min_values.is_empty() {
+        return true;
+    }
+    let Some(purchase) = Purchase::new(engine, host, Vec::new()) else { return false };
+    template.min_values.iter().all(|(key, least)| {
+        let types = purchase
+            .alternatives
+            .iter()
+            .filter_map(|alternative| template.offerings.position(&alternative.instance_type));
+        let values = types.filter_map(|position| template.offerings.types[position].requirements.get(key)).flatten();
+        values.collect::<BTreeSet<&String>>().len() >= *least
+    })
 }

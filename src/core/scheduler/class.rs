@@ -171,11 +171,9 @@ impl ClassBuilder {
         for spread in wishes.spreads.iter().filter(|spread| is_hard(spread)).chain(&wishes.soft_spreads) {
             constraints.push(self.spread_group(pod, spread, &strict));
         }
-        for (terms, kind) in [
-            (&wishes.required_affinity, GroupKind::Affinity),
-            (&wishes.required_anti_affinity, GroupKind::AntiAffinity),
-        ] {
-            constraints.extend(terms.iter().map(|term| self.affinity_group(pod, term, kind.clone())));
+        constraints.extend(self.required_affinity_groups(pod, &wishes.required_affinity));
+        for term in &wishes.required_anti_affinity {
+            constraints.push(self.affinity_group(pod, term, GroupKind::AntiAffinity));
         }
         for (terms, kind) in [
             (&wishes.preferred_affinity, GroupKind::Affinity),
@@ -210,9 +208,26 @@ impl ClassBuilder {
         self.group(&spread.topology_key, kind, selector, namespaces)
     }
 
+    /// Of several required terms kube-scheduler counts only pods that satisfy all of them; the reference counts each term
+    /// alone, and buys nodes on which such a pod never runs.
+    fn required_affinity_groups(&mut self, pod: &Pod, terms: &[PodAffinityTerm]) -> Vec<GroupIndex> {
+        let resolved: Vec<(Option<LabelSelector>, BTreeSet<String>)> =
+            terms.iter().map(|term| (selector_of(pod, term), self.namespaces_of(pod, term))).collect();
+        let selector = resolved.iter().map(|(selector, _)| selector.clone()).reduce(both).flatten();
+        let namespaces = resolved.into_iter().map(|(_, namespaces)| namespaces).reduce(|one, two| &one & &two);
+        let namespaces = namespaces.unwrap_or_default();
+        let group = |term: &PodAffinityTerm| {
+            self.group(&term.topology_key, GroupKind::Affinity, selector.clone(), namespaces.clone())
+        };
+        terms.iter().map(group).collect()
+    }
+
     fn affinity_group(&mut self, pod: &Pod, term: &PodAffinityTerm, kind: GroupKind) -> GroupIndex {
-        let selector = with_pod_labels(term.label_selector.clone(), pod, term.match_label_keys.iter().flatten(), "In");
-        let selector = with_pod_labels(selector, pod, term.mismatch_label_keys.iter().flatten(), "NotIn");
+        let namespaces = self.namespaces_of(pod, term);
+        self.group(&term.topology_key, kind, selector_of(pod, term), namespaces)
+    }
+
+    fn namespaces_of(&self, pod: &Pod, term: &PodAffinityTerm) -> BTreeSet<String> {
         let mut namespaces: BTreeSet<String> = term.namespaces.iter().flatten().cloned().collect();
         if let Some(namespace_selector) = &term.namespace_selector {
             let selected =
@@ -221,7 +236,7 @@ impl ClassBuilder {
         } else if namespaces.is_empty() {
             namespaces.insert(pod.metadata.namespace.clone());
         }
-        self.group(&term.topology_key, kind, selector, namespaces)
+        namespaces
     }
 
     fn group(
@@ -240,6 +255,23 @@ impl ClassBuilder {
         self.group_positions.insert(identity, self.groups.len() - 1);
         self.groups.len() - 1
     }
+}
+
+/// The selector of a term, with the labels of the pod itself that it refers to.
+fn selector_of(pod: &Pod, term: &PodAffinityTerm) -> Option<LabelSelector> {
+    let selector = with_pod_labels(term.label_selector.clone(), pod, term.match_label_keys.iter().flatten(), "In");
+    with_pod_labels(selector, pod, term.mismatch_label_keys.iter().flatten(), "NotIn")
+}
+
+/// What both select; nothing when one of them selects nothing.
+fn both(one: Option<LabelSelector>, two: Option<LabelSelector>) -> Option<LabelSelector> {
+    let (mut one, two) = (one?, two?);
+    let expressions = one.match_expressions.get_or_insert_with(Vec::new);
+    for (key, value) in two.match_labels.into_iter().flatten() {
+        expressions.push(LabelSelectorRequirement { key, operator: "In".to_owned(), values: Some(vec![value]) });
+    }
+    expressions.extend(two.match_expressions.into_iter().flatten());
+    Some(one)
 }
 
 /// The selector narrowed to pods whose values of these keys are (or are not) those of the pod itself.

@@ -46,7 +46,9 @@ fn round(
     if hosts.len() < size {
         return false;
     }
-    hosts.sort_by_cached_key(|host| (used_share(engine, *host), *host));
+    // Neighbours are of one pool, since only those may be one node.
+    let template = |host: HostIndex| engine.open_node(host).map(|open| open.template);
+    hosts.sort_by_cached_key(|host| (template(*host), used_share(engine, *host), *host));
     let mut found = false;
     for start in 0..=hosts.len() - size {
         if budget.patterns == 0 {

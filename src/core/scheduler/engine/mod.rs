@@ -294,7 +294,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         host
     }
 
-    fn daemon_ports(&self, template: TemplateIndex) -> Vec<super::class::HostPort> {
+    pub(super) fn daemon_ports(&self, template: TemplateIndex) -> Vec<super::class::HostPort> {
         let template: &Template = &self.problem.templates[template];
         let any = |_: &str, _: &Requirement| true;
         let running =

@@ -74,6 +74,11 @@ impl Engine<'_, '_> {
         wanted: Option<&OfferingSet>,
     ) -> Result<OpenNode, Refusal> {
         let allowed = self.problem.fit_of_template(variant, template).as_ref().map_err(Clone::clone)?;
+        let daemon_ports = self.daemon_ports(template);
+        let ports = &self.problem.classes[class].host_ports;
+        if ports.iter().any(|port| daemon_ports.iter().any(|taken| taken.conflicts_with(port))) {
+            return Err(Refusal::HostPort);
+        }
         let mut set = allowed.clone();
         if let Some(wanted) = wanted {
             set.intersect(wanted);
