@@ -39,6 +39,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let demand: Leftover = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
+    let skews_before = engine.skews();
     match packing {
         Packing::Karpenter => karpenter::pack(engine, &order, &demand),
         Packing::Cheapest => cheapest::pack(engine, &order, &demand, &mut cheapest::Budget::default()),
@@ -52,12 +53,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
                 .extend(waiting.take(*class, added, problem.machines[*host].name).into_iter().map(|pod| (pod, *host)));
         }
     }
-    for host in engine.open_hosts() {
-        // What is left for the launch must be as varied as the pool asks for.
-        if !engine.is_closed(host) && !purchase::is_varied_enough(engine, host) {
-            engine.discard(host);
-        }
-    }
+    give_up_what_is_not_varied(engine, &skews_before);
     let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
     let purchases = open.into_iter().filter_map(|host| {
         let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count, "")).collect();
@@ -65,6 +61,21 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     });
     let purchases = purchases.collect();
     Provisioning { purchases, placements, unplaced: waiting.left(), backlog }
+}
+
+/// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made
+/// sense beside them: without a node in one zone, another zone may hold too many.
+fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32]) {
+    let mut given_up = false;
+    for host in engine.open_hosts() {
+        if !engine.is_closed(host) && !purchase::is_varied_enough(engine, host) {
+            engine.discard(host);
+            given_up = true;
+        }
+    }
+    while let Some(host) = engine.open_node_too_many(skews_before).filter(|_| given_up) {
+        engine.discard(host);
+    }
 }
 
 /// Hands out the pods of each class: those that were promised the node first, then the oldest.

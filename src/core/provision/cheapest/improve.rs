@@ -83,6 +83,7 @@ fn rebuild(
     let weights_before = pods_by_weight(engine, ruined);
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
+    let skews_before = engine.skews();
     let mark = engine.mark();
     for together in [true, false] {
         let mut demand = discard_all(engine, ruined);
@@ -98,7 +99,8 @@ fn rebuild(
             tighten(engine, *host);
         }
         let after = (price_of(engine, &bought), bought.len());
-        if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before {
+        let as_spread = || engine.keeps_spreads(&skews_before);
+        if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before && as_spread() {
             return true;
         }
         engine.revert(mark);

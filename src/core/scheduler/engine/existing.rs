@@ -7,7 +7,7 @@ use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{Host, HostIndex};
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::taints::repelling;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
+use crate::core::scheduler::topology::{Domain, Group, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
 use crate::core::scheduler::vectors;
 
 impl Engine<'_, '_> {
@@ -130,6 +130,45 @@ impl Engine<'_, '_> {
             return Some(count);
         }
         self.problem.is_eligible(group, domain).then(|| count.saturating_sub(self.fewest(group, spread)))
+    }
+
+    /// By group, how far apart the fullest and the emptiest domain are; 0 for groups that are no spread over domains.
+    /// O(groups x domains).
+    pub fn skews(&self) -> Vec<u32> {
+        let skew = |(group, compiled): (GroupIndex, &Group)| match &compiled.kind {
+            GroupKind::Spread(spread) if !self.problem.domains.is_hostname(compiled.key) => {
+                let domains = self.problem.eligible_domains(group);
+                let fullest = domains.map(|domain| self.counters[group].matching(domain)).max().unwrap_or(0);
+                fullest.saturating_sub(self.fewest(group, spread))
+            }
+            _ => 0,
+        };
+        self.problem.groups.iter().enumerate().map(skew).collect()
+    }
+
+    /// An open node in the fullest domain of a spread that is exceeded more than before.
+    pub fn open_node_too_many(&self, before: &[u32]) -> Option<HostIndex> {
+        let skews = self.skews();
+        let (group, compiled) =
+            self.problem.groups.iter().enumerate().find(|(group, compiled)| match &compiled.kind {
+                GroupKind::Spread(spread) => skews[*group] > spread.max_skew.max(before[*group]),
+                GroupKind::Affinity | GroupKind::AntiAffinity => false,
+            })?;
+        let fullest =
+            self.problem.eligible_domains(group).max_by_key(|domain| self.counters[group].matching(*domain))?;
+        self.open_hosts().filter(|host| !self.is_closed(*host)).find(|host| {
+            let counted = |class: &ClassIndex| self.problem.classes[*class].counted_in.binary_search(&group).is_ok();
+            self.hosts[*host].domains[compiled.key] == fullest && self.hosts[*host].pods.keys().any(counted)
+        })
+    }
+
+    /// Whether no spread is exceeded that was not exceeded as much before: taking pods from one domain makes every other
+    /// one fuller, also for pods that are not asked again.
+    pub fn keeps_spreads(&self, before: &[u32]) -> bool {
+        self.skews().iter().zip(before).zip(&self.problem.groups).all(|((after, before), group)| match &group.kind {
+            GroupKind::Spread(spread) => *after <= spread.max_skew.max(*before),
+            GroupKind::Affinity | GroupKind::AntiAffinity => true,
+        })
     }
 
     /// Pods in the emptiest domain that counts; none while there are fewer domains than the constraint wants.
