@@ -10,7 +10,7 @@ use crate::core::provision::Purchase;
 use crate::core::scheduler::Engine;
 
 use super::candidate::Candidate;
-use super::{Pass, cost, duration_text, rehome};
+use super::{Pass, cost, duration_text, pods_text, rehome};
 
 /// Why a node stays.
 type Refused = (ReasonCode, String);
@@ -139,11 +139,6 @@ impl Pass<'_, '_> {
             None => Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned())),
         }
     }
-}
-
-/// `1 pod`, `5 pods`
-pub(super) fn pods_text(pods: usize) -> String {
-    if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") }
 }
 
 /// `pod fits`, `5 pods fit`

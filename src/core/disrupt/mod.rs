@@ -226,6 +226,11 @@ pub fn duration_text(seconds: i64) -> String {
     }
 }
 
+/// `1 pod`, `5 pods`
+pub fn pods_text(pods: usize) -> String {
+    if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") }
+}
+
 /// Seconds from one moment to another.
 pub fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
     to.as_second() - from.as_second()

@@ -9,8 +9,6 @@ pub mod decide;
 mod names;
 mod report;
 
-use std::collections::BTreeMap;
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -289,6 +287,3 @@ pub struct Summary {
     pub candidates: usize,
     pub candidates_examined: usize,
 }
-
-/// Pods by workload, for display: `inflate` to 5.
-pub type PodCounts = BTreeMap<String, usize>;

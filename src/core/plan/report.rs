@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::disrupt::Disruption;
+use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::bound::lower_bound;
 use crate::core::provision::explain::{explain, why_not_existing};
@@ -54,10 +54,6 @@ pub fn creation_reasons(engine: &Engine<'_, '_>, provisioning: &Provisioning) ->
         Reason { code: ReasonCode::PodsPending, text: format!("{pods}: {why}") }
     };
     provisioning.purchases.iter().map(reason).collect()
-}
-
-fn pods_text(count: usize) -> String {
-    if count == 1 { "1 pod".to_owned() } else { format!("{count} pods") }
 }
 
 /// Counts and money, before and after.

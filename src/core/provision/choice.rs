@@ -4,7 +4,7 @@ use crate::api::keys;
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::Alternative;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, bits};
-use crate::core::scheduler::{Engine, HostIndex, OpenNode};
+use crate::core::scheduler::{Engine, HostIndex, OpenNode, vectors};
 
 /// Launch requests carry at most this many types, as the reference's do: EC2 Fleet takes 300 overrides, type x zone.
 const LAUNCH_TYPES_MAX: usize = 60;
@@ -44,14 +44,8 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
     planned.subtract(&open.limit_capacity);
     let room = |position: usize| {
         let entry = &template.offerings.types[position];
-        let overhead = &template.daemon_overhead[position];
-        let dimensions = 0..engine.problem.dimensions.count();
-        let fits = |dimension: usize| {
-            open.requested[dimension] <= 0
-                || open.requested[dimension] <= entry.allocatable[dimension] - overhead[dimension]
-        };
         entry.available & set.slots != 0
-            && dimensions.into_iter().all(fits)
+            && vectors::fits(&open.requested, &template.room[position])
             && (open.set.types.contains(position) || template.limit_exceeded(&planned, &entry.capacity).is_none())
     };
     let types: Vec<usize> = set.types.ones().filter(|position| room(*position)).collect();

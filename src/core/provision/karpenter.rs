@@ -65,7 +65,7 @@ fn place_one(
     let wanted = variants.filter(|(position, _)| level.is_none_or(|level| level == *position));
     wanted.map(|(_, variant)| *variant).find_map(|variant| {
         place_on_existing(engine, class, variant, cursor)
-            .or_else(|| place_on_open(engine, class, variant))
+            .or_else(|| place_on_open(engine, 0, class, variant))
             .or_else(|| place_on_new(engine, class, variant))
     })
 }
@@ -91,10 +91,16 @@ pub fn place_on_existing(
     Some(host)
 }
 
-/// The open node with the fewest pods that takes one more.
-pub fn place_on_open(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex) -> Option<HostIndex> {
-    let (host, narrowed) =
-        engine.open_by_fewest_pods().find_map(|host| Some((host, engine.narrowed(class, variant, host).ok()?)))?;
+/// The open node with the fewest pods, of those opened from `first` on, that takes one more.
+pub fn place_on_open(
+    engine: &mut Engine<'_, '_>,
+    first: HostIndex,
+    class: ClassIndex,
+    variant: VariantIndex,
+) -> Option<HostIndex> {
+    let mut hosts = engine.open_by_fewest_pods().filter(|host| *host >= first);
+    let (host, narrowed) = hosts.find_map(|host| Some((host, engine.narrowed(class, variant, host).ok()?)))?;
+    drop(hosts);
     engine.place_on_open(class, host, narrowed);
     Some(host)
 }

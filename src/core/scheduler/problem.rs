@@ -454,6 +454,11 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
             }
         }
     }
+    let allocatable = offerings.types.iter().map(|entry| entry.allocatable.clone());
+    template.room = allocatable.collect();
+    for (room, overhead) in template.room.iter_mut().zip(&template.daemon_overhead) {
+        vectors::add(room, overhead, -1);
+    }
 }
 
 /// Labels of slots, and the host name: a node of any type may have them.

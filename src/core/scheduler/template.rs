@@ -27,6 +27,8 @@ pub struct Template {
     pub set: OfferingSet,
     /// By position of the type: what its DaemonSets will request there.
     pub daemon_overhead: Vec<Vector>,
+    /// By position of the type: allocatable less that, which is what pods can have.
+    pub room: Vec<Vector>,
     /// Limits of the pool less what its nodes use now; resources without a limit are absent.
     pub limits: Resources,
     pub used: Resources,
@@ -35,7 +37,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// `daemon_overhead`, `limits` and `used` are filled in by the problem.
+    /// `daemon_overhead`, `room`, `limits` and `used` are filled in by the problem.
     pub fn new(pool: usize, node_pool: &NodePool, offerings: Rc<Offerings>) -> Self {
         let spec = &node_pool.spec.template.spec;
         let name = node_pool.metadata.name.clone().unwrap_or_default();
@@ -65,6 +67,7 @@ impl Template {
             offerings,
             set,
             daemon_overhead: Vec::new(),
+            room: Vec::new(),
             limits: Resources::new(),
             used: Resources::new(),
             min_values,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::provision::choice::{capacity_of, choose};
-use crate::core::provision::karpenter::Leftover;
+use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{OfferingSet, Slots};
 use crate::core::scheduler::template::TemplateIndex;
@@ -205,11 +205,9 @@ impl Market {
         let problem = engine.problem;
         let constrained = |class: &&ClassIndex| !problem.variants[self.variants[*class]].constraints.is_empty();
         for class in self.classes.iter().filter(constrained) {
-            while demand.get(class).is_some_and(|left| *left > 0) {
-                let hosts: Vec<HostIndex> = engine.open_by_fewest_pods().filter(|host| *host >= first).collect();
-                if !hosts.into_iter().any(|host| add(engine, *class, self.variants[class], host)) {
-                    break;
-                }
+            while demand.get(class).is_some_and(|left| *left > 0)
+                && place_on_open(engine, first, *class, self.variants[class]).is_some()
+            {
                 take_one(demand, *class);
             }
         }

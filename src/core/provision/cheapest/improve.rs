@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{alternatives_of, capacity_of, choose};
-use crate::core::provision::karpenter::Leftover;
+use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{OfferingSet, bits};
 use crate::core::scheduler::template::TemplateIndex;
@@ -182,10 +182,8 @@ fn cheapest_that_holds(
         );
     }
     let holding = compiled.offerings.offered(&set).filter_map(|(position, entry)| {
-        let mut room = entry.allocatable.clone();
-        vectors::add(&mut room, &compiled.daemon_overhead[position], -1);
         let (_, price) = entry.cheapest(set.slots)?;
-        vectors::fits(&requested, &room).then_some((price, template, position))
+        vectors::fits(&requested, &compiled.room[position]).then_some((price, template, position))
     });
     holding.min()
 }
@@ -234,11 +232,7 @@ fn with_others_room(
     let problem = engine.problem;
     for (class, count) in demand.iter_mut() {
         let Some(variant) = problem.classes[*class].variants.get(level) else { continue };
-        while *count > 0 {
-            let hosts: Vec<HostIndex> = engine.open_by_fewest_pods().filter(|host| *host >= since.hosts()).collect();
-            if !hosts.into_iter().any(|host| greedy::add(engine, *class, *variant, host)) {
-                break;
-            }
+        while *count > 0 && place_on_open(engine, since.hosts(), *class, *variant).is_some() {
             *count -= 1;
         }
     }

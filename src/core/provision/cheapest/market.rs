@@ -71,15 +71,13 @@ pub fn offers(
                 })
                 .collect();
             let usable = allowed.iter().fold(0, |all, slots| all | slots);
-            let mut room = entry.allocatable.clone();
-            vectors::add(&mut room, &template.daemon_overhead[position], -1);
             for (price, slots) in by_price(entry, usable) {
                 offers.push(Offer {
                     template: template_index,
                     instance_type: position,
                     price,
                     slots,
-                    room: room.clone(),
+                    room: template.room[position].clone(),
                     allowed: allowed.iter().map(|allowed| allowed & slots).collect(),
                 });
             }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Problem};
 
 /// Dollars per hour for one pod, by class. A class that nothing can host is absent. O(classes x templates x types).
@@ -21,9 +20,7 @@ fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Op
         let Ok(set) = problem.fit_of_template(variant, position) else { continue };
         for (instance_type, entry) in template.offerings.offered(set) {
             let Some((_, price)) = entry.cheapest(set.slots) else { continue };
-            let mut room = entry.allocatable.clone();
-            vectors::add(&mut room, &template.daemon_overhead[instance_type], -1);
-            let share = share(request, &room);
+            let share = share(request, &template.room[instance_type]);
             if share <= 1.0 {
                 let cost = price.dollars() * share;
                 least = Some(least.map_or(cost, |least| least.min(cost)));

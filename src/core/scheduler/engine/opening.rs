@@ -224,14 +224,12 @@ impl Engine<'_, '_> {
                 continue;
             }
             any_offered = true;
-            let overhead = &template.daemon_overhead[position];
-            let room = |dimension: usize| entry.allocatable[dimension].saturating_sub(overhead[dimension]);
-            let fits = (0..dimensions)
-                .all(|dimension| open.requested[dimension] <= room(dimension) || open.requested[dimension] <= 0);
+            let room = &template.room[position];
+            let fits = vectors::fits(&open.requested, room);
             for dimension in 0..dimensions {
-                roomiest[dimension] = room(dimension).max(roomiest[dimension]);
+                roomiest[dimension] = room[dimension].max(roomiest[dimension]);
                 if fits {
-                    most[dimension] = most[dimension].max(room(dimension));
+                    most[dimension] = most[dimension].max(room[dimension]);
                 }
             }
             kept.set(position, fits);
