@@ -32,6 +32,7 @@ pub struct Settings {
     /// Folders and files of the repository that hold definitions; empty: all of it.
     pub paths: Vec<String>,
     pub packing: Packing,
+    pub scheduling: Scheduling,
     pub approval: Approval,
     pub disruption: DisruptionSettings,
     pub batch: Batch,
@@ -45,6 +46,7 @@ impl Default for Settings {
             variables: BTreeMap::new(),
             paths: Vec::new(),
             packing: Packing::default(),
+            scheduling: Scheduling::default(),
             approval: Approval::default(),
             disruption: DisruptionSettings::default(),
             batch: Batch::default(),
@@ -60,6 +62,23 @@ pub enum Packing {
     Cheapest,
     /// The reference's order and choices, for previews of clusters that Karpenter runs.
     Karpenter,
+}
+
+/// Which wishes of pods count; what Karpenter takes as flags of its controller.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Scheduling {
+    pub preference_policy: PreferencePolicy,
+}
+
+/// What becomes of preferred affinity and of spread constraints with `ScheduleAnyway`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum PreferencePolicy {
+    /// Kept like requirements, and given up one by one where that leaves a pod without a place.
+    #[default]
+    Respect,
+    /// As if the pods did not have them.
+    Ignore,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -218,6 +218,7 @@ fn decide(
         catalog,
         policy: Policy {
             packing,
+            scheduling: definitions.settings.scheduling.clone(),
             disruption: definitions.settings.disruption.clone(),
             zones_with_subnet: None,
             removal_confirmed: false,

@@ -80,6 +80,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             catalog: &known.catalog,
             policy: Policy {
                 packing: settings.packing,
+                scheduling: settings.scheduling.clone(),
                 disruption: settings.disruption.clone(),
                 zones_with_subnet: Some(known.zones_with_subnet.clone()),
                 removal_confirmed: false,

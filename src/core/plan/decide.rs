@@ -8,11 +8,10 @@ use sha2::{Digest, Sha256};
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::{DisruptionSettings, Packing};
+use crate::api::settings::{DisruptionSettings, Packing, Scheduling};
 use crate::core::catalog::Catalog;
 use crate::core::disrupt::{Disruption, disrupt};
 use crate::core::provision::{Provisioning, provision};
-use crate::core::scheduler::class::Preferences;
 use crate::core::scheduler::{Engine, Problem};
 use crate::core::snapshot::Snapshot;
 
@@ -40,6 +39,7 @@ pub struct Inputs<'a> {
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub packing: Packing,
+    pub scheduling: Scheduling,
     pub disruption: DisruptionSettings,
     /// Zones that have a subnet, or `None` where no cloud was asked: then every zone of the catalog counts.
     pub zones_with_subnet: Option<Vec<String>>,
@@ -65,7 +65,7 @@ pub enum Phase {
 
 /// The same, and tells when each part is done; what the caller does then does not change the plan.
 pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
-    let problem = Problem::new(inputs, Preferences::Respect);
+    let problem = Problem::new(inputs);
     done(Phase::Compiled);
     let mut engine = Engine::new(&problem, inputs.policy.packing);
     let provisioning = provision(&mut engine, inputs.policy.packing);

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
+use crate::api::settings::PreferencePolicy;
 use crate::core::model::requirements::normalized;
 use crate::core::model::{Requirements, Resources};
 use crate::core::snapshot::{Pod, Snapshot};
@@ -95,18 +96,11 @@ pub struct ClassBuilder {
     namespaces: BTreeMap<String, BTreeMap<String, String>>,
     /// Whether a taint with effect PreferNoSchedule exists anywhere; only then is tolerating it a step.
     soft_taints_exist: bool,
-    preferences: Preferences,
-}
-
-/// Whether soft constraints are respected first and given up one by one, or ignored.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Preferences {
-    Respect,
-    Ignore,
+    preferences: PreferencePolicy,
 }
 
 impl ClassBuilder {
-    pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: Preferences) -> Self {
+    pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: PreferencePolicy) -> Self {
         let namespaces = snapshot.namespaces.iter().filter_map(|namespace| {
             Some((namespace.metadata.name.clone()?, namespace.metadata.labels.clone().unwrap_or_default()))
         });
@@ -313,7 +307,7 @@ struct Wishes {
 }
 
 impl Wishes {
-    fn of(pod: &Pod, preferences: Preferences) -> Self {
+    fn of(pod: &Pod, preferences: PreferencePolicy) -> Self {
         let none = Affinity::default();
         let affinity = pod.spec.affinity.as_deref().unwrap_or(&none);
         let node = affinity.node_affinity.as_ref();
@@ -348,7 +342,7 @@ impl Wishes {
                 pods.preferred_during_scheduling_ignored_during_execution.clone().unwrap_or_default();
         }
         wishes.soft_spreads = wishes.spreads.iter().filter(|spread| !is_hard(spread)).cloned().collect();
-        if preferences == Preferences::Ignore {
+        if preferences == PreferencePolicy::Ignore {
             wishes.preferred_nodes.clear();
             wishes.preferred_affinity.clear();
             wishes.preferred_anti_affinity.clear();

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::api::keys;
+use crate::api::settings::PreferencePolicy;
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::plan::Inputs;
@@ -11,7 +12,7 @@ use crate::core::snapshot::nodes::{Machine, machines};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::class::{ClassBuilder, ClassIndex, PodClass, Preferences, Variant, VariantIndex, selector_keys};
+use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex, selector_keys};
 use super::daemons::Daemon;
 use super::host::ExistingNode;
 use super::offerings::{OfferingSet, Offerings};
@@ -58,7 +59,7 @@ pub struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     /// Compiles. O(pods + nodes + templates x types + profiles x (templates + node groups)).
-    pub fn new(inputs: &Inputs<'a>, preferences: Preferences) -> Self {
+    pub fn new(inputs: &Inputs<'a>) -> Self {
         let snapshot = inputs.snapshot;
         let machines = machines(snapshot);
         let daemons: Vec<Daemon> = snapshot.daemon_sets.iter().filter_map(Daemon::new).collect();
@@ -84,7 +85,8 @@ impl<'a> Problem<'a> {
         let soft_taints_exist =
             node_taints.iter().flatten().any(soft) || templates.iter().flat_map(|template| &template.taints).any(soft);
 
-        let (classes, class_of_pod, builder) = pods.classes(snapshot, soft_taints_exist, preferences);
+        let (classes, class_of_pod, builder) =
+            pods.classes(snapshot, soft_taints_exist, inputs.policy.scheduling.preference_policy);
         let ClassBuilder { groups, mut domains, variants, .. } = builder;
         intern_domains(&mut domains, &machines, &templates);
 
@@ -533,7 +535,7 @@ impl PodTable {
         &mut self,
         snapshot: &Snapshot,
         soft_taints_exist: bool,
-        preferences: Preferences,
+        preferences: PreferencePolicy,
     ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
         let mut selected_keys = BTreeSet::new();

@@ -9,7 +9,7 @@ mod workloads;
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_pool::NodePool;
-use cutlist::api::settings::{DisruptionSettings, Packing};
+use cutlist::api::settings::{DisruptionSettings, Packing, Scheduling};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Inputs, Policy, Revision};
 use cutlist::core::snapshot::Snapshot;
@@ -105,6 +105,7 @@ impl Built {
             catalog: &self.catalog,
             policy: Policy {
                 packing,
+                scheduling: Scheduling::default(),
                 disruption: DisruptionSettings::default(),
                 zones_with_subnet: self.zones_with_subnet.clone(),
                 removal_confirmed: false,

@@ -7,7 +7,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::{DisruptionSettings, Packing};
+use crate::api::settings::{DisruptionSettings, Packing, Scheduling};
 use crate::core::catalog::Catalog;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Plan, Policy, Revision, Step};
@@ -49,6 +49,7 @@ impl Case {
             catalog: &self.catalog,
             policy: Policy {
                 packing: Packing::Cheapest,
+                scheduling: Scheduling::default(),
                 disruption: DisruptionSettings::default(),
                 zones_with_subnet: self.zones_with_subnet.clone(),
                 removal_confirmed: false,

@@ -7,12 +7,11 @@ use super::Engine;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::{DisruptionSettings, Packing};
+use crate::api::settings::{DisruptionSettings, Packing, Scheduling};
 use crate::core::catalog::Catalog;
 use crate::core::model::Resources;
 use crate::core::plan::{Inputs, Policy, Revision};
 use crate::core::scheduler::Problem;
-use crate::core::scheduler::class::Preferences;
 use crate::core::snapshot::Snapshot;
 
 const ZONES: [&str; 3] = ["z-a", "z-b", "z-c"];
@@ -154,12 +153,12 @@ proptest! {
             revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], disruption_budgets: &[],
             snapshot: &snapshot, catalog: &catalog,
             policy: Policy {
-                packing: Packing::Cheapest, disruption: DisruptionSettings::default(), zones_with_subnet: None,
+                packing: Packing::Cheapest, scheduling: Scheduling::default(), disruption: DisruptionSettings::default(), zones_with_subnet: None,
                 removal_confirmed: false, owned_pools: std::collections::BTreeSet::new(),
             },
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),
         };
-        let problem = Problem::new(&inputs, Preferences::Respect);
+        let problem = Problem::new(&inputs);
         let mut engine = Engine::new(&problem, Packing::Cheapest);
         before.iter().for_each(|(action, choice)| act(&mut engine, *action, *choice));
         let (mark, expected) = (engine.mark(), state(&engine));
