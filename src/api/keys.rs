@@ -8,6 +8,8 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
 pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
+/// On a NodeClaim whose `minValues` were lowered to what there was.
+pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
 /// Taint of a node that is being removed; effect NoSchedule.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint of a node that has not registered; effect NoExecute.

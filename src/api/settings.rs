@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::NillableDuration;
+use super::node_pool::IntOrString;
 
 /// The file name looked for at the root of a repository of definitions (or of its sub-path).
 pub const FILE_NAME: &str = "cutlist.yaml";
@@ -33,6 +34,9 @@ pub struct Settings {
     pub paths: Vec<String>,
     pub packing: Packing,
     pub scheduling: Scheduling,
+    /// Hard limits on the nodes of all pools together, by resource (`cpu`, `memory`, `nodes`, any other).
+    pub limits: BTreeMap<String, IntOrString>,
+    pub feature_gates: FeatureGates,
     pub approval: Approval,
     pub disruption: DisruptionSettings,
     pub batch: Batch,
@@ -47,6 +51,8 @@ impl Default for Settings {
             paths: Vec::new(),
             packing: Packing::default(),
             scheduling: Scheduling::default(),
+            limits: BTreeMap::new(),
+            feature_gates: FeatureGates::default(),
             approval: Approval::default(),
             disruption: DisruptionSettings::default(),
             batch: Batch::default(),
@@ -69,6 +75,46 @@ pub enum Packing {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Scheduling {
     pub preference_policy: PreferencePolicy,
+    pub min_values_policy: MinValuesPolicy,
+}
+
+/// What becomes of a requirement's `minValues` where too few instance types are left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum MinValuesPolicy {
+    /// The pod stays pending.
+    #[default]
+    Strict,
+    /// A new node is opened with as many values as there are, and its NodeClaim says so. Never for a consolidation.
+    BestEffort,
+}
+
+/// What may be turned off, with Karpenter's names. A gate that is off leaves its kind or capacity type aside, as the
+/// Karpenter that is previewed would.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields, default)]
+pub struct FeatureGates {
+    pub node_overlay: bool,
+    pub static_capacity: bool,
+    pub capacity_buffer: bool,
+    pub reserved_capacity: bool,
+    /// Unset: on with `packing: cheapest`, whose payback rule guards it, and off with `packing: karpenter`, as there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spot_to_spot_consolidation: Option<bool>,
+    /// Off unless turned on: it removes nodes by force. Repairs are not planned yet, and a plan says so when it is on.
+    pub node_repair: bool,
+}
+
+impl Default for FeatureGates {
+    fn default() -> Self {
+        Self {
+            node_overlay: true,
+            static_capacity: true,
+            capacity_buffer: true,
+            reserved_capacity: true,
+            spot_to_spot_consolidation: None,
+            node_repair: false,
+        }
+    }
 }
 
 /// What becomes of preferred affinity and of spread constraints with `ScheduleAnyway`.

@@ -218,11 +218,8 @@ fn decide(
         catalog,
         policy: Policy {
             packing,
-            scheduling: definitions.settings.scheduling.clone(),
-            disruption: definitions.settings.disruption.clone(),
-            zones_with_subnet: None,
-            removal_confirmed: false,
             owned_pools: of_base.into_iter().filter_map(|pool| pool.metadata.name).collect(),
+            ..Policy::of(&definitions.settings)
         },
         seed: arguments.seed,
         now,

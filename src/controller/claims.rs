@@ -14,6 +14,7 @@ use crate::core::catalog::node_class::for_node_class;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
 use crate::core::lifecycle::{self, Effect, Milestone, Observation};
 use crate::core::model::Resources;
+use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind};
 
@@ -31,6 +32,8 @@ pub struct Claims {
     gone: BTreeSet<String>,
     /// Pods whose eviction a budget forbade, so that it is said once.
     blocked: BTreeSet<String>,
+    /// What EC2 had no capacity for, while that counts.
+    refused: Vec<RefusedOffering>,
 }
 
 /// What came of looking at every claim.
@@ -56,6 +59,11 @@ pub struct Surroundings<'a, K, E> {
 }
 
 impl Claims {
+    /// What launches were lately refused.
+    pub fn refused(&self) -> &[RefusedOffering] {
+        &self.refused
+    }
+
     /// Looks at every claim and does what it needs. Stops at the first call that fails; what was not done is asked for again.
     pub async fn advance<K: Cluster, E: Cloud>(
         &mut self,
@@ -65,6 +73,7 @@ impl Claims {
     ) -> Result<Progress, PortError> {
         let mut progress = Progress::default();
         self.forget(view);
+        self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
         for claim in &view.snapshot.node_claims {
             if self.note_pod_events(view, claim, around).await? {
                 // What else the claim needs is seen at the next look.
@@ -128,7 +137,7 @@ impl Claims {
     ) -> Result<(), PortError> {
         let name = name_of(claim);
         match effect {
-            Effect::Launch => launch(claim, around, journal, progress).await?,
+            Effect::Launch => launch(claim, around, journal, progress, &mut self.refused).await?,
             Effect::WriteClaim(written) => {
                 around.cluster.update_node_claim(&written).await?;
                 progress.wrote = true;
@@ -205,6 +214,7 @@ async fn launch<K: Cluster, E: Cloud>(
     around: &Surroundings<'_, K, E>,
     journal: &mut Journal,
     progress: &mut Progress,
+    refused: &mut Vec<RefusedOffering>,
 ) -> Result<(), PortError> {
     let name = name_of(claim);
     let Some(alternatives) = marks::alternatives(claim) else {
@@ -231,6 +241,13 @@ async fn launch<K: Cluster, E: Cloud>(
         }
         Err(error) if error.kind == PortErrorKind::InsufficientCapacity => {
             progress.catalog_changed = true;
+            // It was asked for any of them, so it has none.
+            refused.extend(request.alternatives.iter().map(|alternative| RefusedOffering {
+                instance_type: alternative.instance_type.clone(),
+                zone: alternative.zone.clone(),
+                capacity_type: alternative.capacity_type.clone(),
+                at: around.now,
+            }));
             progress.wrote = true;
             around.cluster.delete_node_claim(name).await?;
             let event = Event::InsufficientCapacity { node_claim: name.to_owned(), error: error.to_string() };

@@ -79,12 +79,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             snapshot,
             catalog: &known.catalog,
             policy: Policy {
-                packing: settings.packing,
-                scheduling: settings.scheduling.clone(),
-                disruption: settings.disruption.clone(),
                 zones_with_subnet: Some(known.zones_with_subnet.clone()),
-                removal_confirmed: false,
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
+                refused: self.claims.refused().to_vec(),
+                ..Policy::of(settings)
             },
             notes: in_force.notes.clone(),
             seed: self.options.seed,

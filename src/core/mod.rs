@@ -7,6 +7,7 @@ pub mod catalog;
 pub mod disrupt;
 pub mod lifecycle;
 pub mod model;
+pub mod offer;
 pub mod plan;
 pub mod provision;
 pub mod scheduler;

@@ -68,6 +68,8 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     pass.remove_empty(engine, &candidates);
     pass.replace_drifted(engine, &candidates);
     pass.replace_expired(engine, &candidates);
+    // Money is no reason to be less varied.
+    engine.lower_min_values(false);
     pass.consolidate(engine, &candidates);
     pass.disruption.held_back.sort();
     pass.disruption

@@ -130,6 +130,9 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
     let mut annotations = template.metadata.annotations.clone();
     annotations.insert(keys::NODE_POOL_HASH.to_owned(), crate::core::lifecycle::static_hash::node_pool_hash(pool));
     annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), "v3".to_owned());
+    if !purchase.lowered.is_empty() {
+        annotations.insert(keys::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
+    }
     let requests = purchase
         .requested
         .iter()
@@ -163,8 +166,12 @@ fn claim_requirements(pool: &NodePool, purchase: &Purchase) -> Vec<crate::api::n
     let zones: BTreeSet<&str> = purchase.alternatives.iter().map(|alternative| alternative.zone.as_str()).collect();
     requirements.add(keys::ZONE, Requirement::is_in(zones));
     requirements.add(keys::CAPACITY_TYPE, Requirement::is_in([purchase.capacity_type.as_str()]));
+    let of_types = requirements.get(keys::INSTANCE_TYPE).and_then(|requirement| requirement.min_values);
     requirements.remove(keys::INSTANCE_TYPE);
     let mut entries: Vec<_> = requirements.iter().flat_map(|(key, requirement)| requirement.to_entries(key)).collect();
+    for entry in &mut entries {
+        entry.min_values = lowered_min_values(&entry.key, entry.min_values, purchase);
+    }
     // In the order of price, which a set would lose.
     let mut types: Vec<String> = Vec::new();
     for alternative in &purchase.alternatives {
@@ -176,9 +183,14 @@ fn claim_requirements(pool: &NodePool, purchase: &Purchase) -> Vec<crate::api::n
         key: keys::INSTANCE_TYPE.to_owned(),
         operator: crate::api::node_pool::Operator::In,
         values: types,
-        min_values: None,
+        min_values: lowered_min_values(keys::INSTANCE_TYPE, of_types, purchase),
     });
     entries
+}
+
+fn lowered_min_values(key: &str, asked: Option<u32>, purchase: &Purchase) -> Option<u32> {
+    let lowered = purchase.lowered.iter().find(|lowered| lowered.key == key);
+    asked.map(|asked| lowered.and_then(|lowered| u32::try_from(lowered.there).ok()).unwrap_or(asked))
 }
 
 /// What a machine costs by the catalog; `None` when its type, zone or capacity type is not in it.

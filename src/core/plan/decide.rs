@@ -1,16 +1,17 @@
 //! The one function that decides.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
-use crate::api::node_pool::NodePool;
-use crate::api::settings::{DisruptionSettings, Packing, Scheduling};
+use crate::api::node_pool::{IntOrString, NodePool};
+use crate::api::settings::{DisruptionSettings, FeatureGates, MinValuesPolicy, Packing, Scheduling, Settings};
 use crate::core::catalog::Catalog;
 use crate::core::disrupt::{Disruption, disrupt};
+use crate::core::offer::RefusedOffering;
 use crate::core::provision::{Provisioning, provision};
 use crate::core::scheduler::{Engine, Problem};
 use crate::core::snapshot::Snapshot;
@@ -36,17 +37,37 @@ pub struct Inputs<'a> {
 }
 
 /// How to plan, as far as it is not in the definitions.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub packing: Packing,
     pub scheduling: Scheduling,
+    /// On the nodes of all pools together.
+    pub limits: BTreeMap<String, IntOrString>,
+    pub feature_gates: FeatureGates,
     pub disruption: DisruptionSettings,
+    /// What EC2 lately had no capacity for, as far as the caller remembers; those past
+    /// [`crate::core::offer::REFUSED_SECONDS`] count as available again.
+    pub refused: Vec<RefusedOffering>,
     /// Zones that have a subnet, or `None` where no cloud was asked: then every zone of the catalog counts.
     pub zones_with_subnet: Option<Vec<String>>,
     /// Whether the removal of every pool was confirmed.
     pub removal_confirmed: bool,
     /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.
     pub owned_pools: BTreeSet<String>,
+}
+
+impl Policy {
+    /// What `cutlist.yaml` says; the rest is the caller's to fill in.
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            packing: settings.packing,
+            scheduling: settings.scheduling.clone(),
+            limits: settings.limits.clone(),
+            feature_gates: settings.feature_gates.clone(),
+            disruption: settings.disruption.clone(),
+            ..Self::default()
+        }
+    }
 }
 
 /// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
@@ -68,6 +89,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let problem = Problem::new(inputs);
     done(Phase::Compiled);
     let mut engine = Engine::new(&problem, inputs.policy.packing);
+    engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
     let provisioning = provision(&mut engine, inputs.policy.packing);
     done(Phase::Provisioned);
     let explained = report::pending(&engine, inputs, &provisioning);
@@ -121,6 +143,10 @@ fn assemble(
     let summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
     let mut notes = inputs.notes.clone();
     notes.extend(report::notes(inputs, problem));
+    let purchases = provisioning.purchases.iter();
+    let purchases: Vec<_> =
+        purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
+    notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::bound::lower_bound;
+
 use crate::core::provision::explain::{explain, why_not_existing};
+use crate::core::provision::purchase::Lowered;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{ClassIndex, Engine, Problem};
 
@@ -124,9 +126,29 @@ fn bound(
     Some(price_of_staying + lower_bound(problem, &demand, &removed)?)
 }
 
+/// Of pools whose `minValues` were lowered, by how much and on how many new nodes.
+pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
+    let mut lowered: BTreeMap<(&str, &str, usize), (usize, usize)> = BTreeMap::new();
+    for purchase in purchases {
+        let pool = problem.templates[purchase.template].name.as_str();
+        for Lowered { key, asked, there } in &purchase.lowered {
+            let entry = lowered.entry((pool, key, *asked)).or_insert((*there, 0));
+            *entry = (entry.0.min(*there), entry.1 + 1);
+        }
+    }
+    let note = |((pool, key, asked), (there, nodes)): ((&str, &str, usize), (usize, usize))| Note {
+        code: "MinValuesLowered".to_owned(),
+        text: format!(
+            "NodePool {pool}: minValues of {key} {asked} -> {there} on {nodes} new {} (minValuesPolicy BestEffort)",
+            if nodes == 1 { "node" } else { "nodes" }
+        ),
+    };
+    lowered.into_iter().map(note).collect()
+}
+
 /// What a reader should know of the inputs.
 pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
-    let mut notes = Vec::new();
+    let mut notes = problem.offer.notes().to_vec();
     let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
     if inputs.policy.zones_with_subnet.is_none() {
         note(

@@ -40,13 +40,12 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
     if depends_on_type(engine) {
         set.types.intersect_with(&open.set.types);
     }
-    let mut planned = engine.planned(open.template).clone();
-    planned.subtract(&open.limit_capacity);
     let room = |position: usize| {
         let entry = &template.offerings.types[position];
         entry.available & set.slots != 0
             && vectors::fits(&open.requested, &template.room[position])
-            && (open.set.types.contains(position) || template.limit_exceeded(&planned, &entry.capacity).is_none())
+            && (open.set.types.contains(position)
+                || engine.limit_exceeded(open.template, &open.limit_capacity, &entry.capacity).is_none())
     };
     let types: Vec<usize> = set.types.ones().filter(|position| room(*position)).collect();
     set.types.clear();
@@ -116,7 +115,7 @@ pub fn launch_list(engine: &Engine<'_, '_>, open: &OpenNode, set: &OfferingSet, 
 pub fn most_capacity(engine: &Engine<'_, '_>, open: &OpenNode) -> Resources {
     let template = &engine.problem.templates[open.template];
     let mut most = Resources::new();
-    if !template.limits.is_empty() {
+    if template.is_limited() {
         template.offerings.offered(&open.set).for_each(|(_, entry)| most.maximum(&entry.capacity));
     }
     most

@@ -5,6 +5,7 @@ use crate::api::node_pool::Operator;
 use crate::core::model::Requirement;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::plan::{PendingReason, ReasonCode};
+use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::template::Template;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
@@ -110,9 +111,11 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         }
         Refusal::Offering => "no allowed instance type is offered in an allowed zone and capacity type".to_owned(),
         Refusal::EmptyPool => "its requirements match no instance type that is offered".to_owned(),
-        Refusal::Limit { resource, limit, used, needed } => format!(
-            "limits.{resource} {} reached: {} used or planned, the smallest node that fits needs {}",
+        Refusal::Limit { scope, resource, limit, used, needed } => format!(
+            "{}limits.{resource} {} {}reached: {} used or planned, the smallest node that fits needs {}",
+            if *scope == Scope::Cluster { "spec." } else { "" },
             amount(resource, *limit),
+            if *scope == Scope::Cluster { "of cutlist.yaml " } else { "" },
             amount(resource, *used),
             amount(resource, *needed)
         ),
@@ -122,13 +125,13 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
 
 fn smallest_change(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> Option<String> {
     match refusal {
-        Refusal::Limit { resource, limit, used, needed } => {
+        Refusal::Limit { scope, resource, limit, used, needed } => {
             let wanted = used.saturating_add(*needed);
-            Some(format!(
-                "limits.{resource} {} -> {} in NodePool {pool}",
-                amount(resource, *limit),
-                amount(resource, wanted)
-            ))
+            let change = format!("limits.{resource} {} -> {}", amount(resource, *limit), amount(resource, wanted));
+            Some(match scope {
+                Scope::NodePool => format!("{change} in NodePool {pool}"),
+                Scope::Cluster => format!("spec.{change} in cutlist.yaml"),
+            })
         }
         Refusal::Taint(taint) => Some(format!("tolerate {taint} in the pod")),
         Refusal::Requirement { key } => change_of_requirement(engine, class, pool, key),

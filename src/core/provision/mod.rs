@@ -53,7 +53,9 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
                 .extend(waiting.take(*class, added, problem.machines[*host].name).into_iter().map(|pod| (pod, *host)));
         }
     }
-    give_up_what_is_not_varied(engine, &skews_before);
+    if !engine.lowers_min_values() {
+        give_up_what_is_not_varied(engine, &skews_before);
+    }
     let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
     let purchases = open.into_iter().filter_map(|host| {
         let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count, "")).collect();

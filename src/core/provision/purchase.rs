@@ -6,7 +6,7 @@ use crate::api::keys;
 use crate::core::model::requirements::is_well_known;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::plan::Alternative;
-use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors;
 use crate::core::scheduler::{Engine, HostIndex, OpenNode};
 
@@ -28,6 +28,16 @@ pub struct Purchase {
     pub requested: Resources,
     /// Positions of its pods in the snapshot.
     pub pods: Vec<usize>,
+    /// `minValues` that were lowered to what there is.
+    pub lowered: Vec<Lowered>,
+}
+
+/// A label of which a launch offers fewer values than the pool asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lowered {
+    pub key: String,
+    pub asked: usize,
+    pub there: usize,
 }
 
 impl Purchase {
@@ -42,17 +52,20 @@ impl Purchase {
         let widest = OpenNode { set, ..open.clone() };
         let mut requested = open.requested.clone();
         vectors::add(&mut requested, &template.daemon_overhead[choice.instance_type], 1);
+        let alternatives = launch_list(engine, open, &widest.set, &choice);
+        let lowered = if engine.lowers_min_values() { too_few(template, &alternatives) } else { Vec::new() };
         Some(Self {
             template: open.template,
             instance_type: entry.name.clone(),
             zone: slot.zone.clone(),
             capacity_type: slot.capacity_type.clone(),
             price: choice.price,
-            alternatives: launch_list(engine, open, &widest.set, &choice),
+            alternatives,
             custom: settled(&open.custom, &template.requirements),
             allocatable: entry.allocatable_resources.clone(),
             requested: engine.problem.dimensions.resources(&requested),
             pods,
+            lowered,
         })
     }
 }
@@ -71,6 +84,26 @@ fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
     settled
 }
 
+/// Labels of which the alternatives offer fewer values than the pool's `minValues` ask for.
+pub fn too_few(template: &Template, alternatives: &[Alternative]) -> Vec<Lowered> {
+    let too_few = |(key, asked): &(String, usize)| {
+        let mut values: BTreeSet<&str> = BTreeSet::new();
+        for alternative in alternatives {
+            match key.as_str() {
+                keys::ZONE => values.extend([alternative.zone.as_str()]),
+                keys::CAPACITY_TYPE => values.extend([alternative.capacity_type.as_str()]),
+                key => {
+                    let position = template.offerings.position(&alternative.instance_type);
+                    let of_type = position.and_then(|it| template.offerings.types[it].requirements.get(key));
+                    values.extend(of_type.into_iter().flatten().map(String::as_str));
+                }
+            }
+        }
+        (values.len() < *asked).then(|| Lowered { key: key.clone(), asked: *asked, there: values.len() })
+    };
+    template.min_values.iter().filter_map(too_few).collect()
+}
+
 /// Whether the types that a launch may use offer as many values of each label as the pool's `minValues` ask for.
 pub fn is_varied_enough(engine: &Engine<'_, '_>, host: HostIndex) -> bool {
     let Some(template) = engine.open_node(host).map(|open| &engine.problem.templates[open.template]) else {
@@ -79,13 +112,5 @@ pub fn is_varied_enough(engine: &Engine<'_, '_>, host: HostIndex) -> bool {
     if template.min_values.is_empty() {
         return true;
     }
-    let Some(purchase) = Purchase::new(engine, host, Vec::new()) else { return false };
-    template.min_values.iter().all(|(key, least)| {
-        let types = purchase
-            .alternatives
-            .iter()
-            .filter_map(|alternative| template.offerings.position(&alternative.instance_type));
-        let values = types.filter_map(|position| template.offerings.types[position].requirements.get(key)).flatten();
-        values.collect::<BTreeSet<&String>>().len() >= *least
-    })
+    Purchase::new(engine, host, Vec::new()).is_some_and(|purchase| too_few(template, &purchase.alternatives).is_empty())
 }

@@ -50,7 +50,9 @@ pub struct OpenNode {
     pub room_most: Vector,
     /// What the pods placed ask for, after what they have given up.
     pub variants: BTreeSet<VariantIndex>,
-    /// What it takes of the limits of its pool.
+    /// By key of the template's `minValues`, what is asked for instead; empty while that is what the pool says.
+    pub min_values: Vec<usize>,
+    /// What it takes of limits.
     pub limit_capacity: Resources,
 }
 

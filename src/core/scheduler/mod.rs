@@ -11,6 +11,7 @@ pub mod engine;
 pub mod host;
 pub mod offerings;
 pub mod problem;
+pub mod quota;
 pub mod refusal;
 pub mod selector;
 pub mod taints;

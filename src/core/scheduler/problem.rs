@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use crate::api::keys;
 use crate::api::settings::PreferencePolicy;
-use crate::core::catalog::node_class::for_node_class;
 use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::offer::{Offer, Types};
 use crate::core::plan::Inputs;
 use crate::core::snapshot::nodes::{Machine, machines};
 use crate::core::snapshot::requests::effective_requests;
@@ -16,6 +16,7 @@ use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex, se
 use super::daemons::Daemon;
 use super::host::ExistingNode;
 use super::offerings::{OfferingSet, Offerings};
+use super::quota::{Quota, quotas};
 use super::refusal::Refusal;
 use super::taints::{EffectiveTaint, repelling};
 use super::template::{Template, TemplateIndex};
@@ -29,6 +30,7 @@ type Labels = Vec<(String, String)>;
 /// The cluster, the offer and the pods, compiled.
 pub struct Problem<'a> {
     pub snapshot: &'a Snapshot,
+    pub offer: Offer,
     pub machines: Vec<Machine<'a>>,
     pub dimensions: Dimensions,
     pub classes: Vec<PodClass>,
@@ -37,6 +39,8 @@ pub struct Problem<'a> {
     pub domains: Domains,
     /// In the order in which pools are tried.
     pub templates: Vec<Template>,
+    /// What templates draw on.
+    pub quotas: Vec<Quota>,
     pub daemons: Vec<Daemon>,
     pub nodes: Vec<ExistingNode>,
     /// By position of the pod in the snapshot.
@@ -67,11 +71,12 @@ impl<'a> Problem<'a> {
         for daemon in &daemons {
             pods.intern_dimensions(&daemon.requests);
         }
-        let mut templates = templates(inputs, &pods.dimensions);
+        let offer = Offer::new(inputs);
+        let mut templates = templates(inputs, &offer, &pods.dimensions);
         for template in &mut templates {
             set_daemon_overhead(template, &daemons, &pods.dimensions);
         }
-        set_usage(&mut templates, inputs, &machines);
+        let quotas = quotas(&mut templates, inputs, &machines);
 
         let taints_of = |machine: &Machine<'_>| -> Vec<EffectiveTaint> {
             let ephemeral = |key: &str, value: &str, effect| {
@@ -92,6 +97,7 @@ impl<'a> Problem<'a> {
 
         let mut problem = Self {
             snapshot,
+            offer,
             machines,
             dimensions: pods.dimensions,
             classes,
@@ -99,6 +105,7 @@ impl<'a> Problem<'a> {
             groups,
             domains,
             templates,
+            quotas,
             daemons,
             nodes: Vec::new(),
             class_of_pod,
@@ -413,29 +420,20 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
 }
 
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does.
-fn templates(inputs: &Inputs<'_>, dimensions: &Dimensions) -> Vec<Template> {
-    let mut offerings: BTreeMap<&str, Rc<Offerings>> = BTreeMap::new();
+fn templates(inputs: &Inputs<'_>, offer: &Offer, dimensions: &Dimensions) -> Vec<Template> {
+    let zones = inputs.policy.zones_with_subnet.as_deref();
+    let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
     let mut templates: Vec<Template> = Vec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
-        let class_name = pool.spec.template.spec.node_class_ref.name.as_str();
-        let class = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(class_name));
-        // A pool without its class can launch nothing; a static one is not provisioned for pods.
-        let Some(class) = class.filter(|_| pool.spec.replicas.is_none()) else { continue };
-        let compiled = offerings.entry(class_name).or_insert_with(|| {
-            let types: Vec<_> = inputs
-                .catalog
-                .instance_types
-                .iter()
-                .map(|instance_type| for_node_class(instance_type, &class.spec))
-                .collect();
-            Rc::new(Offerings::new(
-                &types,
-                &inputs.catalog.region,
-                inputs.policy.zones_with_subnet.as_deref(),
-                dimensions,
-            ))
+        // A static pool is not provisioned for pods.
+        let Some(types) = offer.of_pool(position).filter(|_| pool.spec.replicas.is_none()) else { continue };
+        let known = compiled.iter().find(|(of, _)| Rc::ptr_eq(of, types)).map(|(_, offerings)| Rc::clone(offerings));
+        let offerings = known.unwrap_or_else(|| {
+            let offerings = Rc::new(Offerings::new(types, &inputs.catalog.region, zones, dimensions));
+            compiled.push((Rc::clone(types), Rc::clone(&offerings)));
+            offerings
         });
-        templates.push(Template::new(position, pool, Rc::clone(compiled)));
+        templates.push(Template::new(position, pool, offerings));
     }
     templates.sort_by(|one, two| two.weight.cmp(&one.weight).then_with(|| two.name.cmp(&one.name)));
     templates
@@ -466,31 +464,6 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
 /// Labels of slots, and the host name: a node of any type may have them.
 fn is_of_slot(key: &str) -> bool {
     matches!(key, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION | keys::HOSTNAME)
-}
-
-/// Limits of each pool and what its machines take of them now.
-fn set_usage(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machine<'_>]) {
-    for template in templates {
-        let limits = inputs.node_pools[template.pool].spec.limits.iter();
-        // A limit that can not be read is found by lint; here it allows nothing, which is the safe side.
-        for (name, text) in limits {
-            let amount = text.to_string().parse().map_or(0, |quantity| Resources::amount(name, quantity));
-            template.limits.set(name, amount);
-        }
-        for machine in machines
-            .iter()
-            .filter(|machine| machine.node_pool() == Some(template.name.as_str()) && machine.is_managed())
-        {
-            let mut capacity = machine.capacity();
-            if capacity.is_empty() {
-                let position = machine.label(keys::INSTANCE_TYPE).and_then(|name| template.offerings.position(name));
-                capacity =
-                    position.map(|position| template.offerings.types[position].capacity.clone()).unwrap_or_default();
-            }
-            capacity.set(crate::core::model::resources::NODES, 1);
-            template.used.add(&capacity);
-        }
-    }
 }
 
 /// The pods of a snapshot on their way to classes.

@@ -2,6 +2,8 @@
 
 use crate::core::plan::ReasonCode;
 
+use super::quota::Scope;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A taint, as `key=value:Effect`.
@@ -31,8 +33,9 @@ pub enum Refusal {
     Offering,
     /// The pool itself matches no instance type.
     EmptyPool,
-    /// The smallest node that would do exceeds the pool's limit of this resource.
+    /// The smallest node that would do exceeds the limit of this resource, of the pool or of the cluster.
     Limit {
+        scope: Scope,
         resource: String,
         limit: i64,
         used: i64,

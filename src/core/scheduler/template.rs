@@ -4,9 +4,10 @@ use std::rc::Rc;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::model::{Requirement, Requirements};
 
 use super::offerings::{OfferingSet, Offerings};
+use super::quota::QuotaIndex;
 use super::taints::EffectiveTaint;
 use super::vectors::Vector;
 
@@ -29,15 +30,14 @@ pub struct Template {
     pub daemon_overhead: Vec<Vector>,
     /// By position of the type: allocatable less that, which is what pods can have.
     pub room: Vec<Vector>,
-    /// Limits of the pool less what its nodes use now; resources without a limit are absent.
-    pub limits: Resources,
-    pub used: Resources,
+    /// What its nodes draw on; none without limits.
+    pub quotas: Vec<QuotaIndex>,
     /// Label keys with the number of distinct values that a node's types must offer.
     pub min_values: Vec<(String, usize)>,
 }
 
 impl Template {
-    /// `daemon_overhead`, `room`, `limits` and `used` are filled in by the problem.
+    /// `daemon_overhead`, `room` and `quotas` are filled in by the problem.
     pub fn new(pool: usize, node_pool: &NodePool, offerings: Rc<Offerings>) -> Self {
         let spec = &node_pool.spec.template.spec;
         let name = node_pool.metadata.name.clone().unwrap_or_default();
@@ -68,15 +68,13 @@ impl Template {
             set,
             daemon_overhead: Vec::new(),
             room: Vec::new(),
-            limits: Resources::new(),
-            used: Resources::new(),
+            quotas: Vec::new(),
             min_values,
         }
     }
 
-    /// The first resource whose limit a node of this capacity would exceed when `planned` is already on top of what is used.
-    pub fn limit_exceeded(&self, planned: &Resources, capacity: &Resources) -> Option<&str> {
-        let left = |name: &str, limit: i64| limit.saturating_sub(self.used.get(name)).saturating_sub(planned.get(name));
-        self.limits.iter().find(|(name, limit)| capacity.get(name) > left(name, *limit)).map(|(name, _)| name)
+    /// Whether anything limits its nodes.
+    pub fn is_limited(&self) -> bool {
+        !self.quotas.is_empty()
     }
 }

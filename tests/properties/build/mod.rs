@@ -9,7 +9,7 @@ mod workloads;
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_pool::NodePool;
-use cutlist::api::settings::{DisruptionSettings, Packing, Scheduling};
+use cutlist::api::settings::Packing;
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Inputs, Policy, Revision};
 use cutlist::core::snapshot::Snapshot;
@@ -103,14 +103,7 @@ impl Built {
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,
-            policy: Policy {
-                packing,
-                scheduling: Scheduling::default(),
-                disruption: DisruptionSettings::default(),
-                zones_with_subnet: self.zones_with_subnet.clone(),
-                removal_confirmed: false,
-                owned_pools: std::collections::BTreeSet::new(),
-            },
+            policy: Policy { packing, zones_with_subnet: self.zones_with_subnet.clone(), ..Policy::default() },
             seed: self.seed,
             now: now(),
             notes: Vec::new(),

@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{NodePool, Operator};
+use crate::api::settings::MinValuesPolicy;
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::requirements::is_well_known;
 use crate::core::model::resources::{NODES, format_amount};
@@ -38,6 +39,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         minimum_values(step, pool, known, findings);
     }
     limits(plan, known, findings);
+    cluster_limits(plan, known, findings);
 }
 
 /// What may be launched; the shown one where the plan lists none.
@@ -69,7 +71,7 @@ fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Kno
         findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not in the catalog"));
         return;
     };
-    if !offering.available {
+    if !offering.available || was_refused(alternative, known) {
         findings.add(ViolationCode::OfferingNotAvailable, place(step), format!("{what} is not available"));
     }
     if offering.price != *price_per_hour {
@@ -95,6 +97,31 @@ fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Kno
             findings.add(ViolationCode::InstanceTypeNotAllowed, place(step), text);
         }
     }
+}
+
+/// EC2 had none of it less than three minutes ago, as the caller remembers or a claim shows.
+fn was_refused(alternative: &Alternative, known: &Known<'_>) -> bool {
+    let now = known.inputs.now;
+    let is_recent = |at: jiff::Timestamp| at <= now && now.duration_since(at).as_secs() < 180;
+    let remembered = known.inputs.policy.refused.iter().any(|refused| {
+        refused.instance_type == alternative.instance_type
+            && refused.zone == alternative.zone
+            && refused.capacity_type == alternative.capacity_type
+            && is_recent(refused.at)
+    });
+    let shown = known.inputs.snapshot.node_claims.iter().any(|claim| {
+        let launched = claim.condition("Launched");
+        let refused = launched.filter(|it| it.status != "True" && it.reason.starts_with("InsufficientCapacity"));
+        let asked_for = |key: &str, value: &String| {
+            let of_key = claim.spec.requirements.iter().filter(|it| it.key == key && it.operator == Operator::In);
+            of_key.into_iter().any(|it| it.values.contains(value))
+        };
+        refused.is_some_and(|condition| is_recent(condition.last_transition_time.0))
+            && asked_for(keys::INSTANCE_TYPE, &alternative.instance_type)
+            && asked_for(keys::ZONE, &alternative.zone)
+            && asked_for(keys::CAPACITY_TYPE, &alternative.capacity_type)
+    });
+    remembered || shown
 }
 
 fn pool_requirements(pool: &NodePool) -> Requirements {
@@ -153,6 +180,7 @@ fn claim(step: &Step) -> Option<NodeClaim> {
 fn minimum_values(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
     for requirement in &pool.spec.template.spec.requirements {
         let Some(minimum) = requirement.min_values else { continue };
+        let minimum = lowered(step, &requirement.key, known).unwrap_or(minimum);
         let mut values = BTreeSet::new();
         for alternative in alternatives(step) {
             let Some(instance_type) = known.types.get(alternative.instance_type.as_str()) else { continue };
@@ -170,6 +198,44 @@ fn minimum_values(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mu
     }
 }
 
+/// What the claim asks for instead, where that is allowed and said: never to save money.
+fn lowered(step: &Step, key: &str, known: &Known<'_>) -> Option<u32> {
+    let claim = claim(step)?;
+    let best_effort = known.inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort;
+    let said = claim.metadata.annotations?.get(keys::MIN_VALUES_RELAXED).is_some_and(|value| value == "true");
+    let of_claim = claim.spec.requirements.iter().find(|requirement| requirement.key == key)?;
+    of_claim.min_values.filter(|_| best_effort && said && step.reason.code != ReasonCode::Underutilized)
+}
+
+/// All pools together must stay within `spec.limits` of `cutlist.yaml`.
+fn cluster_limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let created: Vec<&Step> = steps(plan, StepKind::Create).collect();
+    let mut used = Resources::new();
+    for existing in known.nodes.values().filter(|it| it.pool.is_some() && it.claim.is_some()) {
+        used.add(&capacity_of_existing(existing.node.clone(), existing.claim, known));
+    }
+    for step in &created {
+        used.add(&capacity_to_come(step, known));
+    }
+    for (resource, limit) in known.inputs.policy.limits.iter().filter(|_| !created.is_empty()) {
+        let Ok(limit) = Resources::parse([(resource.as_str(), limit.to_string())]) else { continue };
+        let (used, limit) = (used.get(resource), limit.get(resource));
+        if used > limit {
+            let text = format!("{resource}: {} of {}", format_amount(resource, used), format_amount(resource, limit));
+            findings.add(ViolationCode::LimitExceeded, "cluster", text);
+        }
+    }
+}
+
+/// Of the node that is shown.
+fn capacity_to_come(step: &Step, known: &Known<'_>) -> Resources {
+    let pool = known.pools.get(step.node_pool.as_str());
+    let launched = pool.and_then(|pool| known.launched(pool, &step.instance_type, &step.zone, &step.capacity_type));
+    let mut capacity = launched.map(|(instance_type, _)| instance_type.capacity).unwrap_or_default();
+    capacity.add(&one_node());
+    capacity
+}
+
 /// What exists and what is created must stay within `spec.limits`: a node counts until it is gone, and nothing goes
 /// before what replaces it is there.
 fn limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -183,9 +249,7 @@ fn limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             used.add(&capacity_of_existing(existing.node.clone(), existing.claim, known));
         }
         for step in created {
-            let launched = known.launched(pool, &step.instance_type, &step.zone, &step.capacity_type);
-            used.add(&launched.map(|(instance_type, _)| instance_type.capacity).unwrap_or_default());
-            used.add(&one_node());
+            used.add(&capacity_to_come(step, known));
         }
         for (resource, limit) in &pool.spec.limits {
             let Ok(limit) = Resources::parse([(resource.as_str(), limit.to_string())]) else { continue };

@@ -6,11 +6,12 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
-use crate::api::settings::{DisruptionSettings, Packing, Scheduling};
+use crate::api::node_pool::{IntOrString, NodePool};
+use crate::api::settings::MinValuesPolicy;
 use crate::core::catalog::Catalog;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Inputs, Plan, Policy, Revision, Step};
+use crate::core::offer::RefusedOffering;
+use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, Revision, Step};
 use crate::core::snapshot::Snapshot;
 use crate::core::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
 
@@ -27,6 +28,7 @@ struct Case {
     budgets: Vec<DisruptionBudget>,
     catalog: Catalog,
     zones_with_subnet: Option<Vec<String>>,
+    policy: Policy,
     plan: Plan,
 }
 
@@ -47,14 +49,7 @@ impl Case {
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,
-            policy: Policy {
-                packing: Packing::Cheapest,
-                scheduling: Scheduling::default(),
-                disruption: DisruptionSettings::default(),
-                zones_with_subnet: self.zones_with_subnet.clone(),
-                removal_confirmed: false,
-                owned_pools: std::collections::BTreeSet::new(),
-            },
+            policy: Policy { zones_with_subnet: self.zones_with_subnet.clone(), ..self.policy.clone() },
             seed: 7,
             now: NOW.parse().unwrap(),
             notes: Vec::new(),
@@ -214,6 +209,7 @@ fn valid() -> Case {
             ],
         })),
         zones_with_subnet: None,
+        policy: Policy::default(),
         plan: object(valid_plan()),
     }
 }
@@ -516,4 +512,72 @@ fn the_figures() {
     breaks(Code::WrongSummary, |case| case.plan.summary.price_per_hour_before = HourlyPrice::ZERO);
     breaks(Code::WrongSummary, |case| case.plan.summary.price_per_hour_after = HourlyPrice::ZERO);
     breaks(Code::WrongSummary, |case| case.plan.summary.candidates_examined = 4);
+}
+
+#[test]
+fn limits_of_the_cluster() {
+    let limit = |cpu: i64| [("cpu".to_owned(), IntOrString::Int(cpu))].into();
+    // 2 + 4 + 2 cores are there; 4 and 2 come before anything goes.
+    let mut enough = valid();
+    enough.policy.limits = limit(14);
+    assert_eq!(enough.check(), []);
+    breaks(Code::LimitExceeded, |case| case.policy.limits = limit(13));
+    breaks(Code::LimitExceeded, |case| case.policy.limits = [("nodes".to_owned(), IntOrString::Int(4))].into());
+}
+
+#[test]
+fn lately_refused() {
+    let refused = |at: &str| RefusedOffering {
+        instance_type: "m.2xlarge".to_owned(),
+        zone: "a".to_owned(),
+        capacity_type: keys::ON_DEMAND.to_owned(),
+        at: at.parse().unwrap(),
+    };
+    let mut long_ago = valid();
+    long_ago.policy.refused.push(refused("2026-11-20T11:57:00Z"));
+    assert_eq!(long_ago.check(), []);
+    breaks(Code::OfferingNotAvailable, |case| case.policy.refused.push(refused("2026-11-20T11:57:01Z")));
+    breaks(Code::OfferingNotAvailable, |case| {
+        case.edit_claim(
+            "claim-kept",
+            json!({
+                "spec": { "requirements": [
+                    { "key": keys::INSTANCE_TYPE, "operator": "In", "values": ["m.large", "m.2xlarge"] },
+                    { "key": keys::ZONE, "operator": "In", "values": ["a"] },
+                    { "key": keys::CAPACITY_TYPE, "operator": "In", "values": [keys::ON_DEMAND] },
+                ] },
+                "status": { "conditions": [{
+                    "type": "Launched", "status": "False", "reason": "InsufficientCapacityError", "message": "",
+                    "lastTransitionTime": "2026-11-20T11:59:30Z",
+                }] },
+            }),
+        );
+    });
+}
+
+#[test]
+fn minimum_values_that_were_lowered() {
+    let three_types = |case: &mut Case| {
+        case.edit_pool(json!({ "spec": { "template": { "spec": { "requirements": [
+            { "key": keys::INSTANCE_TYPE, "operator": "Exists", "minValues": 3 },
+        ] } } } }));
+        // Not the move that only saves money: that is never less varied.
+        case.plan.steps.retain(|step| step.node_claim != "new-2" && step.node_claim != "claim-big");
+        case.step("new-1").launch.as_mut().unwrap().node_claim["metadata"]["annotations"] =
+            json!({ keys::MIN_VALUES_RELAXED: "true" });
+        case.step("new-1").launch.as_mut().unwrap().node_claim["spec"]["requirements"] = json!([
+            { "key": keys::INSTANCE_TYPE, "operator": "In", "values": ["m.xlarge", "m.2xlarge"], "minValues": 2 },
+        ]);
+    };
+    let is_missing = |case: &Case| case.check().iter().any(|it| it.code == Code::TooFewAlternatives);
+    let mut lowered = valid();
+    three_types(&mut lowered);
+    assert!(is_missing(&lowered), "Strict is the default");
+    lowered.policy.scheduling.min_values_policy = MinValuesPolicy::BestEffort;
+    assert!(!is_missing(&lowered));
+    let mut silent = lowered.clone();
+    silent.step("new-1").launch.as_mut().unwrap().node_claim["metadata"]["annotations"] = json!({});
+    assert!(is_missing(&silent));
+    lowered.step("new-1").reason.code = ReasonCode::Underutilized;
+    assert!(is_missing(&lowered));
 }

@@ -264,9 +264,7 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let same_price = bits(widest.set.slots & entry.available).filter(|slot| entry.price(*slot) == choice.price);
     let slots = same_price.fold(0, |slots, slot| slots | 1 << slot);
     let capacity = capacity_of(engine, &widest, &choice);
-    let mut planned = engine.planned(open.template).clone();
-    planned.subtract(&open.limit_capacity);
-    let allowed = template.limit_exceeded(&planned, &capacity).is_none();
+    let allowed = engine.limit_exceeded(open.template, &open.limit_capacity, &capacity).is_none();
     engine.fix(host, OfferingSet { types, slots }, capacity);
     allowed
 }

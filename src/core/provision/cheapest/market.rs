@@ -85,8 +85,7 @@ pub fn offers(
         offers.sort_by_key(|offer| (offer.price, offer.instance_type));
         let first = kept.len();
         for offer in offers {
-            if template.limits.is_empty() && kept[first..].iter().any(|better| dominates(better, &offer, slots_matter))
-            {
+            if !template.is_limited() && kept[first..].iter().any(|better| dominates(better, &offer, slots_matter)) {
                 continue;
             }
             kept.push(offer);

@@ -17,6 +17,7 @@ use super::class::ClassIndex;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::OfferingSet;
 use super::problem::Problem;
+use super::quota::QuotaIndex;
 use super::template::{Template, TemplateIndex};
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
 use super::vectors;
@@ -50,7 +51,7 @@ pub struct Engine<'p, 'a> {
     pub problem: &'p Problem<'a>,
     hosts: Vec<Host>,
     counters: Vec<Counters>,
-    /// By template: capacity of the nodes that would be created.
+    /// By quota: capacity of the nodes that would be created.
     planned: Vec<Resources>,
     changes: Vec<Change>,
     /// Nodes that exist, in the order in which they are tried.
@@ -60,6 +61,8 @@ pub struct Engine<'p, 'a> {
     /// Whether a pod with anti-affinity settles its new node on one domain. The reference leaves it open, so that of such
     /// pods it places one in each pass.
     settles: bool,
+    /// Whether a new node may be less varied than its pool's `minValues` ask for.
+    lowers_min_values: bool,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
@@ -75,11 +78,12 @@ impl<'p, 'a> Engine<'p, 'a> {
                 .iter()
                 .map(|group| Counters::with_domains(problem.domains.count(group.key)))
                 .collect(),
-            planned: vec![Resources::new(); problem.templates.len()],
+            planned: vec![Resources::new(); problem.quotas.len()],
             changes: Vec::new(),
             node_order,
             open_order: BTreeSet::new(),
             settles,
+            lowers_min_values: false,
         };
         for position in 0..problem.nodes.len() {
             engine.add_existing(position);
@@ -147,8 +151,29 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.open_order.iter().map(|(_, host)| *host)
     }
 
-    pub fn planned(&self, template: TemplateIndex) -> &Resources {
-        &self.planned[template]
+    /// The first limit that a node of this capacity would exceed, when `given_back` is taken off what is planned: the
+    /// quota, and the resource. O(limits).
+    pub fn limit_exceeded(
+        &self,
+        template: TemplateIndex,
+        given_back: &Resources,
+        capacity: &Resources,
+    ) -> Option<(QuotaIndex, &'p str)> {
+        let quotas = self.problem.templates[template].quotas.iter().copied();
+        let exceeded = |quota: QuotaIndex| {
+            let resource = self.problem.quotas[quota].exceeded(&self.planned[quota], given_back, capacity)?;
+            Some((quota, resource))
+        };
+        quotas.into_iter().find_map(exceeded)
+    }
+
+    /// From now on a new node may, or may not, have fewer values than `minValues` ask for.
+    pub fn lower_min_values(&mut self, lowers: bool) {
+        self.lowers_min_values = lowers;
+    }
+
+    pub fn lowers_min_values(&self) -> bool {
+        self.lowers_min_values
     }
 
     // --- placing -----------------------------------------------------------------------------------------------------
@@ -333,12 +358,18 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     /// Takes (or, with sign -1, gives back) capacity of a pool's limits.
     fn plan_capacity(&mut self, template: TemplateIndex, capacity: Resources, sign: i8) {
-        if sign > 0 {
-            self.planned[template].add(&capacity);
-        } else {
-            self.planned[template].subtract(&capacity);
-        }
+        self.count_capacity(template, &capacity, sign);
         self.changes.push(Change::Planned { template, capacity, sign });
+    }
+
+    fn count_capacity(&mut self, template: TemplateIndex, capacity: &Resources, sign: i8) {
+        for quota in &self.problem.templates[template].quotas {
+            if sign > 0 {
+                self.planned[*quota].add(capacity);
+            } else {
+                self.planned[*quota].subtract(capacity);
+            }
+        }
     }
 
     // --- trying removals ---------------------------------------------------------------------------------------------
@@ -391,11 +422,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                     }
                 }
                 Change::Planned { template, capacity, sign } => {
-                    if sign > 0 {
-                        self.planned[template].subtract(&capacity);
-                    } else {
-                        self.planned[template].add(&capacity);
-                    }
+                    self.count_capacity(template, &capacity, -sign);
                 }
             }
         }

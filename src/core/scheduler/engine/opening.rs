@@ -61,7 +61,11 @@ impl Engine<'_, '_> {
         }
         let mut next = OpenNode { requested, ..open.clone() };
         next.variants.insert(variant);
-        self.narrow(next, allowed, class, variant, host)
+        let narrowed = self.narrow(next, allowed, class, variant, host)?;
+        if self.lowers_min_values {
+            self.check_min_values(&narrowed)?;
+        }
+        Ok(narrowed)
     }
 
     /// A new node of a template that takes one pod of the class, or why there is none. The node is not yet among the hosts.
@@ -92,9 +96,17 @@ impl Engine<'_, '_> {
             room_most: vec![0; self.problem.dimensions.count()].into_boxed_slice(),
             variants: BTreeSet::from([variant]),
             limit_capacity: Resources::new(),
+            min_values: Vec::new(),
         };
         let mut open = self.narrow(open, allowed, class, variant, self.hosts.len())?;
-        if !self.problem.templates[template].limits.is_empty() {
+        if self.lowers_min_values {
+            // Of a set that the caller cut down nobody knows whether the pool could do better.
+            match wanted {
+                None => open.min_values = self.attainable_min_values(&open),
+                Some(_) => self.check_min_values(&open)?,
+            }
+        }
+        if self.problem.templates[template].is_limited() {
             open.set = self.within_limits(template, &open.set)?;
             self.narrow_to_room(&mut open, class)?;
         }
@@ -106,16 +118,19 @@ impl Engine<'_, '_> {
         let compiled = &self.problem.templates[template];
         let mut set = allowed.clone();
         let mut nearest: Option<Refusal> = None;
+        let nothing = Resources::new();
         for (position, entry) in compiled.offerings.offered(allowed) {
-            if let Some(resource) = compiled.limit_exceeded(&self.planned[template], &entry.capacity) {
+            if let Some((quota, resource)) = self.limit_exceeded(template, &nothing, &entry.capacity) {
                 set.types.remove(position);
-                let used = compiled.used.get(resource).saturating_add(self.planned[template].get(resource));
+                let limited = &self.problem.quotas[quota];
+                let used = limited.used.get(resource).saturating_add(self.planned[quota].get(resource));
                 let needed = entry.capacity.get(resource);
                 let is_nearer = !matches!(&nearest, Some(Refusal::Limit { needed: least, .. }) if *least <= needed);
                 if is_nearer {
                     nearest = Some(Refusal::Limit {
+                        scope: limited.scope.clone(),
                         resource: resource.to_owned(),
-                        limit: compiled.limits.get(resource),
+                        limit: limited.limits.get(resource),
                         used,
                         needed,
                     });
@@ -205,7 +220,9 @@ impl Engine<'_, '_> {
             self.narrow_away_from_owners(&mut open, group, host)?;
         }
         self.narrow_to_room(&mut open, class)?;
-        self.check_min_values(&open)?;
+        if !self.lowers_min_values {
+            self.check_min_values(&open)?;
+        }
         Ok(open)
     }
 
@@ -325,14 +342,25 @@ impl Engine<'_, '_> {
         self.narrow_to(open, &requirements)
     }
 
-    /// The types that are left must still offer as many different values as the pool asks for.
+    /// The types that are left must still offer as many different values as the pool asks for, or as was lowered to.
     fn check_min_values(&self, open: &OpenNode) -> Result<(), Refusal> {
         let template = &self.problem.templates[open.template];
-        for (key, least) in &template.min_values {
+        for (position, (key, least)) in template.min_values.iter().enumerate() {
+            let least = open.min_values.get(position).unwrap_or(least);
             if template.offerings.values_of(&open.set, key).len() < *least {
                 return Err(Refusal::MinValues { key: key.clone() });
             }
         }
         Ok(())
+    }
+
+    /// By key of the template's `minValues`, what is asked for or, if that is less, what there is; empty if all is there.
+    fn attainable_min_values(&self, open: &OpenNode) -> Vec<usize> {
+        let template = &self.problem.templates[open.template];
+        let attainable =
+            |(key, least): &(String, usize)| template.offerings.values_of(&open.set, key).len().min(*least);
+        let values: Vec<usize> = template.min_values.iter().map(attainable).collect();
+        let is_lower = values.iter().zip(&template.min_values).any(|(value, (_, least))| value < least);
+        if is_lower { values } else { Vec::new() }
     }
 }

@@ -7,7 +7,7 @@ use super::Engine;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::{DisruptionSettings, Packing, Scheduling};
+use crate::api::settings::Packing;
 use crate::core::catalog::Catalog;
 use crate::core::model::Resources;
 use crate::core::plan::{Inputs, Policy, Revision};
@@ -152,10 +152,7 @@ proptest! {
         let inputs = Inputs {
             revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], disruption_budgets: &[],
             snapshot: &snapshot, catalog: &catalog,
-            policy: Policy {
-                packing: Packing::Cheapest, scheduling: Scheduling::default(), disruption: DisruptionSettings::default(), zones_with_subnet: None,
-                removal_confirmed: false, owned_pools: std::collections::BTreeSet::new(),
-            },
+            policy: Policy::default(),
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),
         };
         let problem = Problem::new(&inputs);
