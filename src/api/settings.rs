@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::NillableDuration;
 use super::node_pool::IntOrString;
+use super::validation::forms;
 
 /// The file name looked for at the root of a repository of definitions (or of its sub-path).
 pub const FILE_NAME: &str = "cutlist.yaml";
@@ -76,6 +77,10 @@ pub enum Packing {
 pub struct Scheduling {
     pub preference_policy: PreferencePolicy,
     pub min_values_policy: MinValuesPolicy,
+    /// For pods that declare none: those of kube-scheduler's configuration (`defaultConstraints` with `defaultingType: List`).
+    /// What a pod is spread among follows from the Services that select it and from its owner.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub default_topology_spread_constraints: Vec<DefaultTopologySpreadConstraint>,
 }
 
 /// What becomes of a requirement's `minValues` where too few instance types are left.
@@ -117,13 +122,42 @@ impl Default for FeatureGates {
     }
 }
 
-/// What becomes of preferred affinity and of spread constraints with `ScheduleAnyway`.
+/// A spread constraint without a selector.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct DefaultTopologySpreadConstraint {
+    #[schemars(range(min = 1))]
+    pub max_skew: i32,
+    #[schemars(extend("pattern" = forms::QUALIFIED_NAME.pattern))]
+    pub topology_key: String,
+    pub when_unsatisfiable: UnsatisfiableConstraintAction,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub min_domains: Option<i32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_affinity_policy: Option<NodeInclusionPolicy>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_taints_policy: Option<NodeInclusionPolicy>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum UnsatisfiableConstraintAction {
+    DoNotSchedule,
+    ScheduleAnyway,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum NodeInclusionPolicy {
+    Honor,
+    Ignore,
+}
+
+/// What becomes of preferred affinity and of spread constraints with `ScheduleAnyway`. `Respect`: kept like requirements,
+/// and given up one by one where that leaves a pod without a place. `Ignore`: as if the pods did not have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PreferencePolicy {
-    /// Kept like requirements, and given up one by one where that leaves a pod without a place.
     #[default]
     Respect,
-    /// As if the pods did not have them.
     Ignore,
 }
 

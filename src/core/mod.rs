@@ -1,9 +1,11 @@
 //! DECIDE. Pure: no I/O, no clock, no randomness but the seed, no Kubernetes or AWS client.
 //!
-//! The way through: `snapshot` (the cluster as a value) and `catalog` (what EC2 sells) go into `plan::decide`, which asks
+//! The way through: `snapshot` (the cluster as a value) and `catalog` (what EC2 sells) go into `plan::decide`, which has
+//! `defaults` complete the pods, asks
 //! `provision` where pending pods go and `disrupt` which nodes may go, both on top of `scheduler`; out comes a `plan::Plan`.
 
 pub mod catalog;
+pub mod defaults;
 pub mod disrupt;
 pub mod lifecycle;
 pub mod model;

@@ -10,6 +10,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, MinValuesPolicy, Packing, Scheduling, Settings};
 use crate::core::catalog::Catalog;
+use crate::core::defaults;
 use crate::core::disrupt::{Disruption, disrupt};
 use crate::core::offer::RefusedOffering;
 use crate::core::provision::{Provisioning, provision};
@@ -86,6 +87,8 @@ pub enum Phase {
 
 /// The same, and tells when each part is done; what the caller does then does not change the plan.
 pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
+    let snapshot = defaults::complete(inputs);
+    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
     let problem = Problem::new(inputs);
     done(Phase::Compiled);
     let mut engine = Engine::new(&problem, inputs.policy.packing);

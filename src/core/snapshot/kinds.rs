@@ -4,7 +4,9 @@
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{
+    LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
@@ -57,6 +59,8 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<PodDisruptionBudget>(),
     kind::<PriorityClass>(),
     kind::<ReplicaSet>(),
+    kind::<ReplicationController>(),
+    kind::<Service>(),
     kind::<StatefulSet>(),
     kind::<StorageClass>(),
 ];
@@ -240,6 +244,8 @@ stored! {
     PodDisruptionBudget of "policy/v1" in pod_disruption_budgets, namespaced: true;
     PriorityClass of "scheduling.k8s.io/v1" in priority_classes, namespaced: false;
     ReplicaSet of "apps/v1" in replica_sets, namespaced: true, trim: trim::replica_set;
+    ReplicationController of "v1" in replication_controllers, namespaced: true, trim: trim::replication_controller;
+    Service of "v1" in services, namespaced: true, trim: trim::service;
     StatefulSet of "apps/v1" in stateful_sets, namespaced: true, trim: trim::stateful_set;
     StorageClass of "storage.k8s.io/v1" in storage_classes, namespaced: false, trim: trim::storage_class;
 }

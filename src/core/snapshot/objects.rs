@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
-use k8s_openapi::api::core::v1::{LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim};
+use k8s_openapi::api::core::v1::{
+    LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
@@ -32,6 +34,8 @@ pub struct Snapshot {
     pub replica_sets: Vec<ReplicaSet>,
     pub stateful_sets: Vec<StatefulSet>,
     pub jobs: Vec<Job>,
+    pub replication_controllers: Vec<ReplicationController>,
+    pub services: Vec<Service>,
     pub pod_disruption_budgets: Vec<PodDisruptionBudget>,
     pub persistent_volumes: Vec<PersistentVolume>,
     pub persistent_volume_claims: Vec<PersistentVolumeClaim>,

@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet}
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
     CSIPersistentVolumeSource, Container, HostPathVolumeSource, LocalVolumeSource, Node, NodeStatus, PersistentVolume,
-    PersistentVolumeSpec, PodSpec, PodTemplateSpec, Volume,
+    PersistentVolumeSpec, PodSpec, PodTemplateSpec, ReplicationController, Service, ServiceSpec, Volume,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -85,6 +85,22 @@ pub(super) fn deployment(deployment: &mut Deployment) {
 pub(super) fn replica_set(replica_set: &mut ReplicaSet) {
     if let Some(template) = replica_set.spec.as_mut().and_then(|spec| spec.template.as_mut()) {
         pod_template(template);
+    }
+}
+
+/// Only what it selects: that is what default spread constraints go by.
+pub(super) fn replication_controller(controller: &mut ReplicationController) {
+    controller.status = None;
+    if let Some(spec) = &mut controller.spec {
+        spec.template = None;
+    }
+}
+
+/// Only what it selects: addresses and ports are nobody's business.
+pub(super) fn service(service: &mut Service) {
+    service.status = None;
+    if let Some(spec) = service.spec.take() {
+        service.spec = Some(ServiceSpec { selector: spec.selector, ..ServiceSpec::default() });
     }
 }
 

@@ -1,5 +1,7 @@
 //! CL0650 to CL0699: settings and scenarios.
 
+use std::collections::BTreeMap;
+
 use super::Rule;
 use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::Document;
@@ -23,7 +25,16 @@ pub static DEPLOYMENT_NAME: Rule = Rule::document(
     deployment_name,
 );
 
-pub static RULES: &[&Rule] = &[&VARIABLE_NAME, &DEPLOYMENT_NAME];
+pub static REPEATED_CONSTRAINT: Rule = Rule::document(
+    "CL0652",
+    "repeated-constraint",
+    Error,
+    "There is one default spread constraint for each topologyKey and whenUnsatisfiable.",
+    &[Kind::Settings],
+    repeated_constraint,
+);
+
+pub static RULES: &[&Rule] = &[&VARIABLE_NAME, &DEPLOYMENT_NAME, &REPEATED_CONSTRAINT];
 
 fn variable_name(document: &Document) -> Vec<Finding> {
     let valid = |name: &str| {
@@ -52,6 +63,27 @@ fn deployment_name(document: &Document) -> Vec<Finding> {
             let message = format!("`{text}` does not name a Deployment");
             let hint = "write namespace/name, such as karpenter-test/inflate";
             findings.push(Finding::at(&DEPLOYMENT_NAME, document, &pointer, Place::Value, message).hint(hint));
+        }
+    }
+    findings
+}
+
+/// kube-scheduler refuses such a configuration when it starts.
+fn repeated_constraint(document: &Document) -> Vec<Finding> {
+    let mut seen: BTreeMap<(&str, &str), String> = BTreeMap::new();
+    let mut findings = Vec::new();
+    for (pointer, _) in document.items("/spec/scheduling/defaultTopologySpreadConstraints") {
+        let (key, action) = (format!("{pointer}/topologyKey"), format!("{pointer}/whenUnsatisfiable"));
+        let Some(pair) = document.str(&key).zip(document.str(&action)) else { continue };
+        match seen.get(&pair) {
+            None => {
+                seen.insert(pair, key);
+            }
+            Some(first) => {
+                let message = format!("a second constraint over {} with {}", pair.0, pair.1);
+                let finding = Finding::at(&REPEATED_CONSTRAINT, document, &key, Place::Value, message);
+                findings.push(finding.hint("keep one of them").related(document, first, "the first is here"));
+            }
         }
     }
     findings

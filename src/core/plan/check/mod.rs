@@ -18,6 +18,7 @@ mod placements;
 mod rehearsal;
 mod removals;
 mod schedule;
+mod spread_defaults;
 mod structure;
 mod summary;
 

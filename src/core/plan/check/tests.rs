@@ -397,6 +397,31 @@ fn pods_that_need_each_other_are_placed_in_the_order_that_works() {
 }
 
 #[test]
+fn default_spread_constraints() {
+    let constraint = json!({ "maxSkew": 1, "topologyKey": keys::HOSTNAME, "whenUnsatisfiable": "DoNotSchedule" });
+    let edit = |case: &mut Case| {
+        case.policy.scheduling = object(json!({ "defaultTopologySpreadConstraints": [constraint] }));
+        for name in ["job-0", "job-1"] {
+            case.edit_pod(name, |pod| pod.label("app", "job"));
+        }
+    };
+    let mut nothing_selects_them = valid();
+    edit(&mut nothing_selects_them);
+    assert_eq!(nothing_selects_them.check(), []);
+    breaks(Code::Refused, |case| {
+        edit(case);
+        let metadata = json!({ "name": "job", "namespace": "default" });
+        case.snapshot.services.push(object(json!({ "metadata": metadata, "spec": { "selector": { "app": "job" } } })));
+    });
+    breaks(Code::Refused, |case| {
+        edit(case);
+        let metadata = json!({ "name": "job", "namespace": "default" });
+        let spec = json!({ "selector": { "matchLabels": { "app": "job" } } });
+        case.snapshot.replica_sets.push(object(json!({ "metadata": metadata, "spec": spec })));
+    });
+}
+
+#[test]
 fn what_is_removed() {
     breaks(Code::NotRemovable, |case| {
         case.edit_claim("claim-big", json!({ "metadata": { "deletionTimestamp": "2026-11-20T11:59:00Z" } }));

@@ -1,0 +1,21 @@
+//! What counts of a pod although the pod does not say it: defaults that somebody else sets.
+//!
+//! [`complete`] writes them into the pods before planning, so that the planner has one place to look at: the pod.
+
+pub mod topology_spread;
+
+use std::borrow::Cow;
+
+use crate::core::plan::Inputs;
+use crate::core::snapshot::Snapshot;
+
+/// The snapshot with every default written out; the same one where there is nothing to write. O(pods) when there is.
+pub fn complete<'a>(inputs: &Inputs<'a>) -> Cow<'a, Snapshot> {
+    let constraints = &inputs.policy.scheduling.default_topology_spread_constraints;
+    if constraints.is_empty() {
+        return Cow::Borrowed(inputs.snapshot);
+    }
+    let mut completed = inputs.snapshot.clone();
+    topology_spread::apply(&mut completed, constraints);
+    Cow::Owned(completed)
+}
