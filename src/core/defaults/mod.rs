@@ -1,7 +1,9 @@
 //! What counts of a pod although the pod does not say it: defaults that somebody else sets.
 //!
-//! [`complete`] writes them into the pods before planning, so that the planner has one place to look at: the pod.
+//! [`complete`] writes them into the pods before planning, so that the planner has one place to look at: the pod. Pods that
+//! are not made yet, such as those of DaemonSets on new nodes, get theirs when their template is read.
 
+pub mod limit_range;
 pub mod topology_spread;
 
 use std::borrow::Cow;

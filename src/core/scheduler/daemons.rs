@@ -1,11 +1,14 @@
 //! DaemonSets: what each new node will have to carry besides the pods it is bought for.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
+use crate::core::defaults::limit_range::LimitRanges;
 use crate::core::model::{Requirement, Requirements, Resources};
-use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::{Pod, Snapshot};
 
 use super::taints::{EffectiveTaint, repelling};
 use super::volumes::term_requirements;
@@ -22,13 +25,43 @@ pub struct Daemon {
     pub host_ports: Vec<super::class::HostPort>,
 }
 
+/// The DaemonSets of a cluster. O(pods + DaemonSets).
+pub fn daemons(snapshot: &Snapshot) -> Vec<Daemon> {
+    let limit_ranges = LimitRanges::new(snapshot);
+    let newest = newest_pods(snapshot);
+    let daemon = |set: &DaemonSet| {
+        let namespace = set.metadata.namespace.as_deref().unwrap_or_default();
+        let name = set.metadata.name.as_deref().unwrap_or_default();
+        Daemon::new(set, newest.get(&(namespace, name)).copied(), &limit_ranges)
+    };
+    snapshot.daemon_sets.iter().filter_map(daemon).collect()
+}
+
+/// By namespace and name of the DaemonSet. What runs knows more than the template: it has been through admission.
+fn newest_pods(snapshot: &Snapshot) -> BTreeMap<(&str, &str), &Pod> {
+    let mut newest: BTreeMap<(&str, &str), &Pod> = BTreeMap::new();
+    for pod in snapshot.pods.iter().filter(|pod| !pod.is_terminal()) {
+        let Some(owner) = pod.controller().filter(|owner| owner.kind == "DaemonSet") else { continue };
+        let age = |pod: &Pod| (pod.metadata.creation_timestamp.clone(), pod.metadata.name.clone());
+        let known = newest.entry((&pod.metadata.namespace, &owner.name)).or_insert(pod);
+        if age(known) < age(pod) {
+            *known = pod;
+        }
+    }
+    newest
+}
+
 impl Daemon {
     /// `None` when the template can not be read as a pod or its requests make no sense; such a DaemonSet runs nothing.
-    pub fn new(daemon_set: &DaemonSet) -> Option<Self> {
+    fn new(daemon_set: &DaemonSet, running: Option<&Pod>, limit_ranges: &LimitRanges<'_>) -> Option<Self> {
         let template = &daemon_set.spec.as_ref()?.template;
-        let pod: Pod = serde_json::from_value(serde_json::to_value(template).ok()?).ok()?;
+        let mut of_template: Pod = serde_json::from_value(serde_json::to_value(template).ok()?).ok()?;
+        of_template.metadata.namespace = daemon_set.metadata.namespace.clone().unwrap_or_default();
+        limit_ranges.complete(&mut of_template);
+        let pod = running.unwrap_or(&of_template);
         let selector = Requirements::from_labels(&pod.spec.node_selector);
-        let affinity = pod.spec.affinity.as_deref().and_then(|affinity| affinity.node_affinity.as_ref());
+        // A pod that runs is held to its node by an affinity that the controller added; the template's is what counts.
+        let affinity = of_template.spec.affinity.as_deref().and_then(|affinity| affinity.node_affinity.as_ref());
         let required = affinity.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
         let mut requirements: Vec<Requirements> = required
             .iter()
@@ -47,10 +80,10 @@ impl Daemon {
         Some(Self {
             namespace: daemon_set.metadata.namespace.clone().unwrap_or_default(),
             name: daemon_set.metadata.name.clone().unwrap_or_default(),
-            requests: effective_requests(&pod).ok()?,
+            requests: effective_requests(pod).ok()?,
             requirements,
             tolerations,
-            host_ports: super::class::host_ports(&pod),
+            host_ports: super::class::host_ports(pod),
         })
     }
 

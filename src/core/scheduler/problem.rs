@@ -13,7 +13,7 @@ use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex, selector_keys};
-use super::daemons::Daemon;
+use super::daemons::{Daemon, daemons};
 use super::host::ExistingNode;
 use super::offerings::{OfferingSet, Offerings};
 use super::quota::{Quota, quotas};
@@ -66,7 +66,7 @@ impl<'a> Problem<'a> {
     pub fn new(inputs: &Inputs<'a>) -> Self {
         let snapshot = inputs.snapshot;
         let machines = machines(snapshot);
-        let daemons: Vec<Daemon> = snapshot.daemon_sets.iter().filter_map(Daemon::new).collect();
+        let daemons = daemons(snapshot);
         let mut pods = PodTable::new(snapshot);
         for daemon in &daemons {
             pods.intern_dimensions(&daemon.requests);

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use serde_json::json;
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
@@ -225,29 +224,4 @@ pub(super) fn new_node(
     let allocatable = allocatable.into_iter().map(|(name, amount)| (name, Quantity(amount))).collect();
     node.status.get_or_insert_default().allocatable = Some(allocatable);
     node
-}
-
-/// The pod that a DaemonSet would run on a node of this name.
-pub(super) fn daemon_pod(daemon_set: &k8s_openapi::api::apps::v1::DaemonSet, node: &str) -> Option<Pod> {
-    let template = serde_json::to_value(&daemon_set.spec.as_ref()?.template).ok()?;
-    let mut pod: Pod = serde_json::from_value(template).ok()?;
-    pod.metadata.name = format!("{}-{node}", daemon_set.metadata.name.as_deref()?);
-    pod.metadata.namespace = daemon_set.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    let owner = json!({
-        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set.metadata.name, "uid": "", "controller": true
-    });
-    pod.metadata.owner_references = vec![serde_json::from_value(owner).ok()?];
-    // The DaemonSet controller adds these to every pod it makes.
-    for (key, effect) in [
-        ("node.kubernetes.io/not-ready", "NoExecute"),
-        ("node.kubernetes.io/unreachable", "NoExecute"),
-        ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-        ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-        ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-        ("node.kubernetes.io/unschedulable", "NoSchedule"),
-    ] {
-        let toleration = json!({ "key": key, "operator": "Exists", "effect": effect });
-        pod.spec.tolerations.push(serde_json::from_value(toleration).ok()?);
-    }
-    Some(pod)
 }

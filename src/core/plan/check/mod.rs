@@ -13,6 +13,7 @@ pub mod violation;
 
 mod budgets;
 mod creations;
+mod daemons;
 mod known;
 mod placements;
 mod rehearsal;

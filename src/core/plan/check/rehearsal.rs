@@ -12,8 +12,9 @@ use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::creations::{alternatives, node_to_come};
+use super::daemons::daemon_pod;
 use super::filters::{Filter, FilterContext, Refusal};
-use super::known::{Known, daemon_pod, removed_node, steps};
+use super::known::{Known, removed_node, steps};
 
 /// Everything that appears in a rehearsal, so that the stages only borrow.
 pub(super) struct Scene<'p> {
@@ -185,7 +186,8 @@ fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let empty = Snapshot::default();
     let context = FilterContext::new(&empty);
-    let pods = known.inputs.snapshot.daemon_sets.iter().filter_map(|daemon_set| daemon_pod(daemon_set, name));
+    let pods = known.inputs.snapshot.daemon_sets.iter();
+    let pods = pods.filter_map(|daemon_set| daemon_pod(daemon_set, name, known.inputs.snapshot));
     pods.filter(|pod| {
         let refusal = context.examine(pod).refusal(node).map(|refusal| refusal.filter);
         !matches!(refusal, Some(Filter::TaintToleration | Filter::NodeAffinity))

@@ -397,6 +397,20 @@ fn pods_that_need_each_other_are_placed_in_the_order_that_works() {
 }
 
 #[test]
+fn what_daemons_take() {
+    breaks(Code::WrongResources, |case| {
+        let limits = json!([{ "type": "Container", "defaultRequest": { "memory": "1Gi" } }]);
+        let metadata = json!({ "name": "defaults", "namespace": "kube-system" });
+        case.snapshot.limit_ranges.push(object(json!({ "metadata": metadata, "spec": { "limits": limits } })));
+    });
+    breaks(Code::WrongResources, |case| {
+        let running =
+            pod("agent-1").namespace("kube-system").cpu("200m").owned_by("DaemonSet", "agent").on("node-empty");
+        case.snapshot.pods.push(running);
+    });
+}
+
+#[test]
 fn default_spread_constraints() {
     let constraint = json!({ "maxSkew": 1, "topologyKey": keys::HOSTNAME, "whenUnsatisfiable": "DoNotSchedule" });
     let edit = |case: &mut Case| {

@@ -1,0 +1,90 @@
+//! The pods that DaemonSets will run on a node.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::DaemonSet;
+use serde_json::json;
+
+use crate::api::node_pool::IntOrString;
+use crate::core::snapshot::{Pod, Snapshot};
+
+/// The pod that a DaemonSet would run on a node of this name: one like the newest that runs, or one of the template, with
+/// what the LimitRanges of its namespace add.
+pub(super) fn daemon_pod(daemon_set: &DaemonSet, node: &str, snapshot: &Snapshot) -> Option<Pod> {
+    let template = serde_json::to_value(&daemon_set.spec.as_ref()?.template).ok()?;
+    let mut pod: Pod = serde_json::from_value(template).ok()?;
+    pod.metadata.name = format!("{}-{node}", daemon_set.metadata.name.as_deref()?);
+    pod.metadata.namespace = daemon_set.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+    match newest(daemon_set, snapshot) {
+        Some(running) => {
+            let node_affinity = pod.spec.affinity.take().and_then(|affinity| affinity.node_affinity);
+            pod.spec = running.spec.clone();
+            pod.spec.node_name = None;
+            pod.status.container_statuses = running.status.container_statuses.clone();
+            pod.spec.affinity.get_or_insert_default().node_affinity = node_affinity;
+        }
+        None => limit_ranges(&mut pod, snapshot),
+    }
+    let owner = json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set.metadata.name, "uid": "", "controller": true
+    });
+    pod.metadata.owner_references = vec![serde_json::from_value(owner).ok()?];
+    // The DaemonSet controller adds these to every pod it makes.
+    for (key, effect) in [
+        ("node.kubernetes.io/not-ready", "NoExecute"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+        ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+        ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+        ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+        ("node.kubernetes.io/unschedulable", "NoSchedule"),
+    ] {
+        let toleration = json!({ "key": key, "operator": "Exists", "effect": effect });
+        pod.spec.tolerations.push(serde_json::from_value(toleration).ok()?);
+    }
+    Some(pod)
+}
+
+fn newest<'a>(daemon_set: &DaemonSet, snapshot: &'a Snapshot) -> Option<&'a Pod> {
+    let is_of_set = |pod: &&Pod| {
+        let mut owners = pod.metadata.owner_references.iter();
+        let owned = owners.any(|it| it.kind == "DaemonSet" && Some(&it.name) == daemon_set.metadata.name.as_ref());
+        owned && Some(&pod.metadata.namespace) == daemon_set.metadata.namespace.as_ref() && !pod.is_terminal()
+    };
+    let running = snapshot.pods.iter().filter(is_of_set);
+    running.max_by(|one, two| {
+        let (one, two) = (&one.metadata, &two.metadata);
+        (&one.creation_timestamp, &one.name).cmp(&(&two.creation_timestamp, &two.name))
+    })
+}
+
+/// Requests and limits that admission fills in where a container has none.
+fn limit_ranges(pod: &mut Pod, snapshot: &Snapshot) {
+    let ranges = snapshot.limit_ranges.iter().filter(|range| {
+        range.metadata.namespace.as_deref().unwrap_or("default") == pod.metadata.namespace && range.spec.is_some()
+    });
+    for item in ranges.flat_map(|range| range.spec.iter().flat_map(|spec| &spec.limits)) {
+        if item.type_ != "Container" {
+            continue;
+        }
+        let first = |name: &str, sources: &[&Option<BTreeMap<String, _>>]| {
+            let quantity = sources.iter().find_map(|source| source.as_ref()?.get(name));
+            quantity.map(|it: &k8s_openapi::apimachinery::pkg::api::resource::Quantity| it.0.clone())
+        };
+        for container in pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers) {
+            let resources = &mut container.resources;
+            let sources = [&item.default_request, &item.default, &item.max, &item.min];
+            let names: Vec<String> =
+                sources.iter().filter_map(|it| it.as_ref()).flat_map(|it| it.keys().cloned()).collect();
+            for name in names {
+                let stated = resources.requests.get(&name).or_else(|| resources.limits.get(&name)).cloned();
+                let request = stated.or_else(|| first(&name, &sources).map(IntOrString::String));
+                resources.requests.extend(request.map(|request| (name.clone(), request)));
+                if !resources.limits.contains_key(&name)
+                    && let Some(limit) = first(&name, &[&item.default, &item.max])
+                {
+                    resources.limits.insert(name, IntOrString::String(limit));
+                }
+            }
+        }
+    }
+}
