@@ -8,6 +8,7 @@ use std::path::Path;
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_claim::NodeClaim;
+use cutlist::api::node_overlay::NodeOverlay;
 use cutlist::api::node_pool::NodePool;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
@@ -33,6 +34,7 @@ const FILES: &[Generated] = &[
     Generated { path: "schemas/crds/karpenter.sh_nodepools.yaml", content: definition::<NodePool> },
     Generated { path: "schemas/crds/karpenter.sh_nodeclaims.yaml", content: definition::<NodeClaim> },
     Generated { path: "schemas/crds/karpenter.k8s.aws_ec2nodeclasses.yaml", content: definition::<EC2NodeClass> },
+    Generated { path: "schemas/crds/karpenter.sh_nodeoverlays.yaml", content: definition::<NodeOverlay> },
     Generated { path: "schemas/crds/cutlist.dev_disruptionbudgets.yaml", content: definition::<DisruptionBudget> },
     Generated { path: "schemas/plan.json", content: || schema::<Plan>("Cutlist plan, version 1") },
 ];

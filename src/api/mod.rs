@@ -7,6 +7,7 @@ pub mod disruption_budget;
 pub mod duration;
 pub mod ec2_node_class;
 pub mod node_claim;
+pub mod node_overlay;
 pub mod node_pool;
 pub mod scenario;
 pub mod settings;

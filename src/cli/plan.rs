@@ -209,6 +209,7 @@ fn decide(
         cluster: &definitions.settings.cluster_name,
         node_pools: &values(definitions),
         node_classes: &definitions.node_classes.iter().map(|class| class.value.clone()).collect::<Vec<_>>(),
+        node_overlays: &definitions.node_overlays.iter().map(|overlay| overlay.value.clone()).collect::<Vec<_>>(),
         disruption_budgets: &definitions
             .disruption_budgets
             .iter()

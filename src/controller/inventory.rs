@@ -22,6 +22,7 @@ use super::view::label;
 
 const NODE_POOL: &str = "NodePool";
 const NODE_CLASS: &str = "EC2NodeClass";
+const NODE_OVERLAY: &str = "NodeOverlay";
 const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
 /// Applies every definition of a revision; says which are new and which changed.
@@ -40,6 +41,9 @@ pub async fn apply<K: Cluster>(
     }
     for pool in &definitions.node_pools {
         objects.push((NODE_POOL, name_of(&pool.value.metadata), stamps::of_pool(&pool.value, written(&pool.value)?)));
+    }
+    for overlay in &definitions.node_overlays {
+        objects.push((NODE_OVERLAY, name_of(&overlay.value.metadata), written(&overlay.value)?));
     }
     for budget in &definitions.disruption_budgets {
         objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), written(&budget.value)?));
@@ -65,6 +69,9 @@ fn specs(snapshot: &Snapshot) -> Result<BTreeMap<(&'static str, String), Value>,
     for class in &snapshot.node_classes {
         specs.insert((NODE_CLASS, name_of(&class.metadata)), written(&class.spec)?);
     }
+    for overlay in &snapshot.node_overlays {
+        specs.insert((NODE_OVERLAY, name_of(&overlay.metadata)), written(&overlay.spec)?);
+    }
     for budget in &snapshot.disruption_budgets {
         specs.insert((DISRUPTION_BUDGET, name_of(&budget.metadata)), written(&budget.spec)?);
     }
@@ -84,6 +91,7 @@ pub async fn prune<K: Cluster>(
     let pools = definitions.node_pools.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let budgets = definitions.disruption_budgets.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
+    let overlays = definitions.node_overlays.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let nodes_of_pool =
         |name: &str| snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).count();
     let nodes_of_class =
@@ -94,6 +102,10 @@ pub async fn prune<K: Cluster>(
     }
     for class in managed(snapshot.node_classes.iter().map(|it| &it.metadata)).filter(|name| !classes.contains(name)) {
         left.push((NODE_CLASS, class.clone(), nodes_of_class(&class)));
+    }
+    let overlaid = snapshot.node_overlays.iter().map(|it| &it.metadata);
+    for overlay in managed(overlaid).filter(|name| !overlays.contains(name)) {
+        left.push((NODE_OVERLAY, overlay, 0));
     }
     let others = snapshot.disruption_budgets.iter().map(|it| &it.metadata);
     for budget in managed(others).filter(|name| !budgets.contains(name)) {

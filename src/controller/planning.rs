@@ -68,6 +68,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let definitions = &in_force.definitions;
         let node_pools = self.revisions.node_pools();
         let node_classes: Vec<_> = definitions.node_classes.iter().map(|it| it.value.clone()).collect();
+        let node_overlays: Vec<_> = definitions.node_overlays.iter().map(|it| it.value.clone()).collect();
         let disruption_budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
         let settings = &definitions.settings;
         Some((self.options.planner)(&Inputs {
@@ -75,6 +76,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             cluster: &settings.cluster_name,
             node_pools: &node_pools,
             node_classes: &node_classes,
+            node_overlays: &node_overlays,
             disruption_budgets: &disruption_budgets,
             snapshot,
             catalog: &known.catalog,

@@ -7,19 +7,21 @@ use serde_json::Value;
 pub enum Kind {
     NodePool,
     EC2NodeClass,
+    NodeOverlay,
     DisruptionBudget,
     Settings,
     Scenario,
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] =
-        [Self::NodePool, Self::EC2NodeClass, Self::DisruptionBudget, Self::Settings, Self::Scenario];
+    pub const ALL: [Self; 6] =
+        [Self::NodePool, Self::EC2NodeClass, Self::NodeOverlay, Self::DisruptionBudget, Self::Settings, Self::Scenario];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::NodePool => "NodePool",
             Self::EC2NodeClass => "EC2NodeClass",
+            Self::NodeOverlay => "NodeOverlay",
             Self::DisruptionBudget => "DisruptionBudget",
             Self::Settings => "Settings",
             Self::Scenario => "Scenario",
@@ -30,6 +32,7 @@ impl Kind {
         match self {
             Self::NodePool => "karpenter.sh/v1",
             Self::EC2NodeClass => "karpenter.k8s.aws/v1",
+            Self::NodeOverlay => "karpenter.sh/v1alpha1",
             Self::DisruptionBudget | Self::Settings | Self::Scenario => "cutlist.dev/v1alpha1",
         }
     }
@@ -181,9 +184,8 @@ pub static OLD_KINDS: [OldKind; 6] = [
 ];
 
 /// Kinds of our and Karpenter's groups that exist and are not read from definitions.
-const UNREAD: [(&str, &str, &str); 5] = [
+const UNREAD: [(&str, &str, &str); 4] = [
     ("karpenter.sh", "NodeClaim", "NodeClaims are made by controllers, not read from definitions"),
-    ("karpenter.sh", "NodeOverlay", "NodeOverlay is not supported yet: prices and capacities are those of the catalog"),
     ("autoscaling.x-k8s.io", "CapacityBuffer", "CapacityBuffer is not supported yet: no headroom is planned for it"),
     ("karpenter.kwok.sh", "KWOKNodeClass", "KWOKNodeClass is for tests of Karpenter, and is not read"),
     ("cutlist.dev", "NodePlan", "NodePlans are written by Cutlist, not read from definitions"),

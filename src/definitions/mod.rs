@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 use crate::api::scenario::Scenario;
 use crate::api::settings::Settings;
@@ -47,6 +48,7 @@ pub struct Definitions {
     pub settings: Settings,
     pub node_pools: Vec<Definition<NodePool>>,
     pub node_classes: Vec<Definition<EC2NodeClass>>,
+    pub node_overlays: Vec<Definition<NodeOverlay>>,
     pub disruption_budgets: Vec<Definition<DisruptionBudget>>,
     /// Only the embedded world plays it.
     pub scenario: Option<Definition<Scenario>>,

@@ -243,6 +243,7 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
         let result = match object.kind {
             Kind::NodePool => definition(&document, path, "").map(|value| definitions.node_pools.push(value)),
             Kind::EC2NodeClass => definition(&document, path, "").map(|value| definitions.node_classes.push(value)),
+            Kind::NodeOverlay => definition(&document, path, "").map(|value| definitions.node_overlays.push(value)),
             Kind::DisruptionBudget => {
                 definition(&document, path, "").map(|value| definitions.disruption_budgets.push(value))
             }

@@ -64,6 +64,7 @@ impl Cluster for EmbeddedCluster {
             let removed = match kind {
                 "NodePool" => world.node_pools.remove(name).is_some(),
                 "EC2NodeClass" => world.node_classes.remove(name).is_some(),
+                "NodeOverlay" => world.node_overlays.remove(name).is_some(),
                 "DisruptionBudget" => world.disruption_budgets.remove(name).is_some(),
                 _ => return Err(failure(format!("prune {kind}/{name}: no such kind"), PortErrorKind::Permanent)),
             };
@@ -194,6 +195,9 @@ impl World {
             "EC2NodeClass" => applied(&self.node_classes, &name, object)?.map(|value| {
                 self.node_classes.insert(name.clone(), value);
             }),
+            "NodeOverlay" => applied(&self.node_overlays, &name, object)?.map(|value| {
+                self.node_overlays.insert(name.clone(), value);
+            }),
             "DisruptionBudget" => applied(&self.disruption_budgets, &name, object)?.map(|value| {
                 self.disruption_budgets.insert(name.clone(), value);
             }),
@@ -212,6 +216,7 @@ impl World {
         match kind {
             "NodePool" => self.node_pools.get_mut(&name).map(|object| complete(&mut object.metadata)),
             "EC2NodeClass" => self.node_classes.get_mut(&name).map(|object| complete(&mut object.metadata)),
+            "NodeOverlay" => self.node_overlays.get_mut(&name).map(|object| complete(&mut object.metadata)),
             _ => self.disruption_budgets.get_mut(&name).map(|object| complete(&mut object.metadata)),
         };
         self.touch();

@@ -29,6 +29,10 @@ impl World {
             self.complete("EC2NodeClass", &mut class.metadata);
             self.node_classes.insert(name_of(&class.metadata), class);
         }
+        for mut overlay in std::mem::take(&mut others.node_overlays) {
+            self.complete("NodeOverlay", &mut overlay.metadata);
+            self.node_overlays.insert(name_of(&overlay.metadata), overlay);
+        }
         for mut budget in std::mem::take(&mut others.disruption_budgets) {
             self.complete("DisruptionBudget", &mut budget.metadata);
             self.disruption_budgets.insert(name_of(&budget.metadata), budget);

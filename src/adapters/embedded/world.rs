@@ -10,6 +10,7 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -39,6 +40,7 @@ pub struct World {
     pub(super) node_claims: BTreeMap<String, NodeClaim>,
     pub(super) node_pools: BTreeMap<String, NodePool>,
     pub(super) node_classes: BTreeMap<String, EC2NodeClass>,
+    pub(super) node_overlays: BTreeMap<String, NodeOverlay>,
     pub(super) disruption_budgets: BTreeMap<String, DisruptionBudget>,
     pub(super) pods: BTreeMap<String, Pod>,
     pub(super) deployments: BTreeMap<String, Deployment>,
@@ -86,6 +88,7 @@ impl World {
             node_claims: BTreeMap::new(),
             node_pools: BTreeMap::new(),
             node_classes: BTreeMap::new(),
+            node_overlays: BTreeMap::new(),
             disruption_budgets: BTreeMap::new(),
             pods: BTreeMap::new(),
             deployments: BTreeMap::new(),
@@ -196,6 +199,7 @@ impl World {
             node_claims: self.node_claims.values().cloned().collect(),
             node_pools: self.node_pools.values().cloned().collect(),
             node_classes: self.node_classes.values().cloned().collect(),
+            node_overlays: self.node_overlays.values().cloned().collect(),
             disruption_budgets: self.disruption_budgets.values().cloned().collect(),
             pods: self.pods.values().cloned().collect(),
             daemon_sets: self.daemon_sets.values().cloned().collect(),

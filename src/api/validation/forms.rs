@@ -35,6 +35,12 @@ pub const QUANTITY: Form = Form {
     pattern: r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?$",
     words: "a quantity: a number with an optional suffix, such as `500m`, `2` or `1.5Gi`",
 };
+pub const PRICE: Form =
+    Form { pattern: r"^[0-9]+(\.[0-9]+)?$", words: "a price in dollars per hour, such as \"0.096\"" };
+pub const PRICE_ADJUSTMENT: Form = Form {
+    pattern: concat!(r"^([+-][0-9]+(\.[0-9]+)?|\+[0-9]+(\.[0-9]+)?%", r"|-(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%)$"),
+    words: "an adjustment with a sign: dollars per hour such as \"-0.05\", or a share from \"-100%\" up",
+};
 /// Source: apimachinery's `IsQualifiedName`.
 pub const QUALIFIED_NAME: Form = Form {
     pattern: r"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
@@ -74,6 +80,8 @@ pub const ALL: &[Form] = &[
     BUDGET_NODES,
     SCHEDULE,
     QUANTITY,
+    PRICE,
+    PRICE_ADJUSTMENT,
     QUALIFIED_NAME,
     LABEL_VALUE,
     GROUP,

@@ -6,6 +6,7 @@
 
 pub mod ec2_node_class;
 pub mod forms;
+pub mod node_overlay;
 pub mod node_pool;
 
 use serde::Serialize;

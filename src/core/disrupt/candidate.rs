@@ -10,7 +10,6 @@ use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::lifecycle::drain::is_protected;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::build::price_of;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::provision::Provisioning;
 use crate::core::provision::backlog::is_reschedulable;
@@ -142,7 +141,7 @@ fn candidate(
         pool: pool_name,
         disruption: pool.map(|pool| pool.spec.disruption.clone()),
         weight: pool.and_then(|pool| pool.spec.weight).unwrap_or(0),
-        price: price_of(inputs, machine),
+        price: engine.problem.offer.price_of(inputs, machine),
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
         pods,
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),

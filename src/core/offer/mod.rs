@@ -1,55 +1,90 @@
-//! What each pool may buy, and at which price: the catalog as node classes, refusals and gates leave it.
+//! What each pool may buy, and at which price: the catalog as node classes, overlays, refusals and gates leave it.
 
+mod adjustment;
+mod overlays;
 mod refused;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::api::keys;
 use crate::core::catalog::InstanceType;
 use crate::core::catalog::node_class::NodeClassSettings;
+use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Note};
+use crate::core::snapshot::nodes::Machine;
 
+use overlays::Overlays;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, RefusedOffering};
 
-/// The instance types of one pool.
+/// The instance types of one pool, in the order of the catalog.
 pub type Types = Rc<Vec<InstanceType>>;
 
 /// The offer of all pools.
 #[derive(Debug)]
 pub struct Offer {
-    /// By position of the pool in the inputs; `None` without a node class. Pools of one class share theirs.
+    /// By position of the pool in the inputs; `None` without a node class. Pools of one class share theirs where no
+    /// overlay tells them apart.
     pools: Vec<Option<Types>>,
+    /// Pools whose prices or capacities an overlay changes, by name: their types, which count for nodes that exist too.
+    overlaid: BTreeMap<String, Types>,
     notes: Vec<Note>,
 }
 
 impl Offer {
-    /// O(node classes x types + pools).
+    /// O(node classes x types + pools + overlays x pools x offerings).
     pub fn new(inputs: &Inputs<'_>) -> Self {
         let refusals = Refusals::new(inputs);
+        let overlays = Overlays::new(inputs);
         let mut of_class: BTreeMap<&str, Types> = BTreeMap::new();
-        let mut pools = Vec::new();
-        for pool in inputs.node_pools {
+        let mut offer = Self { pools: Vec::new(), overlaid: BTreeMap::new(), notes: refusals.notes(inputs.now) };
+        offer.notes.extend(overlays.notes.iter().cloned());
+        for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
             let class = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
-            let types = class.map(|class| {
-                let compile = || {
-                    let settings = NodeClassSettings::read(&class.spec).0;
-                    let mut types: Vec<InstanceType> =
-                        inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
-                    refusals.leave_out(&mut types);
-                    Rc::new(types)
-                };
-                Rc::clone(of_class.entry(name).or_insert_with(compile))
+            let compile = |class: &crate::api::ec2_node_class::EC2NodeClass| {
+                let settings = NodeClassSettings::read(&class.spec).0;
+                let mut types: Vec<InstanceType> =
+                    inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
+                refusals.leave_out(&mut types);
+                Rc::new(types)
+            };
+            let types = class.map(|class| Rc::clone(of_class.entry(name).or_insert_with(|| compile(class))));
+            let types = types.map(|types| {
+                if !overlays.change(position) {
+                    return types;
+                }
+                let mut own = Vec::clone(&types);
+                overlays.change_types(position, &mut own);
+                let own = Rc::new(own);
+                offer.overlaid.insert(pool.metadata.name.clone().unwrap_or_default(), Rc::clone(&own));
+                own
             });
-            pools.push(types);
+            offer.pools.push(types);
         }
-        Self { pools, notes: refusals.notes(inputs.now) }
+        offer
     }
 
     /// What the pool at this position of the inputs may buy; `None` without its node class, since it can launch nothing.
     pub fn of_pool(&self, pool: usize) -> Option<&Types> {
         self.pools.get(pool)?.as_ref()
+    }
+
+    /// What a machine costs, by the catalog and the overlays for its pool; `None` when its type, zone or capacity type is
+    /// not on offer.
+    pub fn price_of(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<HourlyPrice> {
+        let name = machine.label(keys::INSTANCE_TYPE)?;
+        let zone = machine.label(keys::ZONE)?;
+        let capacity_type = machine.label(keys::CAPACITY_TYPE).unwrap_or(keys::ON_DEMAND);
+        let overlaid = machine.node_pool().and_then(|pool| self.overlaid.get(pool));
+        let types = overlaid.map_or(&inputs.catalog.instance_types, |types| types.as_ref());
+        // Catalogs are sorted by name where they are read; one made otherwise is searched.
+        let sorted = types.binary_search_by(|instance_type| instance_type.name.as_str().cmp(name)).ok();
+        let position = sorted.or_else(|| types.iter().position(|instance_type| instance_type.name == name))?;
+        let mut offerings = types[position].offerings.iter();
+        let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
+        Some(offering.price)
     }
 
     /// What the reader should know of it.

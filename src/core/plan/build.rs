@@ -8,10 +8,9 @@ use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::core::model::resources::format_amount;
-use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::provision::Purchase;
 use crate::core::scheduler::Problem;
-use crate::core::snapshot::nodes::Machine;
 
 use super::names::Names;
 use super::{Inputs, Launch, Precondition, Reason, Step, StepKind};
@@ -97,7 +96,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             instance_type: machine.label(keys::INSTANCE_TYPE).unwrap_or_default().to_owned(),
             zone: machine.label(keys::ZONE).unwrap_or_default().to_owned(),
             capacity_type: machine.label(keys::CAPACITY_TYPE).unwrap_or_default().to_owned(),
-            price_per_hour: price_of(self.inputs, machine).unwrap_or_default(),
+            price_per_hour: self.problem.offer.price_of(self.inputs, machine).unwrap_or_default(),
             pods: self.pod_keys(pods),
             reason,
             preconditions,
@@ -191,20 +190,4 @@ fn claim_requirements(pool: &NodePool, purchase: &Purchase) -> Vec<crate::api::n
 fn lowered_min_values(key: &str, asked: Option<u32>, purchase: &Purchase) -> Option<u32> {
     let lowered = purchase.lowered.iter().find(|lowered| lowered.key == key);
     asked.map(|asked| lowered.and_then(|lowered| u32::try_from(lowered.there).ok()).unwrap_or(asked))
-}
-
-/// What a machine costs by the catalog; `None` when its type, zone or capacity type is not in it.
-pub fn price_of(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<HourlyPrice> {
-    let name = machine.label(keys::INSTANCE_TYPE)?;
-    let zone = machine.label(keys::ZONE)?;
-    let capacity_type = machine.label(keys::CAPACITY_TYPE).unwrap_or(keys::ON_DEMAND);
-    let types = &inputs.catalog.instance_types;
-    // Catalogs are sorted by name where they are read; one made otherwise is searched.
-    let sorted = types.binary_search_by(|instance_type| instance_type.name.as_str().cmp(name)).ok();
-    let position = sorted.or_else(|| types.iter().position(|instance_type| instance_type.name == name))?;
-    types[position]
-        .offerings
-        .iter()
-        .find(|offering| offering.zone == zone && offering.capacity_type == capacity_type)
-        .map(|offering| offering.price)
 }

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, MinValuesPolicy, Packing, Scheduling, Settings};
 use crate::core::catalog::Catalog;
@@ -27,6 +28,8 @@ pub struct Inputs<'a> {
     pub cluster: &'a str,
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
+    /// Those of the definitions; what else the cluster has is in the snapshot.
+    pub node_overlays: &'a [NodeOverlay],
     pub disruption_budgets: &'a [DisruptionBudget],
     pub snapshot: &'a Snapshot,
     pub catalog: &'a Catalog,

@@ -11,7 +11,6 @@ use crate::core::provision::purchase::Lowered;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{ClassIndex, Engine, Problem};
 
-use super::build::price_of;
 use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
@@ -71,7 +70,8 @@ pub fn summary(
         steps.iter().filter(|step| step.kind == kind).map(|step| step.price_per_hour).sum::<HourlyPrice>()
     };
     let nodes_before = problem.machines.len();
-    let price_before: HourlyPrice = problem.machines.iter().filter_map(|machine| price_of(inputs, machine)).sum();
+    let price_before: HourlyPrice =
+        problem.machines.iter().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
     let (created, removed) = (count(StepKind::Create), count(StepKind::Remove));
     let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty()).count();
     let replacements: usize = disruption.removals.iter().map(|removal| removal.purchases.len()).sum();
@@ -109,7 +109,8 @@ fn bound(
 ) -> Option<HourlyPrice> {
     let removed: BTreeSet<usize> = disruption.removals.iter().map(|removal| removal.host).collect();
     let staying = problem.machines.iter().enumerate().filter(|(host, _)| !removed.contains(host));
-    let price_of_staying: HourlyPrice = staying.filter_map(|(_, machine)| price_of(inputs, machine)).sum();
+    let price_of_staying: HourlyPrice =
+        staying.filter_map(|(_, machine)| problem.offer.price_of(inputs, machine)).sum();
     let purchases =
         provisioning.purchases.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.purchases));
     let purchases: Vec<&Purchase> = purchases.collect();
@@ -159,7 +160,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let unpriced: Vec<&str> = problem
         .machines
         .iter()
-        .filter(|machine| price_of(inputs, machine).is_none())
+        .filter(|machine| problem.offer.price_of(inputs, machine).is_none())
         .map(|machine| machine.name)
         .collect();
     match unpriced.as_slice() {

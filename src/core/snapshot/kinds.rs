@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 
 use super::collect::{Object, parse};
@@ -52,6 +53,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<Namespace>(),
     kind::<Node>(),
     kind::<NodeClaim>(),
+    kind::<NodeOverlay>(),
     kind::<NodePool>(),
     kind::<PersistentVolume>(),
     kind::<PersistentVolumeClaim>(),
@@ -238,6 +240,7 @@ stored! {
     Namespace of "v1" in namespaces, namespaced: false;
     Node of "v1" in nodes, namespaced: false, trim: trim::node;
     NodeClaim of "karpenter.sh/v1" in node_claims, namespaced: false;
+    NodeOverlay of "karpenter.sh/v1alpha1" in node_overlays, namespaced: false;
     NodePool of "karpenter.sh/v1" in node_pools, namespaced: false;
     PersistentVolume of "v1" in persistent_volumes, namespaced: false, trim: trim::persistent_volume;
     PersistentVolumeClaim of "v1" in persistent_volume_claims, namespaced: true;

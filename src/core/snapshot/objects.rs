@@ -14,6 +14,7 @@ use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 
 use super::pod::Pod;
@@ -26,6 +27,7 @@ pub struct Snapshot {
     /// The pools and classes that are applied now; what should be applied comes from the definitions.
     pub node_pools: Vec<NodePool>,
     pub node_classes: Vec<EC2NodeClass>,
+    pub node_overlays: Vec<NodeOverlay>,
     pub disruption_budgets: Vec<DisruptionBudget>,
     pub pods: Vec<Pod>,
     pub namespaces: Vec<Namespace>,

@@ -6,7 +6,7 @@ use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
 
-const OBJECTS: &[Kind] = &[Kind::NodePool, Kind::EC2NodeClass, Kind::DisruptionBudget];
+const OBJECTS: &[Kind] = &[Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay, Kind::DisruptionBudget];
 
 pub static UNKNOWN_KIND: Rule = Rule::pass("CL0101", "unknown-kind", Note, "A kind that is not known is skipped.");
 pub static MISSPELT_KIND: Rule = Rule::pass(

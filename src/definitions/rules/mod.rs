@@ -8,6 +8,7 @@ pub mod ec2_node_class;
 pub mod files;
 pub mod kinds;
 pub mod kubelet;
+pub mod node_overlay;
 pub mod node_pool;
 pub mod reading;
 pub mod references;
@@ -144,6 +145,7 @@ pub fn all() -> &'static [&'static Rule] {
             kubelet::RULES,
             references::RULES,
             files::RULES,
+            node_overlay::RULES,
         ]
         .concat()
     });

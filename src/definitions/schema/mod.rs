@@ -19,6 +19,7 @@ use super::kinds::Kind;
 use super::rules::schema as rules;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 use crate::api::scenario::ScenarioDocument;
 use crate::api::settings::SettingsDocument;
@@ -52,6 +53,7 @@ pub fn published(kind: Kind) -> Value {
     let definition = match kind {
         Kind::NodePool => NodePool::crd(),
         Kind::EC2NodeClass => EC2NodeClass::crd(),
+        Kind::NodeOverlay => NodeOverlay::crd(),
         Kind::DisruptionBudget => DisruptionBudget::crd(),
         Kind::Settings => return file_schema::<SettingsDocument>(),
         Kind::Scenario => return file_schema::<ScenarioDocument>(),

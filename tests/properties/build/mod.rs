@@ -100,6 +100,7 @@ impl Built {
             cluster: "demo",
             node_pools: &self.pools,
             node_classes: &self.classes,
+            node_overlays: &[],
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,

@@ -8,11 +8,14 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{self, NodePool};
 use crate::core::catalog::{InstanceType, Offering, for_node_class};
-use crate::core::model::Resources;
+use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Inputs, Plan, Step, StepKind};
 use crate::core::snapshot::Pod;
+
+use super::overlays;
 
 const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 const DISRUPTED: &str = keys::DISRUPTED_TAINT;
@@ -26,6 +29,8 @@ pub(super) struct Known<'a> {
     pub pods: BTreeMap<String, &'a Pod>,
     /// By node name; claims whose node has not registered by the claim's name.
     pub nodes: BTreeMap<String, Existing<'a>>,
+    /// Those that count, heaviest first.
+    overlays: Vec<&'a NodeOverlay>,
 }
 
 /// A node that is there or on its way.
@@ -51,6 +56,7 @@ impl<'a> Known<'a> {
             types: inputs.catalog.instance_types.iter().map(|it| (it.name.as_str(), it)).collect(),
             pods: inputs.snapshot.pods.iter().map(|pod| (pod.key(), pod)).collect(),
             nodes: existing_nodes(inputs),
+            overlays: overlays::applied(inputs),
         }
     }
 
@@ -60,20 +66,16 @@ impl<'a> Known<'a> {
         pods.filter(move |pod| pod.spec.node_name.as_deref() == Some(node))
     }
 
-    pub(super) fn offering(&self, step: &Step) -> Option<(&'a InstanceType, &'a Offering)> {
-        self.offering_of(&step.instance_type, &step.zone, &step.capacity_type)
-    }
-
-    pub(super) fn offering_of(
-        &self,
-        name: &str,
-        zone: &str,
-        capacity_type: &str,
-    ) -> Option<(&'a InstanceType, &'a Offering)> {
+    /// What a node of a pool costs, by the catalog and the overlays; `None` when it is not on sale.
+    pub(super) fn price(&self, pool: &str, name: &str, zone: &str, capacity_type: &str) -> Option<HourlyPrice> {
         let instance_type = *self.types.get(name)?;
         let mut offerings = instance_type.offerings.iter();
         let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
-        Some((instance_type, offering))
+        let overlaid = self.pools.get(pool).filter(|pool| {
+            // What a pool can not launch, nobody overlays.
+            self.classes.contains_key(pool.spec.template.spec.node_class_ref.name.as_str())
+        });
+        Some(overlaid.map_or(offering.price, |pool| overlays::price(&self.overlays, pool, instance_type, offering)))
     }
 
     /// The type as nodes of this pool's class have it, and its offering.
@@ -87,9 +89,10 @@ impl<'a> Known<'a> {
         let class = self.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
         let instance_type = *self.types.get(name)?;
         let changed = class.map_or_else(|| instance_type.clone(), |class| for_node_class(instance_type, &class.spec));
-        let mut offerings = changed.offerings.iter();
-        let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
-        Some((changed, offering))
+        let mut offerings = instance_type.offerings.iter();
+        let mut offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
+        offering.price = overlays::price(&self.overlays, pool, instance_type, &offering);
+        Some((overlays::with_capacity(&self.overlays, pool, &changed), offering))
     }
 }
 

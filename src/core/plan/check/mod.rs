@@ -15,6 +15,7 @@ mod budgets;
 mod creations;
 mod daemons;
 mod known;
+mod overlays;
 mod placements;
 mod rehearsal;
 mod removals;

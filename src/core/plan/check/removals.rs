@@ -66,7 +66,8 @@ fn prices(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mu
             );
         }
     }
-    let price = known.offering(step).map_or(HourlyPrice::ZERO, |(_, offering)| offering.price);
+    let price = known.price(&step.node_pool, &step.instance_type, &step.zone, &step.capacity_type);
+    let price = price.unwrap_or(HourlyPrice::ZERO);
     if price != step.price_per_hour {
         let text = format!("the node costs {price}, not {}", step.price_per_hour);
         findings.add(ViolationCode::WrongPrice, place(step), text);

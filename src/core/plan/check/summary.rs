@@ -55,12 +55,12 @@ fn prices(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         .filter(|existing| existing.pool.is_some())
         .filter_map(|existing| {
             let labels = existing.node.metadata.labels.as_ref()?;
-            let (_, offering) = known.offering_of(
+            known.price(
+                existing.pool.as_deref()?,
                 labels.get(keys::INSTANCE_TYPE)?,
                 labels.get(keys::ZONE)?,
                 labels.get(keys::CAPACITY_TYPE)?,
-            )?;
-            Some(offering.price)
+            )
         })
         .sum();
     let after = before + price_of(StepKind::Create) - price_of(StepKind::Remove);

@@ -6,6 +6,7 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::MinValuesPolicy;
 use crate::core::catalog::Catalog;
@@ -25,6 +26,7 @@ struct Case {
     snapshot: Snapshot,
     pools: Vec<NodePool>,
     classes: Vec<EC2NodeClass>,
+    overlays: Vec<NodeOverlay>,
     budgets: Vec<DisruptionBudget>,
     catalog: Catalog,
     zones_with_subnet: Option<Vec<String>>,
@@ -46,6 +48,7 @@ impl Case {
             cluster: "demo",
             node_pools: &self.pools,
             node_classes: &self.classes,
+            node_overlays: &self.overlays,
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,
@@ -199,6 +202,7 @@ fn valid() -> Case {
             "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "default" },
             "spec": { "subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": [] },
         }))],
+        overlays: Vec::new(),
         budgets: Vec::new(),
         catalog: object(json!({
             "version": 1, "region": "us-east-1", "date": "2026-11-20",
@@ -619,4 +623,62 @@ fn minimum_values_that_were_lowered() {
     assert!(is_missing(&silent));
     lowered.step("new-1").reason.code = ReasonCode::Underutilized;
     assert!(is_missing(&lowered));
+}
+
+#[test]
+fn overlays() {
+    let overlay = |name: &str, spec: Value| -> NodeOverlay {
+        object(json!({
+            "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": { "name": name }, "spec": spec,
+        }))
+    };
+    let families = |values: &[&str]| json!([{ "key": keys::INSTANCE_TYPE, "operator": "In", "values": values }]);
+    let price_of_largest =
+        |price: &str| overlay("price", json!({ "requirements": families(&["m.2xlarge"]), "price": price }));
+    let is_wrong = |case: &Case| case.check().iter().any(|it| it.code == Code::WrongPrice);
+    breaks(Code::WrongPrice, |case| case.overlays.push(price_of_largest("0.3")));
+    // Nodes that exist cost what their overlay says, too.
+    breaks(Code::WrongSummary, |case| {
+        case.overlays
+            .push(overlay("kept", json!({ "requirements": families(&["m.large"]), "priceAdjustment": "-10%" })));
+    });
+    let mut right = valid();
+    right.overlays.push(price_of_largest("0.3"));
+    right.step("new-1").launch.as_mut().unwrap().alternatives[1].price_per_hour =
+        HourlyPrice::from_dollars(0.3).unwrap();
+    assert_eq!(right.check(), []);
+    // A heavier one has the word; one of the same weight is not applied at all, also where it says the same.
+    let mut heavier = right.clone();
+    heavier.overlays.push(overlay("other", json!({ "requirements": [], "price": "9", "weight": 2 })));
+    assert!(is_wrong(&heavier));
+    let mut equal = right.clone();
+    equal
+        .overlays
+        .push(overlay("a-later-one", json!({ "requirements": families(&["m.2xlarge", "m.large"]), "price": "0.3" })));
+    assert_eq!(equal.check(), []);
+    let mut of_another_pool = right.clone();
+    of_another_pool.overlays[0].spec.requirements.push(object(json!(
+        { "key": keys::NODE_POOL, "operator": "NotIn", "values": ["default"] }
+    )));
+    assert!(is_wrong(&of_another_pool));
+    let mut gate_off = right;
+    gate_off.policy.feature_gates.node_overlay = false;
+    assert!(is_wrong(&gate_off));
+    // A device that only an overlay gives.
+    let device = |case: &mut Case| {
+        for name in ["job-0", "job-1"] {
+            case.edit_pod(name, |pod| {
+                pod.merge(json!({ "spec": { "containers": [{
+                "name": "c", "resources": { "requests": { "cpu": "1500m", "example.com/device": "1" } },
+            }] } }))
+            });
+        }
+    };
+    breaks(Code::Refused, device);
+    let mut with_device = valid();
+    device(&mut with_device);
+    with_device
+        .overlays
+        .push(overlay("device", json!({ "requirements": [], "capacity": { "example.com/device": 2 } })));
+    assert!(!with_device.check().iter().any(|it| it.code == Code::Refused));
 }

@@ -150,7 +150,7 @@ proptest! {
     ) {
         let (snapshot, catalog, (pool, class)) = (snapshot(), catalog(), definitions());
         let inputs = Inputs {
-            revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], disruption_budgets: &[],
+            revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], disruption_budgets: &[],
             snapshot: &snapshot, catalog: &catalog,
             policy: Policy::default(),
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),
