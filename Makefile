@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test fmt lint doc update-golden release clean format-check tests rustfmt clippy
+.PHONY: help build demo test fmt lint doc update-golden bench bench-quick bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -41,6 +41,23 @@ doc: ## build the documentation of the code, warnings denied
 update-golden: ## rewrite golden and generated files; look at the difference before you commit it
 	UPDATE=1 INSTA_UPDATE=always TRYCMD=overwrite $(CARGO) test $(LOCKED) $(FEATURES)
 	@git status --short -- README.md schemas tests src
+
+# Needs Go 1.26 for the reference's scheduler, a library of some 200 modules, and an otherwise idle machine for its figures.
+BENCH = $(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench scheduling -- \
+  --cutlist target/release/cutlist --peer target/bench/karpenter
+
+bench: bench-programs ## our planner against the reference's scheduler, into the README (an hour or two; needs Go)
+	@$(BENCH) --readme README.md
+
+bench-quick: bench-programs ## the small sizes of it (two minutes after building)
+	@$(BENCH) --quick
+
+# The harness only starts programs and reads their output; what is measured is built for use.
+bench-programs:
+	@echo "== building what is measured"
+	@mkdir -p target/bench
+	@$(CARGO) build $(LOCKED) $(FEATURES) --release
+	@cd tests/peers/karpenter && go build -trimpath -o ../../../target/bench/karpenter .
 
 release: ## build the program for use, with all features (minutes; the feature tls needs Perl)
 	$(CARGO) build $(LOCKED) --release

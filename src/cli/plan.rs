@@ -31,12 +31,11 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let mut timings = Timings::start();
     let head = read_revision(arguments, arguments.revision.as_deref())?;
     let base = arguments.against.as_deref().map(|reference| read_revision(arguments, Some(reference))).transpose()?;
-    timings.done("read");
     let (snapshot, mut notes) = read_snapshots(&arguments.snapshot)?;
     let (catalog, assumptions) = catalog(arguments, &head.definitions.settings, &snapshot)?;
     notes.extend(assumptions);
     let now = arguments.now.unwrap_or_else(Timestamp::now);
-    timings.done("snapshot");
+    timings.done("read");
 
     let mut decide = |read: &ReadRevision, base: Option<&ReadRevision>| {
         let mut notes = notes.clone();
