@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use fixedbitset::FixedBitSet;
+
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, ReasonCode};
@@ -84,8 +86,7 @@ pub fn move_to_existing(
         let request = &problem.classes[*class].request;
         (std::cmp::Reverse((request[0], request[1])), *class)
     });
-    let hosts: Vec<HostIndex> =
-        engine.node_order().iter().copied().filter(|host| !engine.is_closed(*host) && allowed(*host)).collect();
+    let hosts: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
     for class in order {
         let Some(count) = demand.get_mut(&class) else { continue };
         for variant in &problem.classes[class].variants {
@@ -93,12 +94,8 @@ pub fn move_to_existing(
             let advances = problem.variants[*variant].constraints.is_empty();
             let mut next = 0;
             while *count > 0 {
-                let Some(found) =
-                    (next..hosts.len()).find(|position| engine.fits_existing(class, *variant, hosts[*position]))
-                else {
-                    break;
-                };
-                engine.place_on_existing(class, hosts[found]);
+                let Some(found) = engine.find_existing(class, *variant, next, Some(&hosts)) else { break };
+                engine.place_on_existing(class, found);
                 *count -= 1;
                 if advances {
                     next = found;

@@ -1,10 +1,11 @@
 //! Which type, zone and capacity type an open node becomes, and what it could be instead.
 
 use crate::api::keys;
-use crate::core::model::{HourlyPrice, Resources};
+use crate::core::model::HourlyPrice;
 use crate::core::plan::Alternative;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, bits};
-use crate::core::scheduler::{Engine, HostIndex, OpenNode, vectors};
+use crate::core::scheduler::quota::LimitedCapacity;
+use crate::core::scheduler::{Engine, HostIndex, OpenNode};
 
 /// Launch requests carry at most this many types, as the reference's do: EC2 Fleet takes 300 overrides, type x zone.
 const LAUNCH_TYPES_MAX: usize = 60;
@@ -38,19 +39,20 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
     let mut set = open.allowed.clone();
     set.slots = slots_like(engine, open, set.slots);
     if depends_on_type(engine) {
-        set.types.intersect_with(&open.set.types);
+        set.keep_types(open.set.types());
     }
-    let room = |position: usize| {
-        let entry = &template.offerings.types[position];
-        entry.available & set.slots != 0
-            && vectors::fits(&open.requested, &template.room[position])
-            && (open.set.types.contains(position)
-                || engine.limit_exceeded(open.template, &open.limit_capacity, &entry.capacity).is_none())
-    };
-    let types: Vec<usize> = set.types.ones().filter(|position| room(*position)).collect();
-    set.types.clear();
-    set.types.extend(types);
-    (!set.types.is_clear()).then_some(set)
+    set.keep_types(&template.rooms.fitting(&open.requested, set.types()));
+    if template.is_limited() {
+        let exceeds = |position: &usize| {
+            let capacity = &template.limited_capacity[*position];
+            !open.set.types().contains(*position)
+                && engine.limit_exceeded(open.template, &open.limit_capacity, capacity).is_some()
+        };
+        let exceeding: Vec<usize> = set.types().ones().filter(exceeds).collect();
+        exceeding.into_iter().for_each(|position| set.remove_type(position));
+    }
+    let is_offered = template.offerings.offered(&set).next().is_some();
+    is_offered.then_some(set)
 }
 
 /// Slots that do not change what topology has counted: all of them where no pod looks at zones or capacity types.
@@ -112,18 +114,22 @@ pub fn launch_list(engine: &Engine<'_, '_>, open: &OpenNode, set: &OfferingSet, 
 }
 
 /// For each limited resource the most that any type which the node may become takes: the reference's pessimistic count.
-pub fn most_capacity(engine: &Engine<'_, '_>, open: &OpenNode) -> Resources {
+pub fn most_capacity(engine: &Engine<'_, '_>, open: &OpenNode) -> LimitedCapacity {
     let template = &engine.problem.templates[open.template];
-    let mut most = Resources::new();
+    let mut most = engine.problem.limited.nothing().to_vec();
     if template.is_limited() {
-        template.offerings.offered(&open.set).for_each(|(_, entry)| most.maximum(&entry.capacity));
+        for (position, _) in template.offerings.offered(&open.set) {
+            let capacity = &template.limited_capacity[position];
+            most.iter_mut().zip(capacity.iter()).for_each(|(most, amount)| *most = (*most).max(*amount));
+        }
     }
-    most
+    most.into()
 }
 
 /// The capacity of one type, as far as limits count it.
-pub fn capacity_of(engine: &Engine<'_, '_>, open: &OpenNode, choice: &Choice) -> Resources {
-    engine.problem.templates[open.template].offerings.types[choice.instance_type].capacity.clone()
+pub fn capacity_of(engine: &Engine<'_, '_>, open: &OpenNode, choice: &Choice) -> LimitedCapacity {
+    let template = &engine.problem.templates[open.template];
+    template.limited_capacity.get(choice.instance_type).cloned().unwrap_or_else(|| engine.problem.limited.nothing())
 }
 
 /// What all open nodes together would cost.

@@ -35,7 +35,7 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason
     for (position, template) in problem.templates.iter().enumerate() {
         let mut obstacles = problem.obstacles(variant, position);
         if obstacles.is_empty() {
-            obstacles.extend(engine.opened(class, variant, position, None).err());
+            obstacles.extend(engine.refusal_to_open(class, variant, position));
             // It would fit; then what is left for a launch is not varied enough.
             let varied = template.min_values.first().filter(|_| obstacles.is_empty());
             obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
@@ -68,8 +68,8 @@ fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -
 pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
     let mut counts: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-    for host in engine.node_order().iter().filter(|host| !engine.is_closed(**host)) {
-        if let Some(refusal) = engine.refusal_of_existing(class, variant, *host) {
+    for host in engine.existing_hosts().filter(|host| !engine.is_closed(*host)) {
+        if let Some(refusal) = engine.refusal_of_existing(class, variant, host) {
             *counts.entry(in_short(&refusal)).or_default() += 1;
         }
     }

@@ -78,17 +78,12 @@ pub fn place_on_existing(
     cursor: &mut Cursor,
 ) -> Option<HostIndex> {
     let start = cursor.next.get(&variant).copied().unwrap_or(0);
-    let order = engine.node_order();
-    let fits = |position: &usize| {
-        !engine.is_closed(order[*position]) && engine.fits_existing(class, variant, order[*position])
-    };
-    let found = (start..order.len()).find(fits);
+    let found = engine.find_existing(class, variant, start, None);
     if cursor.advances {
-        cursor.next.insert(variant, found.unwrap_or(order.len()));
+        cursor.next.insert(variant, found.unwrap_or(engine.existing_hosts().end));
     }
-    let host = order[found?];
-    engine.place_on_existing(class, host);
-    Some(host)
+    engine.place_on_existing(class, found?);
+    found
 }
 
 /// The open node with the fewest pods, of those opened from `first` on, that takes one more.
@@ -98,9 +93,7 @@ pub fn place_on_open(
     class: ClassIndex,
     variant: VariantIndex,
 ) -> Option<HostIndex> {
-    let mut hosts = engine.open_by_fewest_pods().filter(|host| *host >= first);
-    let (host, narrowed) = hosts.find_map(|host| Some((host, engine.narrowed(class, variant, host).ok()?)))?;
-    drop(hosts);
+    let (host, narrowed) = engine.find_open(class, variant, first)?;
     engine.place_on_open(class, host, narrowed);
     Some(host)
 }

@@ -46,11 +46,11 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     };
     let mut waiting = Waiting::new(engine, &backlog);
     let mut placements = Vec::new();
-    for host in engine.node_order() {
-        for (class, count) in &engine.host(*host).pods {
-            let added = count - before[*host].get(class).copied().unwrap_or(0).min(*count);
+    for host in engine.existing_hosts() {
+        for (class, count) in &engine.host(host).pods {
+            let added = count - before[host].get(class).copied().unwrap_or(0).min(*count);
             placements
-                .extend(waiting.take(*class, added, problem.machines[*host].name).into_iter().map(|pod| (pod, *host)));
+                .extend(waiting.take(*class, added, problem.machines[host].name).into_iter().map(|pod| (pod, host)));
         }
     }
     if !engine.lowers_min_values() {

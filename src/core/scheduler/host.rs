@@ -1,11 +1,12 @@
 //! Where pods go: nodes that exist, and nodes that would be created.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::core::model::{Requirements, Resources};
+use crate::core::model::Requirements;
 
-use super::class::{ClassIndex, HostPort, VariantIndex};
+use super::class::{ClassIndex, HostPort};
 use super::offerings::OfferingSet;
+use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
 use super::template::TemplateIndex;
 use super::topology::Domain;
@@ -30,8 +31,6 @@ pub struct ExistingNode {
     pub host_ports: Vec<HostPort>,
     /// Most volumes that may be attached, by driver.
     pub attachment_limits: BTreeMap<String, usize>,
-    /// Order in which nodes are tried: initialized ones first, then by name.
-    pub order: (bool, String),
     pub being_removed: bool,
 }
 
@@ -46,21 +45,17 @@ pub struct OpenNode {
     pub custom: Requirements,
     /// Requests of the pods placed, without DaemonSets.
     pub requested: Vector,
-    /// By dimension: the most that any of the types has room for. A request beyond needs no closer look.
+    /// By dimension: no type has room for more. A request beyond needs no closer look.
     pub room_most: Vector,
-    /// What the pods placed ask for, after what they have given up.
-    pub variants: BTreeSet<VariantIndex>,
     /// By key of the template's `minValues`, what is asked for instead; empty while that is what the pool says.
     pub min_values: Vec<usize>,
     /// What it takes of limits.
-    pub limit_capacity: Resources,
+    pub limit_capacity: LimitedCapacity,
 }
 
 /// What changes about a host while pods are placed.
 #[derive(Clone, Debug)]
 pub struct Host {
-    /// For nodes that exist; for open nodes the types decide.
-    pub free: Vector,
     /// By class, how many.
     pub pods: BTreeMap<ClassIndex, u32>,
     pub pod_count: usize,

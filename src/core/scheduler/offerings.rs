@@ -5,6 +5,7 @@
 //! intersecting two conjunctions is a few dozen word operations.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
@@ -38,6 +39,8 @@ pub struct Offerings {
     values: BTreeMap<String, BTreeMap<String, FixedBitSet>>,
     /// For each label of types: the types that have it.
     labelled: BTreeMap<String, FixedBitSet>,
+    /// By slot: the types available in it.
+    available: Vec<FixedBitSet>,
 }
 
 #[derive(Debug)]
@@ -70,17 +73,53 @@ impl TypeEntry {
     }
 }
 
-/// What a conjunction of requirements leaves: types, and slots.
+/// What a conjunction of requirements leaves: types, and slots. Types are shared until they change: most nodes differ in
+/// slots and requests, not in types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfferingSet {
-    pub types: FixedBitSet,
+    types: Rc<FixedBitSet>,
     pub slots: Slots,
 }
 
 impl OfferingSet {
+    pub fn new(types: FixedBitSet, slots: Slots) -> Self {
+        Self { types: Rc::new(types), slots }
+    }
+
+    pub fn types(&self) -> &FixedBitSet {
+        &self.types
+    }
+
+    /// One type only, in these slots.
+    pub fn only(&self, instance_type: usize, slots: Slots) -> Self {
+        let mut types = FixedBitSet::with_capacity(self.types.len());
+        types.insert(instance_type);
+        Self::new(types, slots)
+    }
+
+    /// The same types in other slots.
+    pub fn in_slots(&self, slots: Slots) -> Self {
+        Self { types: Rc::clone(&self.types), slots }
+    }
+
     pub fn intersect(&mut self, other: &Self) {
-        self.types.intersect_with(&other.types);
+        if !Rc::ptr_eq(&self.types, &other.types) {
+            self.keep_types(&other.types);
+        }
         self.slots &= other.slots;
+    }
+
+    /// Leaves out all types but these.
+    pub fn keep_types(&mut self, kept: &FixedBitSet) {
+        if !self.types.is_subset(kept) {
+            Rc::make_mut(&mut self.types).intersect_with(kept);
+        }
+    }
+
+    pub fn remove_type(&mut self, position: usize) {
+        if self.types.contains(position) {
+            Rc::make_mut(&mut self.types).remove(position);
+        }
     }
 }
 
@@ -122,10 +161,24 @@ impl Offerings {
             let price = |entry: &TypeEntry| entry.cheapest(Slots::MAX).map_or(HourlyPrice::MAX, |(_, price)| price);
             (price(one), &one.name).cmp(&(price(two), &two.name))
         });
-        let mut offerings =
-            Self { types, slots, region: region.to_owned(), values: BTreeMap::new(), labelled: BTreeMap::new() };
+        let mut offerings = Self {
+            types,
+            slots,
+            region: region.to_owned(),
+            values: BTreeMap::new(),
+            labelled: BTreeMap::new(),
+            available: Vec::new(),
+        };
         offerings.index_labels();
+        offerings.index_slots();
         offerings
+    }
+
+    fn index_slots(&mut self) {
+        self.available = vec![FixedBitSet::with_capacity(self.types.len()); self.slots.len()];
+        for (position, entry) in self.types.iter().enumerate() {
+            bits(entry.available).for_each(|slot| self.available[slot].insert(position));
+        }
     }
 
     fn index_labels(&mut self) {
@@ -149,7 +202,7 @@ impl Offerings {
         let mut types = FixedBitSet::with_capacity(self.types.len());
         types.insert_range(..);
         let slots = if self.slots.len() >= SLOTS_MAX { Slots::MAX } else { (1 << self.slots.len()) - 1 };
-        OfferingSet { types, slots }
+        OfferingSet::new(types, slots)
     }
 
     /// Whether offerings define this label, so that a requirement on it is a set of types or slots.
@@ -183,7 +236,7 @@ impl Offerings {
                     set.slots = 0;
                 }
             }
-            key => set.types.intersect_with(&self.types_where(key, requirement)),
+            key => set.keep_types(&self.types_where(key, requirement)),
         }
     }
 
@@ -219,16 +272,23 @@ impl Offerings {
     }
 
     /// Leaves out types that no slot of the set offers, and slots that offer no type of it, so that what is left is what a
-    /// node may really become. False when nothing is left.
+    /// node may really become. False when nothing is left. O(slots x types / 64).
     pub fn prune(&self, set: &mut OfferingSet) -> bool {
-        let mut offered = 0;
-        for position in set.types.clone().ones() {
-            let available = self.types[position].available & set.slots;
-            offered |= available;
-            set.types.set(position, available != 0);
+        let mut offered = FixedBitSet::with_capacity(self.types.len());
+        for slot in bits(set.slots).filter(|slot| *slot < self.slots.len()) {
+            if set.types.is_disjoint(&self.available[slot]) {
+                set.slots &= !(1 << slot);
+            } else {
+                offered.union_with(&self.available[slot]);
+            }
         }
-        set.slots = offered;
-        offered != 0
+        set.keep_types(&offered);
+        set.slots != 0
+    }
+
+    /// The types that have each value of a label of types, by value.
+    pub fn types_by_value(&self, key: &str) -> impl Iterator<Item = (&str, &FixedBitSet)> {
+        self.values.get(normalized(key)).into_iter().flatten().map(|(value, types)| (value.as_str(), types))
     }
 
     /// The values that nodes from this set may have for a label that offerings define.
@@ -260,7 +320,8 @@ impl Offerings {
     }
 }
 
-fn is_slot_label(key: &str) -> bool {
+/// Whether the label belongs to the slot, so that its values are sets of slots.
+pub fn is_slot_label(key: &str) -> bool {
     matches!(key, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION)
 }
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use fixedbitset::FixedBitSet;
+
 use crate::api::keys;
 use crate::api::settings::PreferencePolicy;
 use crate::core::model::{Requirement, Requirements, Resources};
@@ -16,12 +18,14 @@ use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex, se
 use super::daemons::{Daemon, daemons};
 use super::host::ExistingNode;
 use super::offerings::{OfferingSet, Offerings};
-use super::quota::{Quota, quotas};
+use super::quota::{Limited, Quota, quotas};
+use super::reach::Reach;
 use super::refusal::Refusal;
+use super::rooms::Rooms;
 use super::taints::{EffectiveTaint, repelling};
 use super::template::{Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
-use super::vectors::{self, Dimensions};
+use super::vectors::{self, Dimensions, Vector};
 use super::volumes::{VolumeDemand, VolumeIndex};
 
 /// Labels that some requirement looks at, by key.
@@ -41,6 +45,7 @@ pub struct Problem<'a> {
     pub templates: Vec<Template>,
     /// What templates draw on.
     pub quotas: Vec<Quota>,
+    pub limited: Limited,
     pub daemons: Vec<Daemon>,
     pub nodes: Vec<ExistingNode>,
     /// By position of the pod in the snapshot.
@@ -49,6 +54,8 @@ pub struct Problem<'a> {
     pub invalid_pods: BTreeMap<usize, String>,
     /// By variant: a number that variants with the same requirements and tolerations share.
     profile_of_variant: Vec<usize>,
+    /// By variant: whether a requirement is on a label that only pools define.
+    names_pool_labels: Vec<bool>,
     /// By profile and template: what is left of the template's offerings.
     template_fit: Vec<Vec<Result<OfferingSet, Refusal>>>,
     /// By profile and group of nodes.
@@ -65,7 +72,9 @@ impl<'a> Problem<'a> {
     /// Compiles. O(pods + nodes + templates x types + profiles x (templates + node groups)).
     pub fn new(inputs: &Inputs<'a>) -> Self {
         let snapshot = inputs.snapshot;
-        let machines = machines(snapshot);
+        let mut machines = machines(snapshot);
+        // The order in which nodes are tried, so that their number is their place in it.
+        machines.sort_by(|one, two| (!one.is_initialized(), one.name).cmp(&(!two.is_initialized(), two.name)));
         let daemons = daemons(snapshot);
         let mut pods = PodTable::new(snapshot);
         for daemon in &daemons {
@@ -76,7 +85,8 @@ impl<'a> Problem<'a> {
         for template in &mut templates {
             set_daemon_overhead(template, &daemons, &pods.dimensions);
         }
-        let quotas = quotas(&mut templates, inputs, &machines);
+        set_rooms(&mut templates, pods.dimensions.count());
+        let (limited, quotas) = quotas(&mut templates, inputs, &machines);
 
         let taints_of = |machine: &Machine<'_>| -> Vec<EffectiveTaint> {
             let ephemeral = |key: &str, value: &str, effect| {
@@ -94,6 +104,10 @@ impl<'a> Problem<'a> {
             pods.classes(snapshot, soft_taints_exist, inputs.policy.scheduling.preference_policy);
         let ClassBuilder { groups, mut domains, variants, .. } = builder;
         intern_domains(&mut domains, &machines, &templates);
+        for template in &mut templates {
+            let reach = |key| Reach::new(&template.offerings, &domains, key);
+            template.reach = (0..domains.key_count()).map(reach).collect();
+        }
 
         let mut problem = Self {
             snapshot,
@@ -106,11 +120,13 @@ impl<'a> Problem<'a> {
             domains,
             templates,
             quotas,
+            limited,
             daemons,
             nodes: Vec::new(),
             class_of_pod,
             invalid_pods: pods.invalid,
             profile_of_variant: Vec::new(),
+            names_pool_labels: Vec::new(),
             template_fit: Vec::new(),
             node_fit: Vec::new(),
             eligible: Vec::new(),
@@ -194,7 +210,6 @@ impl<'a> Problem<'a> {
             pods,
             host_ports,
             attachment_limits: attachment_limits.get(machine.name).cloned().unwrap_or_default(),
-            order: (!machine.is_initialized(), machine.name.to_owned()),
             being_removed: machine.is_being_removed(),
         }
     }
@@ -242,6 +257,8 @@ impl<'a> Problem<'a> {
             let next = profiles.len();
             let profile = *profiles.entry(identity).or_insert(next);
             self.profile_of_variant.push(profile);
+            let of_pools = |key: &str| !self.templates.iter().all(|template| template.offerings.defines(key));
+            self.names_pool_labels.push(variant.requirements.iter().any(|(key, _)| of_pools(key)));
             if profile == next {
                 self.template_fit.push(self.templates.iter().map(|template| template_fit(variant, template)).collect());
                 let fits_node = |position: &usize| {
@@ -311,6 +328,11 @@ impl<'a> Problem<'a> {
         &self.template_fit[self.profile_of_variant[variant]][template]
     }
 
+    /// Whether a variant asks for labels that pools define and offerings do not.
+    pub fn names_pool_labels(&self, variant: VariantIndex) -> bool {
+        self.names_pool_labels[variant]
+    }
+
     /// Whether requirements and taints of a node that exists allow a variant.
     pub fn fits_node(&self, variant: VariantIndex, node: usize) -> bool {
         self.node_fit[self.profile_of_variant[variant]][self.nodes[node].group]
@@ -375,7 +397,7 @@ fn template_fit(variant: &Variant, template: &Template) -> Result<OfferingSet, R
 
 /// What of a template's offerings satisfies requirements.
 fn offering_set(requirements: &Requirements, template: &Template) -> Result<OfferingSet, Refusal> {
-    if template.set.types.is_clear() {
+    if template.set.types().is_clear() {
         return Err(Refusal::EmptyPool);
     }
     if let Some(key) = template.requirements.refusal(requirements) {
@@ -442,7 +464,7 @@ fn templates(inputs: &Inputs<'_>, offer: &Offer, dimensions: &Dimensions) -> Vec
 fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {
     let offerings = Rc::clone(&template.offerings);
     template.daemon_overhead = vec![dimensions.vector(&Resources::new()); offerings.types.len()];
-    for position in template.set.types.ones() {
+    for position in template.set.types().ones() {
         let entry = &offerings.types[position];
         for daemon in daemons {
             let defined = |key: &str, requirement: &Requirement| match entry.requirements.get(key) {
@@ -458,6 +480,30 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
     template.room = allocatable.collect();
     for (room, overhead) in template.room.iter_mut().zip(&template.daemon_overhead) {
         vectors::add(room, overhead, -1);
+    }
+    template.room_most = most_room(&template.room, template.set.types(), dimensions.count());
+    let any = |_: &str, _: &Requirement| true;
+    let running = daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
+    template.daemon_ports = running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect();
+}
+
+/// By dimension the most room that any of these types has.
+pub fn most_room(room: &[Vector], types: &FixedBitSet, dimensions: usize) -> Vector {
+    let mut most = vec![i64::MIN; dimensions].into_boxed_slice();
+    for position in types.ones() {
+        most.iter_mut().zip(&room[position]).for_each(|(most, room)| *most = (*most).max(*room));
+    }
+    most
+}
+
+/// Indexes the room of each template; templates with the same types and DaemonSets share one index.
+fn set_rooms(templates: &mut [Template], dimensions: usize) {
+    for position in 0..templates.len() {
+        let (before, rest) = templates.split_at_mut(position);
+        let Some(template) = rest.first_mut() else { continue };
+        let alike = before.iter().find(|other| other.room == template.room);
+        template.rooms =
+            alike.map_or_else(|| Rc::new(Rooms::new(&template.room, dimensions)), |other| Rc::clone(&other.rooms));
     }
 }
 

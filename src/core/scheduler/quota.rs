@@ -1,6 +1,7 @@
 //! Things of which there is only so much: what a pool may have, what the whole cluster may have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::api::keys;
 use crate::api::node_pool::IntOrString;
@@ -23,25 +24,57 @@ pub enum Scope {
     Cluster,
 }
 
-/// Limits, and what the nodes that are there take of them. Resources without a limit are absent from `limits`.
+/// Amounts by position in [`Limited`]; shared, since nodes of one type take the same.
+pub type LimitedCapacity = Rc<[i64]>;
+
+/// The resources that some limit names.
+#[derive(Clone, Debug, Default)]
+pub struct Limited {
+    names: Vec<String>,
+}
+
+impl Limited {
+    fn new<'l>(limits: impl Iterator<Item = &'l Resources>) -> Self {
+        let names: BTreeSet<&str> = limits.flat_map(|limits| limits.iter().map(|(name, _)| name)).collect();
+        Self { names: names.into_iter().map(str::to_owned).collect() }
+    }
+
+    pub fn name(&self, resource: usize) -> &str {
+        &self.names[resource]
+    }
+
+    /// What of a capacity limits count.
+    pub fn capacity(&self, capacity: &Resources) -> LimitedCapacity {
+        self.names.iter().map(|name| capacity.get(name)).collect()
+    }
+
+    pub fn nothing(&self) -> LimitedCapacity {
+        self.names.iter().map(|_| 0).collect()
+    }
+}
+
+/// Limits, and what the nodes that are there take of them.
 #[derive(Clone, Debug)]
 pub struct Quota {
     pub scope: Scope,
-    pub limits: Resources,
-    pub used: Resources,
+    /// By position in [`Limited`]; `None` where there is no limit.
+    pub limits: Vec<Option<i64>>,
+    pub used: LimitedCapacity,
 }
 
 impl Quota {
     /// The first resource of which less is left than a node of this capacity takes, when `planned` is already taken on
     /// top of what is used, and `given_back` is not.
-    pub fn exceeded(&self, planned: &Resources, given_back: &Resources, capacity: &Resources) -> Option<&str> {
-        let left = |name: &str, limit: i64| {
-            limit
-                .saturating_sub(self.used.get(name))
-                .saturating_sub(planned.get(name))
-                .saturating_add(given_back.get(name))
+    pub fn exceeded(&self, planned: &[i64], given_back: &[i64], capacity: &[i64]) -> Option<usize> {
+        let exceeds = |(resource, limit): (usize, &Option<i64>)| {
+            let limit = (*limit)?;
+            let left = limit
+                .saturating_sub(self.used[resource])
+                .saturating_sub(planned[resource])
+                .saturating_add(given_back[resource]);
+            (capacity[resource] > left).then_some(resource)
         };
-        self.limits.iter().find(|(name, limit)| capacity.get(name) > left(name, *limit)).map(|(name, _)| name)
+        self.limits.iter().enumerate().find_map(exceeds)
     }
 }
 
@@ -54,36 +87,57 @@ fn parsed(limits: &BTreeMap<String, IntOrString>) -> Resources {
     limits.iter().map(amount).collect()
 }
 
-/// The quotas of all templates, each of which learns which ones it draws on. O(templates + machines).
-pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Quota> {
-    let mut quotas = Vec::new();
-    let cluster = parsed(&inputs.policy.limits);
+/// The quotas of all templates, each of which learns which ones it draws on, and what its types take of them.
+/// O(templates x types + machines).
+pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> (Limited, Vec<Quota>) {
+    let mut limits: Vec<(Scope, Resources)> = Vec::new();
     let mut of_pool: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     for template in templates.iter() {
-        let limits = parsed(&inputs.node_pools[template.pool].spec.limits);
-        if !limits.is_empty() && !of_pool.contains_key(&template.name) {
-            of_pool.insert(template.name.clone(), quotas.len());
-            quotas.push(Quota { scope: Scope::NodePool, limits, used: Resources::new() });
+        let of_template = parsed(&inputs.node_pools[template.pool].spec.limits);
+        if !of_template.is_empty() && !of_pool.contains_key(&template.name) {
+            of_pool.insert(template.name.clone(), limits.len());
+            limits.push((Scope::NodePool, of_template));
         }
     }
-    let of_cluster = (!cluster.is_empty()).then_some(quotas.len());
-    if of_cluster.is_some() {
-        quotas.push(Quota { scope: Scope::Cluster, limits: cluster, used: Resources::new() });
+    let cluster = parsed(&inputs.policy.limits);
+    let of_cluster = (!cluster.is_empty()).then_some(limits.len());
+    limits.extend(of_cluster.map(|_| (Scope::Cluster, cluster)));
+    let limited = Limited::new(limits.iter().map(|(_, limits)| limits));
+    if limits.is_empty() {
+        return (limited, Vec::new());
     }
-    if quotas.is_empty() {
-        return quotas;
-    }
+    let mut used = vec![Resources::new(); limits.len()];
     for machine in machines.iter().filter(|machine| machine.is_managed()) {
         let Some(pool) = machine.node_pool() else { continue };
         let capacity = counted_capacity(machine, templates, inputs);
         for quota in of_pool.get(pool).copied().into_iter().chain(of_cluster) {
-            quotas[quota].used.add(&capacity);
+            used[quota].add(&capacity);
         }
     }
     for template in templates {
         template.quotas = of_pool.get(&template.name).copied().into_iter().chain(of_cluster).collect();
+        set_limited_capacity(template, &limited);
     }
-    quotas
+    let quota = |((scope, limits), used): ((Scope, Resources), Resources)| Quota {
+        scope,
+        limits: limited.names.iter().map(|name| limits.contains(name).then(|| limits.get(name))).collect(),
+        used: limited.capacity(&used),
+    };
+    let quotas = limits.into_iter().zip(used).map(quota).collect();
+    (limited, quotas)
+}
+
+fn set_limited_capacity(template: &mut Template, limited: &Limited) {
+    if !template.is_limited() {
+        return;
+    }
+    let of_type = template.offerings.types.iter().map(|entry| limited.capacity(&entry.capacity));
+    template.limited_capacity = of_type.collect();
+    let mut most = vec![0; limited.names.len()];
+    for position in template.set.types().ones() {
+        most.iter_mut().zip(template.limited_capacity[position].iter()).for_each(|(most, it)| *most = (*most).max(*it));
+    }
+    template.limited_capacity_most = most.into();
 }
 
 /// What a machine takes of limits: its capacity, or that of its type while neither Node nor claim say; and one node.

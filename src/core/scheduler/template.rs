@@ -6,8 +6,11 @@ use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::core::model::{Requirement, Requirements};
 
+use super::class::HostPort;
 use super::offerings::{OfferingSet, Offerings};
-use super::quota::QuotaIndex;
+use super::quota::{LimitedCapacity, QuotaIndex};
+use super::reach::Reach;
+use super::rooms::Rooms;
 use super::taints::EffectiveTaint;
 use super::vectors::Vector;
 
@@ -30,14 +33,26 @@ pub struct Template {
     pub daemon_overhead: Vec<Vector>,
     /// By position of the type: allocatable less that, which is what pods can have.
     pub room: Vec<Vector>,
+    /// The same, indexed; shared by templates that are alike in this.
+    pub rooms: Rc<Rooms>,
+    /// By dimension: the most room that any type of the pool has.
+    pub room_most: Vector,
+    /// By topology key: which domains its nodes can come to be in.
+    pub reach: Vec<Reach>,
+    /// Ports that DaemonSets take on each of its nodes.
+    pub daemon_ports: Vec<HostPort>,
     /// What its nodes draw on; none without limits.
     pub quotas: Vec<QuotaIndex>,
+    /// By position of the type: what a node of it takes of limits; empty without limits.
+    pub limited_capacity: Vec<LimitedCapacity>,
+    /// The most of each that any type of the pool takes.
+    pub limited_capacity_most: LimitedCapacity,
     /// Label keys with the number of distinct values that a node's types must offer.
     pub min_values: Vec<(String, usize)>,
 }
 
 impl Template {
-    /// `daemon_overhead`, `room` and `quotas` are filled in by the problem.
+    /// What depends on DaemonSets, machines, limits and topology is filled in by the problem.
     pub fn new(pool: usize, node_pool: &NodePool, offerings: Rc<Offerings>) -> Self {
         let spec = &node_pool.spec.template.spec;
         let name = node_pool.metadata.name.clone().unwrap_or_default();
@@ -68,7 +83,13 @@ impl Template {
             set,
             daemon_overhead: Vec::new(),
             room: Vec::new(),
+            rooms: Rc::new(Rooms::new(&[], 0)),
+            room_most: Vector::default(),
+            reach: Vec::new(),
+            daemon_ports: Vec::new(),
             quotas: Vec::new(),
+            limited_capacity: Vec::new(),
+            limited_capacity_most: Rc::from([]),
             min_values,
         }
     }

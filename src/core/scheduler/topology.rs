@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fixedbitset::FixedBitSet;
 use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
@@ -122,19 +123,40 @@ impl Domains {
     }
 }
 
+/// Hosts by what a group counts on them, for groups over host names: whole words of hosts are passed over at once.
+#[derive(Clone, Debug, Default)]
+pub struct HostSets {
+    /// At least one pod that the selector selects.
+    pub present: FixedBitSet,
+    /// As many as the constraint allows: one for anti-affinity, the skew for a spread.
+    pub full: FixedBitSet,
+    /// More than that.
+    pub over: FixedBitSet,
+    /// A pod that has the term itself.
+    pub owned: FixedBitSet,
+}
+
 /// Counters of one group.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
+    /// For groups over host names: how many make a host full.
+    full_at: Option<u32>,
+    pub hosts: HostSets,
     /// By domain: pods that the selector selects.
     matching: Vec<u32>,
     /// By domain: pods that have this term themselves; for anti-affinity, which works in both directions.
     owners: Vec<u32>,
     total_matching: u32,
+    total_owners: u32,
 }
 
 impl Counters {
-    pub fn with_domains(count: usize) -> Self {
-        Self { matching: vec![0; count], owners: Vec::new(), total_matching: 0 }
+    pub fn new(group: &Group, domains: &Domains) -> Self {
+        let full_at = domains.is_hostname(group.key).then_some(match &group.kind {
+            GroupKind::Spread(spread) => spread.max_skew,
+            GroupKind::Affinity | GroupKind::AntiAffinity => 1,
+        });
+        Self { full_at, matching: vec![0; domains.count(group.key)], ..Self::default() }
     }
 
     pub fn matching(&self, domain: Domain) -> u32 {
@@ -145,26 +167,55 @@ impl Counters {
         self.owners.get(domain as usize).copied().unwrap_or(0)
     }
 
+    pub fn owners_at(&self, domain: usize) -> u32 {
+        self.owners.get(domain).copied().unwrap_or(0)
+    }
+
+    pub fn any_owners(&self) -> bool {
+        self.total_owners > 0
+    }
+
     pub fn any_matching(&self) -> bool {
         self.total_matching > 0
     }
 
     /// `sign` is 1 to count, -1 to take back.
     pub fn count_matching(&mut self, domain: Domain, pods: u32, sign: i8) {
-        change(&mut self.matching, domain, pods, sign);
+        let count = change(&mut self.matching, domain, pods, sign);
+        if let Some(full_at) = self.full_at {
+            let host = domain as usize;
+            set(&mut self.hosts.present, host, count > 0);
+            set(&mut self.hosts.full, host, count >= full_at);
+            set(&mut self.hosts.over, host, count > full_at);
+        }
         self.total_matching =
             if sign > 0 { self.total_matching + pods } else { self.total_matching.saturating_sub(pods) };
     }
 
     pub fn count_owners(&mut self, domain: Domain, pods: u32, sign: i8) {
-        change(&mut self.owners, domain, pods, sign);
+        let count = change(&mut self.owners, domain, pods, sign);
+        self.total_owners = if sign > 0 { self.total_owners + pods } else { self.total_owners.saturating_sub(pods) };
+        if self.full_at.is_some() {
+            set(&mut self.hosts.owned, domain as usize, count > 0);
+        }
     }
 }
 
-fn change(counts: &mut Vec<u32>, domain: Domain, pods: u32, sign: i8) {
+/// Sets or clears a bit, growing the set where it must.
+pub fn set(bits: &mut FixedBitSet, position: usize, value: bool) {
+    if value {
+        bits.grow_and_insert(position);
+    } else if position < bits.len() {
+        bits.remove(position);
+    }
+}
+
+/// The count after the change.
+fn change(counts: &mut Vec<u32>, domain: Domain, pods: u32, sign: i8) -> u32 {
     let position = domain as usize;
     if position >= counts.len() {
         counts.resize(position + 1, 0);
     }
     counts[position] = if sign > 0 { counts[position] + pods } else { counts[position].saturating_sub(pods) };
+    counts[position]
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::core::provision::choice::{capacity_of, choose};
 use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::{OfferingSet, Slots};
+use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
@@ -164,10 +164,7 @@ impl Market {
         pattern: &Pattern,
         demand: &mut Leftover,
     ) -> Option<HostIndex> {
-        let mut wanted =
-            OfferingSet { types: engine.problem.templates[offer.template].set.types.clone(), slots: offer.slots };
-        wanted.types.clear();
-        wanted.types.insert(offer.instance_type);
+        let wanted = engine.problem.templates[offer.template].set.only(offer.instance_type, offer.slots);
         let mut host = None;
         for (class, count) in pattern {
             let variant = self.variants[class];

@@ -7,7 +7,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{alternatives_of, capacity_of, choose};
 use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::{OfferingSet, bits};
+use crate::core::scheduler::offerings::bits;
 use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
@@ -196,9 +196,8 @@ fn place_all(
     variants: &[(ClassIndex, VariantIndex)],
     demand: &Leftover,
 ) -> bool {
-    let mut wanted = engine.problem.templates[template].set.clone();
-    wanted.types.clear();
-    wanted.types.insert(instance_type);
+    let all = &engine.problem.templates[template].set;
+    let wanted = all.only(instance_type, all.slots);
     let mut host = None;
     for (class, variant) in variants {
         for _ in 0..demand[class] {
@@ -255,9 +254,6 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let Some(set) = alternatives_of(engine, host) else { return true };
     let widest = OpenNode { set, ..open.clone() };
     let Some(choice) = choose(engine, &widest) else { return true };
-    let mut types = widest.set.types.clone();
-    types.clear();
-    types.insert(choice.instance_type);
     let template = &engine.problem.templates[open.template];
     let entry = &template.offerings.types[choice.instance_type];
     // Zones that cost the same stay open: a pod that comes later may need one of them.
@@ -265,6 +261,7 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let slots = same_price.fold(0, |slots, slot| slots | 1 << slot);
     let capacity = capacity_of(engine, &widest, &choice);
     let allowed = engine.limit_exceeded(open.template, &open.limit_capacity, &capacity).is_none();
-    engine.fix(host, OfferingSet { types, slots }, capacity);
+    let set = widest.set.only(choice.instance_type, slots);
+    engine.fix(host, set, capacity);
     allowed
 }

@@ -66,7 +66,7 @@ pub fn offers(
             let allowed: Vec<Slots> = classes
                 .iter()
                 .map(|class| match problem.fit_of_template(variants[class], template_index) {
-                    Ok(set) if set.types.contains(position) => set.slots & entry.available,
+                    Ok(set) if set.types().contains(position) => set.slots & entry.available,
                     _ => 0,
                 })
                 .collect();

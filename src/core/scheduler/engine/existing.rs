@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use fixedbitset::FixedBitSet;
+
 use super::Engine;
+use super::table::Filter;
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
-use crate::core::scheduler::host::{Host, HostIndex};
+use crate::core::scheduler::host::{Host, HostIndex, OpenNode};
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::taints::repelling;
 use crate::core::scheduler::topology::{Domain, Group, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
@@ -13,7 +16,109 @@ use crate::core::scheduler::vectors;
 impl Engine<'_, '_> {
     /// Whether a node that exists takes one more pod of the class. O(dimensions + constraints).
     pub fn fits_existing(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
-        self.refusal_of_existing(class, variant, host).is_none()
+        vectors::fits(&self.problem.classes[class].request, self.headroom(host))
+            && self.accepts(class, variant, host)
+            && self.constraint_that_fails(class, variant, host).is_none()
+    }
+
+    /// Everything about a node that exists but its resources and topology.
+    fn accepts(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
+        self.problem.fits_node(variant, host)
+            && !self.ports_conflict(class, &self.hosts[host])
+            && self.volumes_fit(class, host)
+    }
+
+    /// The first node that exists, from `first` on and of those in `among`, that takes one more pod of the class.
+    /// O(nodes / 64 x constraints) for those that topology or resources rule out.
+    pub fn find_existing(
+        &self,
+        class: ClassIndex,
+        variant: VariantIndex,
+        first: HostIndex,
+        among: Option<&FixedBitSet>,
+    ) -> Option<HostIndex> {
+        let request = &self.problem.classes[class].request;
+        let filter = self.filter(class, variant)?;
+        self.table.find_existing(first, request, &filter, among, |host| self.accepts(class, variant, host))
+    }
+
+    /// The open node with the fewest pods, of those from `first` on, that takes one more pod of the class, and what it becomes.
+    pub fn find_open(
+        &self,
+        class: ClassIndex,
+        variant: VariantIndex,
+        first: HostIndex,
+    ) -> Option<(HostIndex, OpenNode)> {
+        let request = &self.problem.classes[class].request;
+        let filter = self.filter(class, variant)?;
+        self.table.find_open(first, request, &filter, |host| self.narrowed(class, variant, host).ok())
+    }
+
+    /// The hosts that topology leaves to one more pod of the class; `None` when it leaves none. Exact for nodes that exist; an
+    /// open node that has not settled may still refuse.
+    fn filter(&self, class: ClassIndex, variant: VariantIndex) -> Option<Filter<'_>> {
+        let mut filter = Filter::default();
+        for group in &self.problem.variants[variant].constraints {
+            let compiled = &self.problem.groups[*group];
+            let counters = &self.counters[*group];
+            if !self.problem.domains.is_hostname(compiled.key) {
+                filter.each_of.push(self.places_allowed(*group, class));
+                continue;
+            }
+            let counts_itself = self.is_counted(*group, class);
+            match &compiled.kind {
+                GroupKind::Spread(_) if counts_itself => filter.none_of.push(&counters.hosts.full),
+                GroupKind::Spread(_) => filter.none_of.push(&counters.hosts.over),
+                GroupKind::AntiAffinity => filter.none_of.push(&counters.hosts.present),
+                GroupKind::Affinity if counters.any_matching() => filter.each_of.push(vec![&counters.hosts.present]),
+                GroupKind::Affinity if counts_itself => {}
+                GroupKind::Affinity => return None,
+            }
+        }
+        for group in self.forbidden_by_others(class).filter(|group| self.counters[*group].any_owners()) {
+            let key = self.problem.groups[group].key;
+            let counters = &self.counters[group];
+            if self.problem.domains.is_hostname(key) {
+                filter.none_of.push(&counters.hosts.owned);
+                continue;
+            }
+            let by_domain = self.table.places(key).by_domain.iter().enumerate();
+            let owned = by_domain.filter(|(domain, _)| counters.owners_at(*domain) > 0);
+            filter.none_of.extend(owned.map(|(_, hosts)| hosts));
+        }
+        let leaves_some = filter.each_of.iter().all(|union| !union.is_empty());
+        leaves_some.then_some(filter)
+    }
+
+    /// Hosts in the domains that a constraint allows, and those that may still come to be in one.
+    fn places_allowed(&self, group: GroupIndex, class: ClassIndex) -> Vec<&FixedBitSet> {
+        let places = self.table.places(self.problem.groups[group].key);
+        let domains: Vec<Domain> = (0..places.by_domain.len()).filter_map(|it| Domain::try_from(it).ok()).collect();
+        let allowed = self.allowed_domains(group, class, &domains);
+        let mut union: Vec<&FixedBitSet> =
+            allowed.into_iter().filter_map(|domain| places.by_domain.get(domain as usize)).collect();
+        union.push(&places.unsettled);
+        if matches!(self.problem.groups[group].kind, GroupKind::AntiAffinity) {
+            union.push(&places.without);
+        }
+        union
+    }
+
+    /// Those of the domains that a constraint lets one more pod of the class into. O(domains).
+    pub(super) fn allowed_domains(&self, group: GroupIndex, class: ClassIndex, domains: &[Domain]) -> Vec<Domain> {
+        let counters = &self.counters[group];
+        let allowed = domains.iter().copied();
+        match &self.problem.groups[group].kind {
+            GroupKind::Spread(spread) => {
+                let most = self.fewest(group, spread).saturating_add(spread.max_skew);
+                let added = u32::from(self.is_counted(group, class));
+                let fits = |domain: &Domain| counters.matching(*domain) + added <= most;
+                allowed.filter(|domain| self.problem.is_eligible(group, *domain) && fits(domain)).collect()
+            }
+            GroupKind::Affinity | GroupKind::AntiAffinity => {
+                allowed.filter(|domain| self.allows(group, class, *domain)).collect()
+            }
+        }
     }
 
     /// Why a node that exists does not take one more pod of the class.
@@ -23,11 +128,11 @@ impl Engine<'_, '_> {
         if !self.problem.fits_node(variant, host) {
             return Some(self.node_refusal(variant, host));
         }
-        if let Some(dimension) = vectors::shortage(&pods.request, &state.free) {
+        if let Some(dimension) = vectors::shortage(&pods.request, self.headroom(host)) {
             return Some(Refusal::Resource {
                 name: self.problem.dimensions.name(dimension).to_owned(),
                 requested: pods.request[dimension],
-                available: state.free[dimension].max(0),
+                available: self.headroom(host)[dimension].max(0),
             });
         }
         if self.ports_conflict(class, state) {
@@ -62,6 +167,9 @@ impl Engine<'_, '_> {
         let node = &self.problem.nodes[host];
         let reachable = pods.volume_alternatives.is_empty()
             || pods.volume_alternatives.iter().any(|requirements| requirements.allow_labels(&node.labels));
+        if pods.attachments.is_empty() {
+            return reachable;
+        }
         let attached = &self.hosts[host].attachments;
         reachable
             && node.attachment_limits.iter().all(|(driver, limit)| {
@@ -91,15 +199,6 @@ impl Engine<'_, '_> {
     pub(super) fn forbidden_by_others(&self, class: ClassIndex) -> impl Iterator<Item = GroupIndex> {
         let counted_in = self.problem.classes[class].counted_in.iter().copied();
         counted_in.filter(|group| matches!(self.problem.groups[*group].kind, GroupKind::AntiAffinity))
-    }
-
-    pub(super) fn constraint_refusal(&self, group: GroupIndex) -> Refusal {
-        let key = self.problem.domains.name(self.problem.groups[group].key).to_owned();
-        match self.problem.groups[group].kind {
-            GroupKind::Spread(_) => Refusal::Spread { key },
-            GroupKind::Affinity => Refusal::Affinity { key },
-            GroupKind::AntiAffinity => Refusal::AntiAffinity { key },
-        }
     }
 
     /// Whether a constraint lets one more pod of the class into a domain.

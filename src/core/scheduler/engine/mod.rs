@@ -5,22 +5,28 @@
 
 mod existing;
 mod opening;
+mod refused;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::rc::Rc;
 
 use crate::api::settings::Packing;
-use crate::core::model::{Requirement, Resources};
 
 use super::class::ClassIndex;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::OfferingSet;
-use super::problem::Problem;
-use super::quota::QuotaIndex;
-use super::template::{Template, TemplateIndex};
+use super::problem::{Problem, most_room};
+use super::quota::{LimitedCapacity, QuotaIndex};
+use super::template::TemplateIndex;
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
 use super::vectors;
+use table::HostTable;
+
+pub use refused::Refused;
 
 /// A point to go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +48,7 @@ enum Change {
     Placed { class: ClassIndex, host: HostIndex, open_before: Option<Box<OpenNode>> },
     Removed { class: ClassIndex, host: HostIndex },
     Closed { host: HostIndex },
-    Planned { template: TemplateIndex, capacity: Resources, sign: i8 },
+    Planned { template: TemplateIndex, capacity: LimitedCapacity, sign: i8 },
     Settled { host: HostIndex, before: Option<Box<OpenNode>> },
 }
 
@@ -52,12 +58,9 @@ pub struct Engine<'p, 'a> {
     hosts: Vec<Host>,
     counters: Vec<Counters>,
     /// By quota: capacity of the nodes that would be created.
-    planned: Vec<Resources>,
+    planned: Vec<Vec<i64>>,
     changes: Vec<Change>,
-    /// Nodes that exist, in the order in which they are tried.
-    node_order: Vec<HostIndex>,
-    /// Nodes to be created, fewest pods first.
-    open_order: BTreeSet<(usize, HostIndex)>,
+    table: HostTable,
     /// Whether a pod with anti-affinity settles its new node on one domain. The reference leaves it open, so that of such
     /// pods it places one in each pass.
     settles: bool,
@@ -68,20 +71,13 @@ pub struct Engine<'p, 'a> {
 impl<'p, 'a> Engine<'p, 'a> {
     pub fn new(problem: &'p Problem<'a>, packing: Packing) -> Self {
         let settles = packing == Packing::Cheapest;
-        let mut node_order: Vec<HostIndex> = (0..problem.nodes.len()).collect();
-        node_order.sort_by(|one, two| problem.nodes[*one].order.cmp(&problem.nodes[*two].order));
         let mut engine = Self {
             problem,
             hosts: Vec::with_capacity(problem.nodes.len()),
-            counters: problem
-                .groups
-                .iter()
-                .map(|group| Counters::with_domains(problem.domains.count(group.key)))
-                .collect(),
-            planned: vec![Resources::new(); problem.quotas.len()],
+            counters: problem.groups.iter().map(|group| Counters::new(group, &problem.domains)).collect(),
+            planned: vec![problem.limited.nothing().to_vec(); problem.quotas.len()],
             changes: Vec::new(),
-            node_order,
-            open_order: BTreeSet::new(),
+            table: HostTable::new(problem.nodes.len(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
             lowers_min_values: false,
         };
@@ -96,7 +92,6 @@ impl<'p, 'a> Engine<'p, 'a> {
         let domains = &self.problem.domains;
         let domain_of = |key| domains.of_labels(key, &node.labels, position);
         let mut host = Host {
-            free: node.free.clone(),
             pods: BTreeMap::new(),
             pod_count: 0,
             host_ports: node.host_ports.clone(),
@@ -118,7 +113,10 @@ impl<'p, 'a> Engine<'p, 'a> {
                 *counted.entry(*class).or_default() += 1;
             }
         }
+        self.table.push(node.free.iter().copied());
+        self.table.set_accepting(position, !node.being_removed);
         self.hosts.push(host);
+        self.set_places(position, true);
         for (class, pods) in counted {
             self.count(position, class, pods, 1);
         }
@@ -141,14 +139,19 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.hosts[host].open.as_deref()
     }
 
-    /// Nodes that exist and take pods, in the order in which they are tried.
-    pub fn node_order(&self) -> &[HostIndex] {
-        &self.node_order
+    /// Nodes that exist, in the order in which they are tried.
+    pub fn existing_hosts(&self) -> Range<HostIndex> {
+        0..self.problem.nodes.len()
     }
 
-    /// Open nodes, fewest pods first.
+    /// By dimension what is free, or for an open node more than any of its types has left.
+    pub fn headroom(&self, host: HostIndex) -> &[i64] {
+        self.table.headroom(host)
+    }
+
+    /// Open nodes that take pods, fewest pods first.
     pub fn open_by_fewest_pods(&self) -> impl Iterator<Item = HostIndex> {
-        self.open_order.iter().map(|(_, host)| *host)
+        self.table.open_by_fewest_pods()
     }
 
     /// The first limit that a node of this capacity would exceed, when `given_back` is taken off what is planned: the
@@ -156,9 +159,9 @@ impl<'p, 'a> Engine<'p, 'a> {
     pub fn limit_exceeded(
         &self,
         template: TemplateIndex,
-        given_back: &Resources,
-        capacity: &Resources,
-    ) -> Option<(QuotaIndex, &'p str)> {
+        given_back: &[i64],
+        capacity: &[i64],
+    ) -> Option<(QuotaIndex, usize)> {
         let quotas = self.problem.templates[template].quotas.iter().copied();
         let exceeded = |quota: QuotaIndex| {
             let resource = self.problem.quotas[quota].exceeded(&self.planned[quota], given_back, capacity)?;
@@ -193,6 +196,7 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     /// Replaces the state of an open node; counts of its pods follow the domains it has settled on.
     fn settle(&mut self, host: HostIndex, open: OpenNode) -> Option<Box<OpenNode>> {
+        self.table.set_headroom(host, left(&open));
         let domains = self.domains_of_open(&open, host);
         if domains == self.hosts[host].domains {
             return self.hosts[host].open.replace(Box::new(open));
@@ -203,11 +207,22 @@ impl<'p, 'a> Engine<'p, 'a> {
             self.count(host, *class, *count, -1);
         }
         let before = self.hosts[host].open.replace(Box::new(open));
+        self.set_places(host, false);
         self.hosts[host].domains = domains;
+        self.set_places(host, true);
         for (class, count) in &pods {
             self.count(host, *class, *count, 1);
         }
         before
+    }
+
+    /// Enters a host where its domains are, or takes it out there.
+    fn set_places(&mut self, host: HostIndex, is_there: bool) {
+        for (key, domain) in self.hosts[host].domains.iter().enumerate() {
+            if !self.problem.domains.is_hostname(key) {
+                self.table.set_place(host, key, *domain, is_there);
+            }
+        }
     }
 
     fn add_pod(&mut self, class: ClassIndex, host: HostIndex) {
@@ -223,11 +238,13 @@ impl<'p, 'a> Engine<'p, 'a> {
     fn change_pod(&mut self, class: ClassIndex, host: HostIndex, sign: i8) {
         let pods = &self.problem.classes[class];
         let state = &mut self.hosts[host];
-        let is_open = state.open.is_some() && !state.closed;
-        if is_open {
-            self.open_order.remove(&(state.pod_count, host));
+        let is_open = state.open.is_some();
+        if is_open && !state.closed {
+            self.table.set_open(host, state.pod_count, false);
         }
-        vectors::add(&mut state.free, &pods.request, -i64::from(sign));
+        if !is_open {
+            self.table.add_headroom(host, &pods.request, -i64::from(sign));
+        }
         if sign > 0 {
             *state.pods.entry(class).or_default() += 1;
             state.pod_count += 1;
@@ -254,8 +271,8 @@ impl<'p, 'a> Engine<'p, 'a> {
                 volumes.remove(&attachment.volume);
             }
         }
-        if is_open {
-            self.open_order.insert((state.pod_count, host));
+        if is_open && !state.closed {
+            self.table.set_open(host, state.pod_count, true);
         }
     }
 
@@ -297,41 +314,36 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Adds a node to be created, with its first pod. `capacity` is what it takes of the pool's limits.
-    pub fn open(&mut self, class: ClassIndex, mut open: OpenNode, capacity: Resources) -> HostIndex {
-        open.limit_capacity = capacity.clone();
+    pub fn open(&mut self, class: ClassIndex, mut open: OpenNode, capacity: LimitedCapacity) -> HostIndex {
+        open.limit_capacity = Rc::clone(&capacity);
         let host = self.hosts.len();
         let template = open.template;
         let domains = self.domains_of_open(&open, host);
+        self.table.push(left(&open));
         self.hosts.push(Host {
-            free: vec![0; self.problem.dimensions.count()].into_boxed_slice(),
             pods: BTreeMap::new(),
             pod_count: 0,
-            host_ports: self.daemon_ports(template),
+            host_ports: self.problem.templates[template].daemon_ports.clone(),
             attachments: BTreeMap::new(),
             domains,
             closed: false,
             open: Some(Box::new(open)),
         });
-        self.open_order.insert((0, host));
+        self.set_places(host, true);
+        self.table.set_open(host, 0, true);
         self.plan_capacity(template, capacity, 1);
         self.add_pod(class, host);
         self.changes.push(Change::Placed { class, host, open_before: None });
         host
     }
 
-    pub(super) fn daemon_ports(&self, template: TemplateIndex) -> Vec<super::class::HostPort> {
-        let template: &Template = &self.problem.templates[template];
-        let any = |_: &str, _: &Requirement| true;
-        let running =
-            self.problem.daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
-        running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect()
-    }
-
     /// Fixes what an open node may become, and what it takes of the limits.
-    pub fn fix(&mut self, host: HostIndex, set: OfferingSet, capacity: Resources) {
+    pub fn fix(&mut self, host: HostIndex, set: OfferingSet, capacity: LimitedCapacity) {
         let Some(open) = self.hosts[host].open.as_deref() else { return };
-        let (template, before) = (open.template, open.limit_capacity.clone());
-        let fixed = OpenNode { set, limit_capacity: capacity.clone(), ..open.clone() };
+        let (template, before) = (open.template, Rc::clone(&open.limit_capacity));
+        let room = &self.problem.templates[template].room;
+        let room_most = most_room(room, set.types(), self.problem.dimensions.count());
+        let fixed = OpenNode { set, room_most, limit_capacity: Rc::clone(&capacity), ..open.clone() };
         let before_state = self.settle(host, fixed);
         self.changes.push(Change::Settled { host, before: before_state });
         self.plan_capacity(template, before, -1);
@@ -348,27 +360,26 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
         }
         self.close(host);
-        self.open_order.remove(&(0, host));
         if let Some(open) = self.hosts[host].open.as_deref() {
-            let (template, capacity) = (open.template, open.limit_capacity.clone());
+            let (template, capacity) = (open.template, Rc::clone(&open.limit_capacity));
             self.plan_capacity(template, capacity, -1);
         }
         pods
     }
 
     /// Takes (or, with sign -1, gives back) capacity of a pool's limits.
-    fn plan_capacity(&mut self, template: TemplateIndex, capacity: Resources, sign: i8) {
+    fn plan_capacity(&mut self, template: TemplateIndex, capacity: LimitedCapacity, sign: i8) {
+        // Without limits nothing is counted.
+        if !self.problem.templates[template].is_limited() {
+            return;
+        }
         self.count_capacity(template, &capacity, sign);
         self.changes.push(Change::Planned { template, capacity, sign });
     }
 
-    fn count_capacity(&mut self, template: TemplateIndex, capacity: &Resources, sign: i8) {
+    fn count_capacity(&mut self, template: TemplateIndex, capacity: &[i64], sign: i8) {
         for quota in &self.problem.templates[template].quotas {
-            if sign > 0 {
-                self.planned[*quota].add(capacity);
-            } else {
-                self.planned[*quota].subtract(capacity);
-            }
+            vectors::add(&mut self.planned[*quota], capacity, i64::from(sign));
         }
     }
 
@@ -384,7 +395,16 @@ impl<'p, 'a> Engine<'p, 'a> {
     pub fn close(&mut self, host: HostIndex) {
         if !self.hosts[host].closed {
             self.hosts[host].closed = true;
+            self.set_taking_pods(host, false);
             self.changes.push(Change::Closed { host });
+        }
+    }
+
+    fn set_taking_pods(&mut self, host: HostIndex, takes_pods: bool) {
+        let state = &self.hosts[host];
+        match state.open {
+            Some(_) => self.table.set_open(host, state.pod_count, takes_pods),
+            None => self.table.set_accepting(host, takes_pods),
         }
     }
 
@@ -412,9 +432,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 Change::Removed { class, host } => self.add_pod(class, host),
                 Change::Closed { host } => {
                     self.hosts[host].closed = false;
-                    if self.hosts[host].open.is_some() {
-                        self.open_order.insert((self.hosts[host].pod_count, host));
-                    }
+                    self.set_taking_pods(host, true);
                 }
                 Change::Settled { host, before } => {
                     if let Some(before) = before {
@@ -427,9 +445,11 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
         }
         for host in mark.hosts..self.hosts.len() {
-            self.open_order.remove(&(self.hosts[host].pod_count, host));
+            self.set_taking_pods(host, false);
+            self.set_places(host, false);
         }
         self.hosts.truncate(mark.hosts);
+        self.table.truncate(mark.hosts);
     }
 
     /// Pods placed since the mark, in the order in which they were placed.
@@ -439,4 +459,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             _ => None,
         })
     }
+}
+
+/// By dimension, more than any type that the node may become has left.
+fn left(open: &OpenNode) -> impl Iterator<Item = i64> {
+    open.room_most.iter().zip(&open.requested).map(|(room, requested)| room.saturating_sub(*requested))
 }

@@ -1,67 +1,77 @@
 //! Nodes to be created: what they may still become, and how each pod narrows that.
 
-use std::collections::BTreeSet;
-
 use super::Engine;
-use crate::core::model::{Requirement, Requirements, Resources};
+use super::refused::Refused;
+use crate::core::model::{Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{HostIndex, OpenNode};
 use crate::core::scheduler::offerings::OfferingSet;
+use crate::core::scheduler::problem::most_room;
+use crate::core::scheduler::reach::only;
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN};
 use crate::core::scheduler::vectors;
 
-impl Engine<'_, '_> {
+/// One pod on its way to a node that would be created.
+#[derive(Clone, Copy)]
+struct Arrival {
+    class: ClassIndex,
+    variant: VariantIndex,
+    host: HostIndex,
+    /// Whether a refusal should say how much there would have been.
+    explained: bool,
+}
+
+impl<'p> Engine<'p, '_> {
     /// The domains that an open node has settled on, by topology key.
     pub(super) fn domains_of_open(&self, open: &OpenNode, host: HostIndex) -> Box<[Domain]> {
         let settled = |key| {
             if self.problem.domains.is_hostname(key) {
                 return Domain::try_from(host).unwrap_or(NO_DOMAIN);
             }
-            match self.possible_domains(open, key).as_slice() {
-                [] => NO_DOMAIN,
-                [domain] => *domain,
-                _ => OPEN_DOMAIN,
-            }
+            let reach = &self.problem.templates[open.template].reach[key];
+            reach.settled(&open.set).unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
         };
         (0..self.problem.domains.key_count()).map(settled).collect()
     }
 
     /// The domains that an open node may come to be in, by value.
     pub(super) fn possible_domains(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
+        let reach = &self.problem.templates[open.template].reach[key];
+        reach.possible(&open.set).unwrap_or_else(|| self.domains_of_pool(open, key))
+    }
+
+    /// The domains that the labels of the pool leave.
+    fn domains_of_pool(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
         let template = &self.problem.templates[open.template];
         let name = self.problem.domains.name(key);
-        if template.offerings.defines(name) {
-            let values = template.offerings.values_of(&open.set, name);
-            return values.into_iter().filter_map(|value| self.problem.domains.get(key, value)).collect();
-        }
         let requirement = open.custom.get(name).or_else(|| template.requirements.get(name));
         let values = requirement.and_then(Requirement::values).into_iter().flatten();
         values.filter_map(|value| self.problem.domains.get(key, value)).collect()
     }
 
     /// What an open node becomes when it takes one more pod of the class, or why it does not.
-    pub fn narrowed(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> Result<OpenNode, Refusal> {
+    pub fn narrowed(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> Result<OpenNode, Refused<'p>> {
         let state = &self.hosts[host];
-        let Some(open) = state.open.as_deref() else { return Err(Refusal::Offering) };
-        let allowed = self.problem.fit_of_template(variant, open.template).as_ref().map_err(Clone::clone)?;
+        let Some(open) = state.open.as_deref() else { return Err(Refused::Offering) };
+        let Ok(allowed) = self.problem.fit_of_template(variant, open.template) else {
+            return Err(Refused::Pool(variant, open.template));
+        };
+        if allowed.slots & open.set.slots == 0 {
+            return Err(Refused::Offering);
+        }
         let pods = &self.problem.classes[class];
-        let mut requested = open.requested.clone();
-        vectors::add(&mut requested, &pods.request, 1);
-        if let Some(dimension) = vectors::shortage(&requested, &open.room_most) {
-            return Err(self.shortage(
-                dimension,
-                pods.request[dimension],
-                open.room_most[dimension] - open.requested[dimension],
-            ));
+        if let Some(dimension) = vectors::shortage(&pods.request, self.headroom(host)) {
+            let (requested, available) = (pods.request[dimension], self.headroom(host)[dimension]);
+            return Err(Refused::Resource { dimension, requested, available });
         }
         if self.ports_conflict(class, state) {
-            return Err(Refusal::HostPort);
+            return Err(Refused::HostPort);
         }
-        let mut next = OpenNode { requested, ..open.clone() };
-        next.variants.insert(variant);
-        let narrowed = self.narrow(next, allowed, class, variant, host)?;
+        let mut next = open.clone();
+        vectors::add(&mut next.requested, &pods.request, 1);
+        let narrowed = self.narrow(next, allowed, Arrival { class, variant, host, explained: false })?;
         if self.lowers_min_values {
             self.check_min_values(&narrowed)?;
         }
@@ -76,12 +86,34 @@ impl Engine<'_, '_> {
         variant: VariantIndex,
         template: TemplateIndex,
         wanted: Option<&OfferingSet>,
-    ) -> Result<OpenNode, Refusal> {
-        let allowed = self.problem.fit_of_template(variant, template).as_ref().map_err(Clone::clone)?;
-        let daemon_ports = self.daemon_ports(template);
-        let ports = &self.problem.classes[class].host_ports;
-        if ports.iter().any(|port| daemon_ports.iter().any(|taken| taken.conflicts_with(port))) {
-            return Err(Refusal::HostPort);
+    ) -> Result<OpenNode, Refused<'p>> {
+        self.open_for(Arrival { class, variant, host: self.hosts.len(), explained: false }, template, wanted)
+    }
+
+    /// Why a template opens no node for one pod of the class; `None` when it would. O(types), so not for searching.
+    pub fn refusal_to_open(
+        &self,
+        class: ClassIndex,
+        variant: VariantIndex,
+        template: TemplateIndex,
+    ) -> Option<Refusal> {
+        let arrival = Arrival { class, variant, host: self.hosts.len(), explained: true };
+        self.open_for(arrival, template, None).err().map(|refused| self.refusal(refused))
+    }
+
+    fn open_for(
+        &self,
+        arrival: Arrival,
+        template: TemplateIndex,
+        wanted: Option<&OfferingSet>,
+    ) -> Result<OpenNode, Refused<'p>> {
+        let Ok(allowed) = self.problem.fit_of_template(arrival.variant, template) else {
+            return Err(Refused::Pool(arrival.variant, template));
+        };
+        let compiled = &self.problem.templates[template];
+        let class = &self.problem.classes[arrival.class];
+        if class.host_ports.iter().any(|port| compiled.daemon_ports.iter().any(|taken| taken.conflicts_with(port))) {
+            return Err(Refused::HostPort);
         }
         let mut set = allowed.clone();
         if let Some(wanted) = wanted {
@@ -92,13 +124,12 @@ impl Engine<'_, '_> {
             set,
             allowed: allowed.clone(),
             custom: Requirements::new(),
-            requested: self.problem.classes[class].request.clone(),
-            room_most: vec![0; self.problem.dimensions.count()].into_boxed_slice(),
-            variants: BTreeSet::from([variant]),
-            limit_capacity: Resources::new(),
+            requested: class.request.clone(),
+            room_most: compiled.room_most.clone(),
+            limit_capacity: self.problem.limited.nothing(),
             min_values: Vec::new(),
         };
-        let mut open = self.narrow(open, allowed, class, variant, self.hosts.len())?;
+        let mut open = self.narrow(open, allowed, arrival)?;
         if self.lowers_min_values {
             // Of a set that the caller cut down nobody knows whether the pool could do better.
             match wanted {
@@ -106,60 +137,54 @@ impl Engine<'_, '_> {
                 Some(_) => self.check_min_values(&open)?,
             }
         }
-        if self.problem.templates[template].is_limited() {
+        if compiled.is_limited() {
             open.set = self.within_limits(template, &open.set)?;
-            self.narrow_to_room(&mut open, class)?;
+            self.narrow_to_room(&mut open, arrival)?;
         }
+        open.room_most = most_room(&compiled.room, open.set.types(), self.problem.dimensions.count());
         Ok(open)
     }
 
     /// The offerings whose capacity the limits of the pool still allow.
-    fn within_limits(&self, template: TemplateIndex, allowed: &OfferingSet) -> Result<OfferingSet, Refusal> {
+    fn within_limits(&self, template: TemplateIndex, allowed: &OfferingSet) -> Result<OfferingSet, Refused<'p>> {
         let compiled = &self.problem.templates[template];
         let mut set = allowed.clone();
-        let mut nearest: Option<Refusal> = None;
-        let nothing = Resources::new();
-        for (position, entry) in compiled.offerings.offered(allowed) {
-            if let Some((quota, resource)) = self.limit_exceeded(template, &nothing, &entry.capacity) {
-                set.types.remove(position);
-                let limited = &self.problem.quotas[quota];
-                let used = limited.used.get(resource).saturating_add(self.planned[quota].get(resource));
-                let needed = entry.capacity.get(resource);
-                let is_nearer = !matches!(&nearest, Some(Refusal::Limit { needed: least, .. }) if *least <= needed);
-                if is_nearer {
-                    nearest = Some(Refusal::Limit {
-                        scope: limited.scope.clone(),
-                        resource: resource.to_owned(),
-                        limit: limited.limits.get(resource),
-                        used,
+        if self.limit_exceeded(template, &self.problem.limited.nothing(), &compiled.limited_capacity_most).is_none() {
+            return Ok(set);
+        }
+        let mut nearest: Option<(i64, Refused<'p>)> = None;
+        let nothing = self.problem.limited.nothing();
+        for (position, _) in compiled.offerings.offered(allowed) {
+            let capacity = &compiled.limited_capacity[position];
+            if let Some((quota, resource)) = self.limit_exceeded(template, &nothing, capacity) {
+                set.remove_type(position);
+                let needed = capacity[resource];
+                if nearest.is_none_or(|(least, _)| needed < least) {
+                    nearest = Some((
                         needed,
-                    });
+                        Refused::Limit { quota, resource, planned: self.planned[quota][resource], needed },
+                    ));
                 }
             }
         }
         if compiled.offerings.offered(&set).next().is_some() {
             Ok(set)
         } else {
-            Err(nearest.unwrap_or(Refusal::Offering))
+            Err(nearest.map_or(Refused::Offering, |(_, refused)| refused))
         }
     }
 
-    fn narrow(
-        &self,
-        mut open: OpenNode,
-        allowed: &OfferingSet,
-        class: ClassIndex,
-        variant: VariantIndex,
-        host: HostIndex,
-    ) -> Result<OpenNode, Refusal> {
+    fn narrow(&self, mut open: OpenNode, allowed: &OfferingSet, arrival: Arrival) -> Result<OpenNode, Refused<'p>> {
         open.set.intersect(allowed);
         open.allowed.intersect(allowed);
-        self.narrow_custom(&mut open, &self.problem.variants[variant].requirements)?;
-        let alternatives = &self.problem.classes[class].volume_alternatives;
-        if alternatives.is_empty() {
-            return self.narrow_topology(open, class, variant, host);
+        if self.problem.names_pool_labels(arrival.variant) {
+            self.narrow_custom(&mut open, &self.problem.variants[arrival.variant].requirements)?;
         }
-        let mut refusal = Refusal::Volume;
+        let alternatives = &self.problem.classes[arrival.class].volume_alternatives;
+        if alternatives.is_empty() {
+            return self.narrow_topology(open, arrival);
+        }
+        let mut refused = Refused::Volume;
         for requirements in alternatives {
             let mut candidate = open.clone();
             if self.narrow_to(&mut candidate, requirements).is_err() {
@@ -169,22 +194,22 @@ impl Engine<'_, '_> {
             for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
                 template.offerings.restrict(&mut candidate.allowed, key, requirement);
             }
-            match self.narrow_topology(candidate, class, variant, host) {
+            match self.narrow_topology(candidate, arrival) {
                 Ok(narrowed) => return Ok(narrowed),
-                Err(error) => refusal = error,
+                Err(error) => refused = error,
             }
         }
-        Err(refusal)
+        Err(refused)
     }
 
     /// Labels of the pool that have several values take those the pod asks for.
-    fn narrow_custom(&self, open: &mut OpenNode, requirements: &Requirements) -> Result<(), Refusal> {
+    fn narrow_custom<'r>(&self, open: &mut OpenNode, requirements: &'r Requirements) -> Result<(), Refused<'r>> {
         let template = &self.problem.templates[open.template];
         for (key, requirement) in requirements.iter().filter(|(key, _)| !template.offerings.defines(key)) {
             let Some(mine) = open.custom.get(key).or_else(|| template.requirements.get(key)) else { continue };
             let both = mine.intersection(requirement);
             if both.allows_nothing() && !(mine.allows_absence() && requirement.allows_absence()) {
-                return Err(Refusal::Requirement { key: key.to_owned() });
+                return Err(Refused::Requirement(key));
             }
             if both != *mine {
                 open.custom.add(key, both);
@@ -193,10 +218,10 @@ impl Engine<'_, '_> {
         Ok(())
     }
 
-    fn narrow_to(&self, open: &mut OpenNode, requirements: &Requirements) -> Result<(), Refusal> {
+    fn narrow_to<'r>(&self, open: &mut OpenNode, requirements: &'r Requirements) -> Result<(), Refused<'r>> {
         let template = &self.problem.templates[open.template];
         if let Some(key) = template.requirements.refusal(requirements) {
-            return Err(Refusal::Requirement { key: key.to_owned() });
+            return Err(Refused::Requirement(key));
         }
         for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
             template.offerings.restrict(&mut open.set, key, requirement);
@@ -204,22 +229,20 @@ impl Engine<'_, '_> {
         self.narrow_custom(open, requirements)
     }
 
-    fn narrow_topology(
-        &self,
-        mut open: OpenNode,
-        class: ClassIndex,
-        variant: VariantIndex,
-        host: HostIndex,
-    ) -> Result<OpenNode, Refusal> {
+    fn narrow_topology(&self, mut open: OpenNode, arrival: Arrival) -> Result<OpenNode, Refused<'p>> {
         // Only types with room may lend their domains.
-        self.narrow_to_room(&mut open, class)?;
-        for group in &self.problem.variants[variant].constraints {
-            self.narrow_to_constraint(&mut open, *group, class, host)?;
+        self.narrow_to_room(&mut open, arrival)?;
+        let with_room = open.set.clone();
+        let constraints = &self.problem.variants[arrival.variant].constraints;
+        for group in constraints {
+            self.narrow_to_constraint(&mut open, *group, arrival)?;
         }
-        for group in self.forbidden_by_others(class) {
-            self.narrow_away_from_owners(&mut open, group, host)?;
+        for group in self.forbidden_by_others(arrival.class) {
+            self.narrow_away_from_owners(&mut open, group, arrival.host)?;
         }
-        self.narrow_to_room(&mut open, class)?;
+        if open.set != with_room {
+            self.narrow_to_room(&mut open, arrival)?;
+        }
         if !self.lowers_min_values {
             self.check_min_values(&open)?;
         }
@@ -227,72 +250,48 @@ impl Engine<'_, '_> {
     }
 
     /// Keeps the types that have room for everything requested and are offered in a slot that is left.
-    fn narrow_to_room(&self, open: &mut OpenNode, class: ClassIndex) -> Result<(), Refusal> {
+    fn narrow_to_room(&self, open: &mut OpenNode, arrival: Arrival) -> Result<(), Refused<'p>> {
         let template = &self.problem.templates[open.template];
-        let dimensions = self.problem.dimensions.count();
-        let mut most = vec![i64::MIN; dimensions].into_boxed_slice();
-        let mut kept = open.set.types.clone();
-        let mut roomiest = vec![0; dimensions].into_boxed_slice();
-        let mut any_offered = false;
-        for position in open.set.types.ones() {
-            let entry = &template.offerings.types[position];
-            if entry.available & open.set.slots == 0 {
-                kept.remove(position);
-                continue;
+        if !template.rooms.all_fit(&open.requested, open.set.types()) {
+            let fitting = template.rooms.fitting(&open.requested, open.set.types());
+            if fitting.is_clear() {
+                return Err(self.shortage(open, arrival));
             }
-            any_offered = true;
-            let room = &template.room[position];
-            let fits = vectors::fits(&open.requested, room);
-            for dimension in 0..dimensions {
-                roomiest[dimension] = room[dimension].max(roomiest[dimension]);
-                if fits {
-                    most[dimension] = most[dimension].max(room[dimension]);
-                }
-            }
-            kept.set(position, fits);
+            open.set.keep_types(&fitting);
         }
-        if kept.is_clear() {
-            let request = &self.problem.classes[class].request;
-            return Err(match vectors::shortage(&open.requested, &roomiest) {
-                Some(dimension) if any_offered => self.shortage(dimension, request[dimension], roomiest[dimension]),
-                // Each resource fits some type, but no type has room for all of them together.
-                None if any_offered => self.shortage(
-                    vectors::CPU_DIMENSION,
-                    request[vectors::CPU_DIMENSION],
-                    roomiest[vectors::CPU_DIMENSION],
-                ),
-                _ => Refusal::Offering,
-            });
-        }
-        open.set.types = kept;
-        template.offerings.prune(&mut open.set);
-        open.room_most = most;
-        Ok(())
+        if template.offerings.prune(&mut open.set) { Ok(()) } else { Err(Refused::Offering) }
     }
 
-    fn shortage(&self, dimension: usize, requested: i64, available: i64) -> Refusal {
-        Refusal::Resource {
-            name: self.problem.dimensions.name(dimension).to_owned(),
-            requested,
-            available: available.max(0),
+    /// What is short on the roomiest type that is offered. Each resource may fit some type, with no type that has room for all
+    /// of them together; then it is the cores that are named.
+    fn shortage(&self, open: &OpenNode, arrival: Arrival) -> Refused<'p> {
+        let request = &self.problem.classes[arrival.class].request;
+        if !arrival.explained {
+            return Refused::Resource { dimension: vectors::CPU_DIMENSION, requested: 0, available: 0 };
         }
+        let template = &self.problem.templates[open.template];
+        let mut offered = open.set.clone();
+        if !template.offerings.prune(&mut offered) {
+            return Refused::Offering;
+        }
+        let roomiest = most_room(&template.room, offered.types(), self.problem.dimensions.count());
+        let dimension = vectors::shortage(&open.requested, &roomiest).unwrap_or(vectors::CPU_DIMENSION);
+        Refused::Resource { dimension, requested: request[dimension], available: roomiest[dimension] }
     }
 
     fn narrow_to_constraint(
         &self,
         open: &mut OpenNode,
         group: GroupIndex,
-        class: ClassIndex,
-        host: HostIndex,
-    ) -> Result<(), Refusal> {
+        arrival: Arrival,
+    ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
         if self.problem.domains.is_hostname(key) {
-            let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
-            return if self.allows(group, class, domain) { Ok(()) } else { Err(self.constraint_refusal(group)) };
+            let domain = Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN);
+            return if self.allows(group, arrival.class, domain) { Ok(()) } else { Err(Refused::Constraint(group)) };
         }
         let possible = self.possible_domains(open, key);
-        let allowed: Vec<Domain> =
-            possible.iter().copied().filter(|domain| self.allows(group, class, *domain)).collect();
+        let allowed = self.allowed_domains(group, arrival.class, &possible);
         let counters = &self.counters[group];
         let chosen: Vec<Domain> = match &self.problem.groups[group].kind {
             // The emptiest domain; of equals the first by name.
@@ -307,48 +306,59 @@ impl Engine<'_, '_> {
             GroupKind::AntiAffinity => allowed,
         };
         if chosen.is_empty() {
-            return Err(self.constraint_refusal(group));
+            return Err(Refused::Constraint(group));
         }
         if chosen.len() < possible.len() {
-            self.narrow_to_domains(open, key, &chosen)?;
+            self.narrow_to_domains(open, group, &chosen)?;
         }
         Ok(())
     }
 
-    fn narrow_away_from_owners(&self, open: &mut OpenNode, group: GroupIndex, host: HostIndex) -> Result<(), Refusal> {
+    fn narrow_away_from_owners(
+        &self,
+        open: &mut OpenNode,
+        group: GroupIndex,
+        host: HostIndex,
+    ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
+        let counters = &self.counters[group];
         if self.problem.domains.is_hostname(key) {
             let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
-            return if self.counters[group].owners(domain) == 0 { Ok(()) } else { Err(self.constraint_refusal(group)) };
+            return if counters.owners(domain) == 0 { Ok(()) } else { Err(Refused::Constraint(group)) };
+        }
+        if !counters.any_owners() {
+            return Ok(());
         }
         let possible = self.possible_domains(open, key);
-        let free: Vec<Domain> =
-            possible.iter().copied().filter(|domain| self.counters[group].owners(*domain) == 0).collect();
+        let free: Vec<Domain> = possible.iter().copied().filter(|domain| counters.owners(*domain) == 0).collect();
         if free.is_empty() && !possible.is_empty() {
-            return Err(self.constraint_refusal(group));
+            return Err(Refused::Constraint(group));
         }
         if free.len() < possible.len() {
-            self.narrow_to_domains(open, key, &free)?;
+            self.narrow_to_domains(open, group, &free)?;
         }
         Ok(())
     }
 
-    fn narrow_to_domains(&self, open: &mut OpenNode, key: usize, domains: &[Domain]) -> Result<(), Refusal> {
-        let name = self.problem.domains.name(key).to_owned();
+    fn narrow_to_domains(&self, open: &mut OpenNode, group: GroupIndex, domains: &[Domain]) -> Result<(), Refused<'p>> {
+        let key = self.problem.groups[group].key;
+        if self.problem.templates[open.template].reach[key].restrict(&mut open.set, domains) {
+            return Ok(());
+        }
         let named = self.problem.domains.values(key).filter(|(_, domain)| domains.contains(domain));
         let requirement = Requirement::is_in(named.map(|(value, _)| value));
         let mut requirements = Requirements::new();
-        requirements.add(&name, requirement);
-        self.narrow_to(open, &requirements)
+        requirements.add(self.problem.domains.name(key), requirement);
+        self.narrow_to(open, &requirements).map_err(|_| Refused::Constraint(group))
     }
 
     /// The types that are left must still offer as many different values as the pool asks for, or as was lowered to.
-    fn check_min_values(&self, open: &OpenNode) -> Result<(), Refusal> {
+    fn check_min_values(&self, open: &OpenNode) -> Result<(), Refused<'p>> {
         let template = &self.problem.templates[open.template];
         for (position, (key, least)) in template.min_values.iter().enumerate() {
             let least = open.min_values.get(position).unwrap_or(least);
             if template.offerings.values_of(&open.set, key).len() < *least {
-                return Err(Refusal::MinValues { key: key.clone() });
+                return Err(Refused::MinValues(key));
             }
         }
         Ok(())

@@ -9,7 +9,6 @@ use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Packing;
 use crate::core::catalog::Catalog;
-use crate::core::model::Resources;
 use crate::core::plan::{Inputs, Policy, Revision};
 use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
@@ -93,8 +92,7 @@ fn definitions() -> (NodePool, EC2NodeClass) {
 
 /// Everything an engine knows, as text; a count of zero and no count are the same.
 fn state(engine: &Engine<'_, '_>) -> String {
-    let planned: Vec<Vec<(&str, i64)>> =
-        engine.planned.iter().map(|planned| planned.iter().filter(|(_, amount)| *amount != 0).collect()).collect();
+    let planned = &engine.planned;
     let domains = 0..u32::try_from(engine.host_count() + 8).unwrap();
     let counts = |group: usize| {
         let counters = &engine.counters[group];
@@ -102,7 +100,7 @@ fn state(engine: &Engine<'_, '_>) -> String {
     };
     let counted: Vec<_> =
         (0..engine.counters.len()).map(|group| (counts(group), engine.counters[group].any_matching())).collect();
-    format!("{:?}\n{counted:?}\n{planned:?}\n{:?}", engine.hosts, engine.open_order)
+    format!("{:?}\n{counted:?}\n{planned:?}\n{}", engine.hosts, engine.table.state())
 }
 
 /// One thing that a search may do.
@@ -118,7 +116,7 @@ fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
         }
         1 => {
             if let Ok(open) = engine.opened(class, variant, 0, None) {
-                engine.open(class, open, [("cpu".to_owned(), 8000)].into_iter().collect::<Resources>());
+                engine.open(class, open, problem.templates[0].limited_capacity[0].clone());
             }
         }
         2 if is_open && !engine.is_closed(host) => {

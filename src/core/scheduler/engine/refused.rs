@@ -1,0 +1,75 @@
+//! Why a pod does not go somewhere, without allocating: most tries fail, and nobody asks why.
+
+use super::Engine;
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::quota::QuotaIndex;
+use crate::core::scheduler::refusal::Refusal;
+use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::topology::{GroupIndex, GroupKind};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused<'p> {
+    /// Taints, labels or requirements of the pool, found when the problem was compiled.
+    Pool(VariantIndex, TemplateIndex),
+    Requirement(&'p str),
+    /// `available` is looked up only for explanations.
+    Resource {
+        dimension: usize,
+        requested: i64,
+        available: i64,
+    },
+    HostPort,
+    Volume,
+    Constraint(GroupIndex),
+    Offering,
+    /// `planned` is taken by other nodes to be created.
+    Limit {
+        quota: QuotaIndex,
+        resource: usize,
+        planned: i64,
+        needed: i64,
+    },
+    MinValues(&'p str),
+}
+
+impl<'p> Engine<'p, '_> {
+    /// The same as data that outlives the engine.
+    pub(super) fn refusal(&self, refused: Refused<'p>) -> Refusal {
+        match refused {
+            Refused::Pool(variant, template) => match self.problem.fit_of_template(variant, template) {
+                Err(refusal) => refusal.clone(),
+                Ok(_) => Refusal::Offering,
+            },
+            Refused::Requirement(key) => Refusal::Requirement { key: key.to_owned() },
+            Refused::Resource { dimension, requested, available } => Refusal::Resource {
+                name: self.problem.dimensions.name(dimension).to_owned(),
+                requested,
+                available: available.max(0),
+            },
+            Refused::HostPort => Refusal::HostPort,
+            Refused::Volume => Refusal::Volume,
+            Refused::Constraint(group) => self.constraint_refusal(group),
+            Refused::Offering => Refusal::Offering,
+            Refused::Limit { quota, resource, planned, needed } => {
+                let quota = &self.problem.quotas[quota];
+                Refusal::Limit {
+                    scope: quota.scope.clone(),
+                    resource: self.problem.limited.name(resource).to_owned(),
+                    limit: quota.limits[resource].unwrap_or(i64::MAX),
+                    used: quota.used[resource].saturating_add(planned),
+                    needed,
+                }
+            }
+            Refused::MinValues(key) => Refusal::MinValues { key: key.to_owned() },
+        }
+    }
+
+    pub(super) fn constraint_refusal(&self, group: GroupIndex) -> Refusal {
+        let key = self.problem.domains.name(self.problem.groups[group].key).to_owned();
+        match self.problem.groups[group].kind {
+            GroupKind::Spread(_) => Refusal::Spread { key },
+            GroupKind::Affinity => Refusal::Affinity { key },
+            GroupKind::AntiAffinity => Refusal::AntiAffinity { key },
+        }
+    }
+}

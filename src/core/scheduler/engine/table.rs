@@ -1,0 +1,276 @@
+//! Hosts in columns, so that those that can not take a pod are passed over 64 at a time.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use fixedbitset::FixedBitSet;
+
+use crate::core::scheduler::host::HostIndex;
+use crate::core::scheduler::topology::{Domain, KeyIndex, NO_DOMAIN, OPEN_DOMAIN, set};
+use crate::core::scheduler::vectors::{self, CPU_DIMENSION, MEMORY_DIMENSION};
+
+const WORD: usize = usize::BITS as usize;
+
+/// What is asked of every host that is tried.
+#[derive(Clone, Debug)]
+pub struct HostTable {
+    /// Hosts below this number exist.
+    pub first_open: HostIndex,
+    dimensions: usize,
+    /// By host and dimension: free, or for open nodes more than any of its types has left.
+    headroom: Vec<i64>,
+    /// By block of hosts: no host has more cores and memory left than this.
+    block_room: Vec<Cell<[i64; 2]>>,
+    /// By block: whether a host may have less room by now than its block says.
+    loose: Vec<Cell<bool>>,
+    /// Nodes that exist and take pods.
+    accepting: FixedBitSet,
+    /// Open nodes that take pods, by how many they have.
+    by_pod_count: Vec<FixedBitSet>,
+    population: Vec<usize>,
+    /// By topology key.
+    places: Vec<Places>,
+}
+
+/// Hosts by their domain of one topology key.
+#[derive(Clone, Debug, Default)]
+pub struct Places {
+    pub by_domain: Vec<FixedBitSet>,
+    /// Open nodes that have not settled.
+    pub unsettled: FixedBitSet,
+    /// Hosts without the label.
+    pub without: FixedBitSet,
+}
+
+/// Which hosts topology leaves: in each of some unions, and in none of some sets.
+#[derive(Debug, Default)]
+pub struct Filter<'e> {
+    pub each_of: Vec<Vec<&'e FixedBitSet>>,
+    pub none_of: Vec<&'e FixedBitSet>,
+}
+
+impl Filter<'_> {
+    fn word(&self, position: usize) -> usize {
+        let mut hosts = usize::MAX;
+        for excluded in &self.none_of {
+            hosts &= !word(excluded, position);
+        }
+        for union in &self.each_of {
+            hosts &= union.iter().fold(0, |hosts, set| hosts | word(set, position));
+        }
+        hosts
+    }
+}
+
+fn word(set: &FixedBitSet, position: usize) -> usize {
+    set.as_slice().get(position).copied().unwrap_or(0)
+}
+
+/// The word's bits from `first` on.
+fn from(position: usize, first: HostIndex) -> usize {
+    match first.saturating_sub(position * WORD) {
+        0 => usize::MAX,
+        below if below < WORD => usize::MAX << below,
+        _ => 0,
+    }
+}
+
+impl HostTable {
+    pub fn new(first_open: HostIndex, dimensions: usize, keys: usize) -> Self {
+        Self {
+            first_open,
+            dimensions,
+            headroom: Vec::new(),
+            block_room: Vec::new(),
+            loose: Vec::new(),
+            accepting: FixedBitSet::with_capacity(first_open),
+            by_pod_count: Vec::new(),
+            population: Vec::new(),
+            places: vec![Places::default(); keys],
+        }
+    }
+
+    pub fn headroom(&self, host: HostIndex) -> &[i64] {
+        &self.headroom[host * self.dimensions..][..self.dimensions]
+    }
+
+    /// Adds a host, which takes no pods yet.
+    pub fn push(&mut self, headroom: impl Iterator<Item = i64>) {
+        let host = self.headroom.len() / self.dimensions.max(1);
+        self.headroom.extend(headroom);
+        if host / WORD >= self.block_room.len() {
+            self.block_room.push(Cell::new([i64::MIN; 2]));
+            self.loose.push(Cell::new(false));
+        }
+        self.changed(host);
+    }
+
+    pub fn set_headroom(&mut self, host: HostIndex, headroom: impl Iterator<Item = i64>) {
+        let start = host * self.dimensions;
+        self.headroom[start..start + self.dimensions].iter_mut().zip(headroom).for_each(|(room, now)| *room = now);
+        self.changed(host);
+    }
+
+    pub fn add_headroom(&mut self, host: HostIndex, amounts: &[i64], times: i64) {
+        let start = host * self.dimensions;
+        vectors::add(&mut self.headroom[start..start + self.dimensions], amounts, times);
+        self.changed(host);
+    }
+
+    fn changed(&self, host: HostIndex) {
+        let room = self.headroom(host);
+        let block = &self.block_room[host / WORD];
+        let [cores, memory] = block.get();
+        block.set([cores.max(room[CPU_DIMENSION]), memory.max(room[MEMORY_DIMENSION])]);
+        self.loose[host / WORD].set(true);
+    }
+
+    /// Forgets hosts from `first` on; they must take no pods and be in no place any more.
+    pub fn truncate(&mut self, first: HostIndex) {
+        self.headroom.truncate(first * self.dimensions);
+        let blocks = first.div_ceil(WORD);
+        self.block_room.truncate(blocks);
+        self.loose.truncate(blocks);
+        self.loose.iter().skip(first / WORD).for_each(|loose| loose.set(true));
+    }
+
+    /// Whether a node that exists takes pods.
+    pub fn set_accepting(&mut self, host: HostIndex, accepts: bool) {
+        set(&mut self.accepting, host, accepts);
+    }
+
+    /// Counts an open node among those that take pods, or no longer.
+    pub fn set_open(&mut self, host: HostIndex, pods: usize, takes_pods: bool) {
+        if pods >= self.by_pod_count.len() {
+            self.by_pod_count.resize(pods + 1, FixedBitSet::new());
+            self.population.resize(pods + 1, 0);
+        }
+        if self.by_pod_count[pods].contains(host) != takes_pods {
+            self.population[pods] =
+                if takes_pods { self.population[pods] + 1 } else { self.population[pods].saturating_sub(1) };
+            set(&mut self.by_pod_count[pods], host, takes_pods);
+        }
+    }
+
+    pub fn places(&self, key: KeyIndex) -> &Places {
+        &self.places[key]
+    }
+
+    pub fn set_place(&mut self, host: HostIndex, key: KeyIndex, domain: Domain, is_there: bool) {
+        let places = &mut self.places[key];
+        match domain {
+            NO_DOMAIN => set(&mut places.without, host, is_there),
+            OPEN_DOMAIN => set(&mut places.unsettled, host, is_there),
+            domain => {
+                let domain = domain as usize;
+                if domain >= places.by_domain.len() {
+                    places.by_domain.resize(domain + 1, FixedBitSet::new());
+                }
+                set(&mut places.by_domain[domain], host, is_there);
+            }
+        }
+    }
+
+    /// The first node that exists, from `first` on, that takes pods, has the headroom and is accepted.
+    pub fn find_existing(
+        &self,
+        first: HostIndex,
+        request: &[i64],
+        filter: &Filter<'_>,
+        among: Option<&FixedBitSet>,
+        accept: impl Fn(HostIndex) -> bool,
+    ) -> Option<HostIndex> {
+        for position in first / WORD..self.first_open.div_ceil(WORD) {
+            let hosts = word(&self.accepting, position) & from(position, first);
+            let hosts = hosts & among.map_or(usize::MAX, |among| word(among, position));
+            if hosts == 0 || !self.may_fit(position, request) {
+                continue;
+            }
+            let found = Self::hosts_of(position, hosts & filter.word(position))
+                .find(|host| vectors::fits(request, self.headroom(*host)) && accept(*host));
+            match found {
+                Some(host) => return Some(host),
+                None => self.tighten(position),
+            }
+        }
+        None
+    }
+
+    /// The first open node, from `first` on, fewest pods first, for which `accept` has something to say.
+    pub fn find_open<T>(
+        &self,
+        first: HostIndex,
+        request: &[i64],
+        filter: &Filter<'_>,
+        accept: impl Fn(HostIndex) -> Option<T>,
+    ) -> Option<(HostIndex, T)> {
+        let first = first.max(self.first_open);
+        let buckets = self.by_pod_count.iter().zip(&self.population).filter(|(_, population)| **population > 0);
+        for (bucket, _) in buckets {
+            for position in first / WORD..bucket.as_slice().len() {
+                let hosts = word(bucket, position) & from(position, first);
+                if hosts == 0 || !self.may_fit(position, request) {
+                    continue;
+                }
+                let mut tried = Self::hosts_of(position, hosts & filter.word(position));
+                if let Some(found) = tried.find_map(|host| Some((host, accept(host)?))) {
+                    return Some(found);
+                }
+                self.tighten(position);
+            }
+        }
+        None
+    }
+
+    /// Open nodes that take pods, fewest pods first.
+    pub fn open_by_fewest_pods(&self) -> impl Iterator<Item = HostIndex> {
+        self.by_pod_count.iter().flat_map(FixedBitSet::ones)
+    }
+
+    fn hosts_of(position: usize, mut hosts: usize) -> impl Iterator<Item = HostIndex> {
+        std::iter::from_fn(move || {
+            let bit = hosts.trailing_zeros() as usize;
+            hosts &= hosts.wrapping_sub(1);
+            (bit < WORD).then_some(position * WORD + bit)
+        })
+    }
+
+    fn may_fit(&self, position: usize, request: &[i64]) -> bool {
+        let [cores, memory] = self.block_room[position].get();
+        let fits = |asked: i64, room: i64| asked <= 0 || asked <= room;
+        fits(request[CPU_DIMENSION], cores) && fits(request[MEMORY_DIMENSION], memory)
+    }
+
+    /// Looks at what the hosts of a block really have left. O(hosts of a block), and only after one has changed.
+    fn tighten(&self, position: usize) {
+        if !self.loose[position].replace(false) {
+            return;
+        }
+        let hosts: Range<HostIndex> =
+            position * WORD..(position * WORD + WORD).min(self.headroom.len() / self.dimensions);
+        let most = hosts.fold([i64::MIN; 2], |[cores, memory], host| {
+            let room = self.headroom(host);
+            [cores.max(room[CPU_DIMENSION]), memory.max(room[MEMORY_DIMENSION])]
+        });
+        self.block_room[position].set(most);
+    }
+}
+
+#[cfg(test)]
+impl HostTable {
+    /// Everything that can be seen from outside; how much has been allocated can not.
+    pub fn state(&self) -> String {
+        let hosts = |set: &FixedBitSet| set.ones().collect::<Vec<_>>();
+        let lists = |sets: &[FixedBitSet]| {
+            let mut lists: Vec<_> = sets.iter().map(hosts).collect();
+            while lists.last().is_some_and(Vec::is_empty) {
+                lists.pop();
+            }
+            lists
+        };
+        let places = self.places.iter();
+        let places: Vec<_> =
+            places.map(|it| (lists(&it.by_domain), hosts(&it.unsettled), hosts(&it.without))).collect();
+        format!("{:?} {:?} {:?} {places:?}", self.headroom, hosts(&self.accepting), lists(&self.by_pod_count))
+    }
+}

@@ -1,0 +1,97 @@
+//! Which domains of a topology key the nodes of a template can come to be in.
+
+use fixedbitset::FixedBitSet;
+
+use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
+use super::topology::{Domain, Domains, KeyIndex, NO_DOMAIN, OPEN_DOMAIN};
+
+/// The domains of one key that offerings lend, by value; decided by slot, by type, or by the labels of the pool.
+#[derive(Debug)]
+pub enum Reach {
+    Slots(Vec<(Domain, Slots)>),
+    Types(Vec<(Domain, FixedBitSet)>),
+    Pool,
+}
+
+impl Reach {
+    /// O(values of the key x slots).
+    pub fn new(offerings: &Offerings, domains: &Domains, key: KeyIndex) -> Self {
+        let name = domains.name(key);
+        if !offerings.defines(name) {
+            return Self::Pool;
+        }
+        if !is_slot_label(name) {
+            let types = offerings.types_by_value(name);
+            return Self::Types(
+                types.filter_map(|(value, types)| Some((domains.get(key, value)?, types.clone()))).collect(),
+            );
+        }
+        let all = offerings.all();
+        let in_domain = |value: &str| {
+            let has_value = |slot: &usize| offerings.values_of(&all.in_slots(1 << *slot), name).contains(&value);
+            (0..offerings.slots.len()).filter(has_value).fold(0, |slots, slot| slots | 1 << slot)
+        };
+        let values = offerings.values_of(&all, name);
+        Self::Slots(values.into_iter().filter_map(|value| Some((domains.get(key, value)?, in_domain(value)))).collect())
+    }
+
+    /// The domains that a node may still come to be in, by value. `None` where the labels of the pool decide.
+    pub fn possible(&self, set: &OfferingSet) -> Option<Vec<Domain>> {
+        match self {
+            Self::Slots(domains) => {
+                Some(domains.iter().filter(|(_, slots)| slots & set.slots != 0).map(|(domain, _)| *domain).collect())
+            }
+            Self::Types(domains) => Some(
+                domains
+                    .iter()
+                    .filter(|(_, types)| !types.is_disjoint(set.types()))
+                    .map(|(domain, _)| *domain)
+                    .collect(),
+            ),
+            Self::Pool => None,
+        }
+    }
+
+    /// The only domain that is left, [`OPEN_DOMAIN`] for several, [`NO_DOMAIN`] for none. `None` where the labels of the
+    /// pool decide.
+    pub fn settled(&self, set: &OfferingSet) -> Option<Domain> {
+        match self {
+            Self::Slots(domains) => {
+                Some(only(domains.iter().filter(|(_, slots)| slots & set.slots != 0).map(|(domain, _)| *domain)))
+            }
+            Self::Types(domains) => Some(only(
+                domains.iter().filter(|(_, types)| !types.is_disjoint(set.types())).map(|(domain, _)| *domain),
+            )),
+            Self::Pool => None,
+        }
+    }
+
+    /// Leaves out what is in none of these domains. False where the labels of the pool decide.
+    pub fn restrict(&self, set: &mut OfferingSet, wanted: &[Domain]) -> bool {
+        match self {
+            Self::Slots(domains) => {
+                let kept = domains.iter().filter(|(domain, _)| wanted.contains(domain));
+                set.slots &= kept.fold(0, |slots, (_, of_domain)| slots | of_domain);
+                true
+            }
+            Self::Types(domains) => {
+                let mut kept = FixedBitSet::with_capacity(set.types().len());
+                for (_, types) in domains.iter().filter(|(domain, _)| wanted.contains(domain)) {
+                    kept.union_with(types);
+                }
+                set.keep_types(&kept);
+                true
+            }
+            Self::Pool => false,
+        }
+    }
+}
+
+/// One, several or none.
+pub fn only(mut domains: impl Iterator<Item = Domain>) -> Domain {
+    match (domains.next(), domains.next()) {
+        (Some(domain), None) => domain,
+        (Some(_), Some(_)) => OPEN_DOMAIN,
+        (None, _) => NO_DOMAIN,
+    }
+}
