@@ -7,11 +7,16 @@
 
 mod build;
 mod naive;
+mod quantities;
+mod requirements;
 mod world;
+
+use std::fmt::Debug;
 
 use cutlist::api::settings::Packing;
 use cutlist::core::plan::check::{ViolationCode, check};
 use cutlist::core::plan::decide;
+use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
 
 use build::Built;
@@ -19,6 +24,17 @@ use world::World;
 
 /// So many worlds take some seconds without optimisation.
 const WORLDS: u32 = 96;
+
+/// Cases of a property that costs microseconds.
+const VALUES: u32 = 2_000;
+
+fn holds<T: Debug>(inputs: impl Strategy<Value = T>, property: impl Fn(T) -> Result<(), String>) {
+    let fixed = Config { cases: VALUES, rng_seed: RngSeed::Fixed(1), ..Config::default() };
+    let mut runner = TestRunner::new(contextualize_config(fixed));
+    if let Err(failure) = runner.run(&inputs, |input| property(input).map_err(TestCaseError::fail)) {
+        panic!("{failure}");
+    }
+}
 
 fn for_each_world(property: impl Fn(&Built) -> Result<(), String>) {
     let fixed = Config { cases: WORLDS, rng_seed: RngSeed::Fixed(1), max_shrink_iters: 4096, ..Config::default() };

@@ -6,42 +6,49 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::keys;
 use crate::api::node_pool::{NodeSelectorRequirement, Operator};
 
-/// The values one key may have: a set, or everything but a set; both within optional integer bounds.
+/// The values one key may have: a set, or everything but a set; both within optional integer bounds. And whether the key
+/// may be absent, which the values do not say: `Exists` with `NotIn [a]` asks for a value, `NotIn [a]` alone does not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirement {
     complement: bool,
     values: BTreeSet<String>,
     at_least: Option<i64>,
     at_most: Option<i64>,
+    absence: bool,
     pub min_values: Option<u32>,
 }
 
 impl Requirement {
+    /// What Kubernetes would not admit (`NotIn` without values, a bound that is not one integer) allows nothing.
     pub fn new(operator: Operator, values: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        let values: BTreeSet<String> = values.into_iter().map(Into::into).collect();
-        let bound = values.first().and_then(|value| value.parse::<i64>().ok());
-        let (complement, values, at_least, at_most) = match operator {
-            Operator::In => (false, values, None, None),
-            Operator::NotIn => (true, values, None, None),
-            Operator::Exists => (true, BTreeSet::new(), None, None),
-            Operator::DoesNotExist => (false, BTreeSet::new(), None, None),
-            // A bound that is no integer, or that nothing can exceed, allows nothing.
-            Operator::Gt => match bound.and_then(|bound| bound.checked_add(1)) {
-                Some(bound) => (true, BTreeSet::new(), Some(bound), None),
-                None => (false, BTreeSet::new(), None, None),
-            },
-            Operator::Lt => match bound.and_then(|bound| bound.checked_sub(1)) {
-                Some(bound) => (true, BTreeSet::new(), None, Some(bound)),
-                None => (false, BTreeSet::new(), None, None),
-            },
-            Operator::Gte => (bound.is_some(), BTreeSet::new(), bound, None),
-            Operator::Lte => (bound.is_some(), BTreeSet::new(), None, bound),
+        let values: Vec<String> = values.into_iter().map(Into::into).collect();
+        let bound = if let [bound] = values.as_slice() { bound.parse::<i64>().ok() } else { None };
+        let values = BTreeSet::from_iter(values);
+        let nothing = Self::of_values(BTreeSet::new());
+        let anything = Self { complement: true, ..nothing.clone() };
+        let bounded = |at_least: Option<i64>, at_most: Option<i64>| match (at_least, at_most) {
+            (None, None) => nothing.clone(),
+            (at_least, at_most) => Self { at_least, at_most, ..anything.clone() },
         };
-        Self { complement, values, at_least, at_most, min_values: None }
+        match operator {
+            Operator::In => Self { values, ..nothing },
+            Operator::NotIn if values.is_empty() => nothing,
+            Operator::NotIn => Self { values, absence: true, ..anything },
+            Operator::Exists => anything,
+            Operator::DoesNotExist => Self { absence: true, ..nothing },
+            Operator::Gt => bounded(bound.and_then(|bound| bound.checked_add(1)), None),
+            Operator::Lt => bounded(None, bound.and_then(|bound| bound.checked_sub(1))),
+            Operator::Gte => bounded(bound, None),
+            Operator::Lte => bounded(None, bound),
+        }
+    }
+
+    fn of_values(values: BTreeSet<String>) -> Self {
+        Self { complement: false, values, at_least: None, at_most: None, absence: false, min_values: None }
     }
 
     pub fn is_in(values: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self::new(Operator::In, values)
+        Self::of_values(values.into_iter().map(Into::into).collect())
     }
 
     /// Whether this value is allowed.
@@ -49,14 +56,19 @@ impl Requirement {
         self.values.contains(value) != self.complement && self.within_bounds(value)
     }
 
-    /// Whether a node without the label satisfies this: NotIn and DoesNotExist do.
+    /// Whether a node without the label satisfies this: NotIn and DoesNotExist do, alone and together.
     pub fn allows_absence(&self) -> bool {
-        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+        self.absence
     }
 
     /// Whether no value at all is allowed.
     pub fn allows_nothing(&self) -> bool {
         !self.complement && self.values.is_empty()
+    }
+
+    /// Whether neither a value nor absence is allowed, so that no node can satisfy this.
+    pub fn is_contradiction(&self) -> bool {
+        self.allows_nothing() && !self.absence
     }
 
     /// The allowed values when they can be listed.
@@ -69,15 +81,6 @@ impl Requirement {
         self.values().filter(|values| values.len() == 1)?.first().map(String::as_str)
     }
 
-    pub fn operator(&self) -> Operator {
-        match (self.complement, self.values.is_empty()) {
-            (true, true) => Operator::Exists,
-            (true, false) => Operator::NotIn,
-            (false, true) => Operator::DoesNotExist,
-            (false, false) => Operator::In,
-        }
-    }
-
     fn within_bounds(&self, value: &str) -> bool {
         if self.at_least.is_none() && self.at_most.is_none() {
             return true;
@@ -87,23 +90,26 @@ impl Requirement {
         })
     }
 
-    /// What both allow. Crossed bounds and empty sets become "nothing".
+    /// What both allow. Crossed bounds and sets without a common value allow no value.
+    ///
+    /// The reference turns these into `DoesNotExist`, and `Exists` with `NotIn` into `NotIn`; so a pod that contradicts itself
+    /// fits its nodes without the label, where kube-scheduler never puts it.
     pub fn intersection(&self, other: &Self) -> Self {
         let at_least = self.at_least.max(other.at_least);
         let at_most = match (self.at_most, other.at_most) {
             (Some(one), Some(two)) => Some(one.min(two)),
             (one, two) => one.or(two),
         };
-        let min_values = self.min_values.max(other.min_values);
-        let nothing = Self { complement: false, values: BTreeSet::new(), at_least: None, at_most: None, min_values };
+        let absence = self.absence && other.absence;
+        let nothing =
+            Self { absence, min_values: self.min_values.max(other.min_values), ..Self::of_values(BTreeSet::new()) };
         if at_least.zip(at_most).is_some_and(|(least, most)| least > most) {
             return nothing;
         }
         if self.complement && other.complement {
-            let bounds = Self { at_least, at_most, ..nothing };
-            let values =
-                self.values.union(&other.values).filter(|value| bounds.within_bounds(value)).cloned().collect();
-            return Self { complement: true, values, at_least, at_most, min_values };
+            let bounds = Self { complement: true, at_least, at_most, ..nothing };
+            let values = self.values.union(&other.values).filter(|value| bounds.within_bounds(value));
+            return Self { values: values.cloned().collect(), ..bounds };
         }
         let (listed, filter) = if self.complement { (other, self) } else { (self, other) };
         let values =
@@ -113,10 +119,10 @@ impl Requirement {
 
     /// Whether some value is allowed by both, or both allow absence.
     pub fn intersects(&self, other: &Self) -> bool {
-        !self.intersection(other).allows_nothing() || (self.allows_absence() && other.allows_absence())
+        !self.intersection(other).is_contradiction()
     }
 
-    /// As entries of a requirements list; two when both bounds are set.
+    /// As entries of a requirements list that mean the same: up to three, as bounds and exceptions are entries of their own.
     pub fn to_entries(&self, key: &str) -> Vec<NodeSelectorRequirement> {
         let entry = |operator, values: Vec<String>| NodeSelectorRequirement {
             key: key.to_owned(),
@@ -124,11 +130,19 @@ impl Requirement {
             values,
             min_values: self.min_values,
         };
+        let values = || self.values.iter().cloned().collect();
+        if !self.complement {
+            let absent = self.values.is_empty() && self.absence;
+            return vec![entry(if absent { Operator::DoesNotExist } else { Operator::In }, values())];
+        }
         let mut entries = Vec::new();
         entries.extend(self.at_least.map(|bound| entry(Operator::Gte, vec![bound.to_string()])));
         entries.extend(self.at_most.map(|bound| entry(Operator::Lte, vec![bound.to_string()])));
-        if entries.is_empty() || !self.values.is_empty() {
-            entries.push(entry(self.operator(), self.values.iter().cloned().collect()));
+        if entries.is_empty() && !self.absence {
+            entries.push(entry(Operator::Exists, Vec::new()));
+        }
+        if !self.values.is_empty() {
+            entries.push(entry(Operator::NotIn, values()));
         }
         entries
     }
@@ -312,6 +326,7 @@ mod tests {
         assert!(bound(Operator::Gt, "5").intersection(&bound(Operator::Lt, "6")).allows_nothing());
         assert!(bound(Operator::Gt, "9223372036854775807").allows_nothing());
         assert!(bound(Operator::Gt, "many").allows_nothing());
+        assert!(Requirement::new(Operator::Gt, ["1", "2"]).is_contradiction(), "a bound is one number");
     }
 
     #[test]
@@ -330,6 +345,17 @@ mod tests {
             );
             assert_eq!(requirements.allow_labels(&labels), allowed, "{operator:?}");
         }
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_not_absence() {
+        let both = Requirement::is_in(["a"]).intersection(&Requirement::is_in(["b"]));
+        assert!(both.is_contradiction() && !both.allows_absence());
+        let present =
+            Requirement::new(Operator::Exists, [""; 0]).intersection(&Requirement::new(Operator::NotIn, ["a"]));
+        assert!(present.allows("b") && !present.allows("a") && !present.allows_absence());
+        let operators: Vec<Operator> = present.to_entries("team").iter().map(|entry| entry.operator).collect();
+        assert_eq!(operators, [Operator::Exists, Operator::NotIn]);
     }
 
     #[test]

@@ -162,7 +162,7 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let asked = values(sides.asked);
     match sides.offered {
         _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
-        _ if sides.asked.allows_nothing() => {
+        _ if sides.asked.is_contradiction() => {
             format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")
         }
         Some(offered) => format!("the pod wants {key} {asked}, the pool has {}", values(offered)),
@@ -182,7 +182,7 @@ fn change_of_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str,
     let sides = sides(engine, class, pool, key)?;
     let asked = values(sides.asked);
     match sides.offered {
-        _ if key == keys::NODE_POOL || sides.asked.allows_nothing() => None,
+        _ if key == keys::NODE_POOL || sides.asked.is_contradiction() => None,
         Some(_) => Some(format!("let NodePool {pool} offer {key} {asked}")),
         None if !sides.pool.offerings.defines(key) => Some(format!("give NodePool {pool} the label {key} {asked}")),
         None => {
