@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod build;
+mod lower_bound;
 mod naive;
 mod quantities;
 mod requirements;

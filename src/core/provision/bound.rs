@@ -7,15 +7,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::offerings::{Slots, bits};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
 use super::cheapest::dual::{Bin, Filling, Item};
 use super::cheapest::market::{Offer, most_per_node, number, offers, prices};
-use super::cheapest::weights::{as_number, weights};
+use super::cheapest::weights::{as_number, weight};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
 const EXACT_PODS_MAX: usize = 20_000;
+
+/// Pairs of offers and classes looked at: more than a guide needs, since the bound is what the plan is measured with.
+const BOUND_WORK: u64 = 18_000_000;
 
 /// The least that new nodes for the demand can cost, when nodes that exist (but those removed) give all their free room
 /// for nothing. `None` when a class can not be hosted at all. O(classes x offers + pods of the largest class x offers).
@@ -24,18 +29,19 @@ pub fn lower_bound(
     demand: &BTreeMap<ClassIndex, usize>,
     removed: &BTreeSet<usize>,
 ) -> Option<HourlyPrice> {
-    // The last variant has given up every preference, so it is the least that a class can ask for.
-    let variants =
-        demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.last()?))).collect();
-    let weights = weights(problem, &variants);
-    if weights.len() < demand.len() {
-        return None;
+    let mut variants: BTreeMap<ClassIndex, &[VariantIndex]> = BTreeMap::new();
+    let mut most: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+    let mut start: Vec<f64> = Vec::new();
+    for class in demand.keys() {
+        // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
+        let of_class = problem.classes[*class].variants.as_slice();
+        variants.insert(*class, of_class);
+        most.insert(*class, of_class.iter().map(|variant| most_per_node(problem, *class, *variant)).max()?);
+        start.push(of_class.iter().filter_map(|variant| weight(problem, *class, *variant)).min_by(f64::total_cmp)?);
     }
     let classes: Vec<ClassIndex> = demand.keys().copied().collect();
     let counts: Vec<usize> = demand.values().copied().collect();
-    let most: BTreeMap<ClassIndex, usize> =
-        variants.iter().map(|(class, variant)| (*class, most_per_node(problem, *class, *variant))).collect();
-    let offers = offers(problem, &classes, &variants, None);
+    let offers = by_welcome(offers(problem, &classes, &variants, None));
     let free = free_room(problem, removed);
     let mut best = HourlyPrice::ZERO;
     for (position, class) in classes.iter().enumerate() {
@@ -46,12 +52,31 @@ pub fn lower_bound(
             best = best.max(exact(&offers, position, request, left, most[class]));
         }
     }
-    let start: Vec<f64> = weights.values().copied().collect();
-    let priced = prices(problem, &classes, &counts, &offers, &most, &start);
+    let priced = prices(problem, &classes, &counts, &offers, &most, &start, BOUND_WORK);
     let for_nothing = worth_of_free(problem, &classes, &counts, &priced.per_pod, &free);
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
+}
+
+/// Offers divided where their slots are not alike for all classes, so that a pod of one zone and a pod of another do not
+/// share a node that can be in either.
+fn by_welcome(offers: Vec<Offer>) -> Vec<Offer> {
+    let mut divided = Vec::with_capacity(offers.len());
+    for offer in offers {
+        let mut alike: BTreeMap<Vec<bool>, Slots> = BTreeMap::new();
+        for slot in bits(offer.slots) {
+            let welcome = offer.allowed.iter().map(|allowed| allowed & (1 << slot) != 0).collect();
+            *alike.entry(welcome).or_default() |= 1 << slot;
+        }
+        divided.extend(alike.into_values().map(|slots| Offer {
+            slots,
+            room: offer.room.clone(),
+            allowed: offer.allowed.iter().map(|allowed| allowed & slots).collect(),
+            ..offer
+        }));
+    }
+    divided
 }
 
 fn free_room<'p>(problem: &'p Problem<'_>, removed: &BTreeSet<usize>) -> Vec<&'p Vector> {
@@ -107,9 +132,9 @@ fn worth_of_free(
             room: room.iter().copied().map(as_number).collect(),
             items: held.filter(|(_, most)| *most > 0.0).collect(),
         };
-        let mut filling = Filling::new(&bin);
+        let mut filling = Filling::new(&bin, &items);
         filling.fill(&items, &bin, per_pod);
-        filling.refine(&items, &bin, per_pod);
+        filling.refine(&items, &bin, per_pod, 2);
         filling.worth
     };
     free.iter().map(worth).sum()

@@ -94,6 +94,27 @@ impl Built {
         }
     }
 
+    /// A cluster of pods without nodes, and one pool for them.
+    pub fn of_objects(node_pool: Value, node_class: Value, instance_types: Vec<Value>, pods: Vec<Value>) -> Self {
+        let (pools, classes): (Vec<NodePool>, Vec<EC2NodeClass>) = (vec![object(node_pool)], vec![object(node_class)]);
+        Self {
+            seed: 1,
+            snapshot: Snapshot {
+                node_pools: pools.clone(),
+                node_classes: classes.clone(),
+                pods: pods.into_iter().map(object).collect(),
+                ..Snapshot::default()
+            },
+            pools,
+            classes,
+            budgets: Vec::new(),
+            catalog: object(json!({
+                "version": 1, "region": "us-east-1", "date": "2026-11-20", "instanceTypes": instance_types,
+            })),
+            zones_with_subnet: None,
+        }
+    }
+
     pub fn inputs(&self, packing: Packing) -> Inputs<'_> {
         Inputs {
             revision: Revision { id: "abc".to_owned(), reference: "main".to_owned() },

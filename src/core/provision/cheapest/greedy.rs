@@ -11,7 +11,7 @@ use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
-use super::market::{Offer, most_per_node, number, offers, prices};
+use super::market::{Offer, PRICE_WORK, most_per_node, number, offers, prices};
 use super::weights::{share, weights};
 
 /// How many pods of each class go on one node.
@@ -61,10 +61,12 @@ impl Market {
         let classes: Vec<ClassIndex> = alone.keys().copied().collect();
         let most_per_node: BTreeMap<ClassIndex, usize> =
             classes.iter().map(|class| (*class, most_per_node(problem, *class, variants[class]))).collect();
-        let offers = offers(problem, &classes, &variants, Some(weight));
+        let only: BTreeMap<ClassIndex, &[VariantIndex]> =
+            variants.iter().map(|(class, variant)| (*class, std::slice::from_ref(variant))).collect();
+        let offers = offers(problem, &classes, &only, Some(weight));
         let counts: Vec<usize> = classes.iter().map(|class| demand[class]).collect();
         let start: Vec<f64> = alone.values().copied().collect();
-        let priced = prices(problem, &classes, &counts, &offers, &most_per_node, &start);
+        let priced = prices(problem, &classes, &counts, &offers, &most_per_node, &start, PRICE_WORK);
         let weights: BTreeMap<ClassIndex, f64> = classes.iter().copied().zip(priced.per_pod).collect();
         let requests: BTreeMap<ClassIndex, Vector> =
             classes.iter().map(|class| (*class, problem.classes[*class].request.clone())).collect();

@@ -1,13 +1,13 @@
 //! What could be bought, for whom, and what a pod is worth on it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, TypeEntry, bits};
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::GroupKind;
+use crate::core::scheduler::topology::{GroupIndex, GroupKind};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
@@ -46,11 +46,11 @@ pub fn most_per_node(problem: &Problem<'_>, class: ClassIndex, variant: VariantI
 }
 
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
-/// every class. O(types x kept).
+/// every class. A class may go where any of its `variants` may. O(types x kept).
 pub fn offers(
     problem: &Problem<'_>,
     classes: &[ClassIndex],
-    variants: &BTreeMap<ClassIndex, VariantIndex>,
+    variants: &BTreeMap<ClassIndex, &[VariantIndex]>,
     weight: Option<i32>,
 ) -> Vec<Offer> {
     let slots_matter = slots_matter(problem);
@@ -63,13 +63,12 @@ pub fn offers(
     {
         let mut offers: Vec<Offer> = Vec::new();
         for (position, entry) in template.offerings.offered(&template.set) {
-            let allowed: Vec<Slots> = classes
-                .iter()
-                .map(|class| match problem.fit_of_template(variants[class], template_index) {
-                    Ok(set) if set.types().contains(position) => set.slots & entry.available,
-                    _ => 0,
-                })
-                .collect();
+            let slots = |variant: &VariantIndex| match problem.fit_of_template(*variant, template_index) {
+                Ok(set) if set.types().contains(position) => set.slots & entry.available,
+                _ => 0,
+            };
+            let any_variant = |class: &ClassIndex| variants[class].iter().map(slots).fold(0, |all, slots| all | slots);
+            let allowed: Vec<Slots> = classes.iter().map(any_variant).collect();
             let usable = allowed.iter().fold(0, |all, slots| all | slots);
             for (price, slots) in by_price(entry, usable) {
                 offers.push(Offer {
@@ -119,10 +118,10 @@ fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
 }
 
 /// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.
-const PRICE_WORK: u64 = 6_000_000;
+pub const PRICE_WORK: u64 = 6_000_000;
 
 /// What one pod of each class is worth, by position in `classes`, and the bound on the fleet's price that this proves.
-/// `start` is where the search begins.
+/// `start` is where the search begins, `work` where it ends.
 pub fn prices(
     problem: &Problem<'_>,
     classes: &[ClassIndex],
@@ -130,13 +129,17 @@ pub fn prices(
     offers: &[Offer],
     most_per_node: &BTreeMap<ClassIndex, usize>,
     start: &[f64],
+    work: u64,
 ) -> Prices {
+    let exclusive = exclusive_places(problem, classes);
     let items: Vec<Item> = classes
         .iter()
         .zip(counts)
-        .map(|(class, count)| Item {
-            count: number(*count),
-            request: problem.classes[*class].request.iter().copied().map(as_number).collect(),
+        .enumerate()
+        .map(|(position, (class, count))| {
+            let mut request: Vec<f64> = problem.classes[*class].request.iter().copied().map(as_number).collect();
+            request.extend(exclusive.iter().map(|places| if places.contains(&position) { 1.0 } else { 0.0 }));
+            Item { count: number(*count), request }
         })
         .collect();
     let bins: Vec<Bin> = offers
@@ -147,9 +150,10 @@ pub fn prices(
                 let own = most_per_node.get(&class).copied().unwrap_or(usize::MAX);
                 vectors::copies(&problem.classes[class].request, &offer.room, counts[position].min(own))
             };
+            let room = offer.room.iter().copied().map(as_number);
             Bin {
                 price: offer.price.dollars(),
-                room: offer.room.iter().copied().map(as_number).collect(),
+                room: room.chain(exclusive.iter().map(|_| 1.0)).collect(),
                 items: held
                     .map(|(position, class)| (position, number(most(position, *class))))
                     .filter(|(_, most)| *most > 0.0)
@@ -158,7 +162,25 @@ pub fn prices(
         })
         .filter(|bin| !bin.items.is_empty())
         .collect();
-    dual_prices(&items, &bins, start, PRICE_WORK)
+    dual_prices(&items, &bins, start, work)
+}
+
+/// Sets of classes, by position, of which one node can hold a single pod: they own the same anti-affinity term that selects
+/// them all, or listen on the same port of the host. In the linear program each is a resource that a node has one of.
+pub fn exclusive_places(problem: &Problem<'_>, classes: &[ClassIndex]) -> BTreeSet<BTreeSet<usize>> {
+    let mut by_term: BTreeMap<GroupIndex, BTreeSet<usize>> = BTreeMap::new();
+    let mut by_port: BTreeMap<(i32, &str), BTreeSet<usize>> = BTreeMap::new();
+    for (position, class) in classes.iter().enumerate() {
+        let pods = &problem.classes[*class];
+        for term in pods.anti_affinity.iter().filter(|term| pods.counted_in.binary_search(term).is_ok()) {
+            by_term.entry(*term).or_default().insert(position);
+        }
+        for port in pods.host_ports.iter().filter(|port| port.address.is_empty()) {
+            by_port.entry((port.port, &port.protocol)).or_default().insert(position);
+        }
+    }
+    // A class alone has its own bound on how many fit.
+    by_term.into_values().chain(by_port.into_values()).filter(|places| places.len() > 1).collect()
 }
 
 pub fn number(count: usize) -> f64 {

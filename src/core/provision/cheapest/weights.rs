@@ -13,7 +13,8 @@ pub fn weights(problem: &Problem<'_>, variants: &BTreeMap<ClassIndex, VariantInd
     variants.iter().filter_map(|(class, variant)| Some((*class, weight(problem, *class, *variant)?))).collect()
 }
 
-fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Option<f64> {
+/// The same for one class at one level of preferences; `None` when nothing can host it.
+pub fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Option<f64> {
     let request = &problem.classes[class].request;
     let mut least: Option<f64> = None;
     for (position, template) in problem.templates.iter().enumerate() {
