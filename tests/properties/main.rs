@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod bad_input;
 mod build;
 mod lower_bound;
 mod naive;

@@ -28,11 +28,11 @@ const NOW_SECONDS: i64 = 1_795_176_000;
 
 pub struct Built {
     seed: u64,
-    pools: Vec<NodePool>,
+    pub pools: Vec<NodePool>,
     classes: Vec<EC2NodeClass>,
     budgets: Vec<DisruptionBudget>,
-    snapshot: Snapshot,
-    catalog: Catalog,
+    pub snapshot: Snapshot,
+    pub catalog: Catalog,
     zones_with_subnet: Option<Vec<String>>,
 }
 
