@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::{ClassIndex, Problem};
-use crate::core::snapshot::Pod;
+use crate::core::snapshot::{Pod, Snapshot};
 
 /// Pods waiting for a place, and pods that are waiting for something else.
 #[derive(Debug, Default)]
@@ -41,7 +41,47 @@ impl Backlog {
         for pods in backlog.waiting.values_mut() {
             pods.sort_by_key(|position| age_order(&problem.snapshot.pods[*position]));
         }
+        backlog.hold_back_from_claims_in_use(problem.snapshot);
         backlog
+    }
+
+    /// A claim that is ReadWriteOncePod serves one pod of the cluster: the one that runs, else the oldest that waits.
+    fn hold_back_from_claims_in_use(&mut self, snapshot: &Snapshot) {
+        let exclusive = claims_for_one_pod(snapshot);
+        if exclusive.is_empty() {
+            return;
+        }
+        let claims = |pod: &Pod| -> Vec<ClaimName> {
+            claims_of(pod)
+                .filter(|claim| exclusive.contains(claim))
+                .map(|(space, name)| (space.to_owned(), name.to_owned()))
+                .collect()
+        };
+        let mut users: BTreeMap<ClaimName, String> = BTreeMap::new();
+        for pod in snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some() && !pod.is_terminal()) {
+            users.extend(claims(pod).into_iter().map(|claim| (claim, pod.key())));
+        }
+        let mut in_order: Vec<(ClassIndex, usize)> =
+            self.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))).collect();
+        in_order.sort_by_cached_key(|(_, pod)| age_order(&snapshot.pods[*pod]));
+        for (class, position) in in_order {
+            let pod = &snapshot.pods[position];
+            let wanted = claims(pod);
+            let taken =
+                wanted.iter().find_map(|claim| Some((claim, users.get(claim).filter(|user| **user != pod.key())?)));
+            match taken {
+                Some(((_, claim), user)) => {
+                    let text = format!("PersistentVolumeClaim {claim} can be used by one pod, and {user} uses it");
+                    self.not_schedulable.push((position, ReasonCode::VolumeUnsatisfied, text));
+                    self.displaced.remove(&position);
+                    if let Some(pods) = self.waiting.get_mut(&class) {
+                        pods.retain(|other| *other != position);
+                    }
+                }
+                None => users.extend(wanted.into_iter().map(|claim| (claim, pod.key()))),
+            }
+        }
+        self.waiting.retain(|_, pods| !pods.is_empty());
     }
 
     /// Classes in the reference's order: CPU, then memory, descending; then age, then name of the oldest pod.
@@ -78,6 +118,22 @@ pub fn is_reschedulable(pod: &Pod) -> bool {
         && !pod.is_owned_by("DaemonSet")
         && !pod.is_owned_by("Node")
         && (!pod.is_terminating() || pod.is_owned_by("StatefulSet"))
+}
+
+/// Namespace and name.
+type ClaimName = (String, String);
+
+fn claims_for_one_pod(snapshot: &Snapshot) -> BTreeSet<(&str, &str)> {
+    let claims = snapshot.persistent_volume_claims.iter().filter(|claim| {
+        let modes = claim.spec.as_ref().and_then(|spec| spec.access_modes.as_ref());
+        modes.into_iter().flatten().any(|mode| mode == "ReadWriteOncePod")
+    });
+    claims.filter_map(|claim| Some((claim.metadata.namespace.as_deref()?, claim.metadata.name.as_deref()?))).collect()
+}
+
+fn claims_of(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
+    let sources = pod.spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+    sources.map(|source| (pod.metadata.namespace.as_str(), source.claim_name.as_str()))
 }
 
 fn obstacle(pod: &Pod, invalid: Option<&String>) -> Option<(ReasonCode, String)> {

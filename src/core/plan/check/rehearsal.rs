@@ -57,6 +57,11 @@ impl<'p> Scene<'p> {
         let mut before = known.inputs.snapshot.clone();
         before.nodes = known.nodes.values().map(|existing| existing.node.clone()).collect();
         let stages = stages(plan, known, destinations);
+        // Nobody is kept away by a pod that is leaving with its node: by the time a place beside it is taken, it is gone.
+        let going = |node: &String| known.nodes.get(node).is_some_and(|existing| existing.going);
+        let leaves =
+            |pod: &Pod| pod.spec.node_name.as_ref().is_some_and(going) && !destinations.contains_key(&pod.key());
+        before.pods.iter_mut().filter(|pod| leaves(pod)).for_each(|pod| pod.spec.node_name = None);
         // What moves is a new pod where it comes, also when the old one was on its way out.
         for pod in before.pods.iter_mut().filter(|pod| destinations.contains_key(&pod.key())) {
             pod.metadata.deletion_timestamp = None;

@@ -1,5 +1,7 @@
 //! A small plan that is right, and one way after the other to break it: the checker must name each.
 
+mod constraints;
+
 use serde_json::{Value, json};
 
 use crate::api::disruption_budget::DisruptionBudget;
