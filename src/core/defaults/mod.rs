@@ -4,6 +4,7 @@
 //! are not made yet, such as those of DaemonSets on new nodes, get theirs when their template is read.
 
 pub mod limit_range;
+pub mod priority;
 pub mod topology_spread;
 
 use std::borrow::Cow;
@@ -14,10 +15,16 @@ use crate::core::snapshot::Snapshot;
 /// The snapshot with every default written out; the same one where there is nothing to write. O(pods) when there is.
 pub fn complete<'a>(inputs: &Inputs<'a>) -> Cow<'a, Snapshot> {
     let constraints = &inputs.policy.scheduling.default_topology_spread_constraints;
-    if constraints.is_empty() {
+    let lacks_priorities = priority::is_missing(inputs.snapshot);
+    if constraints.is_empty() && !lacks_priorities {
         return Cow::Borrowed(inputs.snapshot);
     }
     let mut completed = inputs.snapshot.clone();
-    topology_spread::apply(&mut completed, constraints);
+    if lacks_priorities {
+        priority::apply(&mut completed);
+    }
+    if !constraints.is_empty() {
+        topology_spread::apply(&mut completed, constraints);
+    }
     Cow::Owned(completed)
 }

@@ -99,7 +99,9 @@ impl Candidate {
 /// Every managed node, in the order of names. O(pods).
 pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Candidate> {
     let budgets = PodDisruptionBudgets::new(inputs.snapshot);
-    let nominated: BTreeSet<HostIndex> = provisioning.placements.iter().map(|(_, host)| *host).collect();
+    let mut nominated: BTreeSet<HostIndex> = provisioning.placements.iter().map(|(_, host)| *host).collect();
+    let nodes = engine.problem.nodes.iter().enumerate();
+    nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
     let mut candidates: Vec<Candidate> = Vec::new();
     for (host, machine) in engine.problem.machines.iter().enumerate() {
         // On its way out already, or nobody's to decide about.

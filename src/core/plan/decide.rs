@@ -100,9 +100,10 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     done(Phase::Provisioned);
     let explained = report::pending(&engine, inputs, &provisioning);
     let reasons = report::creation_reasons(&engine, &provisioning);
+    let notes = report::preemption(&engine, inputs, &provisioning);
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
-    assemble(inputs, &problem, &provisioning, reasons, explained, disruption)
+    assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
 }
 
 fn assemble(
@@ -112,6 +113,7 @@ fn assemble(
     reasons: Vec<Reason>,
     pending: Vec<Pending>,
     disruption: Disruption,
+    further_notes: Vec<Note>,
 ) -> Plan {
     let mut builder = Builder::new(inputs, problem);
     for (purchase, reason) in provisioning.purchases.iter().zip(reasons) {
@@ -148,6 +150,7 @@ fn assemble(
     placements.sort();
     let summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
     let mut notes = inputs.notes.clone();
+    notes.extend(further_notes);
     notes.extend(report::notes(inputs, problem));
     let purchases = provisioning.purchases.iter();
     let purchases: Vec<_> =

@@ -147,6 +147,7 @@ pub enum ReasonCode {
     SchedulingGated,
     InvalidPod,
     NotSupported,
+    Preempting,
     // Why a candidate is held back.
     ConsolidateAfterNotElapsed,
     ConsolidationDisabled,

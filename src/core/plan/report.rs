@@ -7,6 +7,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::provision::bound::lower_bound;
 
 use crate::core::provision::explain::{explain, why_not_existing};
+use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{ClassIndex, Engine, Problem};
@@ -145,6 +146,23 @@ pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec
         ),
     };
     lowered.into_iter().map(note).collect()
+}
+
+/// Pods that may not wait for the nodes that are bought for them: kube-scheduler can put them where others are.
+pub fn preemption(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Note> {
+    let class_of = |pod: &usize| engine.problem.class_of_pod[*pod];
+    let bought = provisioning.purchases.iter().flat_map(|purchase| &purchase.pods);
+    let waiting: Vec<usize> = bought.chain(provisioning.unplaced.values().flatten()).copied().collect();
+    let classes = waiting.iter().filter_map(class_of).collect();
+    let pushing = may_preempt(engine, &classes);
+    let pods = waiting.iter().filter(|pod| class_of(pod).is_some_and(|class| pushing.contains(&class)));
+    let mut pods: Vec<String> = pods.map(|pod| inputs.snapshot.pods[*pod].key()).collect();
+    pods.sort();
+    let Some(first) = pods.first() else { return Vec::new() };
+    let who = if pods.len() == 1 { first.clone() } else { format!("{} pods, {first} first,", pods.len()) };
+    let text =
+        format!("{who} may evict pods of lower priority from nodes that exist, instead of waiting for a new node");
+    vec![Note { code: "MayPreempt".to_owned(), text }]
 }
 
 /// What a reader should know of the inputs.

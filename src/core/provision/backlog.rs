@@ -22,11 +22,23 @@ impl Backlog {
     /// O(pods).
     pub fn new(problem: &Problem<'_>) -> Self {
         let mut backlog = Self::default();
+        let preempting: BTreeMap<usize, &str> = problem
+            .nodes
+            .iter()
+            .flat_map(|node| node.nominated.iter().map(|(pod, _)| (*pod, problem.machines[node.machine].name)))
+            .collect();
         for (position, pod) in problem.snapshot.pods.iter().enumerate() {
             if !is_waiting(pod) {
                 continue;
             }
-            if let Some((code, text)) = obstacle(pod, problem.invalid_pods.get(&position)) {
+            let text = preempting.get(&position).map(|node| {
+                format!(
+                    "kube-scheduler is evicting pods of lower priority on node {node} for it; its room there is held"
+                )
+            });
+            if let Some(text) = text {
+                backlog.not_schedulable.push((position, ReasonCode::Preempting, text));
+            } else if let Some((code, text)) = obstacle(pod, problem.invalid_pods.get(&position)) {
                 backlog.not_schedulable.push((position, code, text));
             } else if let Some(class) = problem.class_of_pod[position] {
                 backlog.waiting.entry(class).or_default().push(position);

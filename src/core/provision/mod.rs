@@ -9,6 +9,7 @@ pub mod cheapest;
 pub mod choice;
 pub mod explain;
 pub mod karpenter;
+pub mod priority;
 pub mod purchase;
 
 use std::collections::BTreeMap;
@@ -42,15 +43,14 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let skews_before = engine.skews();
     match packing {
         Packing::Karpenter => karpenter::pack(engine, &order, &demand),
-        Packing::Cheapest => cheapest::pack(engine, &order, &demand, &mut cheapest::Budget::default()),
+        Packing::Cheapest => priority::pack(engine, &order, &demand),
     };
-    let mut waiting = Waiting::new(engine, &backlog);
+    let mut waiting = Waiting::new(&backlog);
     let mut placements = Vec::new();
     for host in engine.existing_hosts() {
         for (class, count) in &engine.host(host).pods {
             let added = count - before[host].get(class).copied().unwrap_or(0).min(*count);
-            placements
-                .extend(waiting.take(*class, added, problem.machines[host].name).into_iter().map(|pod| (pod, host)));
+            placements.extend(waiting.take(*class, added).into_iter().map(|pod| (pod, host)));
         }
     }
     if !engine.lowers_min_values() {
@@ -58,7 +58,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     }
     let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
     let purchases = open.into_iter().filter_map(|host| {
-        let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count, "")).collect();
+        let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count)).collect();
         Purchase::new(engine, host, pods)
     });
     let purchases = purchases.collect();
@@ -80,40 +80,22 @@ fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32])
     }
 }
 
-/// Hands out the pods of each class: those that were promised the node first, then the oldest.
-struct Waiting<'a> {
+/// Hands out the pods of each class, oldest first.
+struct Waiting {
     pods: BTreeMap<ClassIndex, Vec<usize>>,
-    nominated: BTreeMap<usize, &'a str>,
 }
 
-impl<'a> Waiting<'a> {
-    fn new(engine: &Engine<'_, 'a>, backlog: &Backlog) -> Self {
+impl Waiting {
+    fn new(backlog: &Backlog) -> Self {
         let mut pods = backlog.waiting.clone();
         // Taken from the end, so the oldest comes last.
         pods.values_mut().for_each(|pods| pods.reverse());
-        let snapshot = engine.problem.snapshot;
-        let nominated = pods
-            .values()
-            .flatten()
-            .filter_map(|position| Some((*position, snapshot.pods[*position].status.nominated_node_name.as_deref()?)));
-        let nominated = nominated.collect();
-        Self { pods, nominated }
+        Self { pods }
     }
 
-    fn take(&mut self, class: ClassIndex, count: u32, node: &str) -> Vec<usize> {
+    fn take(&mut self, class: ClassIndex, count: u32) -> Vec<usize> {
         let Some(pods) = self.pods.get_mut(&class) else { return Vec::new() };
-        let mut taken = Vec::new();
-        for _ in 0..count {
-            let promised = pods
-                .iter()
-                .rposition(|pod| self.nominated.get(pod) == Some(&node))
-                .filter(|_| !self.nominated.is_empty());
-            match promised {
-                Some(position) => taken.push(pods.remove(position)),
-                None => taken.extend(pods.pop()),
-            }
-        }
-        taken
+        (0..count).filter_map(|_| pods.pop()).collect()
     }
 
     fn left(mut self) -> BTreeMap<ClassIndex, Vec<usize>> {

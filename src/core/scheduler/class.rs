@@ -39,6 +39,8 @@ pub struct PodClass {
     /// Required anti-affinity terms of these pods.
     pub anti_affinity: Vec<GroupIndex>,
     pub priority: i32,
+    /// Whether kube-scheduler may evict pods of lower priority for these.
+    pub preempts: bool,
 }
 
 /// What a class asks for after some of its preferences were given up.
@@ -152,6 +154,7 @@ impl ClassBuilder {
             counted_in: Vec::new(),
             anti_affinity,
             priority: pod.spec.priority.unwrap_or(0),
+            preempts: pod.spec.preemption_policy.as_deref() != Some("Never"),
         }
     }
 

@@ -28,6 +28,8 @@ pub struct ExistingNode {
     pub group: usize,
     /// Bound pods that count: position in the snapshot and class.
     pub pods: Vec<(usize, ClassIndex)>,
+    /// Pods that kube-scheduler is making room for here, by evicting others: their place is taken.
+    pub nominated: Vec<(usize, ClassIndex)>,
     pub host_ports: Vec<HostPort>,
     /// Most volumes that may be attached, by driver.
     pub attachment_limits: BTreeMap<String, usize>,

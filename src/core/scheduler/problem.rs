@@ -145,11 +145,16 @@ impl<'a> Problem<'a> {
         let position_by_name: BTreeMap<&str, usize> =
             self.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
         let mut pods_by_machine: Vec<Vec<(usize, ClassIndex)>> = vec![Vec::new(); self.machines.len()];
+        let mut nominated_by_machine: BTreeMap<usize, Vec<(usize, ClassIndex)>> = BTreeMap::new();
         for (pod_position, pod) in self.snapshot.pods.iter().enumerate() {
             let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
             let machine = node.and_then(|name| position_by_name.get(name));
             if let (Some(machine), Some(class)) = (machine, self.class_of_pod[pod_position]) {
                 pods_by_machine[*machine].push((pod_position, class));
+            }
+            let nominated = pod.preempting_on().and_then(|name| position_by_name.get(name));
+            if let (Some(machine), Some(class)) = (nominated, self.class_of_pod[pod_position]) {
+                nominated_by_machine.entry(*machine).or_default().push((pod_position, class));
             }
         }
         let mut groups: BTreeMap<(Labels, Vec<EffectiveTaint>), usize> = BTreeMap::new();
@@ -163,7 +168,8 @@ impl<'a> Problem<'a> {
                 .collect();
             let next = groups.len();
             let group = *groups.entry((labels, taints.clone())).or_insert(next);
-            let node = self.compile_node(position, taints, pods, group, &attachment_limits);
+            let nominated = nominated_by_machine.remove(&position).unwrap_or_default();
+            let node = self.compile_node(position, taints, (pods, nominated), group, &attachment_limits);
             self.nodes.push(node);
         }
     }
@@ -172,7 +178,7 @@ impl<'a> Problem<'a> {
         &self,
         position: usize,
         taints: Vec<EffectiveTaint>,
-        pods: Vec<(usize, ClassIndex)>,
+        (pods, mut nominated): (Vec<(usize, ClassIndex)>, Vec<(usize, ClassIndex)>),
         group: usize,
         attachment_limits: &BTreeMap<&str, BTreeMap<String, usize>>,
     ) -> ExistingNode {
@@ -186,6 +192,12 @@ impl<'a> Problem<'a> {
             let pod = &self.snapshot.pods[*pod];
             let owners = pod.metadata.owner_references.iter().filter(|owner| owner.kind == "DaemonSet");
             daemons_present.extend(owners.map(|owner| (pod.metadata.namespace.as_str(), owner.name.as_str())));
+        }
+        // Of a node that goes, nobody holds the room.
+        nominated.retain(|_| !machine.is_being_removed());
+        for (_, class) in &nominated {
+            vectors::add(&mut free, &self.classes[*class].request, -1);
+            host_ports.extend(self.classes[*class].host_ports.iter().cloned());
         }
         let node_requirements = Requirements::from_labels(&machine.labels);
         for daemon in self
@@ -208,6 +220,7 @@ impl<'a> Problem<'a> {
             free,
             group,
             pods,
+            nominated,
             host_ports,
             attachment_limits: attachment_limits.get(machine.name).cloned().unwrap_or_default(),
             being_removed: machine.is_being_removed(),
@@ -624,6 +637,9 @@ fn identity(pod: &Pod, labels: &BTreeMap<String, String>, requests: &Resources, 
     }
     if let Some(priority) = spec.priority.filter(|priority| *priority != 0) {
         also(format_args!(" priority {priority}"));
+    }
+    if let Some(policy) = &spec.preemption_policy {
+        also(format_args!(" preemption {policy}"));
     }
     text
 }

@@ -222,6 +222,13 @@ impl Pod {
         matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed"))
     }
 
+    /// The node on which kube-scheduler is evicting others for this pod.
+    pub fn preempting_on(&self) -> Option<&str> {
+        let waits = self.spec.node_name.as_deref().is_none_or(str::is_empty) && !self.is_terminal();
+        let node = self.status.nominated_node_name.as_deref().filter(|name| !name.is_empty());
+        node.filter(|_| waits && !self.is_terminating())
+    }
+
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }

@@ -51,7 +51,7 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
     let context = scene.before_removals();
     for key in plan.pending.iter().flat_map(|pending| &pending.pods) {
         let Some(pod) = known.pods.get(key).filter(|pod| pod.spec.node_name.is_none()) else { continue };
-        if !pod.spec.topology_spread_constraints.is_empty() {
+        if !pod.spec.topology_spread_constraints.is_empty() || pod.status.nominated_node_name.is_some() {
             continue;
         }
         let examination = context.examine(pod);

@@ -62,6 +62,12 @@ impl<'p> Scene<'p> {
         let leaves =
             |pod: &Pod| pod.spec.node_name.as_ref().is_some_and(going) && !destinations.contains_key(&pod.key());
         before.pods.iter_mut().filter(|pod| leaves(pod)).for_each(|pod| pod.spec.node_name = None);
+        // kube-scheduler holds the room of pods that it evicts others for.
+        for pod in before.pods.iter_mut().filter(|pod| pod.spec.node_name.is_none() && !pod.is_terminating()) {
+            let held = pod.status.nominated_node_name.clone();
+            let stays = |name: &String| known.nodes.get(name).is_some_and(|existing| !existing.going);
+            pod.spec.node_name = held.filter(|name| stays(name) && !destinations.contains_key(&pod.key()));
+        }
         // What moves is a new pod where it comes, also when the old one was on its way out.
         for pod in before.pods.iter_mut().filter(|pod| destinations.contains_key(&pod.key())) {
             pod.metadata.deletion_timestamp = None;

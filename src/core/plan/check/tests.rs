@@ -403,6 +403,14 @@ fn pods_that_need_each_other_are_placed_in_the_order_that_works() {
 }
 
 #[test]
+fn room_held_for_a_pod_that_preempts() {
+    breaks(Code::Refused, |case| {
+        let vip = pod("vip").cpu("500m").unschedulable();
+        case.snapshot.pods.push(vip.merge(json!({ "status": { "nominatedNodeName": "node-kept" } })));
+    });
+}
+
+#[test]
 fn what_daemons_take() {
     breaks(Code::WrongResources, |case| {
         let limits = json!([{ "type": "Container", "defaultRequest": { "memory": "1Gi" } }]);

@@ -101,7 +101,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             open: None,
         };
         let mut counted: BTreeMap<ClassIndex, u32> = BTreeMap::new();
-        for (pod, class) in &node.pods {
+        for (pod, class) in node.pods.iter().chain(&node.nominated) {
             *host.pods.entry(*class).or_default() += 1;
             host.pod_count += 1;
             for attachment in &self.problem.classes[*class].attachments {
