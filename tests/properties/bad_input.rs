@@ -169,7 +169,7 @@ fn instance_type(name: &str, cpu: u32) -> Value {
 }
 
 /// A cluster of these pods, and a pool that sells two types.
-fn cluster(pods: Vec<Value>) -> Built {
+pub fn cluster(pods: Vec<Value>) -> Built {
     cluster_of(json!({}), vec![instance_type("m.large", 2), instance_type("m.xlarge", 4)], pods)
 }
 
@@ -188,7 +188,7 @@ fn cluster_of(limits: Value, types: Vec<Value>, pods: Vec<Value>) -> Built {
 }
 
 /// A pod with these requests and whatever else the specification says.
-fn pod(name: &str, requests: Value, spec: Value) -> Value {
+pub fn pod(name: &str, requests: Value, spec: Value) -> Value {
     let mut pod = json!({
         "metadata": { "name": name, "namespace": "shop", "labels": { "app": name } },
         "spec": spec, "status": { "phase": "Pending" },

@@ -7,6 +7,7 @@
 
 mod bad_input;
 mod build;
+mod found;
 mod lower_bound;
 mod naive;
 mod quantities;

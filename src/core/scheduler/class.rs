@@ -133,9 +133,12 @@ impl ClassBuilder {
             .iter()
             .map(|term| self.affinity_group(pod, term, GroupKind::AntiAffinity))
             .collect();
+        // A spread counts nodes that any of the required terms allows, also when all but one have been given up: the pod
+        // still has them when kube-scheduler looks at it. The reference forgets them, and lets one zone take too many.
+        let strict = wishes.strict_requirements(pod);
         let mut variants = Vec::new();
         loop {
-            let variant = self.variant(pod, &wishes);
+            let variant = self.variant(pod, &wishes, &strict);
             variants.push(self.variants.len());
             self.variants.push(variant);
             if !wishes.give_up_one(self.soft_taints_exist) {
@@ -158,15 +161,14 @@ impl ClassBuilder {
         }
     }
 
-    fn variant(&mut self, pod: &Pod, wishes: &Wishes) -> Variant {
-        let strict = wishes.strict_requirements(pod);
-        let mut requirements = strict.first().cloned().unwrap_or_default();
+    fn variant(&mut self, pod: &Pod, wishes: &Wishes, strict: &[Requirements]) -> Variant {
+        let mut requirements = wishes.strict_requirements(pod).into_iter().next().unwrap_or_default();
         if let Some(preferred) = wishes.preferred_nodes.last() {
             requirements.extend(&term_requirements(&preferred.preference));
         }
         let mut constraints = Vec::new();
         for spread in wishes.spreads.iter().filter(|spread| is_hard(spread)).chain(&wishes.soft_spreads) {
-            constraints.push(self.spread_group(pod, spread, &strict));
+            constraints.push(self.spread_group(pod, spread, strict));
         }
         constraints.extend(self.required_affinity_groups(pod, &wishes.required_affinity));
         for term in &wishes.required_anti_affinity {
