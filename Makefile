@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test fmt lint doc update-golden bench bench-quick bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test fmt lint doc update-golden bench bench-quick bench-parity bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -51,6 +51,9 @@ bench: bench-programs ## our planner against the reference's scheduler, into the
 
 bench-quick: bench-programs ## the small sizes of it (two minutes after building)
 	@$(BENCH) --quick
+
+bench-parity: bench-programs ## the placements of `packing: karpenter` against Karpenter's own, on small random inputs
+	@$(BENCH) --parity 200
 
 # The harness only starts programs and reads their output; what is measured is built for use.
 bench-programs:

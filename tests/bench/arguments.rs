@@ -41,6 +41,9 @@ struct Typed {
     /// Put the table into the marked block of this document
     #[arg(long)]
     readme: Option<PathBuf>,
+    /// Instead of measuring: compare placements with the reference's on this many random small inputs
+    #[arg(long)]
+    parity: Option<u64>,
     /// `cargo bench` says that it is one
     #[arg(long, hide = true)]
     bench: bool,
@@ -56,6 +59,8 @@ pub struct Arguments {
     pub our_limit_seconds: u64,
     pub peer_limits: Limits,
     pub readme: Option<PathBuf>,
+    /// Inputs to compare placements on, instead of measuring.
+    pub parity: Option<u64>,
     only: Option<String>,
 }
 
@@ -78,6 +83,7 @@ impl Arguments {
                 runs: typed.peer_runs.max(1),
             },
             readme: typed.readme,
+            parity: typed.parity,
             only: typed.only,
         }
     }

@@ -25,6 +25,10 @@ pub struct Files {
 pub fn write(scenario: &Scenario, catalog: &Value, below: &Path) -> Files {
     let folder = below.join(scenario.folder());
     let definitions = folder.join("definitions");
+    if definitions.exists() {
+        // An earlier scenario of this name may have had more pools.
+        fs::remove_dir_all(&definitions).unwrap();
+    }
     fs::create_dir_all(&definitions).unwrap();
     let files =
         Files { catalog: folder.join("catalog.json"), snapshot: folder.join("snapshot.json"), definitions, folder };

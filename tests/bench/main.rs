@@ -18,6 +18,7 @@ mod machine;
 mod market;
 mod objects;
 mod ours;
+mod parity;
 mod peer;
 mod program;
 mod random;
@@ -40,6 +41,11 @@ use scenarios::Scenario;
 
 fn main() {
     let arguments = Arguments::read();
+    if let Some(count) = arguments.parity {
+        let text = parity::compare(&arguments, count);
+        std::fs::write(arguments.folder.join("parity.md"), text).unwrap();
+        return;
+    }
     let mut bench = Bench { arguments: &arguments, catalogs: BTreeMap::new() };
     let mut text = machine::preamble(&arguments);
     text.push_str(report::head());

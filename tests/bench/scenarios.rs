@@ -9,6 +9,7 @@ use crate::market::Market;
 use crate::objects::{self, Pod, requirement};
 use crate::workloads;
 
+#[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: String,
     pub market: Market,
@@ -28,14 +29,14 @@ pub struct Nodes {
     pub pods_on_each: usize,
 }
 
-const NO_NODES: Nodes = Nodes { count: 0, pods_on_each: 0 };
+pub const NO_NODES: Nodes = Nodes { count: 0, pods_on_each: 0 };
 
 /// The type of the nodes that exist: 16 CPUs, 64 GiB.
 pub const NODE_TYPE: &str = "m5.4xlarge";
 pub const POOL: &str = "default";
 
 impl Scenario {
-    fn new(name: impl Into<String>, market: Market, pending: Vec<Pod>) -> Self {
+    pub fn new(name: impl Into<String>, market: Market, pending: Vec<Pod>) -> Self {
         let requirements = match market {
             Market::Invented => vec![linux()],
             Market::BuiltIn | Market::BuiltInWithSpotPrices => {
