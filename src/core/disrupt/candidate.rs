@@ -38,6 +38,8 @@ pub struct Candidate {
     pub drifted_since: Option<String>,
     /// Since when no pod came or went.
     pub quiet_since: Option<Timestamp>,
+    /// Of a static pool: it may be neither emptied nor consolidated away.
+    pub is_static: bool,
     marked_consolidatable: bool,
     /// Why no method may touch it.
     pub obstacle: Option<(ReasonCode, String)>,
@@ -46,6 +48,10 @@ pub struct Candidate {
 impl Candidate {
     /// Whether `consolidateAfter` has passed, or why it does not count.
     pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), (ReasonCode, String)> {
+        if self.is_static {
+            let text = format!("NodePool {} is static (spec.replicas): its nodes are not consolidated", self.pool);
+            return Err((ReasonCode::ConsolidationDisabled, text));
+        }
         let Some(disruption) = &self.disruption else {
             return Err((ReasonCode::UnknownNodePool, format!("NodePool {} is not in the definitions", self.pool)));
         };
@@ -149,6 +155,7 @@ fn candidate(
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
         quiet_since: last_pod_event.or(initialized).or(created),
+        is_static: pool.is_some_and(|pool| pool.spec.replicas.is_some()),
         marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable")),
         obstacle: None,
     };
@@ -177,10 +184,10 @@ fn obstacle(
             format!("{name} is not in the definitions, and was not applied from them"),
         ));
     }
-    if pool.is_some_and(|pool| pool.spec.replicas.is_some()) {
+    if candidate.is_static && !inputs.policy.feature_gates.static_capacity {
         return Some((
             ReasonCode::NotSupported,
-            "nodes of a static pool (spec.replicas) are not planned for yet".to_owned(),
+            "spec.featureGates.StaticCapacity is off, and its pool has spec.replicas".to_owned(),
         ));
     }
     if is_nominated {

@@ -8,6 +8,7 @@ pub mod cost;
 pub mod drift;
 pub mod pod_disruption_budgets;
 pub mod rehome;
+mod static_capacity;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -65,6 +66,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
             pass.hold_back(engine, candidate.host, *code, text.clone());
         }
     }
+    pass.remove_surplus(engine, &candidates);
     pass.remove_empty(engine, &candidates);
     pass.replace_drifted(engine, &candidates);
     pass.replace_expired(engine, &candidates);
@@ -137,7 +139,7 @@ impl Pass<'_, '_> {
                 self.disruption.holds.push((candidate.host, Reason { code: ReasonCode::ConfirmationNeeded, text }));
                 continue;
             }
-            self.replace(engine, candidate, cause, Some(DisruptionReason::Drifted));
+            self.renew(engine, candidate, cause, Some(DisruptionReason::Drifted));
         }
     }
 
@@ -150,22 +152,37 @@ impl Pass<'_, '_> {
     fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         for candidate in self.open(candidates) {
             if let Some(cause) = candidate.removal_cause.clone().filter(|cause| cause.code == ReasonCode::Expired) {
-                self.replace(engine, candidate, cause, None);
+                self.renew(engine, candidate, cause, None);
             }
         }
     }
 
-    /// Finds a place for every pod, on new nodes if need be, whatever they cost.
-    fn replace(
+    /// A node of a static pool is replaced by another of it.
+    fn renew(
         &mut self,
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) {
+        if candidate.is_static {
+            self.replace_static(engine, candidate, cause, budget);
+        } else {
+            self.replace(engine, candidate, cause, budget);
+        }
+    }
+
+    /// Finds a place for every pod, on new nodes if need be, whatever they cost; whether the node goes.
+    fn replace(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: Reason,
+        budget: Option<DisruptionReason>,
+    ) -> bool {
         if let Some(Err(text)) = budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason)) {
             self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, format!("{}, but {text}", cause.text));
-            return;
+            return false;
         }
         let mark = engine.mark();
         match rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing) {
@@ -175,10 +192,12 @@ impl Pass<'_, '_> {
                     let _ = self.disruption.budgets.take(&candidate.pool, reason);
                 }
                 self.remove(engine, candidate, cause, rehoming);
+                true
             }
             Err((code, text)) => {
                 engine.revert(mark);
                 self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+                false
             }
         }
     }

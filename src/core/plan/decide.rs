@@ -100,7 +100,8 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     done(Phase::Provisioned);
     let explained = report::pending(&engine, inputs, &provisioning);
     let reasons = report::creation_reasons(&engine, &provisioning);
-    let notes = report::preemption(&engine, inputs, &provisioning);
+    let mut notes = report::preemption(&engine, inputs, &provisioning);
+    notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)

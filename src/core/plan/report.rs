@@ -6,11 +6,13 @@ use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::bound::lower_bound;
 
-use crate::core::provision::explain::{explain, why_not_existing};
+use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
+use crate::core::provision::static_capacity::Shortfall;
 use crate::core::provision::{Provisioning, Purchase};
-use crate::core::scheduler::{ClassIndex, Engine, Problem};
+use crate::core::scheduler::quota::Scope;
+use crate::core::scheduler::{ClassIndex, Engine, Problem, Refusal};
 
 use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary};
 
@@ -39,6 +41,11 @@ pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
 pub fn creation_reasons(engine: &Engine<'_, '_>, provisioning: &Provisioning) -> Vec<Reason> {
     let mut known: BTreeMap<ClassIndex, String> = BTreeMap::new();
     let reason = |purchase: &Purchase| {
+        let template = &engine.problem.templates[purchase.template];
+        if let Some(replicas) = template.replicas {
+            let text = format!("NodePool {} has {} of {} replicas", template.name, replicas.there, replicas.wanted);
+            return Reason { code: ReasonCode::StaticCapacity, text };
+        }
         let mut counts: BTreeMap<ClassIndex, usize> = BTreeMap::new();
         for class in purchase.pods.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
             *counts.entry(class).or_default() += 1;
@@ -115,7 +122,9 @@ fn bound(
     let purchases =
         provisioning.purchases.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.purchases));
     let purchases: Vec<&Purchase> = purchases.collect();
-    if purchases.is_empty() {
+    // Nodes for their own sake are no part of what pods cost.
+    let is_static = |purchase: &&Purchase| problem.templates[purchase.template].is_static();
+    if purchases.is_empty() || purchases.iter().any(is_static) {
         return None;
     }
     let placed =
@@ -126,6 +135,27 @@ fn bound(
         *demand.entry(class).or_default() += 1;
     }
     Some(price_of_staying + lower_bound(problem, &demand, &removed)?)
+}
+
+/// Static pools that stay below their replicas, and why.
+pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning) -> Vec<Note> {
+    let note = |shortfall: &Shortfall| {
+        let template = &engine.problem.templates[shortfall.template];
+        let because = match &shortfall.because {
+            Refusal::Limit { scope: Scope::NodePool, resource, limit, .. } => {
+                format!("limits.{resource} is {}", amount(resource, *limit))
+            }
+            Refusal::Limit { scope: Scope::Cluster, resource, limit, .. } => {
+                format!("spec.limits.{resource} of cutlist.yaml is {}", amount(resource, *limit))
+            }
+            _ => "its requirements match no instance type that is offered".to_owned(),
+        };
+        Note {
+            code: "StaticCapacityLimited".to_owned(),
+            text: format!("NodePool {} stays {} below its replicas: {because}", template.name, shortfall.missing),
+        }
+    };
+    provisioning.shortfalls.iter().map(note).collect()
 }
 
 /// Of pools whose `minValues` were lowered, by how much and on how many new nodes.
@@ -200,10 +230,10 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
                 format!("NodePool {name} is not used: its EC2NodeClass {reference} is not in the definitions"),
             );
         }
-        if pool.spec.replicas.is_some() {
+        if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
             note(
-                "StaticCapacityNotPlanned",
-                format!("NodePool {name} has spec.replicas: static pools are not planned for yet"),
+                "FeatureGateOff",
+                format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is"),
             );
         }
     }

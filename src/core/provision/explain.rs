@@ -32,7 +32,8 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason
     let problem = engine.problem;
     let Some(variant) = problem.classes[class].variants.last().copied() else { return (Vec::new(), None) };
     let mut distances: Vec<Distance<'_>> = Vec::new();
-    for (position, template) in problem.templates.iter().enumerate() {
+    let bought_from = |(_, template): &(usize, &Template)| !template.is_static();
+    for (position, template) in problem.templates.iter().enumerate().filter(bought_from) {
         let mut obstacles = problem.obstacles(variant, position);
         if obstacles.is_empty() {
             obstacles.extend(engine.refusal_to_open(class, variant, position));
@@ -50,8 +51,11 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason
         _ => None,
     });
     let mut reasons: Vec<PendingReason> = distances.iter().map(|distance| reason(engine, class, distance)).collect();
-    if problem.templates.is_empty() {
-        let text = "there is no NodePool that nodes could be created from".to_owned();
+    if problem.templates.iter().all(Template::is_static) {
+        let text = match problem.templates.is_empty() {
+            true => "there is no NodePool that nodes could be created from".to_owned(),
+            false => "every NodePool is static (spec.replicas): no node is created for a pod".to_owned(),
+        };
         reasons.push(PendingReason { node_pool: String::new(), code: ReasonCode::NoNodePool, text });
     }
     (reasons, change)

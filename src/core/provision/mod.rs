@@ -11,6 +11,7 @@ pub mod explain;
 pub mod karpenter;
 pub mod priority;
 pub mod purchase;
+pub mod static_capacity;
 
 use std::collections::BTreeMap;
 
@@ -20,6 +21,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use backlog::Backlog;
 use karpenter::Leftover;
 pub use purchase::Purchase;
+use static_capacity::Shortfall;
 
 /// What provisioning came to.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Provisioning {
     pub placements: Vec<(usize, HostIndex)>,
     /// By class: positions of the pods that found no place.
     pub unplaced: BTreeMap<ClassIndex, Vec<usize>>,
+    /// Static pools that stay below their replicas.
+    pub shortfalls: Vec<Shortfall>,
 }
 
 /// Gives every waiting pod a place, as far as there is one. The engine then holds the result.
@@ -41,6 +45,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
+    let shortfalls = static_capacity::open_missing(engine);
     match packing {
         Packing::Karpenter => karpenter::pack(engine, &order, &demand),
         Packing::Cheapest => priority::pack(engine, &order, &demand),
@@ -62,7 +67,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         Purchase::new(engine, host, pods)
     });
     let purchases = purchases.collect();
-    Provisioning { purchases, placements, unplaced: waiting.left(), backlog }
+    Provisioning { purchases, placements, unplaced: waiting.left(), backlog, shortfalls }
 }
 
 /// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made
@@ -70,7 +75,8 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
 fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32]) {
     let mut given_up = false;
     for host in engine.open_hosts() {
-        if !engine.is_closed(host) && !purchase::is_varied_enough(engine, host) {
+        let is_static = engine.open_node(host).is_some_and(|open| engine.problem.templates[open.template].is_static());
+        if !engine.is_closed(host) && !is_static && !purchase::is_varied_enough(engine, host) {
             engine.discard(host);
             given_up = true;
         }

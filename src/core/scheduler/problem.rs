@@ -6,6 +6,7 @@ use std::rc::Rc;
 use fixedbitset::FixedBitSet;
 
 use crate::api::keys;
+use crate::api::node_pool::NodePool;
 use crate::api::settings::PreferencePolicy;
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::{Offer, Types};
@@ -23,7 +24,7 @@ use super::reach::Reach;
 use super::refusal::Refusal;
 use super::rooms::Rooms;
 use super::taints::{EffectiveTaint, repelling};
-use super::template::{Template, TemplateIndex};
+use super::template::{Replicas, Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::{self, Dimensions, Vector};
 use super::volumes::{VolumeDemand, VolumeIndex};
@@ -81,7 +82,7 @@ impl<'a> Problem<'a> {
             pods.intern_dimensions(&daemon.requests);
         }
         let offer = Offer::new(inputs);
-        let mut templates = templates(inputs, &offer, &pods.dimensions);
+        let mut templates = templates(inputs, &offer, &machines, &pods.dimensions);
         for template in &mut templates {
             set_daemon_overhead(template, &daemons, &pods.dimensions);
         }
@@ -323,7 +324,8 @@ impl<'a> Problem<'a> {
             let sets: Vec<OfferingSet> =
                 filters.iter().filter(|_| tolerated).filter_map(|filter| offering_set(filter, template).ok()).collect();
             counts_template.push(!sets.is_empty());
-            for (set, filter) in sets.iter().zip(filters) {
+            // Where a static pool has no node, no pod can make it have one.
+            for (set, filter) in sets.iter().zip(filters).filter(|_| !template.is_static()) {
                 for value in template_values(template, set, filter, self.domains.name(group.key)) {
                     if let Some(flag) =
                         self.domains.get(group.key, &value).and_then(|domain| eligible.get_mut(domain as usize))
@@ -339,6 +341,14 @@ impl<'a> Problem<'a> {
     /// What a template leaves for a variant, or why nothing.
     pub fn fit_of_template(&self, variant: VariantIndex, template: TemplateIndex) -> &Result<OfferingSet, Refusal> {
         &self.template_fit[self.profile_of_variant[variant]][template]
+    }
+
+    /// The same for a node that is yet to be bought for it: nothing of a static pool, whose nodes are there for their own sake.
+    pub fn purchasable(&self, variant: VariantIndex, template: TemplateIndex) -> Result<&OfferingSet, &Refusal> {
+        match self.templates[template].is_static() {
+            true => Err(&Refusal::EmptyPool),
+            false => self.fit_of_template(variant, template).as_ref(),
+        }
     }
 
     /// Whether a variant asks for labels that pools define and offerings do not.
@@ -454,24 +464,37 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
     }
 }
 
-/// Pools that can be planned with, highest weight first, then by name descending as the reference does.
-fn templates(inputs: &Inputs<'_>, offer: &Offer, dimensions: &Dimensions) -> Vec<Template> {
+/// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
+fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimensions: &Dimensions) -> Vec<Template> {
     let zones = inputs.policy.zones_with_subnet.as_deref();
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
     let mut templates: Vec<Template> = Vec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
-        // A static pool is not provisioned for pods.
-        let Some(types) = offer.of_pool(position).filter(|_| pool.spec.replicas.is_none()) else { continue };
+        let replicas = replicas(pool, machines);
+        let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;
+        let Some(types) = offer.of_pool(position).filter(|_| is_planned) else { continue };
         let known = compiled.iter().find(|(of, _)| Rc::ptr_eq(of, types)).map(|(_, offerings)| Rc::clone(offerings));
         let offerings = known.unwrap_or_else(|| {
             let offerings = Rc::new(Offerings::new(types, &inputs.catalog.region, zones, dimensions));
             compiled.push((Rc::clone(types), Rc::clone(&offerings)));
             offerings
         });
-        templates.push(Template::new(position, pool, offerings));
+        templates.push(Template { replicas, ..Template::new(position, pool, offerings) });
     }
-    templates.sort_by(|one, two| two.weight.cmp(&one.weight).then_with(|| two.name.cmp(&one.name)));
+    templates.sort_by(|one, two| {
+        let order = |it: &Template| (it.is_static(), std::cmp::Reverse(it.weight));
+        order(one).cmp(&order(two)).then_with(|| two.name.cmp(&one.name))
+    });
     templates
+}
+
+/// What a static pool wants and has; `None` for a dynamic one.
+fn replicas(pool: &NodePool, machines: &[Machine<'_>]) -> Option<Replicas> {
+    let wanted = usize::try_from(pool.spec.replicas?).unwrap_or(0);
+    let of_pool = |machine: &&Machine<'_>| {
+        machine.is_managed() && !machine.is_being_removed() && machine.node_pool() == pool.metadata.name.as_deref()
+    };
+    Some(Replicas { wanted, there: machines.iter().filter(of_pool).count() })
 }
 
 fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: &Dimensions) {

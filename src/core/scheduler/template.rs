@@ -17,6 +17,13 @@ use super::vectors::Vector;
 /// Position of a template in [`super::Problem::templates`].
 pub type TemplateIndex = usize;
 
+/// How many nodes a static pool wants and has, without those on their way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replicas {
+    pub wanted: usize,
+    pub there: usize,
+}
+
 #[derive(Debug)]
 pub struct Template {
     /// Position of the pool in the inputs.
@@ -47,6 +54,8 @@ pub struct Template {
     pub limited_capacity: Vec<LimitedCapacity>,
     /// The most of each that any type of the pool takes.
     pub limited_capacity_most: LimitedCapacity,
+    /// Of a static pool, which no pod opens a node of.
+    pub replicas: Option<Replicas>,
     /// Label keys with the number of distinct values that a node's types must offer.
     pub min_values: Vec<(String, usize)>,
 }
@@ -91,7 +100,13 @@ impl Template {
             limited_capacity: Vec::new(),
             limited_capacity_most: Rc::from([]),
             min_values,
+            replicas: None,
         }
+    }
+
+    /// Whether its nodes are there for their own sake.
+    pub fn is_static(&self) -> bool {
+        self.replicas.is_some()
     }
 
     /// Whether anything limits its nodes.

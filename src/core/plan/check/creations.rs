@@ -28,7 +28,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         if !known.classes.contains_key(class.as_str()) {
             findings.add(ViolationCode::UnknownNodeClass, place(step), format!("no class {class}"));
         }
-        if step.pods.is_empty() && step.reason.code != ReasonCode::StaticCapacity {
+        if step.pods.is_empty() && pool.spec.replicas.is_none() {
             findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
         }
         shown_is_first_alternative(step, findings);
@@ -38,6 +38,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         launch(step, pool, findings);
         minimum_values(step, pool, known, findings);
     }
+    replicas(plan, known, findings);
     limits(plan, known, findings);
     cluster_limits(plan, known, findings);
 }
@@ -205,6 +206,47 @@ fn lowered(step: &Step, key: &str, known: &Known<'_>) -> Option<u32> {
     let said = claim.metadata.annotations?.get(keys::MIN_VALUES_RELAXED).is_some_and(|value| value == "true");
     let of_claim = claim.spec.requirements.iter().find(|requirement| requirement.key == key)?;
     of_claim.min_values.filter(|_| best_effort && said && step.reason.code != ReasonCode::Underutilized)
+}
+
+/// Static pools get nodes up to their replicas and lose those beyond, and nothing else makes them grow or shrink.
+fn replicas(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    for (name, pool) in &known.pools {
+        let of_pool = |kind: StepKind, surplus: bool| {
+            let steps = steps(plan, kind).filter(|step| step.node_pool == **name);
+            steps.filter(|step| (step.reason.code == ReasonCode::StaticCapacity) == surplus).count()
+        };
+        let place = format!("pool {name}");
+        let (added, taken) = (of_pool(StepKind::Create, true), of_pool(StepKind::Remove, true));
+        let gate = known.inputs.policy.feature_gates.static_capacity;
+        let Some(replicas) = pool.spec.replicas.filter(|_| gate) else {
+            // Pods of a node that was too many may get a new one.
+            let surplus = |number: u32| {
+                let mut removed = steps(plan, StepKind::Remove).filter(|step| step.move_number == number);
+                removed.any(|step| step.reason.code == ReasonCode::StaticCapacity)
+            };
+            let mut created = steps(plan, StepKind::Create).filter(|step| step.node_pool == **name);
+            let alone =
+                created.any(|step| step.reason.code == ReasonCode::StaticCapacity && !surplus(step.move_number));
+            if alone || taken > 0 {
+                findings.add(ViolationCode::WrongReplicas, place, "is not planned as a static pool");
+            }
+            continue;
+        };
+        let replicas = usize::try_from(replicas).unwrap_or(0);
+        let of_pool_now = known.nodes.values().filter(|it| it.pool.as_deref() == Some(*name) && it.claim.is_some());
+        let there = of_pool_now.filter(|it| !it.going).count();
+        if added > replicas.saturating_sub(there) || taken > there.saturating_sub(replicas) {
+            let text = format!("{there} nodes, {added} created, {taken} removed, and replicas is {replicas}");
+            findings.add(ViolationCode::WrongReplicas, place.clone(), text);
+        }
+        let renewed = |code| matches!(code, ReasonCode::Drifted | ReasonCode::Expired | ReasonCode::StaticCapacity);
+        let mut created = steps(plan, StepKind::Create).filter(|step| step.node_pool == **name);
+        if created.any(|step| !renewed(step.reason.code))
+            || of_pool(StepKind::Create, false) > of_pool(StepKind::Remove, false)
+        {
+            findings.add(ViolationCode::WrongReplicas, place, "grows for pods, although it is static");
+        }
+    }
 }
 
 /// All pools together must stay within `spec.limits` of `cutlist.yaml`.

@@ -692,3 +692,46 @@ fn overlays() {
         .push(overlay("device", json!({ "requirements": [], "capacity": { "example.com/device": 2 } })));
     assert!(!with_device.check().iter().any(|it| it.code == Code::Refused));
 }
+
+#[test]
+fn static_pools() {
+    // A pool with nodes for their own sake beside the other.
+    let fixed = |replicas: i64| -> NodePool {
+        let mut pool = valid().pools[0].clone();
+        pool.metadata.name = Some("fixed".to_owned());
+        pool.spec.replicas = Some(replicas);
+        pool
+    };
+    let with_pool = |replicas: i64, edit: &dyn Fn(&mut Case)| {
+        let mut case = valid();
+        case.pools.push(fixed(replicas));
+        edit(&mut case);
+        case.check().into_iter().filter(|it| it.code == Code::WrongReplicas).collect::<Vec<_>>()
+    };
+    let moved_to_it = |case: &mut Case| case.edit_step("new-1", json!({ "nodePool": "fixed" }));
+    let for_itself = |case: &mut Case| {
+        moved_to_it(case);
+        case.edit_step("new-1", json!({ "reason": { "code": "StaticCapacity", "text": "" } }));
+    };
+    assert_eq!(with_pool(1, &|_| {}), []);
+    assert_eq!(with_pool(1, &for_itself), []);
+    assert_ne!(with_pool(0, &for_itself), []);
+    assert_ne!(with_pool(1, &moved_to_it), []);
+    assert_ne!(
+        with_pool(1, &|case| {
+            for_itself(case);
+            case.policy.feature_gates.static_capacity = false;
+        }),
+        []
+    );
+    // A removal as surplus, where nothing is.
+    assert_ne!(
+        with_pool(1, &|case| {
+            case.edit_step(
+                "claim-empty",
+                json!({ "nodePool": "fixed", "reason": { "code": "StaticCapacity", "text": "" } }),
+            );
+        }),
+        []
+    );
+}

@@ -24,6 +24,8 @@ pub enum ViolationCode {
     LaunchDiffers,
     TooFewAlternatives,
     LimitExceeded,
+    /// A static pool has other than its replicas, or its nodes are used as if it were not static.
+    WrongReplicas,
     CreatedForNothing,
     // A pod that can not run where it is put, or is lost.
     Refused,

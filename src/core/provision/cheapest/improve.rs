@@ -174,7 +174,7 @@ fn cheapest_that_holds(
     let mut set = compiled.set.clone();
     let mut requested = vec![0; problem.dimensions.count()];
     for (class, variant) in variants {
-        set.intersect(problem.fit_of_template(*variant, template).as_ref().ok()?);
+        set.intersect(problem.purchasable(*variant, template).ok()?);
         vectors::add(
             &mut requested,
             &problem.classes[*class].request,

@@ -63,7 +63,7 @@ pub fn offers(
     {
         let mut offers: Vec<Offer> = Vec::new();
         for (position, entry) in template.offerings.offered(&template.set) {
-            let slots = |variant: &VariantIndex| match problem.fit_of_template(*variant, template_index) {
+            let slots = |variant: &VariantIndex| match problem.purchasable(*variant, template_index) {
                 Ok(set) if set.types().contains(position) => set.slots & entry.available,
                 _ => 0,
             };

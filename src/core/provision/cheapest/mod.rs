@@ -12,10 +12,11 @@ pub mod market;
 pub mod weights;
 
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::{ClassIndex, Engine};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
+use super::static_capacity;
 use greedy::Markets;
 
 /// How much search is done: counted in patterns that are evaluated, so that the result does not depend on how fast the
@@ -35,6 +36,11 @@ impl Default for Budget {
 pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
     let problem = engine.problem;
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    // Nodes that are created anyway.
+    let is_static = |host: &HostIndex| {
+        engine.open_node(*host).is_some_and(|open| engine.problem.templates[open.template].is_static())
+    };
+    let on_their_way: Vec<HostIndex> = engine.open_hosts().filter(is_static).collect();
     let mut leftover = demand.clone();
     for level in 0..levels {
         let mut wanted: Leftover = leftover
@@ -47,6 +53,7 @@ pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover
         }
         let asked = wanted.clone();
         use_existing(engine, order, level, &mut wanted);
+        static_capacity::use_room(engine, &on_their_way, level, &mut wanted);
         if !wanted.is_empty() {
             wanted = buy(engine, order, level, &wanted, budget);
         }

@@ -18,7 +18,7 @@ pub fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -
     let request = &problem.classes[class].request;
     let mut least: Option<f64> = None;
     for (position, template) in problem.templates.iter().enumerate() {
-        let Ok(set) = problem.fit_of_template(variant, position) else { continue };
+        let Ok(set) = problem.purchasable(variant, position) else { continue };
         for (instance_type, entry) in template.offerings.offered(set) {
             let Some((_, price)) = entry.cheapest(set.slots) else { continue };
             let share = share(request, &template.room[instance_type]);

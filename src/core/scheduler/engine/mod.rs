@@ -313,8 +313,16 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
     }
 
-    /// Adds a node to be created, with its first pod. `capacity` is what it takes of the pool's limits.
-    pub fn open(&mut self, class: ClassIndex, mut open: OpenNode, capacity: LimitedCapacity) -> HostIndex {
+    /// Adds a node to be created, with its first pod. `capacity` is what it takes of limits.
+    pub fn open(&mut self, class: ClassIndex, open: OpenNode, capacity: LimitedCapacity) -> HostIndex {
+        let host = self.open_empty(open, capacity);
+        self.add_pod(class, host);
+        self.changes.push(Change::Placed { class, host, open_before: None });
+        host
+    }
+
+    /// The same without a pod.
+    pub fn open_empty(&mut self, mut open: OpenNode, capacity: LimitedCapacity) -> HostIndex {
         open.limit_capacity = Rc::clone(&capacity);
         let host = self.hosts.len();
         let template = open.template;
@@ -332,8 +340,6 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.set_places(host, true);
         self.table.set_open(host, 0, true);
         self.plan_capacity(template, capacity, 1);
-        self.add_pod(class, host);
-        self.changes.push(Change::Placed { class, host, open_before: None });
         host
     }
 

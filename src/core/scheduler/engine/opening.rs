@@ -107,7 +107,7 @@ impl<'p> Engine<'p, '_> {
         template: TemplateIndex,
         wanted: Option<&OfferingSet>,
     ) -> Result<OpenNode, Refused<'p>> {
-        let Ok(allowed) = self.problem.fit_of_template(arrival.variant, template) else {
+        let Ok(allowed) = self.problem.purchasable(arrival.variant, template) else {
             return Err(Refused::Pool(arrival.variant, template));
         };
         let compiled = &self.problem.templates[template];
@@ -143,6 +143,26 @@ impl<'p> Engine<'p, '_> {
         }
         open.room_most = most_room(&compiled.room, open.set.types(), self.problem.dimensions.count());
         Ok(open)
+    }
+
+    /// A new node of a static pool, without pods, or the limit that forbids it. The node is not yet among the hosts.
+    pub fn opened_empty(&self, template: TemplateIndex) -> Result<OpenNode, Refusal> {
+        let compiled = &self.problem.templates[template];
+        let mut set = compiled.set.clone();
+        if compiled.is_limited() {
+            set = self.within_limits(template, &set).map_err(|refused| self.refusal(refused))?;
+        }
+        let dimensions = self.problem.dimensions.count();
+        Ok(OpenNode {
+            template,
+            allowed: set.clone(),
+            room_most: most_room(&compiled.room, set.types(), dimensions),
+            set,
+            custom: Requirements::new(),
+            requested: vec![0; dimensions].into(),
+            min_values: Vec::new(),
+            limit_capacity: self.problem.limited.nothing(),
+        })
     }
 
     /// The offerings whose capacity the limits of the pool still allow.

@@ -1,0 +1,123 @@
+//! Static pools: nodes beyond `spec.replicas` go, and those that drifted or expired are replaced one for one.
+//! Behaviour: reference, section 3.11. Unlike there, a node whose pods would find no other place is held back.
+
+use crate::api::duration::NillableDuration;
+use crate::api::node_pool::DisruptionReason;
+use crate::core::plan::{Reason, ReasonCode};
+use crate::core::provision::karpenter::Leftover;
+use crate::core::provision::static_capacity::{open_one, use_room};
+use crate::core::scheduler::template::{Replicas, TemplateIndex};
+use crate::core::scheduler::{Engine, Refusal};
+
+use super::candidate::Candidate;
+use super::{Pass, pods_text, rehome, seconds_between};
+
+impl Pass<'_, '_> {
+    /// Removes what is more than a pool wants.
+    pub(super) fn remove_surplus(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        for template in 0..engine.problem.templates.len() {
+            let compiled = &engine.problem.templates[template];
+            let Some(Replicas { wanted, there }) = compiled.replicas.filter(|it| it.there > it.wanted) else {
+                continue;
+            };
+            let mut of_pool: Vec<&Candidate> = self.open(candidates);
+            of_pool.retain(|candidate| candidate.pool == compiled.name);
+            of_pool.sort_by(|one, two| {
+                let (one, two) = (self.order(engine, one), self.order(engine, two));
+                one.0.cmp(&two.0).then(one.1.total_cmp(&two.1)).then(one.2.cmp(two.2))
+            });
+            let mut left = there - wanted;
+            for candidate in of_pool {
+                if left == 0 {
+                    break;
+                }
+                let text = format!("NodePool {} has {there} nodes for {wanted} replicas", compiled.name);
+                let cause = Reason { code: ReasonCode::StaticCapacity, text };
+                left -= usize::from(self.replace(engine, candidate, cause, None));
+            }
+        }
+    }
+
+    /// Empty nodes first, then those that cost least to disrupt for the life they have left.
+    fn order<'c>(&self, engine: &Engine<'_, '_>, candidate: &'c Candidate) -> (bool, f64, &'c str) {
+        let claim = engine.problem.machines[candidate.host].claim;
+        let lifetime = claim.and_then(|claim| claim.spec.expire_after.as_ref().and_then(NillableDuration::seconds));
+        let born = claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref());
+        let left = match (lifetime, born) {
+            (Some(lifetime), Some(born)) if lifetime > 0 => {
+                let age = f64::from(i32::try_from(seconds_between(born.0, self.inputs.now)).unwrap_or(i32::MAX));
+                let lifetime = f64::from(u32::try_from(lifetime).unwrap_or(u32::MAX));
+                (1.0 - age / lifetime).max(0.0)
+            }
+            _ => 1.0,
+        };
+        (!candidate.pods.is_empty(), candidate.disruption_cost * left, &candidate.name)
+    }
+
+    /// A new node of the pool, and the old one's pods on it or on others.
+    pub(super) fn replace_static(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: Reason,
+        budget: Option<DisruptionReason>,
+    ) {
+        let templates = &engine.problem.templates;
+        let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
+            return;
+        };
+        if let Some(Err(text)) = budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason)) {
+            let text = format!("{}, but {text}", cause.text);
+            return self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, text);
+        }
+        let mark = engine.mark();
+        match self.one_for_one(engine, candidate, template) {
+            Ok(()) => {
+                if let Some(reason) = budget {
+                    // Checked above; nothing was taken since.
+                    let _ = self.disruption.budgets.take(&candidate.pool, reason);
+                }
+                let rehoming = rehome::outcome(engine, candidate, mark);
+                self.remove(engine, candidate, cause, rehoming);
+            }
+            Err((code, text)) => {
+                engine.revert(mark);
+                self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+            }
+        }
+    }
+
+    fn one_for_one(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        template: TemplateIndex,
+    ) -> Result<(), (ReasonCode, String)> {
+        if engine.problem.templates[template].replicas.is_some_and(|replicas| replicas.there > replicas.wanted) {
+            let text = "its pool has more nodes than replicas: those go first".to_owned();
+            return Err((ReasonCode::WaitsForOtherMove, text));
+        }
+        let replacement = open_one(engine, template).map_err(|refusal| match refusal {
+            Refusal::Limit { resource, .. } => {
+                (ReasonCode::LimitReached, format!("limits.{resource} leaves no room for a replacement beside it"))
+            }
+            _ => (ReasonCode::NoOffering, "its requirements match no instance type that is offered".to_owned()),
+        })?;
+        let targets = &self.targets;
+        let mut left: Leftover = rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open());
+        let levels = left.keys().map(|class| engine.problem.classes[*class].variants.len()).max().unwrap_or(0);
+        for level in 0..levels {
+            use_room(engine, &[replacement], level, &mut left);
+        }
+        match left.values().sum::<usize>() {
+            0 => Ok(()),
+            count => {
+                let text = format!(
+                    "{count} of its {} would fit neither on other nodes nor on a new one of its pool",
+                    pods_text(candidate.pods.len())
+                );
+                Err((ReasonCode::PodsWouldNotFit, text))
+            }
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Nodes of static pools: as many as `spec.replicas` says, whether or not a pod needs them.
+//! Behaviour: reference, section 3.11.
+
+use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
+
+use super::cheapest::{greedy, improve};
+use super::choice::{capacity_of, choose};
+use super::karpenter::Leftover;
+
+/// A static pool that stays below its replicas.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shortfall {
+    pub template: TemplateIndex,
+    pub missing: usize,
+    pub because: Refusal,
+}
+
+/// Opens the nodes that static pools lack, each of the cheapest type that its pool allows, as far as limits let it.
+pub fn open_missing(engine: &mut Engine<'_, '_>) -> Vec<Shortfall> {
+    let mut shortfalls = Vec::new();
+    for (position, template) in engine.problem.templates.iter().enumerate() {
+        let Some(replicas) = template.replicas else { continue };
+        let missing = replicas.wanted.saturating_sub(replicas.there);
+        for opened in 0..missing {
+            if let Err(because) = open_one(engine, position) {
+                shortfalls.push(Shortfall { template: position, missing: missing - opened, because });
+                break;
+            }
+        }
+    }
+    shortfalls
+}
+
+/// Opens one node of a static pool; the limit that forbids it, or that nothing is on offer.
+pub fn open_one(engine: &mut Engine<'_, '_>, template: TemplateIndex) -> Result<HostIndex, Refusal> {
+    let open = engine.opened_empty(template)?;
+    let choice = choose(engine, &open).ok_or(Refusal::Offering)?;
+    let capacity = capacity_of(engine, &open, &choice);
+    let host = engine.open_empty(open, capacity);
+    improve::tighten(engine, host);
+    Ok(host)
+}
+
+/// Puts waiting pods of one level of preferences on these nodes, as far as they have room.
+pub fn use_room(engine: &mut Engine<'_, '_>, hosts: &[HostIndex], level: usize, wanted: &mut Leftover) {
+    let problem = engine.problem;
+    let mut order: Vec<ClassIndex> = wanted.keys().copied().collect();
+    order.sort_by_key(|class| {
+        (std::cmp::Reverse((problem.classes[*class].request[0], problem.classes[*class].request[1])), *class)
+    });
+    for class in order {
+        let (Some(count), Some(variant)) = (wanted.get_mut(&class), problem.classes[class].variants.get(level)) else {
+            continue;
+        };
+        for host in hosts {
+            while *count > 0 && greedy::add(engine, class, *variant, *host) {
+                *count -= 1;
+            }
+        }
+    }
+    wanted.retain(|_, count| *count > 0);
+}
