@@ -45,12 +45,9 @@ impl FromStr for Adjustment {
     type Err = NotAnAdjustment;
 
     fn from_str(text: &str) -> Result<Self, NotAnAdjustment> {
-        let sign = match text.chars().next() {
-            Some('+') => 1,
-            Some('-') => -1,
-            _ => return Err(NotAnAdjustment),
-        };
-        let amount = &text[1..];
+        let signed = |sign: char| text.strip_prefix(sign);
+        let raised = signed('+').map(|amount| (1, amount));
+        let (sign, amount) = raised.or_else(|| signed('-').map(|amount| (-1, amount))).ok_or(NotAnAdjustment)?;
         match amount.strip_suffix('%') {
             Some(percent) => billionths(percent).map(|amount| Self::Share(sign * (amount / 100))),
             None => billionths(amount).map(|amount| Self::Difference(sign * amount)),

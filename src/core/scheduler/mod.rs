@@ -10,6 +10,7 @@ pub mod daemons;
 pub mod engine;
 pub mod host;
 pub mod offerings;
+pub mod pod_table;
 pub mod problem;
 pub mod quota;
 pub mod reach;

@@ -1,24 +1,23 @@
 //! Everything that does not change while a plan is made, compiled once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::PreferencePolicy;
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::{Offer, Types};
 use crate::core::plan::Inputs;
+use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
-use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
 
-use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex, selector_keys};
+use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::daemons::{Daemon, daemons};
 use super::host::ExistingNode;
 use super::offerings::{OfferingSet, Offerings};
+use super::pod_table::PodTable;
 use super::quota::{Limited, Quota, quotas};
 use super::reach::Reach;
 use super::refusal::Refusal;
@@ -27,7 +26,9 @@ use super::taints::{EffectiveTaint, repelling};
 use super::template::{Replicas, Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::{self, Dimensions, Vector};
-use super::volumes::{VolumeDemand, VolumeIndex};
+
+/// Position of a pod in the snapshot, and its class.
+type PodOfClass = (usize, ClassIndex);
 
 /// Labels that some requirement looks at, by key.
 type Labels = Vec<(String, String)>;
@@ -179,7 +180,7 @@ impl<'a> Problem<'a> {
         &self,
         position: usize,
         taints: Vec<EffectiveTaint>,
-        (pods, mut nominated): (Vec<(usize, ClassIndex)>, Vec<(usize, ClassIndex)>),
+        (pods, mut nominated): (Vec<PodOfClass>, Vec<PodOfClass>),
         group: usize,
         attachment_limits: &BTreeMap<&str, BTreeMap<String, usize>>,
     ) -> ExistingNode {
@@ -259,15 +260,16 @@ impl<'a> Problem<'a> {
     }
 
     fn compile_profiles(&mut self) {
-        let mut profiles: BTreeMap<String, usize> = BTreeMap::new();
+        let mut profiles: HashMap<(&Requirements, String, bool), usize> = HashMap::new();
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
         let mut representative: Vec<usize> = vec![0; group_count];
         for (position, node) in self.nodes.iter().enumerate() {
             representative[node.group] = position;
         }
         for variant in &self.variants {
-            let identity =
-                format!("{:?} {:?} {}", variant.requirements, variant.tolerations, variant.soft_taints_repel);
+            let tolerations =
+                if variant.tolerations.is_empty() { String::new() } else { format!("{:?}", variant.tolerations) };
+            let identity = (&variant.requirements, tolerations, variant.soft_taints_repel);
             let next = profiles.len();
             let profile = *profiles.entry(identity).or_insert(next);
             self.profile_of_variant.push(profile);
@@ -546,123 +548,4 @@ fn set_rooms(templates: &mut [Template], dimensions: usize) {
 /// Labels of slots, and the host name: a node of any type may have them.
 fn is_of_slot(key: &str) -> bool {
     matches!(key, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION | keys::HOSTNAME)
-}
-
-/// The pods of a snapshot on their way to classes.
-struct PodTable {
-    dimensions: Dimensions,
-    requests: Vec<Option<Resources>>,
-    invalid: BTreeMap<usize, String>,
-}
-
-impl PodTable {
-    fn new(snapshot: &Snapshot) -> Self {
-        let mut table = Self { dimensions: Dimensions::default(), requests: Vec::new(), invalid: BTreeMap::new() };
-        for (position, pod) in snapshot.pods.iter().enumerate() {
-            let requests = match effective_requests(pod) {
-                Ok(requests) => Some(requests),
-                Err(error) => {
-                    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-                    table.invalid.insert(position, format!("{error}{cause}"));
-                    // A pod that runs all the same takes at least its place.
-                    pod.spec
-                        .node_name
-                        .is_some()
-                        .then(|| [(crate::core::model::resources::PODS.to_owned(), 1)].into_iter().collect())
-                }
-            };
-            if let Some(requests) = &requests {
-                table.intern_dimensions(requests);
-            }
-            table.requests.push(requests);
-        }
-        table
-    }
-
-    fn intern_dimensions(&mut self, requests: &Resources) {
-        for (name, _) in requests.iter().filter(|(_, amount)| *amount > 0) {
-            self.dimensions.intern(name);
-        }
-    }
-
-    /// Classes in the order in which their first pod stands in the snapshot.
-    fn classes(
-        &mut self,
-        snapshot: &Snapshot,
-        soft_taints_exist: bool,
-        preferences: PreferencePolicy,
-    ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
-        let volume_index = VolumeIndex::new(snapshot);
-        let mut selected_keys = BTreeSet::new();
-        snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
-        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, preferences);
-        let mut classes: Vec<PodClass> = Vec::new();
-        let mut positions: BTreeMap<String, ClassIndex> = BTreeMap::new();
-        let mut class_of_pod = vec![None; snapshot.pods.len()];
-        for (position, pod) in snapshot.pods.iter().enumerate() {
-            let Some(requests) = self.requests[position].take() else { continue };
-            let volumes = match volume_index.demand(pod) {
-                Ok(volumes) => volumes,
-                Err(error) if pod.spec.node_name.is_none() => {
-                    self.invalid.insert(position, error.to_string());
-                    continue;
-                }
-                Err(_) => VolumeDemand::default(),
-            };
-            let labels: BTreeMap<String, String> = pod
-                .metadata
-                .labels
-                .iter()
-                .filter(|(key, _)| selected_keys.contains(*key))
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            let identity = identity(pod, &labels, &requests, &volumes);
-            let class = *positions.entry(identity).or_insert_with(|| {
-                classes.push(builder.class(pod, labels, requests, volumes));
-                classes.len() - 1
-            });
-            class_of_pod[position] = Some(class);
-        }
-        for class in &mut classes {
-            class.request = self.dimensions.vector(&class.requests);
-            class.counted_in = (0..builder.groups.len())
-                .filter(|group| builder.groups[*group].selects(&class.namespace, &class.labels))
-                .collect();
-        }
-        (classes, class_of_pod, builder)
-    }
-}
-
-/// Everything of a pod that scheduling can see, as text.
-fn identity(pod: &Pod, labels: &BTreeMap<String, String>, requests: &Resources, volumes: &VolumeDemand) -> String {
-    use std::fmt::Write;
-    let spec = &pod.spec;
-    let mut text = format!("{} {labels:?} {requests:?} {:?}", pod.metadata.namespace, spec.node_selector);
-    let mut also = |part: std::fmt::Arguments<'_>| {
-        // Writing to a string can not fail.
-        let _ = text.write_fmt(part);
-    };
-    if let Some(affinity) = &spec.affinity {
-        also(format_args!(" affinity {affinity:?}"));
-    }
-    if !spec.tolerations.is_empty() {
-        also(format_args!(" tolerations {:?}", spec.tolerations));
-    }
-    if !spec.topology_spread_constraints.is_empty() {
-        also(format_args!(" spread {:?}", spec.topology_spread_constraints));
-    }
-    let ports = super::class::host_ports(pod);
-    if !ports.is_empty() {
-        also(format_args!(" ports {ports:?}"));
-    }
-    if *volumes != VolumeDemand::default() {
-        also(format_args!(" volumes {volumes:?}"));
-    }
-    if let Some(priority) = spec.priority.filter(|priority| *priority != 0) {
-        also(format_args!(" priority {priority}"));
-    }
-    if let Some(policy) = &spec.preemption_policy {
-        also(format_args!(" preemption {policy}"));
-    }
-    text
 }

@@ -1,0 +1,194 @@
+//! The pods of a snapshot on their way to classes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::Serialize;
+
+use crate::api::settings::PreferencePolicy;
+use crate::core::model::Resources;
+use crate::core::model::resources::PODS;
+use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, selector_keys};
+use super::topology::{Group, GroupIndex};
+use super::vectors::Dimensions;
+use super::volumes::{VolumeDemand, VolumeIndex};
+
+pub struct PodTable {
+    pub dimensions: Dimensions,
+    requests: Vec<Option<Resources>>,
+    /// Pods that can not be planned for, with the reason, by position in the snapshot.
+    pub invalid: BTreeMap<usize, String>,
+}
+
+impl PodTable {
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let mut table = Self { dimensions: Dimensions::default(), requests: Vec::new(), invalid: BTreeMap::new() };
+        for (position, pod) in snapshot.pods.iter().enumerate() {
+            let requests = match effective_requests(pod) {
+                Ok(requests) => Some(requests),
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+                    table.invalid.insert(position, format!("{error}{cause}"));
+                    // A pod that runs all the same takes at least its place.
+                    pod.spec.node_name.is_some().then(|| [(PODS.to_owned(), 1)].into_iter().collect())
+                }
+            };
+            if let Some(requests) = &requests {
+                table.intern_dimensions(requests);
+            }
+            table.requests.push(requests);
+        }
+        table
+    }
+
+    pub fn intern_dimensions(&mut self, requests: &Resources) {
+        for (name, _) in requests.iter().filter(|(_, amount)| *amount > 0) {
+            self.dimensions.intern(name);
+        }
+    }
+
+    /// Classes in the order in which their first pod stands in the snapshot.
+    pub fn classes(
+        &mut self,
+        snapshot: &Snapshot,
+        soft_taints_exist: bool,
+        preferences: PreferencePolicy,
+    ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
+        let volume_index = VolumeIndex::new(snapshot);
+        let mut selected_keys = BTreeSet::new();
+        snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
+        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, preferences);
+        let mut classes: Vec<PodClass> = Vec::new();
+        let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
+        let mut identity = Identity::default();
+        let mut class_of_pod = vec![None; snapshot.pods.len()];
+        for (position, pod) in snapshot.pods.iter().enumerate() {
+            let Some(requests) = self.requests[position].take() else { continue };
+            let volumes = match volume_index.demand(pod) {
+                Ok(volumes) => volumes,
+                Err(error) if pod.spec.node_name.is_none() => {
+                    self.invalid.insert(position, error.to_string());
+                    continue;
+                }
+                Err(_) => VolumeDemand::default(),
+            };
+            let selected = || pod.metadata.labels.iter().filter(|(key, _)| selected_keys.contains(*key));
+            let identity = identity.of(pod, selected(), &requests, &volumes);
+            let class = positions.get(identity).copied().unwrap_or_else(|| {
+                let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();
+                classes.push(builder.class(pod, labels, requests, volumes));
+                positions.insert(identity.to_vec(), classes.len() - 1);
+                classes.len() - 1
+            });
+            class_of_pod[position] = Some(class);
+        }
+        let selectors = SelectorIndex::new(&builder.groups);
+        for class in &mut classes {
+            class.request = self.dimensions.vector(&class.requests);
+            class.counted_in = selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels);
+        }
+        (classes, class_of_pod, builder)
+    }
+}
+
+/// Everything of a pod that scheduling can see, as bytes that differ when it differs.
+#[derive(Default)]
+struct Identity {
+    bytes: Vec<u8>,
+}
+
+impl Identity {
+    fn of<'l>(
+        &mut self,
+        pod: &Pod,
+        labels: impl Iterator<Item = (&'l String, &'l String)>,
+        requests: &Resources,
+        volumes: &VolumeDemand,
+    ) -> &[u8] {
+        let spec = &pod.spec;
+        self.bytes.clear();
+        self.text(&pod.metadata.namespace);
+        self.pairs(labels);
+        self.pairs(spec.node_selector.iter());
+        for (name, amount) in requests.iter() {
+            self.text(name);
+            self.bytes.extend(amount.to_le_bytes());
+        }
+        self.bytes.push(b';');
+        self.part(b'a', spec.affinity.as_ref());
+        self.part(b't', Some(&spec.tolerations).filter(|tolerations| !tolerations.is_empty()));
+        self.part(b's', Some(&spec.topology_spread_constraints).filter(|spreads| !spreads.is_empty()));
+        let ports = host_ports(pod);
+        if !ports.is_empty() {
+            self.text(&format!("{ports:?}"));
+        }
+        if *volumes != VolumeDemand::default() {
+            self.text(&format!("{volumes:?}"));
+        }
+        self.bytes.extend(spec.priority.unwrap_or(0).to_le_bytes());
+        self.part(b'p', spec.preemption_policy.as_ref());
+        &self.bytes
+    }
+
+    /// With its length, so that two texts are not another two.
+    fn text(&mut self, text: &str) {
+        self.bytes.extend(text.len().to_le_bytes());
+        self.bytes.extend(text.as_bytes());
+    }
+
+    fn pairs<'l>(&mut self, pairs: impl Iterator<Item = (&'l String, &'l String)>) {
+        for (key, value) in pairs {
+            self.text(key);
+            self.text(value);
+        }
+        self.bytes.push(b';');
+    }
+
+    fn part(&mut self, name: u8, part: Option<&impl Serialize>) {
+        if let Some(part) = part {
+            self.bytes.push(name);
+            // Writing to memory can not fail, and these types have only keys that are texts.
+            let _ = serde_json::to_writer(&mut self.bytes, part);
+        }
+    }
+}
+
+/// Groups by a label that whatever they select must have, so that a class is compared with few of them.
+struct SelectorIndex<'g> {
+    by_label: HashMap<(&'g str, &'g str), Vec<GroupIndex>>,
+    /// Groups whose selector names no label with its value.
+    others: Vec<GroupIndex>,
+}
+
+impl<'g> SelectorIndex<'g> {
+    /// O(groups).
+    fn new(groups: &'g [Group]) -> Self {
+        let mut index = Self { by_label: HashMap::new(), others: Vec::new() };
+        for (position, group) in groups.iter().enumerate() {
+            // Without a selector nothing is selected.
+            let Some(selector) = &group.selector else { continue };
+            match selector.match_labels.iter().flatten().next() {
+                Some((key, value)) => index.by_label.entry((key, value)).or_default().push(position),
+                None => index.others.push(position),
+            }
+        }
+        index
+    }
+
+    /// Ascending. O(labels + groups that share a label).
+    fn groups_that_select(
+        &self,
+        groups: &[Group],
+        namespace: &str,
+        labels: &BTreeMap<String, String>,
+    ) -> Vec<GroupIndex> {
+        let of_labels = labels.iter().filter_map(|(key, value)| self.by_label.get(&(key.as_str(), value.as_str())));
+        let candidates = of_labels.flatten().chain(&self.others).copied();
+        let mut selecting: Vec<GroupIndex> =
+            candidates.filter(|group| groups[*group].selects(namespace, labels)).collect();
+        selecting.sort_unstable();
+        selecting
+    }
+}
