@@ -148,7 +148,7 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: 
     for level in 0..levels {
         if !demand.is_empty() {
             let markets = Markets::new(problem, level, &demand);
-            markets.fill(engine, since.hosts(), &mut demand, &mut budget);
+            markets.fill(engine, since.hosts(), &mut demand, HourlyPrice::MAX, &mut budget);
             if packing == Packing::Cheapest {
                 improve::improve(engine, since, level, &markets, &mut budget);
             }

@@ -7,13 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, bits};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
 use super::cheapest::dual::{Bin, Filling, Item};
-use super::cheapest::market::{Offer, most_per_node, number, offers, prices};
+use super::cheapest::kinds::{Kind, kinds};
+use super::cheapest::market::{Offer, number, offers, prices};
 use super::cheapest::weights::{as_number, weight};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
@@ -29,31 +29,23 @@ pub fn lower_bound(
     demand: &BTreeMap<ClassIndex, usize>,
     removed: &BTreeSet<usize>,
 ) -> Option<HourlyPrice> {
-    let mut variants: BTreeMap<ClassIndex, &[VariantIndex]> = BTreeMap::new();
-    let mut most: BTreeMap<ClassIndex, usize> = BTreeMap::new();
-    let mut start: Vec<f64> = Vec::new();
-    for class in demand.keys() {
-        // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
-        let of_class = problem.classes[*class].variants.as_slice();
-        variants.insert(*class, of_class);
-        most.insert(*class, of_class.iter().map(|variant| most_per_node(problem, *class, *variant)).max()?);
-        start.push(of_class.iter().filter_map(|variant| weight(problem, *class, *variant)).min_by(f64::total_cmp)?);
-    }
-    let classes: Vec<ClassIndex> = demand.keys().copied().collect();
-    let counts: Vec<usize> = demand.values().copied().collect();
-    let offers = by_welcome(offers(problem, &classes, &variants, None));
+    // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
+    let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
+    let (kinds, places) = kinds(problem, demand, &variants);
+    let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
+    let start = start?;
+    let offers = by_welcome(offers(problem, &kinds, None));
     let free = free_room(problem, removed);
     let mut best = HourlyPrice::ZERO;
-    for (position, class) in classes.iter().enumerate() {
-        let request = &problem.classes[*class].request;
-        let elsewhere: usize = free.iter().map(|free| vectors::copies(request, free, counts[position])).sum();
-        let left = counts[position].saturating_sub(elsewhere);
+    for (position, kind) in kinds.iter().enumerate() {
+        let elsewhere: usize = free.iter().map(|free| vectors::copies(&kind.request, free, kind.count)).sum();
+        let left = kind.count.saturating_sub(elsewhere);
         if left <= EXACT_PODS_MAX {
-            best = best.max(exact(&offers, position, request, left, most[class]));
+            best = best.max(exact(&offers, position, &kind.request, left, kind.most_per_node));
         }
     }
-    let priced = prices(problem, &classes, &counts, &offers, &most, &start, BOUND_WORK);
-    let for_nothing = worth_of_free(problem, &classes, &counts, &priced.per_pod, &free);
+    let priced = prices(&kinds, places, &offers, &start, BOUND_WORK);
+    let for_nothing = worth_of_free(&kinds, &priced.per_pod, &free);
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
@@ -109,24 +101,12 @@ fn exact(offers: &[Offer], position: usize, request: &[i64], count: usize, most:
 }
 
 /// What the room that is there could be filled with, at these prices.
-fn worth_of_free(
-    problem: &Problem<'_>,
-    classes: &[ClassIndex],
-    counts: &[usize],
-    per_pod: &[f64],
-    free: &[&Vector],
-) -> f64 {
-    let items: Vec<Item> = classes
-        .iter()
-        .map(|class| Item {
-            count: 0.0,
-            request: problem.classes[*class].request.iter().copied().map(as_number).collect(),
-        })
-        .collect();
+fn worth_of_free(kinds: &[Kind], per_pod: &[f64], free: &[&Vector]) -> f64 {
+    let request = |kind: &Kind| kind.request.iter().copied().map(as_number).collect();
+    let items: Vec<Item> = kinds.iter().map(|kind| Item { count: 0.0, request: request(kind) }).collect();
     let worth = |room: &&Vector| {
-        let held = classes.iter().enumerate().map(|(position, class)| {
-            (position, number(vectors::copies(&problem.classes[*class].request, room, counts[position])))
-        });
+        let held = kinds.iter().enumerate();
+        let held = held.map(|(position, kind)| (position, number(vectors::copies(&kind.request, room, kind.count))));
         let bin = Bin {
             price: 0.0,
             room: room.iter().copied().map(as_number).collect(),

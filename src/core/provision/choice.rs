@@ -23,12 +23,8 @@ pub struct Choice {
 /// then the first zone by name. `None` when nothing is left, which the engine does not let happen.
 pub fn choose(engine: &Engine<'_, '_>, open: &OpenNode) -> Option<Choice> {
     let template = &engine.problem.templates[open.template];
-    let offered = template.offerings.offered(&open.set);
-    let choices = offered.filter_map(|(position, entry)| {
-        let (slot, price) = entry.cheapest(open.set.slots)?;
-        Some(Choice { instance_type: position, slot, price })
-    });
-    choices.min_by_key(|choice| (choice.price, choice.instance_type))
+    let (instance_type, slot, price) = template.offerings.cheapest(&open.set)?;
+    Some(Choice { instance_type, slot, price })
 }
 
 /// Everything that could hold the pods of an open node: the types with room in the slots that its zone allows, within

@@ -55,6 +55,8 @@ pub struct TypeEntry {
     pub available: Slots,
     /// By slot; `HourlyPrice::MAX` where there is no price.
     prices: Vec<HourlyPrice>,
+    /// In any slot; `HourlyPrice::MAX` when it is not available.
+    cheapest_price: HourlyPrice,
 }
 
 impl TypeEntry {
@@ -157,10 +159,7 @@ impl Offerings {
         slots.truncate(SLOTS_MAX);
         let mut types: Vec<TypeEntry> =
             instance_types.iter().map(|instance_type| entry(instance_type, &slots, dimensions)).collect();
-        types.sort_by(|one, two| {
-            let price = |entry: &TypeEntry| entry.cheapest(Slots::MAX).map_or(HourlyPrice::MAX, |(_, price)| price);
-            (price(one), &one.name).cmp(&(price(two), &two.name))
-        });
+        types.sort_by(|one, two| (one.cheapest_price, &one.name).cmp(&(two.cheapest_price, &two.name)));
         let mut offerings = Self {
             types,
             slots,
@@ -271,6 +270,22 @@ impl Offerings {
             .filter(|(_, entry)| entry.available & set.slots != 0)
     }
 
+    /// The cheapest type and slot of the set, with its price; of equals the first type, then the first slot. Stops at types
+    /// whose cheapest slot of all costs more.
+    pub fn cheapest(&self, set: &OfferingSet) -> Option<(usize, usize, HourlyPrice)> {
+        let mut best: Option<(usize, usize, HourlyPrice)> = None;
+        for (position, entry) in self.offered(set) {
+            if best.is_some_and(|(_, _, price)| entry.cheapest_price >= price) {
+                break;
+            }
+            let Some((slot, price)) = entry.cheapest(set.slots) else { continue };
+            if best.is_none_or(|(_, _, least)| price < least) {
+                best = Some((position, slot, price));
+            }
+        }
+        best
+    }
+
     /// Leaves out types that no slot of the set offers, and slots that offer no type of it, so that what is left is what a
     /// node may really become. False when nothing is left. O(slots x types / 64).
     pub fn prune(&self, set: &mut OfferingSet) -> bool {
@@ -347,6 +362,7 @@ fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) 
     requirements.entry(keys::INSTANCE_TYPE.to_owned()).or_insert_with(|| vec![instance_type.name.clone()]);
     let mut capacity = instance_type.capacity.clone();
     capacity.set(NODES, 1);
+    let cheapest_price = bits(available).map(|slot| prices[slot]).min().unwrap_or(HourlyPrice::MAX);
     TypeEntry {
         name: instance_type.name.clone(),
         allocatable: dimensions.vector(&allocatable_resources),
@@ -355,6 +371,7 @@ fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) 
         requirements,
         available,
         prices,
+        cheapest_price,
     }
 }
 

@@ -353,6 +353,11 @@ impl<'a> Problem<'a> {
         }
     }
 
+    /// A number that variants with the same requirements and tolerations share.
+    pub fn profile(&self, variant: VariantIndex) -> usize {
+        self.profile_of_variant[variant]
+    }
+
     /// Whether a variant asks for labels that pools define and offerings do not.
     pub fn names_pool_labels(&self, variant: VariantIndex) -> bool {
         self.names_pool_labels[variant]

@@ -1,35 +1,36 @@
 //! Buys, again and again, the node on which the waiting pods are worth most for its price.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BinaryHeap};
 
-use crate::core::provision::choice::{capacity_of, choose};
-use crate::core::provision::karpenter::{Leftover, place_on_open};
+use crate::core::model::HourlyPrice;
+use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::Slots;
-use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::vectors::{self, Vector};
+use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
-use super::market::{Offer, PRICE_WORK, most_per_node, number, offers, prices};
-use super::weights::{share, weights};
+use super::kinds::{Kind, kinds};
+use super::market::{Offer, PRICE_WORK, number, offers, prices};
+use super::shopping::Shopping;
+use super::weights::{share, weight};
 
-/// How many pods of each class go on one node.
-type Pattern = Vec<(ClassIndex, usize)>;
+/// How many pods of each kind go on one node, by position of the kind.
+pub type Pattern = Vec<(usize, usize)>;
 
 /// What each pool of one weight sells, and what the pods are worth there.
-struct Market {
-    variants: BTreeMap<ClassIndex, VariantIndex>,
-    weights: BTreeMap<ClassIndex, f64>,
-    /// Most pods of a class that one node may hold by its own constraints.
-    most_per_node: BTreeMap<ClassIndex, usize>,
-    /// By offer: classes by worth for their largest share of it, best first.
-    by_worth: Vec<Vec<ClassIndex>>,
-    /// Classes by size, largest first.
-    by_size: Vec<ClassIndex>,
-    classes: Vec<ClassIndex>,
-    requests: BTreeMap<ClassIndex, Vector>,
-    offers: Vec<Offer>,
+pub struct Market {
+    /// Largest request first.
+    pub kinds: Vec<Kind>,
+    pub kind_of: BTreeMap<ClassIndex, usize>,
+    pub variants: BTreeMap<ClassIndex, VariantIndex>,
+    pub offers: Vec<Offer>,
+    /// By kind: dollars per hour that one pod is worth.
+    worth: Vec<f64>,
+    /// By offer: kinds by worth for their largest share of it, best first.
+    by_worth: Vec<OnceCell<Vec<usize>>>,
 }
 
 /// The markets of all weights, highest first: pools of a higher weight are used up before others are asked.
@@ -44,194 +45,196 @@ impl Markets {
         Self(tiers.into_iter().map(|weight| Market::new(problem, level, demand, weight)).collect())
     }
 
-    /// Opens nodes until the demand is met or nothing more can be bought. Of the nodes that are open already, those from
-    /// `first` on are used too.
-    pub fn fill(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover, budget: &mut Budget) {
+    /// Opens nodes, each for less than `most`, until the demand is met or nothing more can be bought. Of the nodes that are
+    /// open already, those from `first` on are used too.
+    pub fn fill(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        first: HostIndex,
+        demand: &mut Leftover,
+        most: HourlyPrice,
+        budget: &mut Budget,
+    ) {
         for market in &self.0 {
-            market.buy_until_met(engine, first, demand, budget);
+            market.buy_until_met(engine, first, demand, most, budget);
         }
+    }
+}
+
+/// What an offer is good for, at some point of the search.
+struct Quote {
+    /// Worth per dollar, rounded: closer figures differ by the rounding of the division.
+    ratio: f64,
+    worth: f64,
+    offer: usize,
+    /// How much had been bought when this was worked out. Later it is a bound: what waits only gets less.
+    bought: usize,
+    pattern: Pattern,
+}
+
+impl Quote {
+    /// The most worth per dollar is the largest; of equals the one worth more, then the first offer.
+    fn order(&self) -> (u64, u64, std::cmp::Reverse<usize>) {
+        // Positive numbers have the order of their bits.
+        (self.ratio.to_bits(), self.worth.to_bits(), std::cmp::Reverse(self.offer))
+    }
+}
+
+impl PartialEq for Quote {
+    fn eq(&self, other: &Self) -> bool {
+        self.order() == other.order()
+    }
+}
+
+impl Eq for Quote {}
+
+impl PartialOrd for Quote {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Quote {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.order().cmp(&other.order())
     }
 }
 
 impl Market {
-    fn new(problem: &Problem<'_>, level: usize, demand: &Leftover, weight: i32) -> Self {
+    fn new(problem: &Problem<'_>, level: usize, demand: &Leftover, weight_of_pools: i32) -> Self {
         let variants: BTreeMap<ClassIndex, VariantIndex> =
             demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
-        let alone = weights(problem, &variants);
-        let classes: Vec<ClassIndex> = alone.keys().copied().collect();
-        let most_per_node: BTreeMap<ClassIndex, usize> =
-            classes.iter().map(|class| (*class, most_per_node(problem, *class, variants[class]))).collect();
-        let only: BTreeMap<ClassIndex, &[VariantIndex]> =
-            variants.iter().map(|(class, variant)| (*class, std::slice::from_ref(variant))).collect();
-        let offers = offers(problem, &classes, &only, Some(weight));
-        let counts: Vec<usize> = classes.iter().map(|class| demand[class]).collect();
-        let start: Vec<f64> = alone.values().copied().collect();
-        let priced = prices(problem, &classes, &counts, &offers, &most_per_node, &start, PRICE_WORK);
-        let weights: BTreeMap<ClassIndex, f64> = classes.iter().copied().zip(priced.per_pod).collect();
-        let requests: BTreeMap<ClassIndex, Vector> =
-            classes.iter().map(|class| (*class, problem.classes[*class].request.clone())).collect();
-        let mut by_size = classes.clone();
-        by_size.sort_by_key(|class| {
-            let request = &requests[class];
-            (std::cmp::Reverse((request[vectors::CPU_DIMENSION], request[vectors::MEMORY_DIMENSION])), *class)
-        });
-        let by_worth = offers.iter().map(|offer| by_worth(offer, &classes, &weights, &requests)).collect();
-        Self { variants, weights, most_per_node, by_worth, by_size, classes, requests, offers }
+        let only = variants.iter().map(|(class, variant)| (*class, vec![*variant])).collect();
+        let (mut kinds, places) = kinds(problem, demand, &only);
+        let mut alone: Vec<f64> = Vec::new();
+        // What nothing can host is not shopped for.
+        kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
+        let offers = offers(problem, &kinds, Some(weight_of_pools));
+        let worth = prices(&kinds, places, &offers, &alone, PRICE_WORK).per_pod;
+        let numbered = kinds.iter().enumerate();
+        let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
+        let kind_of = kind_of.collect();
+        let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
+        Self { kinds, kind_of, variants, offers, worth, by_worth }
     }
 
-    fn buy_until_met(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover, budget: &mut Budget) {
-        let mut useless: BTreeSet<(TemplateIndex, usize, Slots)> = BTreeSet::new();
-        while demand.values().any(|count| *count > 0) {
-            let Some((offer, pattern)) = self.best(demand, &useless, budget) else { break };
-            let mut bought = 0;
-            // The same pattern again, as long as its classes last: nothing that was weighed has changed.
-            while let Some(host) = self.realize(engine, offer, &pattern, demand) {
+    /// O(nodes bought x (offers quoted again x kinds that wait + pods on one)): after a purchase only those offers are
+    /// quoted again that could still be the best.
+    fn buy_until_met(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        first: HostIndex,
+        demand: &mut Leftover,
+        most: HourlyPrice,
+        budget: &mut Budget,
+    ) {
+        let mut shopping = Shopping::new(self, demand);
+        if shopping.is_done() {
+            return;
+        }
+        let affordable = (0..self.offers.len()).filter(|offer| self.offers[*offer].price < most);
+        let mut quotes: BinaryHeap<Quote> =
+            affordable.filter_map(|offer| self.quote(offer, 0, &shopping, budget)).collect();
+        let mut bought = 0;
+        while let Some(quote) = quotes.pop() {
+            if quote.bought < bought {
+                quotes.extend(self.quote(quote.offer, bought, &shopping, budget));
+                continue;
+            }
+            let bought_before = bought;
+            // The same pattern again, as long as its kinds last: nothing that was weighed has changed.
+            while let Some(host) = shopping.realize(engine, &self.offers[quote.offer], &quote.pattern) {
                 bought += 1;
-                self.top_up(engine, host, demand);
-                let lasts = pattern.iter().all(|(class, count)| demand.get(class).is_some_and(|left| left >= count));
-                if !lasts {
+                shopping.top_up(engine, host);
+                if !quote.pattern.iter().all(|(kind, count)| shopping.waiting(*kind) >= *count) {
                     break;
                 }
             }
-            if bought == 0 {
-                useless.insert((offer.template, offer.instance_type, offer.slots));
+            shopping.place_held_back(engine, first);
+            if bought > bought_before {
+                quotes.push(Quote { pattern: Pattern::new(), bought: bought_before, ..quote });
             }
-            self.spread_over_open(engine, first, demand);
-            demand.retain(|_, count| *count > 0);
+            if shopping.is_done() {
+                break;
+            }
         }
-        demand.retain(|_, count| *count > 0);
+        shopping.place_all_waiting(engine, first);
+        shopping.finish();
     }
 
-    /// The offer with the most worth per dollar, and what to put on it. Of equals the one worth more, then the first.
-    fn best(
+    /// What an offer is good for now; `None` when nothing that waits fits it.
+    fn quote(&self, offer: usize, bought: usize, shopping: &Shopping<'_, '_>, budget: &mut Budget) -> Option<Quote> {
+        let by_size = self.pattern(offer, shopping.kinds_waiting().iter().copied(), shopping, budget);
+        let (pattern, worth) = match self.few_of_many(shopping) {
+            true => {
+                let order = self.sorted_by_worth(offer, shopping.kinds_waiting().to_vec());
+                self.pattern(offer, order.into_iter(), shopping, budget)
+            }
+            false => {
+                let all = || self.sorted_by_worth(offer, (0..self.kinds.len()).collect());
+                let order = self.by_worth[offer].get_or_init(all).iter().copied();
+                self.pattern(offer, order, shopping, budget)
+            }
+        };
+        let (pattern, worth) = if by_size.1 > worth { by_size } else { (pattern, worth) };
+        if pattern.is_empty() {
+            return None;
+        }
+        let price = self.offers[offer].price.dollars().max(f64::MIN_POSITIVE);
+        let ratio = (worth / price * 1e9).round() / 1e9;
+        Some(Quote { ratio, worth, offer, bought, pattern })
+    }
+
+    /// Whether sorting what waits costs less than passing over what does not.
+    fn few_of_many(&self, shopping: &Shopping<'_, '_>) -> bool {
+        shopping.kinds_waiting().len() * 8 < self.kinds.len()
+    }
+
+    /// Fills one node with kinds in the given order; its worth in dollars per hour.
+    fn pattern(
         &self,
-        demand: &Leftover,
-        useless: &BTreeSet<(TemplateIndex, usize, Slots)>,
+        offer: usize,
+        order: impl Iterator<Item = usize>,
+        shopping: &Shopping<'_, '_>,
         budget: &mut Budget,
-    ) -> Option<(&Offer, Pattern)> {
-        let mut best: Option<(f64, f64, &Offer, Pattern)> = None;
-        for (offer, by_worth) in self.offers.iter().zip(&self.by_worth) {
-            if useless.contains(&(offer.template, offer.instance_type, offer.slots)) {
-                continue;
-            }
-            for order in [by_worth, &self.by_size] {
-                budget.patterns = budget.patterns.saturating_sub(1);
-                let (pattern, worth) = self.pattern(offer, order, demand);
-                if pattern.is_empty() {
-                    continue;
-                }
-                let ratio = worth / offer.price.dollars().max(f64::MIN_POSITIVE);
-                let better = best.as_ref().is_none_or(|(best_ratio, best_worth, ..)| {
-                    ratio > best_ratio * (1.0 + RATIO_TOLERANCE)
-                        || (ratio >= best_ratio * (1.0 - RATIO_TOLERANCE) && worth > *best_worth)
-                });
-                if better {
-                    best = Some((ratio, worth, offer, pattern));
-                }
-            }
-        }
-        best.map(|(_, _, offer, pattern)| (offer, pattern))
-    }
-
-    /// Fills one node in the given order of classes; its worth in dollars per hour.
-    fn pattern(&self, offer: &Offer, order: &[ClassIndex], demand: &Leftover) -> (Pattern, f64) {
+    ) -> (Pattern, f64) {
+        let offer = &self.offers[offer];
         let mut room = offer.room.clone();
         let mut slots = Slots::MAX;
         let mut pattern = Pattern::new();
         let mut worth = 0.0;
-        for class in order {
-            let Some(left) = demand.get(class).filter(|left| **left > 0) else { continue };
-            let Ok(position) = self.classes.binary_search(class) else { continue };
+        let mut looked_at = 0;
+        for position in order {
+            looked_at += 1;
+            let left = shopping.waiting(position);
             let common = slots & offer.allowed[position];
-            if common == 0 {
+            if left == 0 || common == 0 {
                 continue;
             }
-            let request = self.request(*class);
-            let count = vectors::copies(request, &room, (*left).min(self.most_per_node[class]));
+            let kind = &self.kinds[position];
+            let count = vectors::copies(&kind.request, &room, left.min(kind.most_per_node));
             if count > 0 {
                 slots = common;
-                vectors::add(&mut room, request, -i64::try_from(count).unwrap_or(i64::MAX));
-                worth += self.weights[class] * number(count);
-                pattern.push((*class, count));
+                vectors::add(&mut room, &kind.request, -i64::try_from(count).unwrap_or(i64::MAX));
+                worth += self.worth[position] * number(count);
+                pattern.push((position, count));
             }
         }
+        budget.spend(looked_at);
         (pattern, worth)
     }
 
-    /// Opens a node of the offer and puts the pattern on it, as far as topology lets it.
-    fn realize(
-        &self,
-        engine: &mut Engine<'_, '_>,
-        offer: &Offer,
-        pattern: &Pattern,
-        demand: &mut Leftover,
-    ) -> Option<HostIndex> {
-        let wanted = engine.problem.templates[offer.template].set.only(offer.instance_type, offer.slots);
-        let mut host = None;
-        for (class, count) in pattern {
-            let variant = self.variants[class];
-            for _ in 0..*count {
-                let placed = match host {
-                    None => {
-                        let Ok(open) = engine.opened(*class, variant, offer.template, Some(&wanted)) else { break };
-                        let Some(choice) = choose(engine, &open) else { break };
-                        let capacity = capacity_of(engine, &open, &choice);
-                        host = Some(engine.open(*class, open, capacity));
-                        true
-                    }
-                    Some(host) => add(engine, *class, variant, host),
-                };
-                if !placed {
-                    break;
-                }
-                take_one(demand, *class);
-            }
-        }
-        host
-    }
-
-    /// Puts more of whatever waits on a node that was just opened.
-    fn top_up(&self, engine: &mut Engine<'_, '_>, host: HostIndex, demand: &mut Leftover) {
-        for class in &self.by_size {
-            while demand.get(class).is_some_and(|left| *left > 0) && add(engine, *class, self.variants[class], host) {
-                take_one(demand, *class);
-            }
-        }
-    }
-
-    /// Constraints that held pods back may allow them on nodes opened before, now that there is another.
-    fn spread_over_open(&self, engine: &mut Engine<'_, '_>, first: HostIndex, demand: &mut Leftover) {
-        let problem = engine.problem;
-        let constrained = |class: &&ClassIndex| !problem.variants[self.variants[*class]].constraints.is_empty();
-        for class in self.classes.iter().filter(constrained) {
-            while demand.get(class).is_some_and(|left| *left > 0)
-                && place_on_open(engine, first, *class, self.variants[class]).is_some()
-            {
-                take_one(demand, *class);
-            }
-        }
-    }
-
-    fn request(&self, class: ClassIndex) -> &[i64] {
-        &self.requests[&class]
+    /// Kinds by what they are worth for the largest share of the offer that one pod takes.
+    fn sorted_by_worth(&self, offer: usize, mut kinds: Vec<usize>) -> Vec<usize> {
+        let room = &self.offers[offer].room;
+        let density = |kind: &usize| {
+            let density = self.worth[*kind] / share(&self.kinds[*kind].request, room).max(f64::MIN_POSITIVE);
+            (std::cmp::Reverse(density.to_bits()), *kind)
+        };
+        kinds.sort_by_cached_key(density);
+        kinds
     }
 }
-
-/// Classes by what they are worth for the largest share of the offer that one pod takes.
-fn by_worth(
-    offer: &Offer,
-    classes: &[ClassIndex],
-    weights: &BTreeMap<ClassIndex, f64>,
-    requests: &BTreeMap<ClassIndex, Vector>,
-) -> Vec<ClassIndex> {
-    let density = |class: &ClassIndex| weights[class] / share(&requests[class], &offer.room).max(f64::MIN_POSITIVE);
-    let mut order: Vec<(f64, ClassIndex)> = classes.iter().map(|class| (density(class), *class)).collect();
-    order.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
-    order.into_iter().map(|(_, class)| class).collect()
-}
-
-/// Ratios this close are equal: they differ by the rounding of the division.
-const RATIO_TOLERANCE: f64 = 1e-9;
 
 /// Puts one more pod on an open node, if it takes it.
 pub fn add(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
@@ -241,11 +244,5 @@ pub fn add(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex
             true
         }
         Err(_) => false,
-    }
-}
-
-fn take_one(demand: &mut Leftover, class: ClassIndex) {
-    if let Some(left) = demand.get_mut(&class) {
-        *left = left.saturating_sub(1);
     }
 }

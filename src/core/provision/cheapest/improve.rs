@@ -24,13 +24,13 @@ pub fn improve(engine: &mut Engine<'_, '_>, since: Mark, level: usize, markets: 
         tighten(engine, host);
     }
     let mut found = true;
-    while found && budget.patterns > 0 {
+    while found && !budget.is_spent() {
         found = (1..=RUIN_NODES_MAX).any(|size| round(engine, since, level, size, markets, budget));
     }
 }
 
 fn opened_since(engine: &Engine<'_, '_>, since: Mark) -> Vec<HostIndex> {
-    engine.open_hosts().filter(|host| *host >= since.hosts() && !engine.is_closed(*host)).collect()
+    engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).collect()
 }
 
 /// Tries each run of nodes that are alike in how well they are used; whether one was improved.
@@ -51,7 +51,7 @@ fn round(
     hosts.sort_by_cached_key(|host| (template(*host), used_share(engine, *host), *host));
     let mut found = false;
     for start in 0..=hosts.len() - size {
-        if budget.patterns == 0 {
+        if budget.is_spent() {
             break;
         }
         let ruined = &hosts[start..start + size];
@@ -87,12 +87,11 @@ fn rebuild(
     let mark = engine.mark();
     for together in [true, false] {
         let mut demand = discard_all(engine, ruined);
-        let pods = demand.values().sum::<usize>() as u64;
-        budget.patterns = budget.patterns.saturating_sub(1 + pods);
+        budget.spend_on_pods(1 + demand.values().sum::<usize>());
         if together {
             in_one_node(engine, level, &mut demand, highest_weight.unwrap_or_default(), before.0);
         } else {
-            with_others_room(engine, since, level, &mut demand, markets, budget);
+            with_others_room(engine, since, level, &mut demand, before.0, markets, budget);
         }
         let bought = opened_since(engine, mark);
         for host in &bought {
@@ -181,11 +180,8 @@ fn cheapest_that_holds(
             i64::try_from(demand[class]).unwrap_or(i64::MAX),
         );
     }
-    let holding = compiled.offerings.offered(&set).filter_map(|(position, entry)| {
-        let (_, price) = entry.cheapest(set.slots)?;
-        vectors::fits(&requested, &compiled.room[position]).then_some((price, template, position))
-    });
-    holding.min()
+    set.keep_types(&compiled.rooms.fitting(&requested, set.types()));
+    compiled.offerings.cheapest(&set).map(|(position, _, price)| (price, template, position))
 }
 
 /// Opens a node of the type and puts every pod on it; false when one finds no place, or a limit does not allow the node.
@@ -225,6 +221,7 @@ fn with_others_room(
     since: Mark,
     level: usize,
     demand: &mut Leftover,
+    most: HourlyPrice,
     markets: &Markets,
     budget: &mut Budget,
 ) {
@@ -236,7 +233,7 @@ fn with_others_room(
         }
     }
     demand.retain(|_, count| *count > 0);
-    markets.fill(engine, since.hosts(), demand, budget);
+    markets.fill(engine, since.hosts(), demand, most, budget);
 }
 
 /// What the nodes opened since the mark cost together.

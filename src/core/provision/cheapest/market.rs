@@ -1,17 +1,17 @@
 //! What could be bought, for whom, and what a pod is worth on it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
+use crate::core::scheduler::Problem;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, TypeEntry, bits};
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::{GroupIndex, GroupKind};
 use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, Problem};
 
 use super::dual::{Bin, Item, Prices, dual_prices};
+use super::kinds::Kind;
 use super::weights::as_number;
 
 /// A type of a template that could be bought, in the slots in which it has one price.
@@ -23,36 +23,13 @@ pub struct Offer {
     pub slots: Slots,
     /// Allocatable less DaemonSets.
     pub room: Vector,
-    /// Slots in which each class may be, by position in the list of classes; 0 where it may not.
+    /// Slots in which each kind may be, by position in the list of kinds; 0 where it may not.
     pub allowed: Vec<Slots>,
 }
 
-/// What one node may hold of a class by the class's own rules: host ports, anti-affinity and spread over host names.
-pub fn most_per_node(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> usize {
-    let pods = &problem.classes[class];
-    let mut most = if pods.host_ports.is_empty() { usize::MAX } else { 1 };
-    for group in &problem.variants[variant].constraints {
-        let compiled = &problem.groups[*group];
-        let counts_itself = pods.counted_in.binary_search(group).is_ok();
-        match &compiled.kind {
-            GroupKind::AntiAffinity if counts_itself => most = 1,
-            GroupKind::Spread(spread) if counts_itself && problem.domains.is_hostname(compiled.key) => {
-                most = most.min(usize::try_from(spread.max_skew).unwrap_or(usize::MAX));
-            }
-            _ => {}
-        }
-    }
-    most
-}
-
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
-/// every class. A class may go where any of its `variants` may. O(types x kept).
-pub fn offers(
-    problem: &Problem<'_>,
-    classes: &[ClassIndex],
-    variants: &BTreeMap<ClassIndex, &[VariantIndex]>,
-    weight: Option<i32>,
-) -> Vec<Offer> {
+/// every kind. O(types x kept).
+pub fn offers(problem: &Problem<'_>, kinds: &[Kind], weight: Option<i32>) -> Vec<Offer> {
     let slots_matter = slots_matter(problem);
     let mut kept: Vec<Offer> = Vec::new();
     for (template_index, template) in problem
@@ -67,8 +44,8 @@ pub fn offers(
                 Ok(set) if set.types().contains(position) => set.slots & entry.available,
                 _ => 0,
             };
-            let any_variant = |class: &ClassIndex| variants[class].iter().map(slots).fold(0, |all, slots| all | slots);
-            let allowed: Vec<Slots> = classes.iter().map(any_variant).collect();
+            let any_variant = |kind: &Kind| kind.variants.iter().map(slots).fold(0, |all, slots| all | slots);
+            let allowed: Vec<Slots> = kinds.iter().map(any_variant).collect();
             let usable = allowed.iter().fold(0, |all, slots| all | slots);
             for (price, slots) in by_price(entry, usable) {
                 offers.push(Offer {
@@ -108,7 +85,7 @@ fn slots_matter(problem: &Problem<'_>) -> bool {
     (0..problem.domains.key_count()).any(|key| of_slots.contains(&problem.domains.name(key)))
 }
 
-/// Not dearer, and at least as roomy and as welcome to every class.
+/// Not dearer, and at least as roomy and as welcome to every kind.
 fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
     let as_welcome =
         |one: Slots, other: Slots| if slots_matter { one & other == other } else { other == 0 || one != 0 };
@@ -120,67 +97,28 @@ fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
 /// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.
 pub const PRICE_WORK: u64 = 6_000_000;
 
-/// What one pod of each class is worth, by position in `classes`, and the bound on the fleet's price that this proves.
-/// `start` is where the search begins, `work` where it ends.
-pub fn prices(
-    problem: &Problem<'_>,
-    classes: &[ClassIndex],
-    counts: &[usize],
-    offers: &[Offer],
-    most_per_node: &BTreeMap<ClassIndex, usize>,
-    start: &[f64],
-    work: u64,
-) -> Prices {
-    let exclusive = exclusive_places(problem, classes);
-    let items: Vec<Item> = classes
-        .iter()
-        .zip(counts)
-        .enumerate()
-        .map(|(position, (class, count))| {
-            let mut request: Vec<f64> = problem.classes[*class].request.iter().copied().map(as_number).collect();
-            request.extend(exclusive.iter().map(|places| if places.contains(&position) { 1.0 } else { 0.0 }));
-            Item { count: number(*count), request }
-        })
-        .collect();
-    let bins: Vec<Bin> = offers
-        .iter()
-        .map(|offer| {
-            let held = classes.iter().enumerate().filter(|(position, _)| offer.allowed[*position] != 0);
-            let most = |position: usize, class: ClassIndex| {
-                let own = most_per_node.get(&class).copied().unwrap_or(usize::MAX);
-                vectors::copies(&problem.classes[class].request, &offer.room, counts[position].min(own))
-            };
-            let room = offer.room.iter().copied().map(as_number);
-            Bin {
-                price: offer.price.dollars(),
-                room: room.chain(exclusive.iter().map(|_| 1.0)).collect(),
-                items: held
-                    .map(|(position, class)| (position, number(most(position, *class))))
-                    .filter(|(_, most)| *most > 0.0)
-                    .collect(),
-            }
-        })
-        .filter(|bin| !bin.items.is_empty())
-        .collect();
+/// What one pod of each kind is worth, and the bound on the fleet's price that this proves. `places` is the number of
+/// exclusive places, `start` where the search begins, `work` where it ends.
+pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], work: u64) -> Prices {
+    let item = |kind: &Kind| {
+        let mut request: Vec<f64> = kind.request.iter().copied().map(as_number).collect();
+        request.extend((0..places).map(|place| if kind.exclusive.contains(&place) { 1.0 } else { 0.0 }));
+        Item { count: number(kind.count), request }
+    };
+    let items: Vec<Item> = kinds.iter().map(item).collect();
+    let bin = |offer: &Offer| {
+        let held = kinds.iter().enumerate().filter(|(position, _)| offer.allowed[*position] != 0);
+        let most = |kind: &Kind| vectors::copies(&kind.request, &offer.room, kind.count.min(kind.most_per_node));
+        let held = held.map(|(position, kind)| (position, number(most(kind))));
+        let room = offer.room.iter().copied().map(as_number);
+        Bin {
+            price: offer.price.dollars(),
+            room: room.chain((0..places).map(|_| 1.0)).collect(),
+            items: held.filter(|(_, most)| *most > 0.0).collect(),
+        }
+    };
+    let bins: Vec<Bin> = offers.iter().map(bin).filter(|bin| !bin.items.is_empty()).collect();
     dual_prices(&items, &bins, start, work)
-}
-
-/// Sets of classes, by position, of which one node can hold a single pod: they own the same anti-affinity term that selects
-/// them all, or listen on the same port of the host. In the linear program each is a resource that a node has one of.
-pub fn exclusive_places(problem: &Problem<'_>, classes: &[ClassIndex]) -> BTreeSet<BTreeSet<usize>> {
-    let mut by_term: BTreeMap<GroupIndex, BTreeSet<usize>> = BTreeMap::new();
-    let mut by_port: BTreeMap<(i32, &str), BTreeSet<usize>> = BTreeMap::new();
-    for (position, class) in classes.iter().enumerate() {
-        let pods = &problem.classes[*class];
-        for term in pods.anti_affinity.iter().filter(|term| pods.counted_in.binary_search(term).is_ok()) {
-            by_term.entry(*term).or_default().insert(position);
-        }
-        for port in pods.host_ports.iter().filter(|port| port.address.is_empty()) {
-            by_port.entry((port.port, &port.protocol)).or_default().insert(position);
-        }
-    }
-    // A class alone has its own bound on how many fit.
-    by_term.into_values().chain(by_port.into_values()).filter(|places| places.len() > 1).collect()
 }
 
 pub fn number(count: usize) -> f64 {

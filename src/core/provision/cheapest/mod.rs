@@ -8,7 +8,9 @@
 pub mod dual;
 pub mod greedy;
 pub mod improve;
+pub mod kinds;
 pub mod market;
+pub mod shopping;
 pub mod weights;
 
 use crate::core::model::HourlyPrice;
@@ -19,16 +21,33 @@ use super::karpenter::{self, Cursor, Leftover, place_on_existing};
 use super::static_capacity;
 use greedy::Markets;
 
-/// How much search is done: counted in patterns that are evaluated, so that the result does not depend on how fast the
-/// machine is. The default takes about a second on one core in a release build with the real catalog.
+/// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
+/// how fast the machine is. The default takes about a second on one core in a release build.
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
-    pub patterns: u64,
+    pub looks: u64,
+}
+
+/// Placing a pod takes about as long as so many looks.
+const LOOKS_PER_POD: u64 = 20;
+
+impl Budget {
+    pub fn spend(&mut self, looks: u64) {
+        self.looks = self.looks.saturating_sub(looks);
+    }
+
+    pub fn spend_on_pods(&mut self, pods: usize) {
+        self.spend((pods as u64).saturating_mul(LOOKS_PER_POD));
+    }
+
+    pub fn is_spent(&self) -> bool {
+        self.looks == 0
+    }
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        Self { patterns: 400_000 }
+        Self { looks: 20_000_000 }
     }
 }
 
@@ -110,7 +129,7 @@ fn buy(
 
     let markets = Markets::new(engine.problem, level, wanted);
     let mut leftover = wanted.clone();
-    markets.fill(engine, mark.hosts(), &mut leftover, budget);
+    markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget);
     improve::improve(engine, mark, level, &markets, budget);
     if cost(engine, &leftover) <= cost_reference {
         return leftover;

@@ -1,30 +1,27 @@
-//! What one pod of a class is worth: the least that it could cost on a node filled with pods of its own kind.
+//! What one pod is worth: the least that it could cost on a node filled with pods of its own kind.
 //!
 //! For a fleet of one class this is the optimum of the linear program of the lower bound; for mixes it is the guide
 //! that the greedy choice needs: which of two patterns saves more money elsewhere.
 
-use std::collections::BTreeMap;
+use crate::core::scheduler::Problem;
 
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::{ClassIndex, Problem};
+use super::kinds::Kind;
 
-/// Dollars per hour for one pod, by class. A class that nothing can host is absent. O(classes x templates x types).
-pub fn weights(problem: &Problem<'_>, variants: &BTreeMap<ClassIndex, VariantIndex>) -> BTreeMap<ClassIndex, f64> {
-    variants.iter().filter_map(|(class, variant)| Some((*class, weight(problem, *class, *variant)?))).collect()
-}
-
-/// The same for one class at one level of preferences; `None` when nothing can host it.
-pub fn weight(problem: &Problem<'_>, class: ClassIndex, variant: VariantIndex) -> Option<f64> {
-    let request = &problem.classes[class].request;
+/// Dollars per hour for one pod of the kind; `None` when nothing can host it. O(variants x templates x types).
+pub fn weight(problem: &Problem<'_>, kind: &Kind) -> Option<f64> {
     let mut least: Option<f64> = None;
-    for (position, template) in problem.templates.iter().enumerate() {
-        let Ok(set) = problem.purchasable(variant, position) else { continue };
-        for (instance_type, entry) in template.offerings.offered(set) {
-            let Some((_, price)) = entry.cheapest(set.slots) else { continue };
-            let share = share(request, &template.room[instance_type]);
-            if share <= 1.0 {
-                let cost = price.dollars() * share;
-                least = Some(least.map_or(cost, |least| least.min(cost)));
+    for variant in &kind.variants {
+        for (position, template) in problem.templates.iter().enumerate() {
+            let Ok(set) = problem.purchasable(*variant, position) else { continue };
+            for (instance_type, entry) in template.offerings.offered(set) {
+                let share = share(&kind.request, &template.room[instance_type]);
+                // Types stand in the order of their cheapest price, which is not always one that the kind can have.
+                if share <= 1.0
+                    && let Some((_, price)) = entry.cheapest(set.slots)
+                {
+                    let cost = price.dollars() * share;
+                    least = Some(least.map_or(cost, |least| least.min(cost)));
+                }
             }
         }
     }

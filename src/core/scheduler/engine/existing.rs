@@ -195,6 +195,21 @@ impl Engine<'_, '_> {
         })
     }
 
+    /// The same for what is counted by host alone, which needs no look at what an open node could become.
+    pub(super) fn hostname_constraint_that_fails(
+        &self,
+        class: ClassIndex,
+        variant: VariantIndex,
+        host: HostIndex,
+    ) -> Option<GroupIndex> {
+        let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
+        let by_host = |group: &GroupIndex| self.problem.domains.is_hostname(self.problem.groups[*group].key);
+        let own = self.problem.variants[variant].constraints.iter().copied().filter(by_host);
+        own.into_iter().find(|group| !self.allows(*group, class, domain)).or_else(|| {
+            self.forbidden_by_others(class).filter(by_host).find(|group| self.counters[*group].owners(domain) > 0)
+        })
+    }
+
     /// Anti-affinity terms of other pods that select this class.
     pub(super) fn forbidden_by_others(&self, class: ClassIndex) -> impl Iterator<Item = GroupIndex> {
         let counted_in = self.problem.classes[class].counted_in.iter().copied();

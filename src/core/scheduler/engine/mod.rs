@@ -135,6 +135,11 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.problem.nodes.len()..self.hosts.len()
     }
 
+    /// Those opened since the mark.
+    pub fn open_hosts_since(&self, mark: Mark) -> impl Iterator<Item = HostIndex> + use<> {
+        mark.hosts.max(self.problem.nodes.len())..self.hosts.len()
+    }
+
     pub fn open_node(&self, host: HostIndex) -> Option<&OpenNode> {
         self.hosts[host].open.as_deref()
     }

@@ -66,6 +66,9 @@ impl<'p> Engine<'p, '_> {
             let (requested, available) = (pods.request[dimension], self.headroom(host)[dimension]);
             return Err(Refused::Resource { dimension, requested, available });
         }
+        if let Some(group) = self.hostname_constraint_that_fails(class, variant, host) {
+            return Err(Refused::Constraint(group));
+        }
         if self.ports_conflict(class, state) {
             return Err(Refused::HostPort);
         }
