@@ -12,7 +12,7 @@ use crate::api::keys;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::termination::disrupted_taint_patch;
 use crate::core::model::Resources;
-use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind};
+use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::events::{Disrupted, Event, Replacement};
@@ -173,7 +173,8 @@ async fn create<K: Cluster>(
 
 /// Says where pods are expected to land.
 pub async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Result<(), PortError> {
-    for pod in pods {
+    // Nobody runs the pods of a buffer.
+    for pod in pods.iter().filter(|pod| buffer_of(pod).is_none()) {
         let Some((namespace, name)) = pod.split_once('/') else { continue };
         cluster.nominate(namespace, name, node).await?;
     }

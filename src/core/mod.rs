@@ -4,6 +4,7 @@
 //! `defaults` complete the pods, asks
 //! `provision` where pending pods go and `disrupt` which nodes may go, both on top of `scheduler`; out comes a `plan::Plan`.
 
+pub mod buffers;
 pub mod catalog;
 pub mod defaults;
 pub mod disrupt;

@@ -9,20 +9,23 @@ pub mod topology_spread;
 
 use std::borrow::Cow;
 
+use crate::core::buffers;
 use crate::core::plan::Inputs;
 use crate::core::snapshot::Snapshot;
 
-/// The snapshot with every default written out; the same one where there is nothing to write. O(pods) when there is.
+/// The snapshot with every default written out, and with the pods of CapacityBuffers; the same one where there is nothing to write. O(pods) when there is.
 pub fn complete<'a>(inputs: &Inputs<'a>) -> Cow<'a, Snapshot> {
     let constraints = &inputs.policy.scheduling.default_topology_spread_constraints;
     let lacks_priorities = priority::is_missing(inputs.snapshot);
-    if constraints.is_empty() && !lacks_priorities {
+    let buffers = buffers::pods(inputs);
+    if constraints.is_empty() && !lacks_priorities && buffers.is_empty() {
         return Cow::Borrowed(inputs.snapshot);
     }
     let mut completed = inputs.snapshot.clone();
     if lacks_priorities {
         priority::apply(&mut completed);
     }
+    completed.pods.extend(buffers);
     if !constraints.is_empty() {
         topology_spread::apply(&mut completed, constraints);
     }

@@ -1,12 +1,13 @@
 //! Candidates: nodes that a method may look at, with what stands in the way.
 //! Behaviour: reference, section 4.2.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
+use crate::core::buffers::is_of_buffer;
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::lifecycle::drain::is_protected;
 use crate::core::model::HourlyPrice;
@@ -32,6 +33,8 @@ pub struct Candidate {
     pub price: Option<HourlyPrice>,
     /// Positions of the pods that would have to move.
     pub pods: Vec<usize>,
+    /// Positions of the pods of CapacityBuffers whose room is here.
+    pub buffer_pods: Vec<usize>,
     pub disruption_cost: f64,
     /// Drifted, expired, or its pool was removed: it goes whether or not that saves anything.
     pub removal_cause: Option<Reason>,
@@ -46,6 +49,16 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Nothing runs here, and no room is kept here.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty() && self.buffer_pods.is_empty()
+    }
+
+    /// Everything that needs another place when it goes.
+    pub fn displaced(&self) -> impl DoubleEndedIterator<Item = usize> {
+        self.pods.iter().chain(&self.buffer_pods).copied()
+    }
+
     /// Whether `consolidateAfter` has passed, or why it does not count.
     pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), (ReasonCode, String)> {
         if self.is_static {
@@ -105,7 +118,15 @@ impl Candidate {
 /// Every managed node, in the order of names. O(pods).
 pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Candidate> {
     let budgets = PodDisruptionBudgets::new(inputs.snapshot);
-    let mut nominated: BTreeSet<HostIndex> = provisioning.placements.iter().map(|(_, host)| *host).collect();
+    let mut nominated: BTreeSet<HostIndex> = BTreeSet::new();
+    let mut buffer_pods: BTreeMap<HostIndex, Vec<usize>> = BTreeMap::new();
+    for (pod, host) in &provisioning.placements {
+        if is_of_buffer(&inputs.snapshot.pods[*pod]) {
+            buffer_pods.entry(*host).or_default().push(*pod);
+        } else {
+            nominated.insert(*host);
+        }
+    }
     let nodes = engine.problem.nodes.iter().enumerate();
     nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
     let mut candidates: Vec<Candidate> = Vec::new();
@@ -114,7 +135,9 @@ pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
         if machine.is_being_removed() || !machine.is_managed() {
             continue;
         }
-        candidates.push(candidate(engine, inputs, &budgets, host, machine, nominated.contains(&host)));
+        let mut candidate = candidate(engine, inputs, &budgets, host, machine, nominated.contains(&host));
+        candidate.buffer_pods = buffer_pods.remove(&host).unwrap_or_default();
+        candidates.push(candidate);
     }
     candidates.sort_by(|one, two| one.name.cmp(&two.name));
     candidates
@@ -152,6 +175,7 @@ fn candidate(
         price: engine.problem.offer.price_of(inputs, machine),
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
         pods,
+        buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
         quiet_since: last_pod_event.or(initialized).or(created),

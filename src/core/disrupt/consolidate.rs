@@ -72,7 +72,7 @@ impl Pass<'_, '_> {
         let targets = &self.targets;
         let left =
             rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open() && !targets[host].restless);
-        let pods = candidate.pods.len();
+        let (pods, all) = (candidate.pods.len(), candidate.displaced().count());
         let replacement = if left.is_empty() {
             HourlyPrice::ZERO
         } else {
@@ -80,7 +80,7 @@ impl Pass<'_, '_> {
             rehome::one_cheaper_node(engine, &left, candidate.weight, price).ok_or_else(|| {
                 (
                     ReasonCode::NotCheaper,
-                    format!("{count} of its {} fit neither on other nodes nor on one cheaper node", pods_text(pods)),
+                    format!("{count} of its {} fit neither on other nodes nor on one cheaper node", pods_text(all)),
                 )
             })?
         };
@@ -88,7 +88,7 @@ impl Pass<'_, '_> {
         let saving = price - replacement;
         self.check_payback(saving, replacement, pods)?;
         let text = if left.is_empty() {
-            format!("Underutilized: its {} on other nodes, saves {saving}", fit_text(pods))
+            format!("Underutilized: its {} on other nodes, saves {saving}", fit_text(all))
         } else {
             format!("Underutilized: a node for {replacement} is enough, saves {saving}")
         };

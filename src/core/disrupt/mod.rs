@@ -99,7 +99,7 @@ impl Pass<'_, '_> {
 
     /// Nodes without pods that would have to move. Nothing has to be placed, so each costs a comparison.
     fn remove_empty(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        for candidate in self.open(candidates).into_iter().filter(|candidate| candidate.pods.is_empty()) {
+        for candidate in self.open(candidates).into_iter().filter(|candidate| candidate.is_empty()) {
             // What drifted or expired goes for that reason, whatever the policy says of emptiness.
             if candidate.removal_cause.is_some() {
                 continue;
@@ -128,9 +128,8 @@ impl Pass<'_, '_> {
         drifted.retain(|candidate| {
             candidate.removal_cause.as_ref().is_some_and(|cause| cause.code != ReasonCode::Expired)
         });
-        drifted.sort_by_key(|candidate| {
-            (!candidate.pods.is_empty(), candidate.drifted_since.clone(), candidate.name.clone())
-        });
+        drifted
+            .sort_by_key(|candidate| (!candidate.is_empty(), candidate.drifted_since.clone(), candidate.name.clone()));
         for candidate in drifted {
             let Some(cause) = candidate.removal_cause.clone() else { continue };
             if cause.code == ReasonCode::NodePoolRemoved && self.must_be_confirmed() {

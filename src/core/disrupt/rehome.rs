@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use fixedbitset::FixedBitSet;
 
 use crate::api::settings::Packing;
+use crate::core::buffers::is_of_buffer;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, ReasonCode};
 use crate::core::provision::cheapest::greedy::Markets;
@@ -60,7 +61,8 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
         let stays = machine.is_initialized() && !machine.is_being_removed();
         targets.push(Target { stays, restless, ..Target::default() });
     }
-    for (_, host) in &provisioning.placements {
+    let real = provisioning.placements.iter().filter(|(pod, _)| !is_of_buffer(&inputs.snapshot.pods[*pod]));
+    for (_, host) in real {
         targets[*host].receives = true;
     }
     targets
@@ -73,8 +75,8 @@ pub fn move_to_existing(
     allowed: &dyn Fn(HostIndex) -> bool,
 ) -> Leftover {
     let mut demand: Leftover = BTreeMap::new();
-    for pod in &candidate.pods {
-        if let Some(class) = engine.problem.class_of_pod[*pod] {
+    for pod in candidate.displaced() {
+        if let Some(class) = engine.problem.class_of_pod[pod] {
             *demand.entry(class).or_insert(0) += 1;
             engine.remove_pod(class, candidate.host);
         }
@@ -131,7 +133,7 @@ pub fn rehome(
                 format!(
                     "{} of its {} pods would find no place{why}",
                     left.values().sum::<usize>(),
-                    candidate.pods.len()
+                    candidate.displaced().count()
                 ),
             ))
         }
@@ -182,9 +184,9 @@ pub fn one_cheaper_node(
 /// Which pod goes where, from what the engine holds since the mark.
 pub fn outcome(engine: &Engine<'_, '_>, candidate: &Candidate, since: Mark) -> Rehoming {
     let mut by_class: BTreeMap<ClassIndex, Vec<usize>> = BTreeMap::new();
-    for pod in candidate.pods.iter().rev() {
-        if let Some(class) = engine.problem.class_of_pod[*pod] {
-            by_class.entry(class).or_default().push(*pod);
+    for pod in candidate.displaced().rev() {
+        if let Some(class) = engine.problem.class_of_pod[pod] {
+            by_class.entry(class).or_default().push(pod);
         }
     }
     let mut rehoming = Rehoming::default();

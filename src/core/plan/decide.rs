@@ -10,6 +10,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, MinValuesPolicy, Packing, Scheduling, Settings};
+use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::defaults;
 use crate::core::disrupt::{Disruption, disrupt};
@@ -99,9 +100,10 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let provisioning = provision(&mut engine, inputs.policy.packing);
     done(Phase::Provisioned);
     let explained = report::pending(&engine, inputs, &provisioning);
-    let reasons = report::creation_reasons(&engine, &provisioning);
+    let reasons = report::creation_reasons(&engine, inputs, &provisioning);
     let mut notes = report::preemption(&engine, inputs, &provisioning);
     notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
+    notes.extend(buffers::notes(inputs));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
@@ -121,7 +123,7 @@ fn assemble(
         let number = builder.begin_move();
         builder.create(number, purchase, reason);
     }
-    let mut placements = provisioning.placements.clone();
+    let mut placements: BTreeMap<usize, usize> = provisioning.placements.iter().copied().collect();
     for removal in &disruption.removals {
         let number = builder.begin_move();
         for purchase in &removal.purchases {
@@ -135,6 +137,10 @@ fn assemble(
             removal.reason.clone(),
             !removal.purchases.is_empty(),
         );
+        // Room of a buffer may have been found on the node that goes now.
+        for pod in removal.purchases.iter().flat_map(|purchase| &purchase.pods) {
+            placements.remove(pod);
+        }
         placements.extend(removal.placements.iter().copied());
     }
     for (host, reason) in &disruption.holds {

@@ -86,7 +86,8 @@ pub struct Step {
     pub zone: String,
     pub capacity_type: String,
     pub price_per_hour: HourlyPrice,
-    /// `namespace/name`: pods that a creation is for, or that a removal makes move.
+    /// `namespace/name`: pods that a creation is for, or that a removal makes move. Room for a pod of a CapacityBuffer is
+    /// `namespace/buffer:NAME:NUMBER`, here and wherever pods are named.
     pub pods: Vec<String>,
     pub reason: Reason,
     pub preconditions: Vec<Precondition>,
@@ -203,6 +204,16 @@ pub struct Placement {
     pub node: String,
 }
 
+/// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
+pub const BUFFER_POD_PREFIX: &str = "buffer:";
+
+/// The CapacityBuffer, as `namespace/name`, whose room a plan means by `namespace/buffer:NAME:NUMBER`; `None` for a pod.
+pub fn buffer_of(pod: &str) -> Option<String> {
+    let (namespace, name) = pod.split_once('/')?;
+    let (buffer, _) = name.strip_prefix(BUFFER_POD_PREFIX)?.rsplit_once(':')?;
+    Some(format!("{namespace}/{buffer}"))
+}
+
 /// Pods that stay pending for the same reasons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -282,9 +293,18 @@ pub struct Summary {
     /// Pending pods that got a place.
     pub pods_placed: usize,
     pub pods_pending: usize,
+    /// Pods of CapacityBuffers that there is room for, and those that there is none for; not among the pods above.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub buffer_pods_placed: usize,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub buffer_pods_pending: usize,
     /// Running pods that must move.
     pub pods_disrupted: usize,
     /// Nodes looked at as candidates, of those there are.
     pub candidates: usize,
     pub candidates_examined: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }

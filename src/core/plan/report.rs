@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::bound::lower_bound;
@@ -38,7 +39,7 @@ pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
 }
 
 /// For each purchase, why it is made: the reason of the largest group of its pods.
-pub fn creation_reasons(engine: &Engine<'_, '_>, provisioning: &Provisioning) -> Vec<Reason> {
+pub fn creation_reasons(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Reason> {
     let mut known: BTreeMap<ClassIndex, String> = BTreeMap::new();
     let reason = |purchase: &Purchase| {
         let template = &engine.problem.templates[purchase.template];
@@ -56,7 +57,9 @@ pub fn creation_reasons(engine: &Engine<'_, '_>, provisioning: &Provisioning) ->
             .map(|class| known.entry(class).or_insert_with(|| why_not_existing(engine, class)).clone())
             .unwrap_or_default();
         let displaced = purchase.pods.iter().filter(|pod| provisioning.backlog.displaced.contains(pod)).count();
-        let pods = match purchase.pods.len() {
+        let buffered = purchase.pods.iter().filter(|pod| is_of_buffer(&inputs.snapshot.pods[**pod])).count();
+        let pods = match purchase.pods.len() - buffered {
+            0 => format!("room for {} of buffers", pods_text(buffered)),
             count if displaced == count => format!("{} from nodes that are being removed", pods_text(count)),
             count => format!("{} pending", pods_text(count)),
         };
@@ -89,8 +92,12 @@ pub fn summary(
         .iter()
         .flat_map(|purchase| &purchase.pods)
         .chain(provisioning.placements.iter().map(|(pod, _)| pod));
-    let pods_placed = placed.filter(|pod| !provisioning.backlog.displaced.contains(pod)).count();
-    let unplaced: usize = provisioning.unplaced.values().map(Vec::len).sum();
+    let is_of_buffer = |pod: &usize| is_of_buffer(&inputs.snapshot.pods[*pod]);
+    let (buffer_pods, pods): (Vec<usize>, Vec<usize>) = placed.copied().partition(is_of_buffer);
+    let pods_placed = pods.iter().filter(|pod| !provisioning.backlog.displaced.contains(pod)).count();
+    let not_schedulable = provisioning.backlog.not_schedulable.iter().map(|(pod, ..)| *pod);
+    let pending = provisioning.unplaced.values().flatten().copied().chain(not_schedulable);
+    let (buffer_pods_pending, pods_pending): (Vec<usize>, Vec<usize>) = pending.partition(is_of_buffer);
     Summary {
         nodes_before,
         nodes_after: nodes_before + created - removed,
@@ -101,7 +108,9 @@ pub fn summary(
         price_per_hour_after: price_after,
         lower_bound_price_per_hour: bound(inputs, problem, provisioning, disruption),
         pods_placed,
-        pods_pending: unplaced + provisioning.backlog.not_schedulable.len(),
+        pods_pending: pods_pending.len(),
+        buffer_pods_placed: buffer_pods.len(),
+        buffer_pods_pending: buffer_pods_pending.len(),
         pods_disrupted: disruption.removals.iter().map(|removal| removal.pods.len()).sum(),
         candidates: disruption.candidates,
         candidates_examined: disruption.candidates,

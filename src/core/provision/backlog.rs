@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::core::buffers::is_of_buffer;
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::{ClassIndex, Problem};
 use crate::core::snapshot::{Pod, Snapshot};
@@ -94,6 +95,12 @@ impl Backlog {
             }
         }
         self.waiting.retain(|_, pods| !pods.is_empty());
+    }
+
+    /// Whether the pods of this class only stand for room. They have a priority that no pod has, so no other is among them.
+    pub fn is_of_buffer(&self, problem: &Problem<'_>, class: ClassIndex) -> bool {
+        let first = self.waiting.get(&class).and_then(|pods| pods.first());
+        first.is_some_and(|pod| is_of_buffer(&problem.snapshot.pods[*pod]))
     }
 
     /// Classes in the reference's order: CPU, then memory, descending; then age, then name of the oldest pod.

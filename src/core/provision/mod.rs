@@ -40,7 +40,11 @@ pub struct Provisioning {
 pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning {
     let problem = engine.problem;
     let backlog = Backlog::new(problem);
-    let order = backlog.by_size(problem);
+    let mut order = backlog.by_size(problem);
+    if packing == Packing::Cheapest {
+        // Room that is there is for pods that are there.
+        order.sort_by_key(|class| backlog.is_of_buffer(problem, *class));
+    }
     let demand: Leftover = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();

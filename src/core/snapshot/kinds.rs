@@ -5,7 +5,7 @@
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
-    LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+    LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplate, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
@@ -44,6 +45,7 @@ pub(super) struct Kind {
 /// In the order in which a snapshot is written: by kind.
 pub(super) const KINDS: &[Kind] = &[
     kind::<CSINode>(),
+    kind::<CapacityBuffer>(),
     kind::<DaemonSet>(),
     kind::<Deployment>(),
     kind::<DisruptionBudget>(),
@@ -59,6 +61,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<PersistentVolumeClaim>(),
     kind::<Pod>(),
     kind::<PodDisruptionBudget>(),
+    kind::<PodTemplate>(),
     kind::<PriorityClass>(),
     kind::<ReplicaSet>(),
     kind::<ReplicationController>(),
@@ -231,6 +234,7 @@ macro_rules! stored {
 
 stored! {
     CSINode of "storage.k8s.io/v1" in csi_nodes, namespaced: false;
+    CapacityBuffer of "autoscaling.x-k8s.io/v1beta1" in capacity_buffers, namespaced: true;
     DaemonSet of "apps/v1" in daemon_sets, namespaced: true, trim: trim::daemon_set;
     Deployment of "apps/v1" in deployments, namespaced: true, trim: trim::deployment;
     DisruptionBudget of "cutlist.dev/v1alpha1" in disruption_budgets, namespaced: false;
@@ -245,6 +249,7 @@ stored! {
     PersistentVolume of "v1" in persistent_volumes, namespaced: false, trim: trim::persistent_volume;
     PersistentVolumeClaim of "v1" in persistent_volume_claims, namespaced: true;
     PodDisruptionBudget of "policy/v1" in pod_disruption_budgets, namespaced: true;
+    PodTemplate of "v1" in pod_templates, namespaced: true, trim: trim::pod_template_object;
     PriorityClass of "scheduling.k8s.io/v1" in priority_classes, namespaced: false;
     ReplicaSet of "apps/v1" in replica_sets, namespaced: true, trim: trim::replica_set;
     ReplicationController of "v1" in replication_controllers, namespaced: true, trim: trim::replication_controller;

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
-    LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service,
+    LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplate, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
@@ -29,6 +30,8 @@ pub struct Snapshot {
     pub node_classes: Vec<EC2NodeClass>,
     pub node_overlays: Vec<NodeOverlay>,
     pub disruption_budgets: Vec<DisruptionBudget>,
+    pub capacity_buffers: Vec<CapacityBuffer>,
+    pub pod_templates: Vec<PodTemplate>,
     pub pods: Vec<Pod>,
     pub namespaces: Vec<Namespace>,
     pub daemon_sets: Vec<DaemonSet>,

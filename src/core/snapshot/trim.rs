@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet}
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
     CSIPersistentVolumeSource, Container, HostPathVolumeSource, LocalVolumeSource, Node, NodeStatus, PersistentVolume,
-    PersistentVolumeSpec, PodSpec, PodTemplateSpec, ReplicationController, Service, ServiceSpec, Volume,
+    PersistentVolumeSpec, PodSpec, PodTemplate, PodTemplateSpec, ReplicationController, Service, ServiceSpec, Volume,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -109,6 +109,12 @@ pub(super) fn stateful_set(stateful_set: &mut StatefulSet) {
     pod_template(&mut spec.template);
     for claim in spec.volume_claim_templates.iter_mut().flatten() {
         metadata(&mut claim.metadata);
+    }
+}
+
+pub(super) fn pod_template_object(object: &mut PodTemplate) {
+    if let Some(template) = &mut object.template {
+        pod_template(template);
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::plan::buffer_of;
 use crate::render::terminal::clean;
 
 /// The letters of generated suffixes: no vowels, so that no words come out, and no digits that look like letters.
@@ -27,8 +28,11 @@ pub fn by_workload<'a>(pods: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         .collect()
 }
 
-/// The workload of a pod `namespace/name`.
+/// The workload of a pod `namespace/name`, or the buffer that keeps its room.
 fn workload(pod: &str) -> String {
+    if let Some(buffer) = buffer_of(pod) {
+        return format!("buffer {buffer}");
+    }
     let (namespace, name) = pod.split_once('/').unwrap_or(("default", pod));
     let workload = strip(name);
     if namespace == "default" { workload.to_owned() } else { format!("{namespace}/{workload}") }

@@ -12,6 +12,7 @@ pub mod plan;
 pub mod violation;
 
 mod budgets;
+mod buffers;
 mod creations;
 mod daemons;
 mod known;

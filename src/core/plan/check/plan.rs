@@ -4,11 +4,13 @@ use crate::core::plan::{Inputs, Plan, Step};
 
 use super::known::Known;
 use super::violation::{Findings, Violation};
-use super::{budgets, creations, placements, removals, spread_defaults, structure, summary};
+use super::{budgets, buffers, creations, placements, removals, spread_defaults, structure, summary};
 
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
 /// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
 pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
+    let with_buffers = buffers::written_out(inputs);
+    let inputs = &Inputs { snapshot: &with_buffers, ..inputs.clone() };
     let snapshot = spread_defaults::written_out(inputs);
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
     let known = Known::new(inputs);

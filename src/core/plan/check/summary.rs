@@ -6,6 +6,7 @@ use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, StepKind};
 
+use super::buffers::stands_for_room;
 use super::known::{Known, steps};
 use super::violation::{Findings, ViolationCode};
 
@@ -24,8 +25,10 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let before = known.nodes.len();
     let was_pending = |pod: &&String| known.pods.get(*pod).is_some_and(|pod| pod.spec.node_name.is_none());
     let of_creations = steps(plan, StepKind::Create).flat_map(|step| &step.pods);
-    let placed = plan.placements.iter().map(|placement| &placement.pod).chain(of_creations).filter(was_pending).count();
-    let pending = plan.pending.iter().map(|pending| pending.pods.len()).sum();
+    let goes_somewhere = plan.placements.iter().map(|placement| &placement.pod).chain(of_creations).filter(was_pending);
+    let (buffer_placed, placed): (Vec<&String>, Vec<&String>) = goes_somewhere.partition(|pod| stands_for_room(pod));
+    let stays = plan.pending.iter().flat_map(|pending| &pending.pods);
+    let (buffer_pending, pending): (Vec<&String>, Vec<&String>) = stays.partition(|pod| stands_for_room(pod));
     let disrupted = steps(plan, StepKind::Remove).map(|step| step.pods.len()).sum();
     let figures = [
         ("nodesBefore", summary.nodes_before, before),
@@ -33,8 +36,10 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         ("nodesCreated", summary.nodes_created, alone),
         ("nodesReplaced", summary.nodes_replaced, replaced),
         ("nodesRemoved", summary.nodes_removed, count(StepKind::Remove) - replaced),
-        ("podsPlaced", summary.pods_placed, placed),
-        ("podsPending", summary.pods_pending, pending),
+        ("podsPlaced", summary.pods_placed, placed.len()),
+        ("podsPending", summary.pods_pending, pending.len()),
+        ("bufferPodsPlaced", summary.buffer_pods_placed, buffer_placed.len()),
+        ("bufferPodsPending", summary.buffer_pods_pending, buffer_pending.len()),
         ("podsDisrupted", summary.pods_disrupted, disrupted),
     ];
     for (name, stated, counted) in figures.into_iter().filter(|(_, stated, counted)| stated != counted) {

@@ -402,6 +402,38 @@ fn pods_that_need_each_other_are_placed_in_the_order_that_works() {
     assert_eq!(case.check(), []);
 }
 
+/// Room for a pod of this many cores, on the node of the jobs.
+fn with_a_buffer(case: &mut Case, cpu: &str) {
+    let metadata = json!({ "name": "spare", "namespace": "default" });
+    let containers = json!([{ "name": "main", "resources": { "requests": { "cpu": cpu } } }]);
+    let template = json!({ "metadata": metadata, "template": { "spec": { "containers": containers } } });
+    let spec = json!({ "podTemplateRef": { "name": "spare" }, "replicas": 1 });
+    case.snapshot.pod_templates.push(object(template));
+    case.snapshot.capacity_buffers.push(object(json!({
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": metadata, "spec": spec,
+    })));
+    let pods = json!(["default/buffer:spare:0", "default/job-0", "default/job-1"]);
+    case.edit_step("new-1", json!({ "pods": pods, "requested": { "cpu": "3600m", "pods": 4 } }));
+    case.plan.summary.buffer_pods_placed = 1;
+}
+
+#[test]
+fn room_of_buffers() {
+    let mut case = valid();
+    with_a_buffer(&mut case, "500m");
+    assert_eq!(case.check(), []);
+    breaks(Code::Refused, |case| with_a_buffer(case, "1"));
+    breaks(Code::UnknownPod, |case| {
+        with_a_buffer(case, "500m");
+        case.snapshot.capacity_buffers.clear();
+    });
+    breaks(Code::WrongSummary, |case| {
+        with_a_buffer(case, "500m");
+        case.plan.summary.buffer_pods_placed = 0;
+        case.plan.summary.pods_placed += 1;
+    });
+}
+
 #[test]
 fn room_held_for_a_pod_that_preempts() {
     breaks(Code::Refused, |case| {

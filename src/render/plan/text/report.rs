@@ -215,6 +215,11 @@ pub(in super::super) fn counts(plan: &Plan) -> String {
         }
     }
     parts.push(format!("{} placed", count(*pods_placed, "pod")));
+    let buffered = plan.summary.buffer_pods_placed + plan.summary.buffer_pods_pending;
+    if buffered > 0 {
+        let placed = number(&plan.summary.buffer_pods_placed);
+        parts.push(format!("room for {placed} of {}", count(buffered, "buffer pod")));
+    }
     parts.push(format!("{} disrupted", count(*pods_disrupted, "pod")));
     parts.join(", ")
 }
