@@ -7,10 +7,14 @@ use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::Purchase;
+use crate::core::provision::purchase::{Lowered, too_few};
 use crate::core::scheduler::Engine;
 
 use super::candidate::Candidate;
 use super::{Pass, cost, duration_text, pods_text, rehome};
+
+/// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
+const SPOT_TO_SPOT_TYPES: usize = 15;
 
 /// Why a node stays.
 type Refused = (ReasonCode, String);
@@ -42,16 +46,17 @@ impl Pass<'_, '_> {
         };
         let mark = engine.mark();
         let found = self.find_move(engine, candidate, price).and_then(|reason| {
+            let mut rehoming = rehome::outcome(engine, candidate, mark);
+            for purchase in &mut rehoming.purchases {
+                self.keep_worthwhile(purchase, price, candidate.pods.len());
+                self.keep_flexible(engine, candidate, purchase)?;
+            }
             let budget = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Underutilized);
             budget.map_err(|text| (ReasonCode::BudgetExhausted, format!("{}, but {text}", reason.text)))?;
-            Ok(reason)
+            Ok((reason, rehoming))
         });
         match found {
-            Ok(reason) => {
-                let mut rehoming = rehome::outcome(engine, candidate, mark);
-                for purchase in &mut rehoming.purchases {
-                    self.keep_worthwhile(purchase, price, candidate.pods.len());
-                }
+            Ok((reason, rehoming)) => {
                 self.remove(engine, candidate, reason, rehoming);
                 Ok(())
             }
@@ -103,17 +108,52 @@ impl Pass<'_, '_> {
         });
     }
 
-    /// The reference replaces spot by spot only behind a gate that is off.
+    /// What is left must be as varied as the pool asks for. Under `packing: karpenter` a spot node is replaced by another only
+    /// with 15 types to choose from, and by the cheapest 15, so that nodes do not go down one type at a time.
+    fn keep_flexible(
+        &self,
+        engine: &Engine<'_, '_>,
+        candidate: &Candidate,
+        purchase: &mut Purchase,
+    ) -> Result<(), Refused> {
+        let was_spot = engine.problem.machines[candidate.host].label(keys::CAPACITY_TYPE) == Some(keys::SPOT);
+        let is_reference = self.inputs.policy.packing == Packing::Karpenter;
+        if is_reference && was_spot && purchase.capacity_type == keys::SPOT {
+            let mut types: Vec<String> = Vec::new();
+            for alternative in &purchase.alternatives {
+                if !types.contains(&alternative.instance_type) {
+                    types.push(alternative.instance_type.clone());
+                }
+            }
+            if types.len() < SPOT_TO_SPOT_TYPES {
+                let text = format!("spot by spot: {} cheaper types, {SPOT_TO_SPOT_TYPES} are needed", types.len());
+                return Err((ReasonCode::NotCheaper, text));
+            }
+            types.truncate(SPOT_TO_SPOT_TYPES);
+            purchase.alternatives.retain(|alternative| types.contains(&alternative.instance_type));
+        }
+        match too_few(&engine.problem.templates[purchase.template], &purchase.alternatives).first() {
+            None => Ok(()),
+            Some(Lowered { key, asked, there }) => {
+                let text = format!("cheaper types have {there} values of {key}, minValues asks for {asked}");
+                Err((ReasonCode::NotCheaper, text))
+            }
+        }
+    }
+
+    /// Where the gate is off, as it is by default in the reference.
     fn refuse_spot_to_spot(&self, engine: &Engine<'_, '_>, candidate: &Candidate) -> Result<(), Refused> {
         let is_spot = engine.problem.machines[candidate.host].label(keys::CAPACITY_TYPE) == Some(keys::SPOT);
         let opens_spot = engine.open_hosts().filter_map(|host| engine.open_node(host)).any(|open| {
             let template = &engine.problem.templates[open.template];
             template.offerings.values_of(&open.set, keys::CAPACITY_TYPE).contains(&keys::SPOT)
         });
-        if self.inputs.policy.packing == Packing::Karpenter && is_spot && opens_spot {
+        let policy = &self.inputs.policy;
+        let gate = policy.feature_gates.spot_to_spot_consolidation;
+        if !gate.unwrap_or(policy.packing == Packing::Cheapest) && is_spot && opens_spot {
             return Err((
                 ReasonCode::NotSupported,
-                "the reference does not replace spot by spot (SpotToSpotConsolidation is off)".to_owned(),
+                "spot is not replaced by spot: spec.featureGates.SpotToSpotConsolidation is off".to_owned(),
             ));
         }
         Ok(())

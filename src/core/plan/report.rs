@@ -230,6 +230,19 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
             );
         }
     }
+    if inputs.policy.feature_gates.node_repair {
+        note("NotSupported", "spec.featureGates.NodeRepair is on, but repairs are not planned yet".to_owned());
+    }
+    for class in inputs.node_classes.iter().filter(|class| !class.spec.capacity_reservation_selector_terms.is_empty()) {
+        let name = class.metadata.name.as_deref().unwrap_or_default();
+        let text = match inputs.policy.feature_gates.reserved_capacity {
+            true => format!("EC2NodeClass {name} selects capacity reservations, which are not planned with yet"),
+            false => format!(
+                "spec.featureGates.ReservedCapacity is off: the capacity reservations of EC2NodeClass {name} are not used"
+            ),
+        };
+        note("ReservationsNotPlanned", text);
+    }
     for pool in inputs.node_pools {
         let reference = &pool.spec.template.spec.node_class_ref.name;
         let name = pool.metadata.name.as_deref().unwrap_or_default();
