@@ -19,6 +19,8 @@ pub struct Arguments {
 pub enum Command {
     /// Show what would be created, replaced and removed; touch nothing
     Plan(PlanArguments),
+    /// Say why a pod waits, or goes where the plan puts it, and what would help
+    Why(WhyArguments),
     /// Check definitions; needs no network and no credentials
     Lint(LintArguments),
     /// Watch a repository, post each plan, then apply it
@@ -29,16 +31,14 @@ pub enum Command {
     Snapshot(SnapshotArguments),
 }
 
+/// What a plan is made from.
 #[derive(Debug, Args)]
-pub struct PlanArguments {
+pub struct InputArguments {
     /// Folder or Git clone with definitions; a bare folder of manifests works too
     pub path: PathBuf,
     /// Read the definitions of this commit, branch or tag instead of the files on disk
     #[arg(long, value_name = "REF")]
     pub revision: Option<String>,
-    /// Show what the change of definitions since this commit, branch or tag does to the nodes
-    #[arg(long, value_name = "REF")]
-    pub against: Option<String>,
     /// The cluster: Kubernetes objects as `kubectl get -o json` (or yaml) prints them; may be gzipped; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     pub snapshot: Vec<PathBuf>,
@@ -52,6 +52,17 @@ pub struct PlanArguments {
     pub now: Option<jiff::Timestamp>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+}
+
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    #[command(flatten)]
+    pub inputs: InputArguments,
+    /// Show what the change of definitions since this commit, branch or tag does to the nodes
+    #[arg(long, value_name = "REF")]
+    pub against: Option<String>,
     #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
     pub output: PlanOutput,
     /// Exit with 2 when there are changes (0: nothing to do, 1: error)
@@ -60,8 +71,38 @@ pub struct PlanArguments {
     /// Print seconds of each phase and peak memory as one line of JSON on stderr
     #[arg(long)]
     pub timings: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct WhyArguments {
+    #[command(subcommand)]
+    pub subject: WhySubject,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum WhySubject {
+    /// Why a pod waits, or why it goes where the plan puts it, or why its node stays
+    Pod(WhyPodArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct WhyPodArguments {
+    /// The pod: NAMESPACE/NAME, or NAME; the name of its Deployment, StatefulSet or Job will do
+    #[arg(value_name = "POD")]
+    pub pod: String,
+    /// Namespace of the pod
+    #[arg(short, long)]
+    pub namespace: Option<String>,
     #[command(flatten)]
-    pub definitions: DefinitionArguments,
+    pub inputs: InputArguments,
+    #[arg(short, long, value_enum, default_value_t = WhyOutput::Text)]
+    pub output: WhyOutput,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum WhyOutput {
+    Text,
+    Json,
 }
 
 #[derive(Clone, Debug, Default, Args)]

@@ -4,11 +4,13 @@
 pub mod arguments;
 mod catalog;
 mod exit;
+mod inputs;
 mod lint;
 mod plan;
 mod run;
 mod settings;
 mod snapshot;
+mod why;
 
 use std::process::ExitCode;
 
@@ -28,6 +30,7 @@ fn parse_and_run() -> ExitCode {
     };
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Why(arguments) => why::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),

@@ -17,7 +17,7 @@ mod revision;
 pub mod rules;
 mod schema;
 mod substitution;
-mod suggest;
+pub mod suggest;
 mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};

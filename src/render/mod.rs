@@ -5,3 +5,4 @@ pub mod chart;
 pub mod diagnostics;
 pub mod plan;
 pub mod terminal;
+pub mod why;

@@ -79,13 +79,16 @@ pub fn clip(text: &str, columns: usize) -> String {
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut line = String::new();
+    let mut line_columns = 0;
     for word in text.split(' ').filter(|word| !word.is_empty()) {
         let mut word = word;
         loop {
             let space = usize::from(!line.is_empty());
-            if width(&line) + space + width(word) <= columns {
+            let word_columns = width(word);
+            if line_columns + space + word_columns <= columns {
                 line.push_str(&" ".repeat(space));
                 line.push_str(word);
+                line_columns += space + word_columns;
                 break;
             }
             if line.is_empty() {
@@ -94,6 +97,7 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
                 word = rest;
             } else {
                 lines.push(std::mem::take(&mut line));
+                line_columns = 0;
             }
         }
     }
@@ -103,12 +107,24 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// The first lines of [`wrap`]; what comes behind is not looked at.
+pub fn wrap_first(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
+    // A line holds at most so many characters, and a word that is cut leaves no more of it over.
+    let beyond = text.char_indices().nth(columns.saturating_mul(lines_max + 1)).map_or(text.len(), |(start, _)| start);
+    let mut lines = wrap(text.get(..beyond).unwrap_or(text), columns);
+    lines.truncate(lines_max);
+    lines
+}
+
 /// As many characters as fit, and the rest.
 fn take_columns(text: &str, columns: usize) -> (&str, &str) {
     let mut end = 0;
+    let mut taken = 0;
     for (start, character) in text.char_indices() {
         let next = start + character.len_utf8();
-        if width(text.get(..next).unwrap_or_default()) > columns {
+        taken += width(text.get(start..next).unwrap_or_default());
+        // Characters that join take less together than alone, so the exact sum is asked only at the edge.
+        if taken > columns && width(text.get(..next).unwrap_or_default()) > columns {
             break;
         }
         end = next;
@@ -126,6 +142,18 @@ mod tests {
         assert_eq!(wrap("a 0123456789 b", 4), ["a", "0123", "4567", "89 b"]);
         assert_eq!(wrap("", 10), [""]);
         assert_eq!(wrap("節点節点", 5), ["節点", "節点"], "two columns each");
+    }
+
+    #[test]
+    fn the_first_lines_are_those_of_the_whole() {
+        let text = "one two three four five six seven eight nine ten";
+        for columns in 3..20 {
+            for lines in 1..4 {
+                let mut all = wrap(text, columns);
+                all.truncate(lines);
+                assert_eq!(wrap_first(text, columns, lines), all, "{lines} of {columns}");
+            }
+        }
     }
 
     #[test]

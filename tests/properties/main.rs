@@ -18,7 +18,7 @@ use std::fmt::Debug;
 
 use cutlist::api::settings::Packing;
 use cutlist::core::plan::check::{ViolationCode, check};
-use cutlist::core::plan::decide;
+use cutlist::core::plan::{Inputs, decide};
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
 
@@ -40,7 +40,11 @@ fn holds<T: Debug>(inputs: impl Strategy<Value = T>, property: impl Fn(T) -> Res
 }
 
 fn for_each_world(property: impl Fn(&Built) -> Result<(), String>) {
-    let fixed = Config { cases: WORLDS, rng_seed: RngSeed::Fixed(1), max_shrink_iters: 4096, ..Config::default() };
+    for_worlds(WORLDS, property);
+}
+
+fn for_worlds(worlds: u32, property: impl Fn(&Built) -> Result<(), String>) {
+    let fixed = Config { cases: worlds, rng_seed: RngSeed::Fixed(1), max_shrink_iters: 4096, ..Config::default() };
     let mut runner = TestRunner::new(contextualize_config(fixed));
     let result =
         runner.run(&world::worlds(), |world: World| property(&Built::new(&world)).map_err(TestCaseError::fail));
@@ -69,6 +73,34 @@ fn the_cheapest_plan_is_valid_and_the_same_each_time() {
 #[test]
 fn the_plan_in_the_order_of_karpenter_is_valid_and_the_same_each_time() {
     for_each_world(|built| is_valid(built, Packing::Karpenter));
+}
+
+/// Whoever makes the change that is advised, and plans again, finds a pod fewer waiting.
+fn advice_helps(built: &Built, packing: Packing) -> Result<(), String> {
+    let inputs = built.inputs(packing);
+    for pending in decide(&inputs).pending.iter().filter(|pending| !pending.changes.is_empty()) {
+        let mut snapshot = inputs.snapshot.clone();
+        let mut pools = inputs.node_pools.to_vec();
+        let mut policy = inputs.policy.clone();
+        for change in &pending.changes {
+            pools.iter_mut().for_each(|pool| change.apply_to_pool(pool));
+            change.apply_to_limits(&mut policy.limits);
+            let meant = snapshot.pods.iter_mut().filter(|pod| pending.pods.contains(&pod.key()));
+            meant.for_each(|pod| change.apply_to_pod(pod));
+        }
+        let changed = Inputs { snapshot: &snapshot, node_pools: &pools, policy, ..inputs.clone() };
+        let still: Vec<String> = decide(&changed).pending.into_iter().flat_map(|pending| pending.pods).collect();
+        if pending.pods.iter().all(|pod| still.contains(pod)) {
+            return Err(format!("{:?} still wait after: {:?}", pending.pods, pending.smallest_change));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_advised_lets_a_pod_in() {
+    // Each piece of advice is a plan more.
+    for_worlds(WORLDS / 3, |built| advice_helps(built, Packing::Cheapest));
 }
 
 /// The judge is fair: what a scheduler does that asks the filters one pod after the other is no violation.

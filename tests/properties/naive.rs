@@ -38,6 +38,7 @@ pub fn place_where_there_is_room(inputs: &Inputs<'_>) -> Plan {
             pods: waiting.iter().map(|pod| pod.key()).collect(),
             reasons: Vec::new(),
             smallest_change: None,
+            changes: Vec::new(),
         }],
         held_back: Vec::new(),
         budgets: Vec::new(),

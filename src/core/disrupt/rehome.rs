@@ -122,7 +122,7 @@ pub fn rehome(
     match left.keys().next() {
         None => Ok(outcome(engine, candidate, mark)),
         Some(class) => {
-            let (reasons, _) = explain(engine, *class);
+            let reasons = explain(engine, *class);
             let code = match reasons.first() {
                 Some(reason) if reason.code == ReasonCode::LimitReached => ReasonCode::LimitReached,
                 _ => ReasonCode::PodsWouldNotFit,

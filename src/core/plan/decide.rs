@@ -9,14 +9,14 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
-use crate::api::settings::{DisruptionSettings, FeatureGates, MinValuesPolicy, Packing, Scheduling, Settings};
+use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Scheduling, Settings};
 use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::defaults;
 use crate::core::disrupt::{Disruption, disrupt};
 use crate::core::offer::RefusedOffering;
-use crate::core::provision::{Provisioning, provision};
-use crate::core::scheduler::{Engine, Problem};
+use crate::core::provision::{self, Provisioning, provision};
+use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
@@ -95,8 +95,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
     let problem = Problem::new(inputs);
     done(Phase::Compiled);
-    let mut engine = Engine::new(&problem, inputs.policy.packing);
-    engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
+    let mut engine = provision::engine(&problem, inputs);
     let provisioning = provision(&mut engine, inputs.policy.packing);
     done(Phase::Provisioned);
     let explained = report::pending(&engine, inputs, &provisioning);
@@ -109,7 +108,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
 }
 
-fn assemble(
+pub(super) fn assemble(
     inputs: &Inputs<'_>,
     problem: &Problem<'_>,
     provisioning: &Provisioning,

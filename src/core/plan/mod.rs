@@ -8,12 +8,14 @@ pub mod check;
 pub mod decide;
 mod names;
 mod report;
+pub mod why;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{HourlyPrice, Resources};
 
+pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
 
@@ -222,9 +224,12 @@ pub struct Pending {
     pub pods: Vec<String>,
     /// Nearest pool first.
     pub reasons: Vec<PendingReason>,
-    /// The single smallest change that would let one of them in.
+    /// The smallest change that would let one of them in, in words; made to these pods, it was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest_change: Option<String>,
+    /// The same as data; several only where no single one is enough.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -281,7 +286,11 @@ pub struct Note {
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
     pub nodes_before: usize,
+    /// When the plan is carried out, and what is leaving anyway has left.
     pub nodes_after: usize,
+    /// On their way out before this plan: in `nodesBefore` and `pricePerHourBefore`, not in what is after.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub nodes_leaving: usize,
     pub nodes_created: usize,
     pub nodes_replaced: usize,
     pub nodes_removed: usize,

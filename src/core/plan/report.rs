@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
+use crate::core::provision::advice::{Adviser, change};
 use crate::core::provision::bound::lower_bound;
 
 use crate::core::provision::explain::{amount, explain, why_not_existing};
@@ -14,6 +15,7 @@ use crate::core::provision::static_capacity::Shortfall;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, Problem, Refusal};
+use crate::core::snapshot::nodes::Machine;
 
 use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary};
 
@@ -21,9 +23,21 @@ use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, Step
 pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Pending> {
     let key = |position: &usize| inputs.snapshot.pods[*position].key();
     let mut entries: Vec<Pending> = Vec::new();
-    for (class, pods) in &provisioning.unplaced {
-        let (reasons, smallest_change) = explain(engine, *class);
-        entries.push(Pending { pods: pods.iter().map(key).collect(), reasons, smallest_change });
+    let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
+    let any = !provisioning.unplaced.is_empty();
+    let mut adviser = any.then(|| Adviser::new(engine, inputs, waiting));
+    // Where the work does not do for all, it goes to what most pods wait for.
+    let mut unplaced: Vec<(&ClassIndex, &Vec<usize>)> = provisioning.unplaced.iter().collect();
+    unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
+    for (class, pods) in unplaced {
+        let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, *class, pods));
+        let changes = advised.unwrap_or_default();
+        entries.push(Pending {
+            pods: pods.iter().map(key).collect(),
+            reasons: explain(engine, *class),
+            smallest_change: (!changes.is_empty()).then(|| change::text(&changes)),
+            changes,
+        });
     }
     let mut by_reason: BTreeMap<(ReasonCode, &str), Vec<String>> = BTreeMap::new();
     for (position, code, text) in &provisioning.backlog.not_schedulable {
@@ -31,7 +45,7 @@ pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
     }
     for ((code, text), pods) in by_reason {
         let reasons = vec![PendingReason { node_pool: String::new(), code, text: text.to_owned() }];
-        entries.push(Pending { pods, reasons, smallest_change: None });
+        entries.push(Pending { pods, reasons, smallest_change: None, changes: Vec::new() });
     }
     entries.iter_mut().for_each(|entry| entry.pods.sort());
     entries.sort_by(|one, two| one.pods.cmp(&two.pods));
@@ -86,7 +100,9 @@ pub fn summary(
     let (created, removed) = (count(StepKind::Create), count(StepKind::Remove));
     let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty()).count();
     let replacements: usize = disruption.removals.iter().map(|removal| removal.purchases.len()).sum();
-    let price_after = price_before + price(StepKind::Create) - price(StepKind::Remove);
+    let leaving = || problem.machines.iter().filter(|machine| machine.is_being_removed());
+    let price_leaving: HourlyPrice = leaving().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
+    let price_after = price_before + price(StepKind::Create) - price(StepKind::Remove) - price_leaving;
     let placed = provisioning
         .purchases
         .iter()
@@ -100,7 +116,8 @@ pub fn summary(
     let (buffer_pods_pending, pods_pending): (Vec<usize>, Vec<usize>) = pending.partition(is_of_buffer);
     Summary {
         nodes_before,
-        nodes_after: nodes_before + created - removed,
+        nodes_after: nodes_before + created - removed - leaving().count(),
+        nodes_leaving: leaving().count(),
         nodes_created: created - replacements,
         nodes_replaced: replaced,
         nodes_removed: removed - replaced,
@@ -125,7 +142,8 @@ fn bound(
     disruption: &Disruption,
 ) -> Option<HourlyPrice> {
     let removed: BTreeSet<usize> = disruption.removals.iter().map(|removal| removal.host).collect();
-    let staying = problem.machines.iter().enumerate().filter(|(host, _)| !removed.contains(host));
+    let stays = |host: &usize, machine: &Machine<'_>| !removed.contains(host) && !machine.is_being_removed();
+    let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
     let price_of_staying: HourlyPrice =
         staying.filter_map(|(_, machine)| problem.offer.price_of(inputs, machine)).sum();
     let purchases =

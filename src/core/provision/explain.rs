@@ -1,19 +1,26 @@
-//! Why pods stay pending, nearest pool first, and the smallest change that would let one in.
+//! Why pods stay pending: what keeps them from each pool, nearest first, and from the nodes that exist.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::model::Requirement;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::plan::{PendingReason, ReasonCode};
+use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::template::Template;
-use crate::core::scheduler::{ClassIndex, Engine, Refusal};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
 /// What keeps a class from one pool.
-struct Distance<'p> {
-    pool: &'p str,
+#[derive(Debug)]
+pub struct Distance<'p> {
+    pub pool: &'p str,
     /// All of it, as far as it does not depend on the rest; at least one.
-    obstacles: Vec<Refusal>,
+    pub obstacles: Vec<Refusal>,
 }
 
 impl Distance<'_> {
@@ -26,12 +33,11 @@ impl Distance<'_> {
     }
 }
 
-/// The reasons why no pool takes one more pod of the class, nearest first, and the one change that would let it into the
-/// nearest pool, if one is enough. O(templates x types).
-pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason>, Option<String>) {
+/// What keeps one more pod of the class from a node of each pool, nearest pool first. O(templates x types).
+pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance<'p>> {
     let problem = engine.problem;
-    let Some(variant) = problem.classes[class].variants.last().copied() else { return (Vec::new(), None) };
-    let mut distances: Vec<Distance<'_>> = Vec::new();
+    let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
+    let mut distances: Vec<Distance<'p>> = Vec::new();
     let bought_from = |(_, template): &(usize, &Template)| !template.is_static();
     for (position, template) in problem.templates.iter().enumerate().filter(bought_from) {
         let mut obstacles = problem.obstacles(variant, position);
@@ -46,19 +52,22 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> (Vec<PendingReason
         }
     }
     distances.sort_by(|one, two| one.order().cmp(&two.order()));
-    let change = distances.first().and_then(|nearest| match nearest.obstacles.as_slice() {
-        [only] => smallest_change(engine, class, nearest.pool, only),
-        _ => None,
-    });
+    distances
+}
+
+/// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
+pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<PendingReason> {
+    let distances = distances(engine, class);
     let mut reasons: Vec<PendingReason> = distances.iter().map(|distance| reason(engine, class, distance)).collect();
-    if problem.templates.iter().all(Template::is_static) {
-        let text = match problem.templates.is_empty() {
+    let templates = &engine.problem.templates;
+    if templates.iter().all(Template::is_static) {
+        let text = match templates.is_empty() {
             true => "there is no NodePool that nodes could be created from".to_owned(),
             false => "every NodePool is static (spec.replicas): no node is created for a pod".to_owned(),
         };
         reasons.push(PendingReason { node_pool: String::new(), code: ReasonCode::NoNodePool, text });
     }
-    (reasons, change)
+    reasons
 }
 
 fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -> PendingReason {
@@ -71,14 +80,87 @@ fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
 pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
-    let mut counts: std::collections::BTreeMap<String, usize> = std::collections::BTreeMap::new();
-    for host in engine.existing_hosts().filter(|host| !engine.is_closed(*host)) {
-        if let Some(refusal) = engine.refusal_of_existing(class, variant, host) {
-            *counts.entry(in_short(&refusal)).or_default() += 1;
-        }
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (_, refusal) in refusals_of_existing(engine, class, variant) {
+        *counts.entry(in_short(&refusal)).or_default() += 1;
     }
     let most = counts.iter().max_by_key(|(text, count)| (**count, std::cmp::Reverse(*text)));
     most.map_or_else(|| "there is no node".to_owned(), |(text, _)| text.clone())
+}
+
+fn refusals_of_existing<'e>(
+    engine: &'e Engine<'_, '_>,
+    class: ClassIndex,
+    variant: VariantIndex,
+) -> impl Iterator<Item = (HostIndex, Refusal)> + 'e {
+    let staying = engine.existing_hosts().filter(|host| !engine.is_closed(*host));
+    staying.filter_map(move |host| Some((host, engine.refusal_of_existing(class, variant, host)?)))
+}
+
+/// Nodes that exist and refuse a pod for the same reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExistingNodes {
+    pub nodes: usize,
+    /// The first of them by name.
+    pub example: String,
+    pub code: ReasonCode,
+    pub text: String,
+}
+
+/// Why the nodes that exist do not take one more pod of the class, each reason with its nodes; what most of them say comes
+/// first. O(nodes).
+pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<ExistingNodes> {
+    let problem = engine.problem;
+    let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
+    // By code and what it is about: nodes, the first name, and of resources the most that one of them has free.
+    let mut kinds: BTreeMap<(ReasonCode, String), (Vec<&str>, i64, Refusal)> = BTreeMap::new();
+    let leaving: Vec<&str> = problem
+        .nodes
+        .iter()
+        .filter(|node| node.being_removed)
+        .map(|node| problem.machines[node.machine].name)
+        .collect();
+    for (host, refusal) in refusals_of_existing(engine, class, variant) {
+        let (about, free) = match &refusal {
+            Refusal::Resource { name, available, .. } => (name.clone(), *available),
+            other => (in_short(other), 0),
+        };
+        let entry = kinds.entry((refusal.code(), about)).or_insert_with(|| (Vec::new(), free, refusal));
+        entry.0.push(problem.machines[host].name);
+        entry.1 = entry.1.max(free);
+    }
+    let mut found: Vec<ExistingNodes> = Vec::new();
+    for ((code, _), (names, free, refusal)) in kinds {
+        found.push(group_of_nodes(names, code, of_node(&refusal, free)));
+    }
+    if !leaving.is_empty() {
+        found.push(group_of_nodes(leaving, ReasonCode::BeingDeleted, "on its way out".to_owned()));
+    }
+    found.sort_by(|one, two| two.nodes.cmp(&one.nodes).then_with(|| one.text.cmp(&two.text)));
+    found
+}
+
+fn group_of_nodes(names: Vec<&str>, code: ReasonCode, text: String) -> ExistingNodes {
+    let example = names.iter().min().map(|name| (*name).to_owned()).unwrap_or_default();
+    ExistingNodes { nodes: names.len(), example, code, text }
+}
+
+/// What a node says; `free` is the most of a resource that is short.
+fn of_node(refusal: &Refusal, free: i64) -> String {
+    match refusal {
+        Refusal::Resource { name, requested, .. } => {
+            format!("not enough {name}: {} requested, at most {} free", amount(name, *requested), amount(name, free))
+        }
+        Refusal::Taint(taint) => format!("taint {taint}"),
+        Refusal::Requirement { key } => format!("not the {key} asked for"),
+        Refusal::HostPort => "the host port is taken".to_owned(),
+        Refusal::Volume => "the volumes can not be reached or attached".to_owned(),
+        Refusal::Spread { key } => format!("topology spread over {key}"),
+        Refusal::Affinity { key } => format!("pod affinity over {key}"),
+        Refusal::AntiAffinity { key } => format!("pod anti-affinity over {key}"),
+        other => in_short(other),
+    }
 }
 
 fn in_short(refusal: &Refusal) -> String {
@@ -127,34 +209,14 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
     }
 }
 
-fn smallest_change(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Refusal) -> Option<String> {
-    match refusal {
-        Refusal::Limit { scope, resource, limit, used, needed } => {
-            let wanted = used.saturating_add(*needed);
-            let change = format!("limits.{resource} {} -> {}", amount(resource, *limit), amount(resource, wanted));
-            Some(match scope {
-                Scope::NodePool => format!("{change} in NodePool {pool}"),
-                Scope::Cluster => format!("spec.{change} in cutlist.yaml"),
-            })
-        }
-        Refusal::Taint(taint) => Some(format!("tolerate {taint} in the pod")),
-        Refusal::Requirement { key } => change_of_requirement(engine, class, pool, key),
-        Refusal::Resource { name, requested, available } => {
-            Some(format!("{name} {} -> {} in the pod", amount(name, *requested), amount(name, *available)))
-                .filter(|_| *available > 0)
-        }
-        _ => None,
-    }
-}
-
 /// What a pod asks for on a label, and what the pool has.
-struct Sides<'p> {
-    asked: &'p Requirement,
-    pool: &'p Template,
-    offered: Option<&'p Requirement>,
+pub struct Sides<'p> {
+    pub asked: &'p Requirement,
+    pub pool: &'p Template,
+    pub offered: Option<&'p Requirement>,
 }
 
-fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Sides<'p>> {
+pub fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Sides<'p>> {
     let problem = engine.problem;
     let variant = &problem.variants[*problem.classes[class].variants.last()?];
     let template = problem.templates.iter().find(|template| template.name == pool)?;
@@ -182,22 +244,8 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     }
 }
 
-fn change_of_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<String> {
-    let sides = sides(engine, class, pool, key)?;
-    let asked = values(sides.asked);
-    match sides.offered {
-        _ if key == keys::NODE_POOL || sides.asked.is_contradiction() => None,
-        Some(_) => Some(format!("let NodePool {pool} offer {key} {asked}")),
-        None if !sides.pool.offerings.defines(key) => Some(format!("give NodePool {pool} the label {key} {asked}")),
-        None => {
-            let (own, requirement) = restricting(&sides, key)?;
-            Some(format!("widen {own} {} in NodePool {pool}", values(requirement)))
-        }
-    }
-}
-
 /// The pool's own requirement that leaves out what the pod asks for on another label, if it is one alone.
-fn restricting<'p>(sides: &Sides<'p>, key: &str) -> Option<(&'p str, &'p Requirement)> {
+pub fn restricting<'p>(sides: &Sides<'p>, key: &str) -> Option<(&'p str, &'p Requirement)> {
     let offerings = &sides.pool.offerings;
     let mut asked = offerings.all();
     offerings.restrict(&mut asked, key, sides.asked);
@@ -212,7 +260,7 @@ fn restricting<'p>(sides: &Sides<'p>, key: &str) -> Option<(&'p str, &'p Require
     sides.pool.requirements.iter().filter(|(own, _)| offerings.defines(own)).find(left_out_by)
 }
 
-fn values(requirement: &Requirement) -> String {
+pub fn values(requirement: &Requirement) -> String {
     let entries = requirement.to_entries("");
     let texts = entries.iter().map(|entry| {
         let list = entry.values.join(", ");

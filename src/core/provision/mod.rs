@@ -3,6 +3,7 @@
 //! Two packings on one engine: [`karpenter`] keeps the reference's order and choices, [`cheapest`] looks for the
 //! cheapest fleet. Both first use the room that is there.
 
+pub mod advice;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
@@ -15,13 +16,21 @@ pub mod static_capacity;
 
 use std::collections::BTreeMap;
 
-use crate::api::settings::Packing;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::api::settings::{MinValuesPolicy, Packing};
+use crate::core::plan::Inputs;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use backlog::Backlog;
 use karpenter::Leftover;
 pub use purchase::Purchase;
 use static_capacity::Shortfall;
+
+/// An engine for these inputs, in which nothing was placed yet.
+pub fn engine<'p, 'a>(problem: &'p Problem<'a>, inputs: &Inputs<'_>) -> Engine<'p, 'a> {
+    let mut engine = Engine::new(problem, inputs.policy.packing);
+    engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
+    engine
+}
 
 /// What provisioning came to.
 #[derive(Debug)]

@@ -48,6 +48,11 @@ impl Limited {
         self.names.iter().map(|name| capacity.get(name)).collect()
     }
 
+    /// The amounts by name.
+    pub fn resources(&self, amounts: &[i64]) -> Resources {
+        self.names.iter().cloned().zip(amounts.iter().copied()).collect()
+    }
+
     pub fn nothing(&self) -> LimitedCapacity {
         self.names.iter().map(|_| 0).collect()
     }

@@ -10,7 +10,7 @@ use super::{decode, json, yaml};
 /// Why nothing of an input was used.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    #[error("there is nothing in it; write one with `kubectl get nodes,pods,... -A -o json`")]
+    #[error("there is nothing in it")]
     Empty,
     #[error("the gzip data is cut off at byte {byte}; nothing of it was used")]
     GzipCutOff { byte: usize },

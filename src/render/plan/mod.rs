@@ -2,11 +2,12 @@
 //!
 //! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in `cli/arguments.rs`.
 
+mod alike;
 mod groups;
 pub mod markdown;
 pub mod text;
-mod units;
-mod workloads;
+pub(super) mod units;
+pub(super) mod workloads;
 
 use crate::core::plan::Plan;
 

@@ -7,7 +7,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, StepKind};
 
 use super::buffers::stands_for_room;
-use super::known::{Known, steps};
+use super::known::{Existing, Known, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -23,6 +23,7 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let alone = steps(plan, StepKind::Create).filter(|step| !moves_that_remove.contains(&step.move_number)).count();
     let replaced = steps(plan, StepKind::Remove).filter(|step| moves_that_create.contains(&step.move_number)).count();
     let before = known.nodes.len();
+    let leaving = known.nodes.values().filter(|existing| existing.going).count();
     let was_pending = |pod: &&String| known.pods.get(*pod).is_some_and(|pod| pod.spec.node_name.is_none());
     let of_creations = steps(plan, StepKind::Create).flat_map(|step| &step.pods);
     let goes_somewhere = plan.placements.iter().map(|placement| &placement.pod).chain(of_creations).filter(was_pending);
@@ -32,7 +33,12 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let disrupted = steps(plan, StepKind::Remove).map(|step| step.pods.len()).sum();
     let figures = [
         ("nodesBefore", summary.nodes_before, before),
-        ("nodesAfter", summary.nodes_after, (before + count(StepKind::Create)).saturating_sub(count(StepKind::Remove))),
+        (
+            "nodesAfter",
+            summary.nodes_after,
+            (before + count(StepKind::Create)).saturating_sub(count(StepKind::Remove) + leaving),
+        ),
+        ("nodesLeaving", summary.nodes_leaving, leaving),
         ("nodesCreated", summary.nodes_created, alone),
         ("nodesReplaced", summary.nodes_replaced, replaced),
         ("nodesRemoved", summary.nodes_removed, count(StepKind::Remove) - replaced),
@@ -54,21 +60,20 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 fn prices(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let summary = &plan.summary;
     let price_of = |kind| steps(plan, kind).map(|step| step.price_per_hour).sum::<HourlyPrice>();
-    let before: HourlyPrice = known
-        .nodes
-        .values()
-        .filter(|existing| existing.pool.is_some())
-        .filter_map(|existing| {
-            let labels = existing.node.metadata.labels.as_ref()?;
-            known.price(
-                existing.pool.as_deref()?,
-                labels.get(keys::INSTANCE_TYPE)?,
-                labels.get(keys::ZONE)?,
-                labels.get(keys::CAPACITY_TYPE)?,
-            )
-        })
-        .sum();
-    let after = before + price_of(StepKind::Create) - price_of(StepKind::Remove);
+    let price_of_node = |existing: &&Existing<'_>| {
+        let labels = existing.node.metadata.labels.as_ref()?;
+        known.price(
+            existing.pool.as_deref()?,
+            labels.get(keys::INSTANCE_TYPE)?,
+            labels.get(keys::ZONE)?,
+            labels.get(keys::CAPACITY_TYPE)?,
+        )
+    };
+    let nodes = || known.nodes.values();
+    let before: HourlyPrice = nodes().filter_map(|existing| price_of_node(&existing)).sum();
+    let leaving: HourlyPrice =
+        nodes().filter(|existing| existing.going).filter_map(|existing| price_of_node(&existing)).sum();
+    let after = before + price_of(StepKind::Create) - price_of(StepKind::Remove) - leaving;
     for (name, stated, counted) in [
         ("pricePerHourBefore", summary.price_per_hour_before, before),
         ("pricePerHourAfter", summary.price_per_hour_after, after),

@@ -594,6 +594,7 @@ fn the_figures() {
             case.plan.summary = case.plan.summary.clone().merge(json!({ field: wrong }));
         });
     }
+    breaks(Code::WrongSummary, |case| case.plan.summary.nodes_leaving += 1);
     breaks(Code::WrongSummary, |case| case.plan.summary.price_per_hour_before = HourlyPrice::ZERO);
     breaks(Code::WrongSummary, |case| case.plan.summary.price_per_hour_after = HourlyPrice::ZERO);
     breaks(Code::WrongSummary, |case| case.plan.summary.candidates_examined = 4);

@@ -184,6 +184,11 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.lowers_min_values
     }
 
+    /// What the nodes that would be created take of a quota.
+    pub fn planned(&self, quota: QuotaIndex) -> &[i64] {
+        &self.planned[quota]
+    }
+
     // --- placing -----------------------------------------------------------------------------------------------------
 
     /// Puts one pod of the class on a node that exists. The caller has asked [`Self::fits_existing`].

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::plan::{BudgetState, HeldBack, Pending, Plan, ReasonCode, Summary};
-use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap};
+use crate::core::plan::{BudgetState, Plan, Summary};
+use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
+use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike};
 use super::super::units::{change, count, distance_from_cheapest, money, thousands};
 use super::super::workloads::by_workload;
 use super::Page;
@@ -14,6 +15,8 @@ const MAX_NODES: usize = 10;
 const MAX_PENDING_GROUPS: usize = 20;
 const MAX_POOLS: usize = 6;
 const MAX_EXAMPLES: usize = 3;
+/// Different sentences for one reason code.
+const MAX_TEXTS: usize = 4;
 const MAX_BUDGETS: usize = 8;
 /// A longer name stands on a line of its own, so that the sentences beside keep room.
 const MAX_LABEL: usize = 30;
@@ -42,7 +45,7 @@ pub(super) fn placements(plan: &Plan, page: &mut Page) {
             page.line(&format!("  {head}"));
             continue;
         }
-        for (index, part) in wrap(&workloads, COLUMNS - indent).iter().take(3).enumerate() {
+        for (index, part) in wrap_first(&workloads, COLUMNS - indent, 3).iter().enumerate() {
             let head = if index == 0 { head.clone() } else { " ".repeat(width(&head)) };
             page.line(&format!("  {head}{part}"));
         }
@@ -54,27 +57,29 @@ pub(super) fn placements(plan: &Plan, page: &mut Page) {
     page.blank();
 }
 
-/// Pods that stay pending, with the reason of each pool, nearest first.
+/// Pods that stay pending, with the reason of each pool, nearest first. Those that read alike are one group.
 pub(super) fn pending(plan: &Plan, page: &mut Page) {
     if plan.pending.is_empty() {
         return;
     }
     page.title("stay pending");
-    for group in plan.pending.iter().take(MAX_PENDING_GROUPS) {
+    let groups = pending_alike(&plan.pending);
+    for group in groups.iter().take(MAX_PENDING_GROUPS) {
         pending_group(group, page);
     }
-    if let Some(rest) = plan.pending.get(MAX_PENDING_GROUPS..).filter(|rest| !rest.is_empty()) {
-        let pods = rest.iter().map(|group| group.pods.len()).sum();
+    if let Some(rest) = groups.get(MAX_PENDING_GROUPS..).filter(|rest| !rest.is_empty()) {
+        let pods = rest.iter().map(|group| group.pods).sum();
         page.line(&format!("  and {} in {}", count(pods, "pod"), count(rest.len(), "more group")));
     }
     page.blank();
 }
 
-fn pending_group(group: &Pending, page: &mut Page) {
-    let head = count(group.pods.len(), "pod");
-    let workloads = by_workload(group.pods.iter().map(String::as_str)).join(", ");
+fn pending_group(alike: &PendingAlike<'_>, page: &mut Page) {
+    let head = count(alike.pods, "pod");
+    let pods = alike.groups.iter().flat_map(|group| &group.pods).map(String::as_str);
+    let workloads = by_workload(pods).join(", ");
     let indent = 4 + width(&head) + 2;
-    for (index, part) in wrap(&workloads, COLUMNS - indent).iter().take(3).enumerate() {
+    for (index, part) in wrap_first(&workloads, COLUMNS - indent, 3).iter().enumerate() {
         let line = if index == 0 {
             format!("  {} {}  {part}", page.style.paint(Tone::Replaced, "!"), page.style.paint(Tone::Strong, &head))
         } else {
@@ -82,17 +87,24 @@ fn pending_group(group: &Pending, page: &mut Page) {
         };
         page.line(&line);
     }
+    let Some(group) = alike.groups.first() else { return };
+    let like_it = |others: usize| if others == 0 { String::new() } else { format!(" (and {others} like it)") };
     let pool = |name: &str| if name.is_empty() { "pod".to_owned() } else { clean(name) };
     let shown = group.reasons.iter().take(MAX_POOLS);
     let columns =
         shown.clone().map(|reason| width(&pool(&reason.node_pool))).filter(|it| *it <= MAX_LABEL).max().unwrap_or(0);
     for reason in shown {
         let pool = pool(&reason.node_pool);
+        let others = alike.other_texts(|other| {
+            let same = other.reasons.iter().find(|it| it.node_pool == reason.node_pool && it.code == reason.code);
+            same.map(|it| it.text.as_str())
+        });
+        let text = format!("{}{}", reason.text, like_it(others));
         if width(&pool) <= MAX_LABEL {
-            page.detail(6, &left(&pool, columns), &reason.text, Tone::Plain);
+            page.detail(6, &left(&pool, columns), &text, Tone::Plain);
         } else {
             page.line(&format!("      {}", page.style.paint(Tone::Dim, &pool)));
-            page.detail(6, "", &reason.text, Tone::Plain);
+            page.detail(6, "", &text, Tone::Plain);
         }
     }
     let more = group.reasons.len().saturating_sub(MAX_POOLS);
@@ -100,45 +112,59 @@ fn pending_group(group: &Pending, page: &mut Page) {
         page.detail(6, "", &format!("and {}", count(more, "more pool")), Tone::Dim);
     }
     if let Some(change) = &group.smallest_change {
-        page.detail(6, "would help:", change, Tone::Created);
+        let others = alike.other_texts(|other| other.smallest_change.as_deref());
+        page.detail(6, "would help:", &format!("{change}{}", like_it(others)), Tone::Created);
     }
 }
 
-/// Nodes that could have gone and did not, by reason.
+/// Nodes that could have gone and did not: by reason, and below each the different things that are said about it.
 pub(super) fn held_back(plan: &Plan, page: &mut Page) {
-    let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
-    for held in &plan.held_back {
-        by_code.entry(held.code).or_default().push(held);
-    }
+    let by_code = held_back_alike(&plan.held_back);
     if by_code.is_empty() {
         return;
     }
     page.title("held back");
     let columns = by_code.keys().map(|code| width(&format!("{code:?}"))).max().unwrap_or(0);
-    let numbers = by_code.values().map(|nodes| width(&count(nodes.len(), "node"))).max().unwrap_or(0);
-    for (code, nodes) in by_code {
-        let number = count(nodes.len(), "node");
-        let head = format!("  {}  {}  ", left(&format!("{code:?}"), columns), left(&number, numbers));
-        let mut examples: Vec<String> = nodes.iter().take(MAX_EXAMPLES).map(|held| clean(&held.node)).collect();
-        let widest = examples.iter().map(|example| width(example)).max().unwrap_or(0);
-        if nodes.len() > MAX_EXAMPLES {
-            examples.push(format!("and {} more", thousands(&(nodes.len() - MAX_EXAMPLES).to_string())));
+    let rows = || by_code.values().flat_map(|rows| rows.iter().take(MAX_TEXTS));
+    let numbers = rows().map(|row| width(&count(row.nodes.len(), "node"))).max().unwrap_or(0);
+    for (code, rows) in &by_code {
+        for (index, row) in rows.iter().take(MAX_TEXTS).enumerate() {
+            let code = if index == 0 { format!("{code:?}") } else { String::new() };
+            let number = count(row.nodes.len(), "node");
+            held_back_row(row, &format!("  {}  {}  ", left(&code, columns), left(&number, numbers)), page);
         }
-        let beside = width(&head) + widest < COLUMNS;
-        let indent = if beside { width(&head) } else { 6 };
-        if !beside {
-            page.line(&head);
-        }
-        for (index, part) in wrap(&examples.join(", "), COLUMNS - indent).iter().enumerate() {
-            let head = if index == 0 && beside { head.clone() } else { " ".repeat(indent) };
-            page.line(&format!("{head}{part}"));
-        }
-        for part in nodes.first().map_or_else(Vec::new, |held| wrap(&clean(&held.text), COLUMNS - indent)) {
-            let line = format!("{}{}", " ".repeat(indent), page.style.paint(Tone::Dim, &part));
-            page.line(&line);
+        if let Some(rest) = rows.get(MAX_TEXTS..).filter(|rest| !rest.is_empty()) {
+            let nodes = rest.iter().map(|row| row.nodes.len()).sum();
+            let text = format!("and {} for {}", count(nodes, "node"), count(rest.len(), "other reason"));
+            page.line(&format!("  {}  {}", " ".repeat(columns), page.style.paint(Tone::Dim, &text)));
         }
     }
     page.blank();
+}
+
+fn held_back_row(row: &HeldBackAlike<'_>, head: &str, page: &mut Page) {
+    let mut examples: Vec<String> = row.nodes.iter().take(MAX_EXAMPLES).map(|node| clean(node)).collect();
+    let widest = examples.iter().map(|example| width(example)).max().unwrap_or(0);
+    if row.nodes.len() > MAX_EXAMPLES {
+        examples.push(format!("and {} more", thousands(&(row.nodes.len() - MAX_EXAMPLES).to_string())));
+    }
+    let beside = width(head) + widest < COLUMNS;
+    let indent = if beside { width(head) } else { 6 };
+    if !beside {
+        page.line(head);
+    }
+    for (index, part) in wrap(&examples.join(", "), COLUMNS - indent).iter().enumerate() {
+        let head = if index == 0 && beside { head.to_owned() } else { " ".repeat(indent) };
+        page.line(&format!("{head}{part}"));
+    }
+    let like_it = match row.texts {
+        0 | 1 => String::new(),
+        texts => format!(" (and {} like it)", thousands(&(texts - 1).to_string())),
+    };
+    for part in wrap(&clean(&format!("{}{like_it}", row.text)), COLUMNS - indent) {
+        let line = format!("{}{}", " ".repeat(indent), page.style.paint(Tone::Dim, &part));
+        page.line(&line);
+    }
 }
 
 pub(super) fn notes(plan: &Plan, page: &mut Page) {
@@ -178,9 +204,13 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
         format!("held back: {}", thousands(&plan.held_back.len().to_string())),
         format!("pending: {}", thousands(&summary.pods_pending.to_string())),
         format!(
-            "nodes: {} -> {}",
+            "nodes: {} -> {}{}",
             thousands(&summary.nodes_before.to_string()),
-            thousands(&summary.nodes_after.to_string())
+            thousands(&summary.nodes_after.to_string()),
+            match summary.nodes_leaving {
+                0 => String::new(),
+                leaving => format!(" ({} already leaving)", thousands(&leaving.to_string())),
+            }
         ),
     ];
     if summary.candidates_examined < summary.candidates {
@@ -248,10 +278,13 @@ fn budgets(budgets: &[BudgetState], states: &str, page: &mut Page) {
     }
 }
 
-/// `default 10 % allows 1 of 1 now`
+/// `default 10 % allows 1 of 1 now`, `default 10 % (no nodes yet)`
 pub(in super::super) fn budget(budget: &BudgetState) -> String {
     let nodes = budget.nodes.strip_suffix('%').map_or_else(|| budget.nodes.clone(), |share| format!("{share} %"));
     let reasons = if budget.reasons.is_empty() { String::new() } else { format!(" for {}", budget.reasons.join(", ")) };
     let used = if budget.used > 0 { format!(", {} used by this plan", budget.used) } else { String::new() };
+    if budget.nodes_counted == 0 {
+        return clean(&format!("{} {nodes}{reasons} (no nodes yet)", budget.name));
+    }
     clean(&format!("{} {nodes}{reasons} allows {} of {} now{used}", budget.name, budget.allowed, budget.nodes_counted))
 }

@@ -1,0 +1,200 @@
+//! From what was typed to the inputs of a plan: definitions, snapshots, catalog.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+
+use super::arguments::{InputArguments, PackingArgument};
+use super::exit::Failure;
+use super::settings;
+use crate::adapters::git;
+use crate::api::keys;
+use crate::api::settings::{Packing, Settings};
+use crate::core::catalog::{self, Catalog};
+use crate::core::plan::{Inputs, Note, Policy};
+use crate::core::snapshot::{Snapshot, read};
+use crate::definitions::Definitions;
+use crate::ports::RevisionContent;
+use crate::render::diagnostics::{self, LintReport};
+
+/// Exit code of a plan that could not be made.
+pub const ERROR: u8 = 1;
+
+/// Everything that was read for one revision.
+pub struct ReadInputs {
+    pub head: ReadRevision,
+    pub snapshot: Snapshot,
+    pub catalog: Catalog,
+    pub now: Timestamp,
+    /// What came up on the way, beside what the revision's content says.
+    pub notes: Vec<Note>,
+}
+
+/// Reads the definitions of the revision, the snapshots and the catalog.
+pub fn read_all(arguments: &InputArguments) -> Result<ReadInputs, Failure> {
+    let head = read_revision(arguments, arguments.revision.as_deref())?;
+    read_cluster(arguments, head)
+}
+
+/// Reads what a plan needs beside the definitions.
+pub fn read_cluster(arguments: &InputArguments, head: ReadRevision) -> Result<ReadInputs, Failure> {
+    let (snapshot, mut notes) = read_snapshots(&arguments.snapshot)?;
+    let (catalog, assumptions) = catalog(arguments, &head.definitions.settings, &snapshot)?;
+    notes.extend(assumptions);
+    let now = arguments.now.unwrap_or_else(Timestamp::now);
+    Ok(ReadInputs { head, snapshot, catalog, now, notes })
+}
+
+/// A revision and what it defines.
+pub struct ReadRevision {
+    pub content: RevisionContent,
+    pub definitions: Definitions,
+}
+
+pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Result<ReadRevision, Failure> {
+    let path = arguments.path.as_path();
+    let content = match reference {
+        Some(reference) => git::read_revision(path, reference),
+        None => git::read_folder(path),
+    };
+    let content = content.map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::usage(ERROR, error);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    })?;
+    let definitions = settings::read_definitions(&content.files, &arguments.definitions);
+    if definitions.has_errors() {
+        return Err(unusable(&content, &definitions, path));
+    }
+    Ok(ReadRevision { content, definitions })
+}
+
+/// Shows what is wrong, and says that no plan is made from it.
+fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -> Failure {
+    let mut report = LintReport::new();
+    report.add(definitions, str::to_owned);
+    let source = |name: &str| {
+        let file = content.files.iter().find(|file| file.path == name)?;
+        std::str::from_utf8(&file.content).ok()
+    };
+    anstream::eprint!("{}", diagnostics::text(&report, source, true));
+    let error = anyhow::anyhow!("no plan is made from definitions with errors");
+    Failure::usage(ERROR, error).with_hint(format!("`cutlist lint {}` shows them again", path.display()))
+}
+
+/// Reads all snapshots into one; none is an empty cluster.
+fn read_snapshots(paths: &[PathBuf]) -> Result<(Snapshot, Vec<Note>), Failure> {
+    let mut snapshot = Snapshot::default();
+    let mut notes = Vec::new();
+    if paths.is_empty() {
+        notes.push(Note {
+            code: "NoSnapshot".to_owned(),
+            text: "no snapshot was given: planned for an empty cluster".to_owned(),
+        });
+    }
+    for path in paths {
+        let place = || format!("snapshot {}", path.display());
+        let bytes = read_file(path).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
+        let report = read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| {
+            Failure::usage(ERROR, error)
+                .with_hint("write it with `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json`")
+        })?;
+        notes.extend(report.notes.into_iter().map(|text| Note { code: "Snapshot".to_owned(), text }));
+    }
+    Ok((snapshot, notes))
+}
+
+fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    if path.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes)?;
+        return Ok(bytes);
+    }
+    std::fs::read(path)
+}
+
+/// The catalog of the file, else the built-in one of the region that the settings or the nodes name.
+fn catalog(
+    arguments: &InputArguments,
+    settings: &Settings,
+    snapshot: &Snapshot,
+) -> Result<(Catalog, Vec<Note>), Failure> {
+    if let Some(path) = &arguments.catalog {
+        let place = || format!("catalog {}", path.display());
+        let catalog =
+            std::fs::read(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
+        return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, Vec::new()));
+    }
+    let region = region(settings, snapshot);
+    let catalog = Catalog::built_in(&region).map_err(|error| {
+        Failure::usage(ERROR, error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
+    })?;
+    let assumptions = catalog::assumptions(&region).into_iter();
+    Ok((catalog, assumptions.map(|assumed| Note { code: assumed.code.to_owned(), text: assumed.text }).collect()))
+}
+
+/// The settings' region; where they say nothing, the one most nodes are in.
+fn region(settings: &Settings, snapshot: &Snapshot) -> String {
+    if *settings != Settings::default() {
+        return settings.region.clone();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for region in snapshot.nodes.iter().filter_map(|node| node.metadata.labels.as_ref()?.get(keys::REGION)) {
+        *counts.entry(region).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    most.map_or_else(|| settings.region.clone(), |(region, _)| region.to_owned())
+}
+
+/// Hands over the inputs of a plan for the revision that was read.
+pub fn with_inputs<T>(arguments: &InputArguments, read: &ReadInputs, then: impl FnOnce(&Inputs<'_>) -> T) -> T {
+    with_inputs_of(arguments, read, &read.head, None, then)
+}
+
+/// The same for any revision of the definitions, on the same cluster. `base`: what it is compared with.
+pub fn with_inputs_of<T>(
+    arguments: &InputArguments,
+    read: &ReadInputs,
+    revision: &ReadRevision,
+    base: Option<&ReadRevision>,
+    then: impl FnOnce(&Inputs<'_>) -> T,
+) -> T {
+    let definitions = &revision.definitions;
+    let packing = match arguments.packing {
+        Some(PackingArgument::Cheapest) => Packing::Cheapest,
+        Some(PackingArgument::Karpenter) => Packing::Karpenter,
+        None => definitions.settings.packing,
+    };
+    let values =
+        |definitions: &Definitions| definitions.node_pools.iter().map(|pool| pool.value.clone()).collect::<Vec<_>>();
+    let of_base = base.map(|base| values(&base.definitions)).unwrap_or_default();
+    let inputs = Inputs {
+        revision: revision.content.revision.clone(),
+        cluster: &definitions.settings.cluster_name,
+        node_pools: &values(definitions),
+        node_classes: &definitions.node_classes.iter().map(|class| class.value.clone()).collect::<Vec<_>>(),
+        node_overlays: &definitions.node_overlays.iter().map(|overlay| overlay.value.clone()).collect::<Vec<_>>(),
+        disruption_budgets: &definitions
+            .disruption_budgets
+            .iter()
+            .map(|budget| budget.value.clone())
+            .collect::<Vec<_>>(),
+        snapshot: &read.snapshot,
+        catalog: &read.catalog,
+        policy: Policy {
+            packing,
+            owned_pools: of_base.into_iter().filter_map(|pool| pool.metadata.name).collect(),
+            ..Policy::of(&definitions.settings)
+        },
+        seed: arguments.seed,
+        now: read.now,
+        notes: read.notes.iter().chain(&revision.content.notes).cloned().collect(),
+    };
+    then(&inputs)
+}

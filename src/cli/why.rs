@@ -1,0 +1,153 @@
+//! `cutlist why`
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use anyhow::anyhow;
+
+use super::arguments::{WhyArguments, WhyOutput, WhyPodArguments, WhySubject};
+use super::exit::{Failure, Outcome};
+use super::inputs;
+use crate::core::plan::why;
+use crate::core::snapshot::{Pod, Snapshot};
+use crate::definitions::suggest::nearest;
+use crate::render::terminal::Style;
+use crate::render::why as render;
+
+/// Exit code of a question that could not be answered.
+const ERROR: u8 = 1;
+
+/// Names that are listed when several pods are meant.
+const MAX_NAMES: usize = 5;
+
+pub fn run(arguments: &WhyArguments) -> Result<Outcome, Failure> {
+    match &arguments.subject {
+        WhySubject::Pod(arguments) => pod(arguments),
+    }
+}
+
+fn pod(arguments: &WhyPodArguments) -> Result<Outcome, Failure> {
+    let read = inputs::read_all(&arguments.inputs)?;
+    let namespace = arguments.namespace.as_deref();
+    let positions = find(&read.snapshot, namespace, &arguments.pod).map_err(|unknown| {
+        let failure = Failure::usage(ERROR, anyhow!(unknown.text));
+        match unknown.hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    })?;
+    let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| why::why_pod(inputs, &positions));
+    let answer = answer.ok_or_else(|| Failure::usage(ERROR, anyhow!("there is no pod to answer for")))?;
+    let text = match arguments.output {
+        WhyOutput::Text => render::text(&answer, Style::Coloured),
+        WhyOutput::Json => render::json(&answer).map_err(|error| Failure::usage(ERROR, error))?,
+    };
+    // A reader that closed the pipe has seen enough.
+    let _ = anstream::AutoStream::auto(std::io::stdout()).lock().write_all(text.as_bytes());
+    Ok(Outcome::Clean)
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Unknown {
+    text: String,
+    hint: Option<String>,
+}
+
+/// The pod that is meant: `NAMESPACE/NAME`, or `NAME` in the given namespace, else in `default`, else in the only one that
+/// has it. A name that no pod has may be that of what owns pods, such as a Deployment: then its pods are meant, those that
+/// wait first.
+fn find(snapshot: &Snapshot, namespace: Option<&str>, typed: &str) -> Result<Vec<usize>, Unknown> {
+    let (namespace, name) = match typed.split_once('/') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (namespace, typed),
+    };
+    for is_meant in [has_name as fn(&Pod, &str) -> bool, is_owned] {
+        let found: Vec<usize> = (0..snapshot.pods.len())
+            .filter(|pod| is_meant(&snapshot.pods[*pod], name))
+            .filter(|pod| namespace.is_none_or(|namespace| snapshot.pods[*pod].metadata.namespace == namespace))
+            .collect();
+        let of_default = |pod: &&usize| snapshot.pods[**pod].metadata.namespace == "default";
+        let namespaces: BTreeSet<&str> =
+            found.iter().map(|pod| snapshot.pods[*pod].metadata.namespace.as_str()).collect();
+        if namespaces.len() > 1 && !found.iter().any(|pod| of_default(&pod)) {
+            let names: Vec<String> = namespaces.iter().take(MAX_NAMES).map(|it| format!("{it}/{name}")).collect();
+            let text = format!("pod {name} is in {} namespaces", namespaces.len());
+            return Err(Unknown { text, hint: Some(format!("say which: {}", names.join(", "))) });
+        }
+        let one_namespace = |pod: &&usize| namespaces.len() == 1 || of_default(pod);
+        let mut meant: Vec<usize> = found.iter().filter(one_namespace).copied().collect();
+        meant.sort_by_key(|pod| {
+            let pod = &snapshot.pods[*pod];
+            (pod.spec.node_name.is_some() || pod.is_terminal(), &pod.metadata.namespace, &pod.metadata.name)
+        });
+        if !meant.is_empty() {
+            return Ok(meant);
+        }
+    }
+    Err(unknown(snapshot, namespace, name))
+}
+
+fn has_name(pod: &Pod, name: &str) -> bool {
+    pod.metadata.name == name
+}
+
+/// Owned by something of this name; a Deployment owns through a ReplicaSet, whose name has a hash behind.
+fn is_owned(pod: &Pod, name: &str) -> bool {
+    pod.metadata.owner_references.iter().any(|owner| {
+        owner.name == name
+            || (owner.kind == "ReplicaSet" && owner.name.rsplit_once('-').is_some_and(|(workload, _)| workload == name))
+    })
+}
+
+fn unknown(snapshot: &Snapshot, namespace: Option<&str>, name: &str) -> Unknown {
+    let place = namespace.map_or_else(String::new, |namespace| format!("{namespace}/"));
+    let text = format!("there is no pod {place}{name} in the snapshot, and nothing of that name that owns pods");
+    let keys: Vec<String> = snapshot.pods.iter().map(Pod::key).collect();
+    let wanted = format!("{}/{name}", namespace.unwrap_or("default"));
+    let elsewhere = snapshot.pods.iter().find(|pod| pod.metadata.name == name).map(Pod::key);
+    let alike = elsewhere.or_else(|| nearest(&wanted, keys.iter().map(String::as_str)).map(str::to_owned));
+    let hint = match alike {
+        Some(key) => Some(format!("did you mean {key}?")),
+        None if snapshot.pods.is_empty() => Some("the snapshot has no pods; give it with --snapshot FILE".to_owned()),
+        None => None,
+    };
+    Unknown { text, hint }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::{BuildPod, pod};
+
+    fn found(typed: &str) -> Result<String, Option<String>> {
+        let snapshot = Snapshot {
+            pods: vec![
+                pod("web").namespace("shop"),
+                pod("api").namespace("shop"),
+                pod("api").namespace("bank"),
+                pod("cache"),
+                pod("cache").namespace("shop"),
+                pod("front-6f5f6c9d4b-2zqxv").owned_by("ReplicaSet", "front-6f5f6c9d4b").on("a"),
+                pod("front-6f5f6c9d4b-8wq2c").owned_by("ReplicaSet", "front-6f5f6c9d4b"),
+            ],
+            ..Snapshot::default()
+        };
+        find(&snapshot, None, typed).map(|pods| snapshot.pods[pods[0]].key()).map_err(|unknown| unknown.hint)
+    }
+
+    #[test]
+    fn pods_are_named_as_kubectl_names_them() {
+        assert_eq!(found("shop/api").unwrap(), "shop/api");
+        assert_eq!(found("cache").unwrap(), "default/cache", "the namespace that kubectl takes");
+        assert_eq!(found("web").unwrap(), "shop/web", "there is only one");
+        assert_eq!(found("api"), Err(Some("say which: bank/api, shop/api".to_owned())));
+        assert_eq!(found("default/front").unwrap(), "default/front-6f5f6c9d4b-8wq2c", "of a Deployment one that waits");
+    }
+
+    #[test]
+    fn slips_of_the_fingers_are_seen() {
+        assert_eq!(found("shop/wbe"), Err(Some("did you mean shop/web?".to_owned())));
+        assert_eq!(found("bank/web"), Err(Some("did you mean shop/web?".to_owned())));
+        assert_eq!(found("bank/nothing-like-it"), Err(None));
+    }
+}

@@ -1,0 +1,324 @@
+//! Changes that let a pod in, as data: what people read, and what is done to the objects to try it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{NodeSelectorTerm, PodAffinityTerm, Toleration, WeightedPodAffinityTerm};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::node_pool::{IntOrString, NodePool, NodeSelectorRequirement, Operator};
+use crate::core::model::Resources;
+use crate::core::model::requirements::normalized;
+use crate::core::snapshot::Pod;
+
+/// One change of a NodePool or of a pod. Amounts are Kubernetes quantities.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
+pub enum Change {
+    /// `spec.limits` of a NodePool.
+    RaiseLimit { node_pool: String, resource: String, from: String, to: String },
+    /// `spec.limits` of `cutlist.yaml`.
+    RaiseClusterLimit { resource: String, from: String, to: String },
+    /// A requirement of a NodePool allows these values too.
+    OfferValues { node_pool: String, key: String, values: Vec<String> },
+    /// A NodePool no longer asks for anything on this label.
+    DropRequirement { node_pool: String, key: String },
+    /// Nodes of a NodePool get this label.
+    AddLabel { node_pool: String, key: String, value: String },
+    /// A requirement of a NodePool no longer asks for a number of values.
+    DropMinValues { node_pool: String, key: String },
+    /// The pod tolerates a taint, `key=value:Effect`.
+    Tolerate { taint: String },
+    /// The pod requests less.
+    LowerRequest { resource: String, from: String, to: String },
+    /// The pod no longer asks for anything on this label, neither by selector nor by required node affinity.
+    DropSelector { key: String },
+    /// The pod's topology spread over this label becomes a wish.
+    PreferSpread { key: String },
+    /// The pod's required pod affinity over this label becomes a wish.
+    PreferAffinity { key: String },
+    /// The pod's required pod anti-affinity over this label becomes a wish.
+    PreferAntiAffinity { key: String },
+    /// The pod takes no port of the node.
+    DropHostPorts,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::RaiseLimit { node_pool, resource, from, to } => {
+                write!(formatter, "limits.{resource} {from} -> {to} in NodePool {node_pool}")
+            }
+            Self::RaiseClusterLimit { resource, from, to } => {
+                write!(formatter, "spec.limits.{resource} {from} -> {to} in cutlist.yaml")
+            }
+            Self::OfferValues { node_pool, key, values } => {
+                write!(formatter, "let NodePool {node_pool} offer {key} {}", values.join(", "))
+            }
+            Self::DropRequirement { node_pool, key } => {
+                write!(formatter, "drop the requirement on {key} in NodePool {node_pool}")
+            }
+            Self::AddLabel { node_pool, key, value } => {
+                write!(formatter, "give NodePool {node_pool} the label {key} {value}")
+            }
+            Self::DropMinValues { node_pool, key } => {
+                write!(formatter, "drop minValues of {key} in NodePool {node_pool}")
+            }
+            Self::Tolerate { taint } => write!(formatter, "tolerate {taint} in the pod"),
+            Self::LowerRequest { resource, from, to } => write!(formatter, "{resource} {from} -> {to} in the pod"),
+            Self::DropSelector { key } => write!(formatter, "do not ask for {key} in the pod"),
+            Self::PreferSpread { key } => {
+                write!(formatter, "whenUnsatisfiable: ScheduleAnyway for the spread over {key} in the pod")
+            }
+            Self::PreferAffinity { key } => {
+                write!(formatter, "prefer the pod affinity over {key} in the pod, instead of requiring it")
+            }
+            Self::PreferAntiAffinity { key } => {
+                write!(formatter, "prefer the pod anti-affinity over {key} in the pod, instead of requiring it")
+            }
+            Self::DropHostPorts => write!(formatter, "take no hostPort in the pod"),
+        }
+    }
+}
+
+/// `A`, or `A; and B`.
+pub fn text(changes: &[Change]) -> String {
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
+}
+
+impl Change {
+    /// Whether it is the pod that changes.
+    pub fn is_of_pod(&self) -> bool {
+        !matches!(
+            self,
+            Self::RaiseLimit { .. }
+                | Self::RaiseClusterLimit { .. }
+                | Self::OfferValues { .. }
+                | Self::DropRequirement { .. }
+                | Self::AddLabel { .. }
+                | Self::DropMinValues { .. }
+        )
+    }
+
+    /// Changes the limits of the cluster, if it is they that are meant.
+    pub fn apply_to_limits(&self, limits: &mut BTreeMap<String, IntOrString>) {
+        if let Self::RaiseClusterLimit { resource, to, .. } = self {
+            limits.insert(resource.clone(), IntOrString::String(to.clone()));
+        }
+    }
+
+    /// Changes the pool, if it is the one that is meant.
+    pub fn apply_to_pool(&self, pool: &mut NodePool) {
+        let name = pool.metadata.name.clone().unwrap_or_default();
+        let template = &mut pool.spec.template;
+        let on = |requirement: &NodeSelectorRequirement, key: &str| normalized(&requirement.key) == normalized(key);
+        match self {
+            Self::RaiseLimit { node_pool, resource, to, .. } if *node_pool == name => {
+                pool.spec.limits.insert(resource.clone(), IntOrString::String(to.clone()));
+            }
+            Self::OfferValues { node_pool, key, values } if *node_pool == name => {
+                for requirement in template.spec.requirements.iter_mut().filter(|requirement| on(requirement, key)) {
+                    match requirement.operator {
+                        Operator::In => {
+                            let missing = values.iter().filter(|value| !requirement.values.contains(value)).cloned();
+                            let missing: Vec<String> = missing.collect();
+                            requirement.values.extend(missing);
+                        }
+                        Operator::NotIn => requirement.values.retain(|value| !values.contains(value)),
+                        _ => {}
+                    }
+                }
+                // Bounds can not be widened value by value, and an empty NotIn says nothing.
+                template.spec.requirements.retain(|requirement| {
+                    !on(requirement, key)
+                        || requirement.operator == Operator::In
+                        || (requirement.operator == Operator::NotIn && !requirement.values.is_empty())
+                });
+            }
+            Self::DropRequirement { node_pool, key } if *node_pool == name => {
+                template.spec.requirements.retain(|requirement| !on(requirement, key));
+                template.metadata.labels.retain(|label, _| normalized(label) != normalized(key));
+            }
+            Self::AddLabel { node_pool, key, value } if *node_pool == name => {
+                template.metadata.labels.insert(key.clone(), value.clone());
+            }
+            Self::DropMinValues { node_pool, key } if *node_pool == name => {
+                let alike = template.spec.requirements.iter_mut().filter(|requirement| on(requirement, key));
+                alike.for_each(|requirement| requirement.min_values = None);
+            }
+            _ => {}
+        }
+    }
+
+    /// Changes the pod, if it is the pod that is meant.
+    pub fn apply_to_pod(&self, pod: &mut Pod) {
+        match self {
+            Self::Tolerate { taint } => pod.spec.tolerations.extend(toleration(taint)),
+            Self::LowerRequest { resource, from: _, to } => lower_request(pod, resource, to),
+            Self::DropSelector { key } => drop_selector(pod, key),
+            Self::PreferSpread { key } => {
+                let spreads = pod.spec.topology_spread_constraints.iter_mut();
+                for spread in spreads.filter(|spread| normalized(&spread.topology_key) == normalized(key)) {
+                    "ScheduleAnyway".clone_into(&mut spread.when_unsatisfiable);
+                    // Only a spread that is required may ask for a number of domains.
+                    spread.min_domains = None;
+                }
+            }
+            Self::PreferAffinity { key } => {
+                if let Some(terms) = pod.spec.affinity.as_deref_mut().and_then(|all| all.pod_affinity.as_mut()) {
+                    prefer(
+                        key,
+                        &mut terms.required_during_scheduling_ignored_during_execution,
+                        &mut terms.preferred_during_scheduling_ignored_during_execution,
+                    );
+                }
+            }
+            Self::PreferAntiAffinity { key } => {
+                if let Some(terms) = pod.spec.affinity.as_deref_mut().and_then(|all| all.pod_anti_affinity.as_mut()) {
+                    prefer(
+                        key,
+                        &mut terms.required_during_scheduling_ignored_during_execution,
+                        &mut terms.preferred_during_scheduling_ignored_during_execution,
+                    );
+                }
+            }
+            Self::DropHostPorts => {
+                pod.spec.host_network = false;
+                for container in pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers) {
+                    container.ports.iter_mut().for_each(|port| port.host_port = None);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// `key=value:Effect` as the pod would tolerate it.
+fn toleration(taint: &str) -> Option<Toleration> {
+    let (taint, effect) = taint.rsplit_once(':')?;
+    let (key, value) = taint.split_once('=').unwrap_or((taint, ""));
+    Some(Toleration {
+        key: Some(key.to_owned()),
+        operator: Some("Equal".to_owned()),
+        value: Some(value.to_owned()),
+        effect: Some(effect.to_owned()),
+        toleration_seconds: None,
+    })
+}
+
+/// The container that requests most of the resource gives up what is too much; a pod-level request is set.
+fn lower_request(pod: &mut Pod, resource: &str, to: &str) {
+    let amount = |text: &str| text.parse().map(|quantity| Resources::amount(resource, quantity)).unwrap_or_default();
+    let requested = crate::core::snapshot::requests::effective_requests(pod).map_or(0, |all| all.get(resource));
+    let excess = requested.saturating_sub(amount(to));
+    if let Some(resources) = pod
+        .spec
+        .resources
+        .as_mut()
+        .filter(|resources| resources.requests.contains_key(resource) || resources.limits.contains_key(resource))
+    {
+        let now = resources.requests.get(resource).or_else(|| resources.limits.get(resource));
+        let now = now.map_or(0, |text| amount(&text.to_string()));
+        set_request(&mut resources.requests, &mut resources.limits, resource, now.saturating_sub(excess));
+        return;
+    }
+    let of = |container: &crate::core::snapshot::pod::Container| {
+        let resources = &container.resources;
+        let text = resources.requests.get(resource).or_else(|| resources.limits.get(resource));
+        text.map_or(0, |text| amount(&text.to_string()))
+    };
+    // What asks while the pod starts may be what decides.
+    let containers = pod.spec.containers.iter_mut().chain(&mut pod.spec.init_containers);
+    if let Some(largest) = containers.max_by_key(|container| of(container)) {
+        let left = of(largest).saturating_sub(excess).max(0);
+        set_request(&mut largest.resources.requests, &mut largest.resources.limits, resource, left);
+    }
+}
+
+fn set_request(
+    requests: &mut BTreeMap<String, IntOrString>,
+    limits: &mut BTreeMap<String, IntOrString>,
+    resource: &str,
+    amount: i64,
+) {
+    let text = crate::core::model::resources::format_amount(resource, amount);
+    // Devices and huge pages can not be limited to more than is requested.
+    if limits.contains_key(resource) && !matches!(resource, "cpu" | "memory" | "ephemeral-storage") {
+        limits.insert(resource.to_owned(), IntOrString::String(text.clone()));
+    }
+    requests.insert(resource.to_owned(), IntOrString::String(text));
+}
+
+fn drop_selector(pod: &mut Pod, key: &str) {
+    let is_on = |other: &str| normalized(other) == normalized(key);
+    pod.spec.node_selector.retain(|label, _| !is_on(label));
+    let node = pod.spec.affinity.as_deref_mut().and_then(|affinity| affinity.node_affinity.as_mut());
+    let required = node.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_mut());
+    let Some(required) = required else { return };
+    let mut asks_nothing = false;
+    for term in &mut required.node_selector_terms {
+        if let Some(expressions) = &mut term.match_expressions {
+            expressions.retain(|expression| !is_on(&expression.key));
+        }
+        asks_nothing |= is_empty(term);
+    }
+    // Terms are alternatives: one that asks for nothing makes the others superfluous, and Kubernetes takes it for never.
+    if asks_nothing && let Some(node) = pod.spec.affinity.as_deref_mut().and_then(|all| all.node_affinity.as_mut()) {
+        node.required_during_scheduling_ignored_during_execution = None;
+    }
+}
+
+fn is_empty(term: &NodeSelectorTerm) -> bool {
+    term.match_expressions.as_ref().is_none_or(Vec::is_empty) && term.match_fields.as_ref().is_none_or(Vec::is_empty)
+}
+
+/// Required terms over a label become preferred ones of the largest weight.
+fn prefer(
+    key: &str,
+    required: &mut Option<Vec<PodAffinityTerm>>,
+    preferred: &mut Option<Vec<WeightedPodAffinityTerm>>,
+) {
+    let is_on = |term: &PodAffinityTerm| normalized(&term.topology_key) == normalized(key);
+    let (wishes, rest) = required.take().unwrap_or_default().into_iter().partition::<Vec<_>, _>(is_on);
+    *required = Some(rest).filter(|rest| !rest.is_empty());
+    let wishes = wishes.into_iter().map(|term| WeightedPodAffinityTerm { pod_affinity_term: term, weight: 100 });
+    preferred.get_or_insert_with(Vec::new).extend(wishes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::snapshot::requests::effective_requests;
+    use crate::core::testing::{BuildPod, Merge, pod};
+
+    #[test]
+    fn a_lower_request_is_what_the_whole_pod_requests() {
+        let lower = |mut pod: Pod| {
+            Change::LowerRequest { resource: "cpu".into(), from: "8".into(), to: "7.5".into() }.apply_to_pod(&mut pod);
+            effective_requests(&pod).unwrap().get("cpu")
+        };
+        assert_eq!(lower(pod("a").cpu("8")), 7500);
+        let two = serde_json::json!({ "spec": { "containers": [
+            { "name": "a", "resources": { "requests": { "cpu": "6" } } },
+            { "name": "b", "resources": { "limits": { "cpu": "2" } } } ] } });
+        assert_eq!(lower(pod("a").merge(two)), 7500);
+        let whole =
+            serde_json::json!({ "spec": { "resources": { "requests": { "cpu": "7" } }, "overhead": { "cpu": "1" } } });
+        assert_eq!(lower(pod("a").cpu("1").merge(whole)), 7500);
+    }
+
+    #[test]
+    fn what_is_not_asked_for_any_more_leaves_no_empty_term() {
+        let mut selective = pod("a").node_affinity("topology.kubernetes.io/zone", "In", &["z1"]);
+        Change::DropSelector { key: "topology.kubernetes.io/zone".into() }.apply_to_pod(&mut selective);
+        let node = selective.spec.affinity.unwrap().node_affinity.unwrap();
+        assert_eq!(node.required_during_scheduling_ignored_during_execution, None);
+    }
+
+    #[test]
+    fn a_taint_without_a_value_can_be_tolerated() {
+        let tolerated = toleration("dedicated:NoSchedule").unwrap();
+        assert_eq!((tolerated.key.as_deref(), tolerated.value.as_deref()), (Some("dedicated"), Some("")));
+        assert_eq!(tolerated.effect.as_deref(), Some("NoSchedule"));
+    }
+}

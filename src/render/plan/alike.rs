@@ -1,0 +1,104 @@
+//! What reads alike is told once, and counted: thousands of pods and nodes have few reasons, which differ in names and
+//! figures only.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::plan::{HeldBack, Pending, ReasonCode};
+
+/// The sentence without what differs from node to node: words with a digit or a slash.
+fn shape(text: &str) -> String {
+    let word = |word: &str| {
+        let is_particular = word.contains(|character: char| character.is_ascii_digit() || character == '/');
+        if is_particular { "#".to_owned() } else { word.to_owned() }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Nodes that are held back with sentences of one shape.
+#[derive(Debug, PartialEq, Eq)]
+pub struct HeldBackAlike<'a> {
+    /// In the order of the plan.
+    pub nodes: Vec<&'a str>,
+    /// The first sentence, and how many different ones there are.
+    pub text: &'a str,
+    pub texts: usize,
+}
+
+/// By code, most nodes first. O(nodes log nodes).
+pub fn held_back_alike(held_back: &[HeldBack]) -> BTreeMap<ReasonCode, Vec<HeldBackAlike<'_>>> {
+    let mut shapes: BTreeMap<(ReasonCode, String), Vec<&HeldBack>> = BTreeMap::new();
+    for held in held_back {
+        shapes.entry((held.code, shape(&held.text))).or_default().push(held);
+    }
+    let mut by_code: BTreeMap<ReasonCode, Vec<HeldBackAlike<'_>>> = BTreeMap::new();
+    for ((code, _), held) in shapes {
+        let alike = HeldBackAlike {
+            nodes: held.iter().map(|held| held.node.as_str()).collect(),
+            text: held.first().map_or("", |held| held.text.as_str()),
+            texts: held.iter().map(|held| held.text.as_str()).collect::<BTreeSet<_>>().len(),
+        };
+        by_code.entry(code).or_default().push(alike);
+    }
+    for rows in by_code.values_mut() {
+        rows.sort_by(|one, two| two.nodes.len().cmp(&one.nodes.len()).then_with(|| one.text.cmp(two.text)));
+    }
+    by_code
+}
+
+/// Groups of pods that wait for reasons of one shape, with changes of one shape.
+#[derive(Debug)]
+pub struct PendingAlike<'a> {
+    pub groups: Vec<&'a Pending>,
+    pub pods: usize,
+}
+
+impl<'a> PendingAlike<'a> {
+    /// How many different texts the groups have beside that of the first.
+    pub fn other_texts(&self, text: impl Fn(&'a Pending) -> Option<&'a str>) -> usize {
+        let texts: BTreeSet<&str> = self.groups.iter().filter_map(|group| text(group)).collect();
+        texts.len().saturating_sub(1)
+    }
+}
+
+/// Most pods first, then in the order of the plan. O(pods log pods).
+pub fn pending_alike(pending: &[Pending]) -> Vec<PendingAlike<'_>> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut alike: Vec<PendingAlike<'_>> = Vec::new();
+    for group in pending {
+        let reasons = group.reasons.iter().map(|it| format!("{}\n{:?}\n{}", it.node_pool, it.code, shape(&it.text)));
+        let change = group.smallest_change.as_deref().map(shape).unwrap_or_default();
+        let key = format!("{}\n\n{change}", reasons.collect::<Vec<_>>().join("\n"));
+        let place = *places.entry(key).or_insert(alike.len());
+        match alike.get_mut(place) {
+            Some(existing) => {
+                existing.groups.push(group);
+                existing.pods += group.pods.len();
+            }
+            None => alike.push(PendingAlike { groups: vec![group], pods: group.pods.len() }),
+        }
+    }
+    alike.sort_by_key(|group| std::cmp::Reverse(group.pods));
+    alike
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sentences_that_differ_in_figures_and_names_are_one() {
+        let held = |node: &str, text: &str| HeldBack {
+            node: node.to_owned(),
+            code: ReasonCode::NotCheaper,
+            text: text.to_owned(),
+        };
+        let nodes = [
+            held("a", "3 of its 5 pods fit neither on other nodes nor on one cheaper node"),
+            held("b", "nothing would be saved"),
+            held("c", "1 of its 5 pods fit neither on other nodes nor on one cheaper node"),
+        ];
+        let alike = held_back_alike(&nodes).remove(&ReasonCode::NotCheaper).unwrap();
+        let rows: Vec<(usize, usize, &str)> = alike.iter().map(|row| (row.nodes.len(), row.texts, row.text)).collect();
+        assert_eq!(rows, [(2, 2, nodes[0].text.as_str()), (1, 1, "nothing would be saved")]);
+    }
+}

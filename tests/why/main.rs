@@ -1,0 +1,41 @@
+//! Each folder of `tests/why` is a question about a case of `tests/plan`: `question` holds the name of the case and what is
+//! typed behind `cutlist why`, `expected.txt` the answer (and `expected.json` where it is there).
+//! `UPDATE=1 cargo test --test why` rewrites what is expected; read the difference before it is committed.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the questions are files, and the program is run on them")]
+
+#[path = "../program/mod.rs"]
+mod program;
+
+use std::path::Path;
+
+use program::{NOW, Ran, cutlist, name};
+
+fn ask(question: &Path, further: &[&str]) -> Ran {
+    let asked = std::fs::read_to_string(question.join("question")).unwrap();
+    let (case, typed) = asked.trim().split_once(' ').unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    program::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan").join(case), folder.path());
+    let mut arguments: Vec<&str> = std::iter::once("why").chain(typed.split(' ')).collect();
+    arguments.extend(["definitions", "--snapshot", "cluster.yaml", "--now", NOW]);
+    arguments.extend(further);
+    cutlist(folder.path(), arguments)
+}
+
+#[test]
+fn questions_are_answered_as_expected() {
+    let questions = program::folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/why"));
+    assert!(questions.len() >= 8, "the questions are missing");
+    let mut complaints = Vec::new();
+    for question in questions {
+        let answer = ask(&question, &[]);
+        assert!(answer.stdout.lines().all(|line| line.chars().count() <= 100), "{}", name(&question));
+        complaints.extend(program::differs(&question.join("expected.txt"), &answer.transcript()));
+        if question.join("expected.json").is_file() {
+            complaints
+                .extend(program::differs(&question.join("expected.json"), &ask(&question, &["-o", "json"]).stdout));
+        }
+    }
+    assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
+}
