@@ -171,10 +171,12 @@ fn include(changes: &mut Vec<Change>, mut change: Change) {
                 Change::RaiseLimit { node_pool: of, resource: one, .. },
                 Change::RaiseLimit { node_pool, resource, .. },
             ) if of == node_pool && one == resource => {}
+            (Change::RaiseClusterLimit { resource: one, .. }, Change::RaiseClusterLimit { resource, .. })
+                if one == resource => {}
             (Change::LowerRequest { resource: one, from: first, .. }, Change::LowerRequest { resource, from, .. })
                 if one == resource =>
             {
-                from.clone_from(first)
+                from.clone_from(first);
             }
             (one, two) if *one == *two => return,
             _ => continue,
