@@ -34,6 +34,12 @@ pub struct Settings {
     /// Folders and files of the repository that hold definitions; empty: all of it.
     pub paths: Vec<String>,
     pub packing: Packing,
+    /// What `packing: cheapest` counts beside the price of nodes.
+    pub penalties: Penalties,
+    /// How much `packing: cheapest` searches, in looks at what a node could hold; more of it costs time and may save money.
+    /// The default takes about a second.
+    #[schemars(range(min = 0, max = 1_000_000_000_000_u64))]
+    pub search_work: u64,
     pub scheduling: Scheduling,
     /// Hard limits on the nodes of all pools together, by resource (`cpu`, `memory`, `nodes`, any other).
     pub limits: BTreeMap<String, IntOrString>,
@@ -51,6 +57,8 @@ impl Default for Settings {
             variables: BTreeMap::new(),
             paths: Vec::new(),
             packing: Packing::default(),
+            penalties: Penalties::default(),
+            search_work: DEFAULT_SEARCH_WORK,
             scheduling: Scheduling::default(),
             limits: BTreeMap::new(),
             feature_gates: FeatureGates::default(),
@@ -59,6 +67,18 @@ impl Default for Settings {
             batch: Batch::default(),
         }
     }
+}
+
+/// About a second on one core in a release build.
+pub const DEFAULT_SEARCH_WORK: u64 = 20_000_000;
+
+/// Costs of a node that no price list has. They decide which nodes are bought; prices that are shown are without them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Penalties {
+    /// US dollars for every hour of every node: licences and agents that are paid by the node.
+    #[schemars(range(min = 0))]
+    pub per_node_per_hour: f64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

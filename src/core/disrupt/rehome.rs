@@ -146,7 +146,7 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: 
     }
     let problem = engine.problem;
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
-    let mut budget = Budget::default();
+    let mut budget = Budget::new(problem);
     for level in 0..levels {
         if !demand.is_empty() {
             let markets = Markets::new(problem, level, &demand);

@@ -9,7 +9,7 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
-use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Scheduling, Settings};
+use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
 use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::defaults;
@@ -45,6 +45,9 @@ pub struct Inputs<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     pub packing: Packing,
+    pub penalties: Penalties,
+    /// As in the settings; `None`: the default.
+    pub search_work: Option<u64>,
     pub scheduling: Scheduling,
     /// On the nodes of all pools together.
     pub limits: BTreeMap<String, IntOrString>,
@@ -66,6 +69,8 @@ impl Policy {
     pub fn of(settings: &Settings) -> Self {
         Self {
             packing: settings.packing,
+            penalties: settings.penalties.clone(),
+            search_work: Some(settings.search_work),
             scheduling: settings.scheduling.clone(),
             limits: settings.limits.clone(),
             feature_gates: settings.feature_gates.clone(),
@@ -103,6 +108,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let mut notes = report::preemption(&engine, inputs, &provisioning);
     notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
     notes.extend(buffers::notes(inputs));
+    notes.extend(report::notes_of_search(inputs, &problem, &provisioning));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)

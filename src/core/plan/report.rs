@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::api::settings::{Packing, Penalties};
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
@@ -12,12 +13,12 @@ use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::static_capacity::Shortfall;
-use crate::core::provision::{Provisioning, Purchase};
+use crate::core::provision::{self, Provisioning, Purchase};
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 
-use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary};
+use super::{Inputs, Note, Pending, PendingReason, Policy, Reason, ReasonCode, Step, StepKind, Summary};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Pending> {
@@ -220,6 +221,45 @@ pub fn preemption(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
     let text =
         format!("{who} may evict pods of lower priority from nodes that exist, instead of waiting for a new node");
     vec![Note { code: "MayPreempt".to_owned(), text }]
+}
+
+/// What shaped the search beside prices, and what it left out.
+pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let budget = &provisioning.budget;
+    if inputs.policy.packing == Packing::Cheapest && budget.is_spent() {
+        let text = format!(
+            "the search for a cheaper fleet ended after {} looks (spec.searchWork): {} groups of new nodes were not taken apart once more",
+            problem.search_work, budget.not_tried
+        );
+        notes.push(Note { code: "SearchEnded".to_owned(), text });
+    }
+    if problem.per_node > HourlyPrice::ZERO && !provisioning.purchases.is_empty() {
+        notes
+            .push(Note { code: "PenaltiesCounted".to_owned(), text: cost_of_penalties(inputs, problem, provisioning) });
+    }
+    notes
+}
+
+/// Plans once more without penalties, and tells the difference in real money.
+fn cost_of_penalties(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> String {
+    let plain =
+        Inputs { policy: Policy { penalties: Penalties::default(), ..inputs.policy.clone() }, ..inputs.clone() };
+    let plain_problem = Problem::new(&plain);
+    let mut engine = provision::engine(&plain_problem, &plain);
+    let without = provision::provision(&mut engine, plain.policy.packing);
+    let bought = |provisioning: &Provisioning| {
+        let price: HourlyPrice = provisioning.purchases.iter().map(|purchase| purchase.price).sum();
+        (provisioning.purchases.len(), price)
+    };
+    let ((nodes, price), (nodes_without, price_without)) = (bought(provisioning), bought(&without));
+    let penalty = format!("penalties.perNodePerHour {} was counted for every new node", problem.per_node);
+    match price - price_without {
+        HourlyPrice::ZERO if nodes == nodes_without => format!("{penalty}; the plan would be the same without it"),
+        more => format!(
+            "{penalty}: {nodes} for {price}, where {nodes_without} for {price_without} would do; in prices that is {more} more"
+        ),
+    }
 }
 
 /// What a reader should know of the inputs.

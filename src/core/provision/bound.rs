@@ -34,7 +34,7 @@ pub fn lower_bound(
     let (kinds, places) = kinds(problem, demand, &variants);
     let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
     let start = start?;
-    let offers = by_welcome(offers(problem, &kinds, None));
+    let offers = by_welcome(offers(problem, &kinds, None, HourlyPrice::ZERO));
     let free = free_room(problem, removed);
     let mut best = HourlyPrice::ZERO;
     for (position, kind) in kinds.iter().enumerate() {

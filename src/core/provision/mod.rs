@@ -41,6 +41,8 @@ pub struct Provisioning {
     pub placements: Vec<(usize, HostIndex)>,
     /// By class: positions of the pods that found no place.
     pub unplaced: BTreeMap<ClassIndex, Vec<usize>>,
+    /// What is left of the work that the search may do.
+    pub budget: cheapest::Budget,
     /// Static pools that stay below their replicas.
     pub shortfalls: Vec<Shortfall>,
 }
@@ -59,9 +61,10 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
     let shortfalls = static_capacity::open_missing(engine);
+    let mut budget = cheapest::Budget::new(problem);
     match packing {
         Packing::Karpenter => karpenter::pack(engine, &order, &demand),
-        Packing::Cheapest => priority::pack(engine, &order, &demand),
+        Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
     };
     let mut waiting = Waiting::new(&backlog);
     let mut placements = Vec::new();
@@ -80,7 +83,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         Purchase::new(engine, host, pods)
     });
     let purchases = purchases.collect();
-    Provisioning { purchases, placements, unplaced: waiting.left(), backlog, shortfalls }
+    Provisioning { purchases, placements, unplaced: waiting.left(), backlog, shortfalls, budget }
 }
 
 /// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made

@@ -11,9 +11,9 @@ use super::karpenter::{self, Leftover};
 
 /// Packs everything at once, which is cheapest. Only when that leaves out a pod and places one of lower priority, the
 /// priorities are packed one after the other, highest first, if that leaves out fewer of the higher ones.
-pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
+pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
     let since = engine.mark();
-    let together = cheapest::pack(engine, order, demand, &mut Budget::default());
+    let together = cheapest::pack(engine, order, demand, budget);
     if !is_unjust(engine, demand, &together) {
         return together;
     }
@@ -23,7 +23,7 @@ pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover
         return in_turn;
     }
     engine.revert(since);
-    cheapest::pack(engine, order, demand, &mut Budget::default())
+    cheapest::pack(engine, order, demand, &mut Budget::new(engine.problem))
 }
 
 fn priority_of(engine: &Engine<'_, '_>, class: ClassIndex) -> i32 {
@@ -50,7 +50,7 @@ fn left_out(engine: &Engine<'_, '_>, leftover: &Leftover) -> Vec<(i32, usize)> {
 fn pack_in_turn(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
     let priorities: BTreeSet<i32> = demand.keys().map(|class| priority_of(engine, *class)).collect();
     let mut leftover = Leftover::new();
-    let mut budget = Budget::default();
+    let mut budget = Budget::new(engine.problem);
     for priority in priorities.into_iter().rev() {
         let is_of_turn = |class: &&ClassIndex| engine.problem.classes[**class].priority == priority;
         let turn = order.iter().filter(is_of_turn).copied().collect::<Vec<_>>();

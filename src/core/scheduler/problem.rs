@@ -7,7 +7,8 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::model::{Requirement, Requirements, Resources};
+use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
+use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::offer::{Offer, Types};
 use crate::core::plan::Inputs;
 use crate::core::snapshot::Snapshot;
@@ -43,6 +44,10 @@ pub struct Problem<'a> {
     pub variants: Vec<Variant>,
     pub groups: Vec<Group>,
     pub domains: Domains,
+    /// What every node costs beside its price; nothing under `packing: karpenter`.
+    pub per_node: HourlyPrice,
+    /// How much is searched, counted in looks.
+    pub search_work: u64,
     /// In the order in which pools are tried.
     pub templates: Vec<Template>,
     /// What templates draw on.
@@ -120,6 +125,14 @@ impl<'a> Problem<'a> {
             variants,
             groups,
             domains,
+            per_node: match inputs.policy.packing {
+                // What is no price is found by lint; here it counts as nothing.
+                Packing::Cheapest => {
+                    HourlyPrice::from_dollars(inputs.policy.penalties.per_node_per_hour).unwrap_or_default()
+                }
+                Packing::Karpenter => HourlyPrice::ZERO,
+            },
+            search_work: inputs.policy.search_work.unwrap_or(DEFAULT_SEARCH_WORK),
             templates,
             quotas,
             limited,

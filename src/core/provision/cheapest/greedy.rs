@@ -109,7 +109,7 @@ impl Market {
         let mut alone: Vec<f64> = Vec::new();
         // What nothing can host is not shopped for.
         kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
-        let offers = offers(problem, &kinds, Some(weight_of_pools));
+        let offers = offers(problem, &kinds, Some(weight_of_pools), problem.per_node);
         let worth = prices(&kinds, places, &offers, &alone, PRICE_WORK).per_pod;
         let numbered = kinds.iter().enumerate();
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));

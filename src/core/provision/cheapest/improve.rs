@@ -23,6 +23,9 @@ pub fn improve(engine: &mut Engine<'_, '_>, since: Mark, level: usize, markets: 
     for host in opened_since(engine, since) {
         tighten(engine, host);
     }
+    if budget.is_spent() {
+        budget.not_tried = opened_since(engine, since).len();
+    }
     let mut found = true;
     while found && !budget.is_spent() {
         found = (1..=RUIN_NODES_MAX).any(|size| round(engine, since, level, size, markets, budget));
@@ -52,6 +55,7 @@ fn round(
     let mut found = false;
     for start in 0..=hosts.len() - size {
         if budget.is_spent() {
+            budget.not_tried = hosts.len() - size + 1 - start;
             break;
         }
         let ruined = &hosts[start..start + size];
@@ -79,7 +83,7 @@ fn rebuild(
     markets: &Markets,
     budget: &mut Budget,
 ) -> bool {
-    let before = (price_of(engine, ruined), ruined.len());
+    let before = (cost_of(engine, ruined), ruined.len());
     let weights_before = pods_by_weight(engine, ruined);
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
@@ -89,7 +93,13 @@ fn rebuild(
         let mut demand = discard_all(engine, ruined);
         budget.spend_on_pods(1 + demand.values().sum::<usize>());
         if together {
-            in_one_node(engine, level, &mut demand, highest_weight.unwrap_or_default(), before.0);
+            in_one_node(
+                engine,
+                level,
+                &mut demand,
+                highest_weight.unwrap_or_default(),
+                before.0 - engine.problem.per_node,
+            );
         } else {
             with_others_room(engine, since, level, &mut demand, before.0, markets, budget);
         }
@@ -97,7 +107,7 @@ fn rebuild(
         for host in &bought {
             tighten(engine, *host);
         }
-        let after = (price_of(engine, &bought), bought.len());
+        let after = (cost_of(engine, &bought), bought.len());
         let as_spread = || engine.keeps_spreads(&skews_before);
         if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before && as_spread() {
             return true;
@@ -239,6 +249,11 @@ fn with_others_room(
 /// What the nodes opened since the mark cost together.
 pub fn price_since(engine: &Engine<'_, '_>, since: Mark) -> HourlyPrice {
     price_of(engine, &opened_since(engine, since))
+}
+
+/// The price, and what each node costs beside it.
+fn cost_of(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {
+    price_of(engine, hosts) + engine.problem.per_node.times(hosts.len())
 }
 
 fn price_of(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {

@@ -19,6 +19,7 @@ use super::weights::as_number;
 pub struct Offer {
     pub template: TemplateIndex,
     pub instance_type: usize,
+    /// With what every node costs beside it.
     pub price: HourlyPrice,
     pub slots: Slots,
     /// Allocatable less DaemonSets.
@@ -28,8 +29,8 @@ pub struct Offer {
 }
 
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
-/// every kind. O(types x kept).
-pub fn offers(problem: &Problem<'_>, kinds: &[Kind], weight: Option<i32>) -> Vec<Offer> {
+/// every kind. `per_node` is added to every price. O(types x kept).
+pub fn offers(problem: &Problem<'_>, kinds: &[Kind], weight: Option<i32>, per_node: HourlyPrice) -> Vec<Offer> {
     let slots_matter = slots_matter(problem);
     let mut kept: Vec<Offer> = Vec::new();
     for (template_index, template) in problem
@@ -51,7 +52,7 @@ pub fn offers(problem: &Problem<'_>, kinds: &[Kind], weight: Option<i32>) -> Vec
                 offers.push(Offer {
                     template: template_index,
                     instance_type: position,
-                    price,
+                    price: price + per_node,
                     slots,
                     room: template.room[position].clone(),
                     allowed: allowed.iter().map(|allowed| allowed & slots).collect(),

@@ -14,7 +14,7 @@ pub mod shopping;
 pub mod weights;
 
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
@@ -22,16 +22,22 @@ use super::static_capacity;
 use greedy::Markets;
 
 /// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
-/// how fast the machine is. The default takes about a second on one core in a release build.
+/// how fast the machine is. How many: [`crate::api::settings::Settings::search_work`].
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub looks: u64,
+    /// When it was spent: groups of new nodes that were not taken apart in the round it ended in.
+    pub not_tried: usize,
 }
 
 /// Placing a pod takes about as long as so many looks.
 const LOOKS_PER_POD: u64 = 20;
 
 impl Budget {
+    pub fn new(problem: &Problem<'_>) -> Self {
+        Self { looks: problem.search_work, not_tried: 0 }
+    }
+
     pub fn spend(&mut self, looks: u64) {
         self.looks = self.looks.saturating_sub(looks);
     }
@@ -42,12 +48,6 @@ impl Budget {
 
     pub fn is_spent(&self) -> bool {
         self.looks == 0
-    }
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        Self { looks: 20_000_000 }
     }
 }
 
@@ -106,12 +106,12 @@ fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize,
     wanted.retain(|_, count| *count > 0);
 }
 
-/// How good a purchase is; smaller is better: pods left out, then price, then nodes.
+/// How good a purchase is; smaller is better: pods left out, then price with penalties, then nodes.
 type Cost = (usize, HourlyPrice, usize);
 
 fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
     let nodes = engine.open_hosts().filter(|host| !engine.is_closed(*host)).count();
-    (leftover.values().sum(), price_of_open(engine), nodes)
+    (leftover.values().sum(), price_of_open(engine) + engine.problem.per_node.times(nodes), nodes)
 }
 
 /// Buys nodes in both ways, each improved, and keeps the better.
