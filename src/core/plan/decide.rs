@@ -103,11 +103,12 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let mut engine = provision::engine(&problem, inputs);
     let provisioning = provision(&mut engine, inputs.policy.packing);
     done(Phase::Provisioned);
-    let explained = report::pending(&engine, inputs, &provisioning);
+    let (explained, changes_not_tried) = report::pending(&engine, inputs, &provisioning);
     let reasons = report::creation_reasons(&engine, inputs, &provisioning);
     let mut notes = report::preemption(&engine, inputs, &provisioning);
     notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
     notes.extend(buffers::notes(inputs));
+    notes.extend(changes_not_tried);
     notes.extend(report::notes_of_search(inputs, &problem, &provisioning));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);

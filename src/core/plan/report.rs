@@ -21,7 +21,11 @@ use crate::core::snapshot::nodes::Machine;
 use super::{Inputs, Note, Pending, PendingReason, Policy, Reason, ReasonCode, Step, StepKind, Summary};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
-pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Pending> {
+pub fn pending(
+    engine: &Engine<'_, '_>,
+    inputs: &Inputs<'_>,
+    provisioning: &Provisioning,
+) -> (Vec<Pending>, Option<Note>) {
     let key = |position: &usize| inputs.snapshot.pods[*position].key();
     let mut entries: Vec<Pending> = Vec::new();
     let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
@@ -30,7 +34,9 @@ pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
     // Where the work does not do for all, it goes to what most pods wait for.
     let mut unplaced: Vec<(&ClassIndex, &Vec<usize>)> = provisioning.unplaced.iter().collect();
     unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
+    let mut not_tried = 0;
     for (class, pods) in unplaced {
+        not_tried += usize::from(adviser.as_ref().is_some_and(Adviser::is_spent));
         let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, *class, pods));
         let changes = advised.unwrap_or_default();
         entries.push(Pending {
@@ -50,7 +56,14 @@ pub fn pending(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
     }
     entries.iter_mut().for_each(|entry| entry.pods.sort());
     entries.sort_by(|one, two| one.pods.cmp(&two.pods));
-    entries
+    let note = (not_tried > 0).then(|| Note {
+        code: "ChangesNotTried".to_owned(),
+        text: format!(
+            "for {not_tried} of {} kinds of pending pods no change was tried; `cutlist why pod` tries for one of them",
+            provisioning.unplaced.len()
+        ),
+    });
+    (entries, note)
 }
 
 /// For each purchase, why it is made: the reason of the largest group of its pods.

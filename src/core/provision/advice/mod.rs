@@ -22,8 +22,8 @@ const CHANGES_MAX: usize = 4;
 /// Pools that are looked at, nearest first.
 const POOLS_MAX: usize = 6;
 
-/// Trials of a single pod in one plan; each costs about as much as compiling the pools.
-const TRIALS_MAX: u32 = 200;
+/// Trials of a single pod in one plan. Each compiles the pools anew, some milliseconds for a whole region.
+const TRIALS_MAX: u32 = 40;
 
 /// Pods that are compiled and placed anew in all trials of the whole cluster that are made for one plan.
 const PODS_TRIED_MAX: usize = 5_000;
@@ -64,6 +64,11 @@ impl<'e, 'a> Adviser<'e, 'a> {
             limited_pools: limited.map(|template| template.name.clone()).collect(),
             trials: Trials::new(inputs, used(engine), TRIALS_MAX, pods_tried(cost), cost),
         }
+    }
+
+    /// Whether there is work left for a trial of a single pod.
+    pub fn is_spent(&self) -> bool {
+        self.trials.is_spent()
     }
 
     /// The fewest changes that let in one of these pods of a class; of as few, those of the nearest pool. Changes of pods

@@ -83,6 +83,10 @@ impl<'e, 'a> Trials<'e, 'a> {
         Self { inputs, bare, used, trials_left: trials, pods_left: pods, cost_in_pods }
     }
 
+    pub fn is_spent(&self) -> bool {
+        self.trials_left == 0
+    }
+
     /// Whether one of the pods gets a place when these changes are made. `None` when there is no work left for it.
     pub fn run(&mut self, changes: &[Change], pods: &[usize], scope: Scope) -> Option<Outcome> {
         match scope {
