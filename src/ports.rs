@@ -62,7 +62,7 @@ pub trait Cluster {
     fn changed(&self) -> impl Future<Output = ()>;
     /// Server-side apply of one definition, as JSON with apiVersion and kind; idempotent.
     fn apply(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
-    /// Removes a definition that left Git.
+    /// Removes a definition that left Git; the name of one that lives in a namespace is `namespace/name`.
     fn prune(&self, kind: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
     fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
     fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use cutlist::api::capacity_buffer::CapacityBuffer;
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_claim::NodeClaim;
@@ -35,6 +36,7 @@ const FILES: &[Generated] = &[
     Generated { path: "schemas/crds/karpenter.sh_nodeclaims.yaml", content: definition::<NodeClaim> },
     Generated { path: "schemas/crds/karpenter.k8s.aws_ec2nodeclasses.yaml", content: definition::<EC2NodeClass> },
     Generated { path: "schemas/crds/karpenter.sh_nodeoverlays.yaml", content: definition::<NodeOverlay> },
+    Generated { path: "schemas/crds/autoscaling.x-k8s.io_capacitybuffers.yaml", content: definition::<CapacityBuffer> },
     Generated { path: "schemas/crds/cutlist.dev_disruptionbudgets.yaml", content: definition::<DisruptionBudget> },
     Generated { path: "schemas/plan.json", content: || schema::<Plan>("Cutlist plan, version 1") },
 ];

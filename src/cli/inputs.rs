@@ -180,6 +180,8 @@ pub fn with_inputs_of<T>(
         node_pools: &values(definitions),
         node_classes: &definitions.node_classes.iter().map(|class| class.value.clone()).collect::<Vec<_>>(),
         node_overlays: &definitions.node_overlays.iter().map(|overlay| overlay.value.clone()).collect::<Vec<_>>(),
+        capacity_buffers: &definitions.capacity_buffers.iter().map(|buffer| buffer.value.clone()).collect::<Vec<_>>(),
+        pod_templates: &definitions.pod_templates.iter().map(|template| template.value.clone()).collect::<Vec<_>>(),
         disruption_budgets: &definitions
             .disruption_budgets
             .iter()

@@ -23,6 +23,8 @@ use super::view::label;
 const NODE_POOL: &str = "NodePool";
 const NODE_CLASS: &str = "EC2NodeClass";
 const NODE_OVERLAY: &str = "NodeOverlay";
+const CAPACITY_BUFFER: &str = "CapacityBuffer";
+const POD_TEMPLATE: &str = "PodTemplate";
 const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 
 /// Applies every definition of a revision; says which are new and which changed.
@@ -45,6 +47,13 @@ pub async fn apply<K: Cluster>(
     for overlay in &definitions.node_overlays {
         objects.push((NODE_OVERLAY, name_of(&overlay.value.metadata), written(&overlay.value)?));
     }
+    // Templates before the buffers that name them.
+    for template in &definitions.pod_templates {
+        objects.push((POD_TEMPLATE, key_of(&template.value.metadata), written(&template.value)?));
+    }
+    for buffer in &definitions.capacity_buffers {
+        objects.push((CAPACITY_BUFFER, key_of(&buffer.value.metadata), written(&buffer.value)?));
+    }
     for budget in &definitions.disruption_budgets {
         objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), written(&budget.value)?));
     }
@@ -53,7 +62,7 @@ pub async fn apply<K: Cluster>(
         let object = stamps::stamped(object, revision);
         cluster.apply(&object).await?;
         let before = existing.get(&(kind, name.clone()));
-        if before != object.get("spec") {
+        if before != object.get("spec").or_else(|| object.get("template")) {
             journal.say(now, &Event::DefinitionApplied { kind, name, is_new: before.is_none() });
         }
     }
@@ -71,6 +80,12 @@ fn specs(snapshot: &Snapshot) -> Result<BTreeMap<(&'static str, String), Value>,
     }
     for overlay in &snapshot.node_overlays {
         specs.insert((NODE_OVERLAY, name_of(&overlay.metadata)), written(&overlay.spec)?);
+    }
+    for buffer in &snapshot.capacity_buffers {
+        specs.insert((CAPACITY_BUFFER, key_of(&buffer.metadata)), written(&buffer.spec)?);
+    }
+    for template in &snapshot.pod_templates {
+        specs.insert((POD_TEMPLATE, key_of(&template.metadata)), written(&template.template)?);
     }
     for budget in &snapshot.disruption_budgets {
         specs.insert((DISRUPTION_BUDGET, name_of(&budget.metadata)), written(&budget.spec)?);
@@ -107,6 +122,18 @@ pub async fn prune<K: Cluster>(
     for overlay in managed(overlaid).filter(|name| !overlays.contains(name)) {
         left.push((NODE_OVERLAY, overlay, 0));
     }
+    let buffers = definitions.capacity_buffers.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
+    for buffer in managed_in_namespaces(snapshot.capacity_buffers.iter().map(|it| &it.metadata)) {
+        if !buffers.contains(&buffer) {
+            left.push((CAPACITY_BUFFER, buffer, 0));
+        }
+    }
+    let templates = definitions.pod_templates.iter().map(|it| key_of(&it.value.metadata)).collect::<Vec<_>>();
+    for template in managed_in_namespaces(snapshot.pod_templates.iter().map(|it| &it.metadata)) {
+        if !templates.contains(&template) {
+            left.push((POD_TEMPLATE, template, 0));
+        }
+    }
     let others = snapshot.disruption_budgets.iter().map(|it| &it.metadata);
     for budget in managed(others).filter(|name| !budgets.contains(name)) {
         left.push((DISRUPTION_BUDGET, budget, 0));
@@ -132,12 +159,22 @@ pub fn managed_pools(snapshot: &Snapshot) -> Vec<String> {
 }
 
 fn managed<'a>(objects: impl Iterator<Item = &'a ObjectMeta>) -> impl Iterator<Item = String> {
-    objects
-        .filter(|metadata| {
-            let owner = metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
-            owner.is_some_and(|owner| owner == keys::FIELD_MANAGER)
-        })
-        .map(name_of)
+    objects.filter(|metadata| is_managed(metadata)).map(name_of)
+}
+
+/// As `namespace/name`.
+fn managed_in_namespaces<'a>(objects: impl Iterator<Item = &'a ObjectMeta>) -> impl Iterator<Item = String> {
+    objects.filter(|metadata| is_managed(metadata)).map(key_of)
+}
+
+fn is_managed(metadata: &ObjectMeta) -> bool {
+    let owner = metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
+    owner.is_some_and(|owner| owner == keys::FIELD_MANAGER)
+}
+
+/// `namespace/name`
+fn key_of(metadata: &ObjectMeta) -> String {
+    format!("{}/{}", metadata.namespace.as_deref().unwrap_or("default"), name_of(metadata))
 }
 
 fn name_of(metadata: &ObjectMeta) -> String {

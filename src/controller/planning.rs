@@ -69,6 +69,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let node_pools = self.revisions.node_pools();
         let node_classes: Vec<_> = definitions.node_classes.iter().map(|it| it.value.clone()).collect();
         let node_overlays: Vec<_> = definitions.node_overlays.iter().map(|it| it.value.clone()).collect();
+        let capacity_buffers: Vec<_> = definitions.capacity_buffers.iter().map(|it| it.value.clone()).collect();
+        let pod_templates: Vec<_> = definitions.pod_templates.iter().map(|it| it.value.clone()).collect();
         let disruption_budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
         let settings = &definitions.settings;
         Some((self.options.planner)(&Inputs {
@@ -77,6 +79,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_pools: &node_pools,
             node_classes: &node_classes,
             node_overlays: &node_overlays,
+            capacity_buffers: &capacity_buffers,
+            pod_templates: &pod_templates,
             disruption_budgets: &disruption_budgets,
             snapshot,
             catalog: &known.catalog,

@@ -6,11 +6,14 @@
 //! `replicas` and `percentage` together: the larger counts, as for the reference, although the text of its CRD speaks of
 //! the smaller; who sets both has got used to the room that the larger one gives.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use k8s_openapi::api::core::v1::PodTemplateSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::capacity_buffer::{ACTIVE_CAPACITY, CapacityBuffer, CapacityBufferSpec, ScalableReference};
+use crate::api::keys;
 use crate::core::defaults::limit_range::LimitRanges;
 use crate::core::model::Resources;
 use crate::core::plan::{BUFFER_POD_PREFIX, Inputs, Note};
@@ -101,9 +104,22 @@ fn resolved<'a>(inputs: &Inputs<'a>) -> Vec<(&'a CapacityBuffer, Result<Resolved
     if !inputs.policy.feature_gates.capacity_buffer {
         return Vec::new();
     }
-    let mut buffers: Vec<&CapacityBuffer> = inputs.snapshot.capacity_buffers.iter().collect();
+    let mut buffers = in_force(inputs);
     buffers.sort_by_key(|buffer| key(buffer));
-    buffers.into_iter().map(|buffer| (buffer, resolve(buffer, inputs.snapshot))).collect()
+    buffers.into_iter().map(|buffer| (buffer, resolve(buffer, inputs))).collect()
+}
+
+/// Buffers of the definitions, and those of the cluster that somebody else applied.
+fn in_force<'a>(inputs: &Inputs<'a>) -> Vec<&'a CapacityBuffer> {
+    let defined: BTreeSet<(&str, &str)> = inputs.capacity_buffers.iter().map(key).collect();
+    let others = inputs.snapshot.capacity_buffers.iter();
+    let others = others.filter(|buffer| !defined.contains(&key(buffer)) && !is_applied_by_us(&buffer.metadata));
+    inputs.capacity_buffers.iter().chain(others).collect()
+}
+
+fn is_applied_by_us(metadata: &ObjectMeta) -> bool {
+    let labels = metadata.labels.as_ref();
+    labels.and_then(|labels| labels.get(keys::MANAGED_BY)).is_some_and(|manager| manager == keys::FIELD_MANAGER)
 }
 
 fn key(buffer: &CapacityBuffer) -> (&str, &str) {
@@ -111,7 +127,8 @@ fn key(buffer: &CapacityBuffer) -> (&str, &str) {
     (namespace, buffer.metadata.name.as_deref().unwrap_or_default())
 }
 
-fn resolve(buffer: &CapacityBuffer, snapshot: &Snapshot) -> Result<Resolved, Obstacle> {
+fn resolve(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Result<Resolved, Obstacle> {
+    let snapshot = inputs.snapshot;
     let spec = &buffer.spec;
     if let Some(strategy) = spec.provisioning_strategy.as_deref().filter(|it| !it.is_empty() && *it != ACTIVE_CAPACITY)
     {
@@ -119,7 +136,7 @@ fn resolve(buffer: &CapacityBuffer, snapshot: &Snapshot) -> Result<Resolved, Obs
     }
     let (namespace, _) = key(buffer);
     let (template, replicas) = match (&spec.pod_template_ref, &spec.scalable_ref) {
-        (Some(reference), None) => (pod_template(&reference.name, namespace, snapshot)?, None),
+        (Some(reference), None) => (pod_template(&reference.name, namespace, inputs)?, None),
         (None, Some(reference)) => {
             let (template, replicas) = scalable(reference, namespace, snapshot)?;
             (template, Some(replicas))
@@ -137,8 +154,9 @@ fn resolve(buffer: &CapacityBuffer, snapshot: &Snapshot) -> Result<Resolved, Obs
     Ok(Resolved { pod, asked })
 }
 
-fn pod_template<'a>(name: &str, namespace: &str, snapshot: &'a Snapshot) -> Result<&'a PodTemplateSpec, Obstacle> {
-    let mut templates = snapshot.pod_templates.iter();
+/// That of the definitions goes before the cluster's.
+fn pod_template<'a>(name: &str, namespace: &str, inputs: &Inputs<'a>) -> Result<&'a PodTemplateSpec, Obstacle> {
+    let mut templates = inputs.pod_templates.iter().chain(&inputs.snapshot.pod_templates);
     let found = templates.find(|template| {
         template.metadata.name.as_deref() == Some(name)
             && template.metadata.namespace.as_deref().unwrap_or("default") == namespace
@@ -157,7 +175,7 @@ fn scalable<'a>(
     if reference.api_group != "apps" {
         return Err(Obstacle::Kind(reference.clone()));
     }
-    let is_meant = |metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+    let is_meant = |metadata: &ObjectMeta| {
         metadata.name.as_deref() == Some(&reference.name)
             && metadata.namespace.as_deref().unwrap_or("default") == namespace
     };

@@ -8,20 +8,33 @@ pub enum Kind {
     NodePool,
     EC2NodeClass,
     NodeOverlay,
+    CapacityBuffer,
+    /// Read for the buffers that name one.
+    PodTemplate,
     DisruptionBudget,
     Settings,
     Scenario,
 }
 
 impl Kind {
-    pub const ALL: [Self; 6] =
-        [Self::NodePool, Self::EC2NodeClass, Self::NodeOverlay, Self::DisruptionBudget, Self::Settings, Self::Scenario];
+    pub const ALL: [Self; 8] = [
+        Self::NodePool,
+        Self::EC2NodeClass,
+        Self::NodeOverlay,
+        Self::CapacityBuffer,
+        Self::PodTemplate,
+        Self::DisruptionBudget,
+        Self::Settings,
+        Self::Scenario,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::NodePool => "NodePool",
             Self::EC2NodeClass => "EC2NodeClass",
             Self::NodeOverlay => "NodeOverlay",
+            Self::CapacityBuffer => "CapacityBuffer",
+            Self::PodTemplate => "PodTemplate",
             Self::DisruptionBudget => "DisruptionBudget",
             Self::Settings => "Settings",
             Self::Scenario => "Scenario",
@@ -33,6 +46,8 @@ impl Kind {
             Self::NodePool => "karpenter.sh/v1",
             Self::EC2NodeClass => "karpenter.k8s.aws/v1",
             Self::NodeOverlay => "karpenter.sh/v1alpha1",
+            Self::CapacityBuffer => "autoscaling.x-k8s.io/v1beta1",
+            Self::PodTemplate => "v1",
             Self::DisruptionBudget | Self::Settings | Self::Scenario => "cutlist.dev/v1alpha1",
         }
     }
@@ -40,6 +55,11 @@ impl Kind {
     /// Whether it is an object of the cluster, with a name, rather than a file for Cutlist alone.
     pub fn is_object(self) -> bool {
         !matches!(self, Self::Settings | Self::Scenario)
+    }
+
+    /// Whether the object lives in a namespace: `default`, where it names none.
+    pub fn is_namespaced(self) -> bool {
+        matches!(self, Self::CapacityBuffer | Self::PodTemplate)
     }
 }
 
@@ -186,7 +206,11 @@ pub static OLD_KINDS: [OldKind; 6] = [
 /// Kinds of our and Karpenter's groups that exist and are not read from definitions.
 const UNREAD: [(&str, &str, &str); 4] = [
     ("karpenter.sh", "NodeClaim", "NodeClaims are made by controllers, not read from definitions"),
-    ("autoscaling.x-k8s.io", "CapacityBuffer", "CapacityBuffer is not supported yet: no headroom is planned for it"),
+    (
+        "autoscaling.x-k8s.io",
+        "CapacityBuffer",
+        "CapacityBuffer is read in the version autoscaling.x-k8s.io/v1beta1 only: no room is kept for this one",
+    ),
     ("karpenter.kwok.sh", "KWOKNodeClass", "KWOKNodeClass is for tests of Karpenter, and is not read"),
     ("cutlist.dev", "NodePlan", "NodePlans are written by Cutlist, not read from definitions"),
 ];

@@ -22,6 +22,9 @@ mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::api::core::v1::PodTemplate;
+
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
@@ -49,6 +52,9 @@ pub struct Definitions {
     pub node_pools: Vec<Definition<NodePool>>,
     pub node_classes: Vec<Definition<EC2NodeClass>>,
     pub node_overlays: Vec<Definition<NodeOverlay>>,
+    pub capacity_buffers: Vec<Definition<CapacityBuffer>>,
+    /// Those that a buffer of the definitions names.
+    pub pod_templates: Vec<Definition<PodTemplate>>,
     pub disruption_budgets: Vec<Definition<DisruptionBudget>>,
     /// Only the embedded world plays it.
     pub scenario: Option<Definition<Scenario>>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ use super::kinds::{Class, Kind, classify};
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, reading};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::settings;
 use crate::api::source::SourceFile;
 
@@ -244,6 +246,10 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
             Kind::NodePool => definition(&document, path, "").map(|value| definitions.node_pools.push(value)),
             Kind::EC2NodeClass => definition(&document, path, "").map(|value| definitions.node_classes.push(value)),
             Kind::NodeOverlay => definition(&document, path, "").map(|value| definitions.node_overlays.push(value)),
+            Kind::CapacityBuffer => {
+                definition(&document, path, "").map(|value| definitions.capacity_buffers.push(value))
+            }
+            Kind::PodTemplate => definition(&document, path, "").map(|value| definitions.pod_templates.push(value)),
             Kind::DisruptionBudget => {
                 definition(&document, path, "").map(|value| definitions.disruption_budgets.push(value))
             }
@@ -255,7 +261,23 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
         };
         findings.extend(result.err().map(|finding| *finding));
     }
+    keep_templates_of_buffers(&mut definitions);
     definitions
+}
+
+/// Pod templates that no buffer names are somebody else's.
+fn keep_templates_of_buffers(definitions: &mut Definitions) {
+    let buffers = &definitions.capacity_buffers;
+    let namespace = |metadata: &ObjectMeta| metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+    let is_named = |template: &ObjectMeta| {
+        let names = |buffer: &CapacityBuffer| {
+            let reference = buffer.spec.pod_template_ref.as_ref();
+            reference.is_some_and(|it| Some(&it.name) == template.name.as_ref())
+                && namespace(&buffer.metadata) == namespace(template)
+        };
+        buffers.iter().any(|buffer| names(&buffer.value))
+    };
+    definitions.pod_templates.retain(|template| is_named(&template.value.metadata));
 }
 
 fn definition<T: DeserializeOwned>(

@@ -18,6 +18,15 @@ impl Object {
     pub fn name(&self) -> Option<&str> {
         self.document.str("/metadata/name")
     }
+
+    /// `default` for an object that lives in a namespace and names none; nothing for one that lives in none.
+    pub fn namespace(&self) -> &str {
+        match self.document.str("/metadata/namespace") {
+            _ if !self.kind.is_namespaced() => "",
+            Some(namespace) if !namespace.is_empty() => namespace,
+            _ => "default",
+        }
+    }
 }
 
 #[derive(Debug)]

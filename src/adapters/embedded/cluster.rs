@@ -65,6 +65,8 @@ impl Cluster for EmbeddedCluster {
                 "NodePool" => world.node_pools.remove(name).is_some(),
                 "EC2NodeClass" => world.node_classes.remove(name).is_some(),
                 "NodeOverlay" => world.node_overlays.remove(name).is_some(),
+                "CapacityBuffer" => world.capacity_buffers.remove(name).is_some(),
+                "PodTemplate" => world.pod_templates.remove(name).is_some(),
                 "DisruptionBudget" => world.disruption_budgets.remove(name).is_some(),
                 _ => return Err(failure(format!("prune {kind}/{name}: no such kind"), PortErrorKind::Permanent)),
             };
@@ -187,7 +189,14 @@ impl Cluster for EmbeddedCluster {
 impl World {
     fn apply(&mut self, object: &Value) -> Result<(), PortError> {
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
-        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let own_name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let name = match kind {
+            "CapacityBuffer" | "PodTemplate" => {
+                let namespace = object.pointer("/metadata/namespace").and_then(Value::as_str).unwrap_or("default");
+                format!("{namespace}/{own_name}")
+            }
+            _ => own_name.clone(),
+        };
         let applied = match kind {
             "NodePool" => applied(&self.node_pools, &name, object)?.map(|value| {
                 self.node_pools.insert(name.clone(), value);
@@ -198,6 +207,12 @@ impl World {
             "NodeOverlay" => applied(&self.node_overlays, &name, object)?.map(|value| {
                 self.node_overlays.insert(name.clone(), value);
             }),
+            "CapacityBuffer" => applied(&self.capacity_buffers, &name, object)?.map(|value| {
+                self.capacity_buffers.insert(name.clone(), value);
+            }),
+            "PodTemplate" => applied(&self.pod_templates, &name, object)?.map(|value| {
+                self.pod_templates.insert(name.clone(), value);
+            }),
             "DisruptionBudget" => applied(&self.disruption_budgets, &name, object)?.map(|value| {
                 self.disruption_budgets.insert(name.clone(), value);
             }),
@@ -207,7 +222,7 @@ impl World {
             return Ok(());
         }
         // An API server fills in what the new object lacks.
-        let mut metadata = ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() };
+        let mut metadata = ObjectMeta { name: Some(own_name), ..ObjectMeta::default() };
         self.complete(kind, &mut metadata);
         let complete = |own: &mut ObjectMeta| {
             own.uid.get_or_insert(metadata.uid.clone().unwrap_or_default());
@@ -217,6 +232,8 @@ impl World {
             "NodePool" => self.node_pools.get_mut(&name).map(|object| complete(&mut object.metadata)),
             "EC2NodeClass" => self.node_classes.get_mut(&name).map(|object| complete(&mut object.metadata)),
             "NodeOverlay" => self.node_overlays.get_mut(&name).map(|object| complete(&mut object.metadata)),
+            "CapacityBuffer" => self.capacity_buffers.get_mut(&name).map(|object| complete(&mut object.metadata)),
+            "PodTemplate" => self.pod_templates.get_mut(&name).map(|object| complete(&mut object.metadata)),
             _ => self.disruption_budgets.get_mut(&name).map(|object| complete(&mut object.metadata)),
         };
         self.touch();
@@ -265,9 +282,13 @@ fn applied<T: Serialize + DeserializeOwned + PartialEq>(
     let before_value = written(before, &operation)?;
     let mut value = before_value.clone();
     merge(&mut value, &serde_json::json!({ "metadata": object.get("metadata") }));
-    let changes_spec = value.get("spec") != object.get("spec");
-    if let (Some(fields), Some(spec)) = (value.as_object_mut(), object.get("spec")) {
-        fields.insert("spec".to_owned(), spec.clone());
+    // A PodTemplate has its template where others have their spec.
+    let mut changes_spec = false;
+    for field in ["spec", "template"] {
+        changes_spec |= value.get(field) != object.get(field);
+        if let (Some(fields), Some(content)) = (value.as_object_mut(), object.get(field)) {
+            fields.insert(field.to_owned(), content.clone());
+        }
     }
     let after: T = read(value.clone(), &operation)?;
     if after == *before {

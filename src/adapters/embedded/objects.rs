@@ -33,6 +33,14 @@ impl World {
             self.complete("NodeOverlay", &mut overlay.metadata);
             self.node_overlays.insert(name_of(&overlay.metadata), overlay);
         }
+        for mut buffer in std::mem::take(&mut others.capacity_buffers) {
+            self.complete("CapacityBuffer", &mut buffer.metadata);
+            self.capacity_buffers.insert(key_of(&buffer.metadata), buffer);
+        }
+        for mut template in std::mem::take(&mut others.pod_templates) {
+            self.complete("PodTemplate", &mut template.metadata);
+            self.pod_templates.insert(key_of(&template.metadata), template);
+        }
         for mut budget in std::mem::take(&mut others.disruption_budgets) {
             self.complete("DisruptionBudget", &mut budget.metadata);
             self.disruption_budgets.insert(name_of(&budget.metadata), budget);

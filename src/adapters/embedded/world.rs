@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, PodTemplate};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
@@ -41,6 +42,8 @@ pub struct World {
     pub(super) node_pools: BTreeMap<String, NodePool>,
     pub(super) node_classes: BTreeMap<String, EC2NodeClass>,
     pub(super) node_overlays: BTreeMap<String, NodeOverlay>,
+    pub(super) capacity_buffers: BTreeMap<String, CapacityBuffer>,
+    pub(super) pod_templates: BTreeMap<String, PodTemplate>,
     pub(super) disruption_budgets: BTreeMap<String, DisruptionBudget>,
     pub(super) pods: BTreeMap<String, Pod>,
     pub(super) deployments: BTreeMap<String, Deployment>,
@@ -89,6 +92,8 @@ impl World {
             node_pools: BTreeMap::new(),
             node_classes: BTreeMap::new(),
             node_overlays: BTreeMap::new(),
+            capacity_buffers: BTreeMap::new(),
+            pod_templates: BTreeMap::new(),
             disruption_budgets: BTreeMap::new(),
             pods: BTreeMap::new(),
             deployments: BTreeMap::new(),
@@ -200,6 +205,8 @@ impl World {
             node_pools: self.node_pools.values().cloned().collect(),
             node_classes: self.node_classes.values().cloned().collect(),
             node_overlays: self.node_overlays.values().cloned().collect(),
+            capacity_buffers: self.capacity_buffers.values().cloned().collect(),
+            pod_templates: self.pod_templates.values().cloned().collect(),
             disruption_budgets: self.disruption_budgets.values().cloned().collect(),
             pods: self.pods.values().cloned().collect(),
             daemon_sets: self.daemon_sets.values().cloned().collect(),

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::PodTemplate;
 use sha2::{Digest, Sha256};
 
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
@@ -31,6 +33,9 @@ pub struct Inputs<'a> {
     pub node_classes: &'a [EC2NodeClass],
     /// Those of the definitions; what else the cluster has is in the snapshot.
     pub node_overlays: &'a [NodeOverlay],
+    /// Those of the definitions, as above, with the templates they name.
+    pub capacity_buffers: &'a [CapacityBuffer],
+    pub pod_templates: &'a [PodTemplate],
     pub disruption_budgets: &'a [DisruptionBudget],
     pub snapshot: &'a Snapshot,
     pub catalog: &'a Catalog,

@@ -6,7 +6,15 @@ use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
 
-const OBJECTS: &[Kind] = &[Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay, Kind::DisruptionBudget];
+const OBJECTS: &[Kind] = &[
+    Kind::NodePool,
+    Kind::EC2NodeClass,
+    Kind::NodeOverlay,
+    Kind::CapacityBuffer,
+    Kind::PodTemplate,
+    Kind::DisruptionBudget,
+];
+const CLUSTER_SCOPED: &[Kind] = &[Kind::NodePool, Kind::EC2NodeClass, Kind::NodeOverlay, Kind::DisruptionBudget];
 
 pub static UNKNOWN_KIND: Rule = Rule::pass("CL0101", "unknown-kind", Note, "A kind that is not known is skipped.");
 pub static MISSPELT_KIND: Rule = Rule::pass(
@@ -40,7 +48,7 @@ pub static NAMESPACE: Rule = Rule::document(
     "namespace-ignored",
     Note,
     "Cluster-scoped objects have no namespace.",
-    OBJECTS,
+    CLUSTER_SCOPED,
     namespace,
 );
 pub static MISPLACED_FILE: Rule = Rule::pass(

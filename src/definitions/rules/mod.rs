@@ -4,6 +4,7 @@
 //! name it in that file's `RULES`. A code is never reused.
 
 pub mod budgets;
+pub mod capacity_buffer;
 pub mod ec2_node_class;
 pub mod files;
 pub mod kinds;
@@ -146,6 +147,7 @@ pub fn all() -> &'static [&'static Rule] {
             references::RULES,
             files::RULES,
             node_overlay::RULES,
+            capacity_buffer::RULES,
         ]
         .concat()
     });

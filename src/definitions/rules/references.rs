@@ -37,15 +37,15 @@ pub static RULES: &[&Rule] = &[&DUPLICATE, &CLASS_MISSING, &CLASS_KIND, &CLASS_U
 
 /// Each further definition of a name.
 fn duplicate(revision: &Revision<'_>) -> Vec<Finding> {
-    let mut by_name: BTreeMap<(Kind, &str), Vec<&Object>> = BTreeMap::new();
+    let mut by_name: BTreeMap<(Kind, &str, &str), Vec<&Object>> = BTreeMap::new();
     for object in revision.objects.iter().filter(|object| !object.staged) {
         // Of settings and scenarios there is one, whatever its name.
         if let Some(name) = if object.kind.is_object() { object.name() } else { Some("") } {
-            by_name.entry((object.kind, name)).or_default().push(object);
+            by_name.entry((object.kind, object.namespace(), name)).or_default().push(object);
         }
     }
     let mut findings = Vec::new();
-    for ((kind, name), objects) in by_name {
+    for ((kind, _, name), objects) in by_name {
         let Some((first, others)) = objects.split_first() else { continue };
         for object in others {
             let (at, what, hint) = if kind.is_object() {

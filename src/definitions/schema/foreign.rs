@@ -30,6 +30,7 @@ static SCHEMAS: LazyLock<BTreeMap<&'static str, Value>> = LazyLock::new(|| {
         ("policy/v1 PodDisruptionBudget", of::<policy::v1::PodDisruptionBudget>()),
         ("v1 Pod", of::<core::v1::Pod>()),
         ("v1 Namespace", of::<core::v1::Namespace>()),
+        ("v1 PodTemplate", of::<core::v1::PodTemplate>()),
     ])
 });
 

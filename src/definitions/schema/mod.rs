@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use jsonschema::{PatternOptions, Validator};
+use k8s_openapi::api::core::v1::PodTemplate;
 use kube::CustomResourceExt;
 use kube::core::cel::CompiledSchema;
 use serde_json::Value;
@@ -17,6 +18,7 @@ use super::document::Document;
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::rules::schema as rules;
+use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
@@ -36,7 +38,12 @@ struct KindSchema {
 
 /// Compiled once per process; a kind costs some milliseconds.
 static SCHEMAS: LazyLock<BTreeMap<Kind, Result<KindSchema, String>>> =
-    LazyLock::new(|| Kind::ALL.into_iter().map(|kind| (kind, compile(kind))).collect());
+    LazyLock::new(|| Kind::ALL.into_iter().filter(|it| !is_of_kubernetes(*it)).map(|it| (it, compile(it))).collect());
+
+/// Whether the kind is Kubernetes' own, whose API server is the judge of everything but the names of fields.
+fn is_of_kubernetes(kind: Kind) -> bool {
+    kind == Kind::PodTemplate
+}
 
 fn compile(kind: Kind) -> Result<KindSchema, String> {
     let json = strict::strict(kind, published(kind));
@@ -54,6 +61,8 @@ pub fn published(kind: Kind) -> Value {
         Kind::NodePool => NodePool::crd(),
         Kind::EC2NodeClass => EC2NodeClass::crd(),
         Kind::NodeOverlay => NodeOverlay::crd(),
+        Kind::CapacityBuffer => CapacityBuffer::crd(),
+        Kind::PodTemplate => return file_schema::<PodTemplate>(),
         Kind::DisruptionBudget => DisruptionBudget::crd(),
         Kind::Settings => return file_schema::<SettingsDocument>(),
         Kind::Scenario => return file_schema::<ScenarioDocument>(),
@@ -73,6 +82,9 @@ fn file_schema<T: schemars::JsonSchema>() -> Value {
 pub fn check(kind: Kind, document: &mut Document) -> Vec<Finding> {
     let empty_members = strict::prune(&mut document.value);
     let document = &*document;
+    if is_of_kubernetes(kind) {
+        return unknown_fields_of_workload(document);
+    }
     let schema = match SCHEMAS.get(&kind) {
         Some(Ok(schema)) => schema,
         Some(Err(error)) => {

@@ -122,6 +122,8 @@ impl Built {
             node_pools: &self.pools,
             node_classes: &self.classes,
             node_overlays: &[],
+            capacity_buffers: &[],
+            pod_templates: &[],
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,

@@ -1,8 +1,11 @@
 //! The pods of CapacityBuffers, put into the cluster as if they waited there, so that the same rules judge their places.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::api::capacity_buffer::CapacityBuffer;
+use crate::api::keys;
 use crate::core::model::Resources;
 use crate::core::plan::Inputs;
 use crate::core::snapshot::requests::effective_requests;
@@ -19,20 +22,35 @@ pub(super) fn stands_for_room(pod: &str) -> bool {
 pub(super) fn written_out(inputs: &Inputs<'_>) -> Snapshot {
     let mut snapshot = inputs.snapshot.clone();
     if inputs.policy.feature_gates.capacity_buffer {
-        let pods = inputs.snapshot.capacity_buffers.iter().filter_map(|buffer| pods(buffer, inputs.snapshot));
-        snapshot.pods.extend(pods.flatten());
+        // What the definitions have goes before what the cluster has; what we applied and they lack is on its way out.
+        let place = |buffer: &CapacityBuffer| {
+            let metadata = &buffer.metadata;
+            (metadata.namespace.clone().unwrap_or_else(|| "default".to_owned()), metadata.name.clone())
+        };
+        let mut buffers = BTreeMap::new();
+        for buffer in &inputs.snapshot.capacity_buffers {
+            let labels = buffer.metadata.labels.as_ref();
+            if labels.is_none_or(|labels| labels.get(keys::MANAGED_BY).is_none_or(|by| by != keys::FIELD_MANAGER)) {
+                buffers.insert(place(buffer), buffer);
+            }
+        }
+        buffers.extend(inputs.capacity_buffers.iter().map(|buffer| (place(buffer), buffer)));
+        snapshot.pods.extend(buffers.into_values().filter_map(|buffer| pods(buffer, inputs)).flatten());
     }
     snapshot
 }
 
 /// `None` where the buffer asks for nothing that can be found.
-fn pods(buffer: &CapacityBuffer, snapshot: &Snapshot) -> Option<Vec<Pod>> {
+fn pods(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Option<Vec<Pod>> {
+    let snapshot = inputs.snapshot;
     let spec = &buffer.spec;
     let active = spec.provisioning_strategy.as_deref().is_none_or(|it| it.ends_with("/active-capacity"));
     let namespace = buffer.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
     let (template, replicas) = match (&spec.pod_template_ref, &spec.scalable_ref) {
         (Some(reference), None) => {
-            (object(&snapshot.pod_templates, &namespace, &reference.name)?["template"].clone(), 0)
+            let defined = object(inputs.pod_templates, &namespace, &reference.name);
+            let template = defined.or_else(|| object(&snapshot.pod_templates, &namespace, &reference.name))?;
+            (template["template"].clone(), 0)
         }
         (None, Some(reference)) if reference.api_group == "apps" => {
             let object = match reference.kind.as_str() {

@@ -51,6 +51,8 @@ impl Case {
             node_pools: &self.pools,
             node_classes: &self.classes,
             node_overlays: &self.overlays,
+            capacity_buffers: &[],
+            pod_templates: &[],
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,

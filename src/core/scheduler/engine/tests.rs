@@ -148,7 +148,7 @@ proptest! {
     ) {
         let (snapshot, catalog, (pool, class)) = (snapshot(), catalog(), definitions());
         let inputs = Inputs {
-            revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], disruption_budgets: &[],
+            revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], capacity_buffers: &[], pod_templates: &[], disruption_budgets: &[],
             snapshot: &snapshot, catalog: &catalog,
             policy: Policy::default(),
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),
