@@ -17,6 +17,8 @@ pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
 
 pub const EC2_NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
 pub const EC2_NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+pub const CAPACITY_RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+pub const CAPACITY_RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 pub const INSTANCE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
 pub const INSTANCE_MEMORY: &str = "karpenter.k8s.aws/instance-memory";
 pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";

@@ -84,6 +84,8 @@ fn offerings(info: &InstanceFacts, zones: &[&Zone], on_demand: Option<HourlyPric
             capacity_type: capacity_type.to_owned(),
             price: price(capacity_type).unwrap_or_default(),
             available: on_demand.is_some(),
+            reservation_id: None,
+            available_instance_count: None,
         })
         .collect()
 }

@@ -65,6 +65,12 @@ pub struct Offering {
     pub price: HourlyPrice,
     #[serde(default = "available_by_default")]
     pub available: bool,
+    /// The capacity reservation that is launched into; every `reserved` offering has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation_id: Option<String>,
+    /// Instances that can still be launched into the reservation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available_instance_count: Option<u32>,
 }
 
 fn available_by_default() -> bool {

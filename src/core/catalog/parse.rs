@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::super::model::HourlyPrice;
-use super::{Catalog, FORMAT_VERSION};
+use super::{Catalog, FORMAT_VERSION, Offering};
+use crate::api::keys;
 
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {
@@ -48,9 +49,8 @@ impl Catalog {
         catalog.check()?;
         catalog.instance_types.sort_by(|one, other| one.name.cmp(&other.name));
         for instance_type in &mut catalog.instance_types {
-            instance_type
-                .offerings
-                .sort_by(|one, two| (&one.zone, &one.capacity_type).cmp(&(&two.zone, &two.capacity_type)));
+            let order = |it: &Offering| (it.zone.clone(), it.capacity_type.clone(), it.reservation_id.clone());
+            instance_type.offerings.sort_by_cached_key(order);
         }
         Ok(catalog)
     }
@@ -101,8 +101,11 @@ impl super::InstanceType {
             if offering.price < HourlyPrice::ZERO {
                 return Err(CatalogError::NegativePrice { instance_type, number, price: offering.price });
             }
+            if offering.capacity_type == keys::RESERVED && offering.reservation_id.is_none() {
+                return Err(CatalogError::IncompleteOffering { instance_type, number, field: "reservationId" });
+            }
             let (zone, capacity_type) = (offering.zone.clone(), offering.capacity_type.clone());
-            if !seen.insert((&offering.zone, &offering.capacity_type)) {
+            if !seen.insert((&offering.zone, &offering.capacity_type, &offering.reservation_id)) {
                 return Err(CatalogError::DuplicateOffering { instance_type, number, zone, capacity_type });
             }
         }
@@ -164,6 +167,18 @@ mod tests {
             value["instanceTypes"][0]["offerings"][1] = first;
         });
         assert_eq!(offerings, "instance type `z.large`: offering 2 (b, spot) is there twice");
+        let reserved = error(|value| offering(value, "capacityType", json!("reserved")));
+        assert_eq!(reserved, "instance type `z.large`: offering 1 has no reservationId");
+    }
+
+    #[test]
+    fn a_zone_may_have_several_reservations() {
+        let mut value = catalog();
+        let reserved = |id: &str| json!({ "zone": "a", "capacityType": "reserved", "price": 0, "reservationId": id, "availableInstanceCount": 2 });
+        value["instanceTypes"][0]["offerings"] = json!([reserved("cr-2"), reserved("cr-1")]);
+        let catalog = Catalog::parse(value.to_string()).unwrap();
+        let ids = catalog.instance_types[1].offerings.iter().map(|offering| offering.reservation_id.as_deref());
+        assert_eq!(ids.collect::<Vec<_>>(), [Some("cr-1"), Some("cr-2")]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod adjustment;
 mod overlays;
 mod refused;
+mod reservations;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -17,6 +18,8 @@ use crate::core::snapshot::nodes::Machine;
 use overlays::Overlays;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, RefusedOffering};
+pub use reservations::Reservation;
+use reservations::Reservations;
 
 /// The instance types of one pool, in the order of the catalog.
 pub type Types = Rc<Vec<InstanceType>>;
@@ -29,7 +32,18 @@ pub struct Offer {
     pools: Vec<Option<Types>>,
     /// Pools whose prices or capacities an overlay changes, by name: their types, which count for nodes that exist too.
     overlaid: BTreeMap<String, Types>,
+    /// By position of the pool in the inputs.
+    reserved: Vec<Vec<Reserved>>,
+    reservations: Vec<Rc<Reservation>>,
     notes: Vec<Note>,
+}
+
+/// A reservation as one pool can use it.
+#[derive(Debug)]
+pub struct Reserved {
+    pub reservation: Rc<Reservation>,
+    /// Its type, in its zone.
+    pub types: Types,
 }
 
 impl Offer {
@@ -38,8 +52,16 @@ impl Offer {
         let refusals = Refusals::new(inputs);
         let overlays = Overlays::new(inputs);
         let mut of_class: BTreeMap<&str, Types> = BTreeMap::new();
-        let mut offer = Self { pools: Vec::new(), overlaid: BTreeMap::new(), notes: refusals.notes(inputs.now) };
+        let reservations = Reservations::new(inputs);
+        let mut offer = Self {
+            pools: Vec::new(),
+            overlaid: BTreeMap::new(),
+            reserved: Vec::new(),
+            reservations: reservations.all(),
+            notes: refusals.notes(inputs.now),
+        };
         offer.notes.extend(overlays.notes.iter().cloned());
+        offer.notes.extend(reservations.notes.iter().cloned());
         for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
             let class = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
@@ -48,6 +70,10 @@ impl Offer {
                 let mut types: Vec<InstanceType> =
                     inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
                 refusals.leave_out(&mut types);
+                // What is reserved is counted, and offered apart.
+                for offering in types.iter_mut().flat_map(|it| &mut it.offerings) {
+                    offering.available &= offering.capacity_type != keys::RESERVED;
+                }
                 Rc::new(types)
             };
             let types = class.map(|class| Rc::clone(of_class.entry(name).or_insert_with(|| compile(class))));
@@ -61,9 +87,25 @@ impl Offer {
                 offer.overlaid.insert(pool.metadata.name.clone().unwrap_or_default(), Rc::clone(&own));
                 own
             });
+            let reserved = class.zip(types.as_ref()).map(|(class, types)| {
+                let settings = NodeClassSettings::read(&class.spec).0;
+                let usable = reservations.of_class(name).iter();
+                usable.filter_map(|it| reserved(it, types, &settings, &refusals, inputs)).collect()
+            });
+            offer.reserved.push(reserved.unwrap_or_default());
             offer.pools.push(types);
         }
         offer
+    }
+
+    /// The reservations that nodes of the pool at this position of the inputs can be launched into.
+    pub fn reserved_of_pool(&self, pool: usize) -> &[Reserved] {
+        self.reserved.get(pool).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Those of all classes, by id.
+    pub fn reservations(&self) -> &[Rc<Reservation>] {
+        &self.reservations
     }
 
     /// What the pool at this position of the inputs may buy; `None` without its node class, since it can launch nothing.
@@ -77,6 +119,10 @@ impl Offer {
         let name = machine.label(keys::INSTANCE_TYPE)?;
         let zone = machine.label(keys::ZONE)?;
         let capacity_type = machine.label(keys::CAPACITY_TYPE).unwrap_or(keys::ON_DEMAND);
+        if capacity_type == keys::RESERVED {
+            let (_, on_demand) = reservations::on_demand(inputs.catalog, name, zone)?;
+            return Some(reservations::reserved_price(on_demand.price));
+        }
         let overlaid = machine.node_pool().and_then(|pool| self.overlaid.get(pool));
         let types = overlaid.map_or(&inputs.catalog.instance_types, |types| types.as_ref());
         // Catalogs are sorted by name where they are read; one made otherwise is searched.
@@ -91,4 +137,24 @@ impl Offer {
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
+}
+
+/// The type of a reservation as nodes of the class and the pool have it; `None` when none can be launched.
+fn reserved(
+    reservation: &Rc<Reservation>,
+    of_pool: &Types,
+    settings: &NodeClassSettings,
+    refusals: &Refusals,
+    inputs: &Inputs<'_>,
+) -> Option<Reserved> {
+    let (sold, on_demand) = reservations::on_demand(inputs.catalog, &reservation.instance_type, &reservation.zone)?;
+    // Whether the class can have it does not depend on what is left of it on demand.
+    let mut launched = [settings.apply(&reservations::offered(reservation, sold, on_demand.zone_id.clone()))];
+    refusals.leave_out(&mut launched);
+    if !launched.iter().flat_map(|it| &it.offerings).any(|offering| offering.available) {
+        return None;
+    }
+    let of_pool = of_pool.iter().find(|it| it.name == reservation.instance_type)?;
+    let types = Rc::new(vec![reservations::offered(reservation, of_pool, on_demand.zone_id.clone())]);
+    Some(Reserved { reservation: Rc::clone(reservation), types })
 }

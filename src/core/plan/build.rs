@@ -9,6 +9,7 @@ use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::core::model::resources::format_amount;
 use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::offer::Reservation;
 use crate::core::provision::Purchase;
 use crate::core::scheduler::Problem;
 
@@ -42,7 +43,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         let template = &self.problem.templates[purchase.template];
         let pool = &self.inputs.node_pools[template.pool];
         let name = self.names.node_claim(&template.name, &pods);
-        let claim = node_claim(&name, pool, purchase);
+        let claim = node_claim(&name, pool, purchase, template.reservation.as_deref());
         // A claim is plain data; it always has a JSON form.
         let node_claim = serde_json::to_value(&claim).unwrap_or_default();
         self.steps.push(Step {
@@ -115,7 +116,7 @@ impl<'b, 'a> Builder<'b, 'a> {
 }
 
 /// The NodeClaim as it will be written.
-fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
+fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Option<&Reservation>) -> NodeClaim {
     let template = &pool.spec.template;
     let spec = &template.spec;
     let mut labels = template.metadata.labels.clone();
@@ -140,7 +141,7 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
         name,
         NodeClaimSpec {
             node_class_ref: spec.node_class_ref.clone(),
-            requirements: claim_requirements(pool, purchase),
+            requirements: claim_requirements(pool, purchase, reservation),
             resources: ResourceRequests { requests: requests.collect() },
             taints: spec.taints.clone(),
             startup_taints: spec.startup_taints.clone(),
@@ -159,12 +160,19 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase) -> NodeClaim {
 }
 
 /// Requirements of the pool, with the types, zones and capacity type that the launch may use.
-fn claim_requirements(pool: &NodePool, purchase: &Purchase) -> Vec<crate::api::node_pool::NodeSelectorRequirement> {
+fn claim_requirements(
+    pool: &NodePool,
+    purchase: &Purchase,
+    reservation: Option<&Reservation>,
+) -> Vec<crate::api::node_pool::NodeSelectorRequirement> {
     let mut requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
     requirements.extend(&purchase.custom);
     let zones: BTreeSet<&str> = purchase.alternatives.iter().map(|alternative| alternative.zone.as_str()).collect();
     requirements.add(keys::ZONE, Requirement::is_in(zones));
     requirements.add(keys::CAPACITY_TYPE, Requirement::is_in([purchase.capacity_type.as_str()]));
+    if let Some(reservation) = reservation {
+        requirements.add(keys::CAPACITY_RESERVATION_ID, Requirement::is_in([reservation.id.as_str()]));
+    }
     let of_types = requirements.get(keys::INSTANCE_TYPE).and_then(|requirement| requirement.min_values);
     requirements.remove(keys::INSTANCE_TYPE);
     let mut entries: Vec<_> = requirements.iter().flat_map(|(key, requirement)| requirement.to_entries(key)).collect();

@@ -174,6 +174,7 @@ pub(super) fn assemble(
     let purchases: Vec<_> =
         purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
     notes.extend(report::notes_of_purchases(problem, &purchases));
+    notes.extend(report::notes_of_reservations(problem, &purchases));
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

@@ -1,11 +1,13 @@
 //! What was not done, why things are done, and the sums.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::api::settings::{Packing, Penalties};
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::{Disruption, pods_text};
 use crate::core::model::HourlyPrice;
+use crate::core::offer::Reservation;
 use crate::core::provision::advice::{Adviser, change};
 use crate::core::provision::bound::lower_bound;
 
@@ -199,6 +201,28 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
     provisioning.shortfalls.iter().map(note).collect()
 }
 
+/// How much of each capacity reservation is used.
+pub fn notes_of_reservations(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
+    let note = |reservation: &Rc<Reservation>| {
+        let Reservation { id, instance_type, zone, available, .. } = reservation.as_ref();
+        let is_launched_into = |purchase: &&&Purchase| {
+            let of_purchase = &problem.templates[purchase.template].reservation;
+            of_purchase.as_ref().is_some_and(|of_purchase| of_purchase.id == *id)
+        };
+        let used = purchases.iter().filter(is_launched_into).count();
+        Note {
+            code: "CapacityReservation".to_owned(),
+            text: match available {
+                0 => format!("capacity reservation {id} ({instance_type} in {zone}): no instance is left"),
+                _ => format!(
+                    "capacity reservation {id} ({instance_type} in {zone}): {used} of {available} left are used"
+                ),
+            },
+        }
+    };
+    problem.offer.reservations().iter().map(note).collect()
+}
+
 /// Of pools whose `minValues` were lowered, by how much and on how many new nodes.
 pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
     let mut lowered: BTreeMap<(&str, &str, usize), (usize, usize)> = BTreeMap::new();
@@ -303,16 +327,6 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     }
     if inputs.policy.feature_gates.node_repair {
         note("NotSupported", "spec.featureGates.NodeRepair is on, but repairs are not planned yet".to_owned());
-    }
-    for class in inputs.node_classes.iter().filter(|class| !class.spec.capacity_reservation_selector_terms.is_empty()) {
-        let name = class.metadata.name.as_deref().unwrap_or_default();
-        let text = match inputs.policy.feature_gates.reserved_capacity {
-            true => format!("EC2NodeClass {name} selects capacity reservations, which are not planned with yet"),
-            false => format!(
-                "spec.featureGates.ReservedCapacity is off: the capacity reservations of EC2NodeClass {name} are not used"
-            ),
-        };
-        note("ReservationsNotPlanned", text);
     }
     for pool in inputs.node_pools {
         let reference = &pool.spec.template.spec.node_class_ref.name;

@@ -13,7 +13,7 @@ use crate::core::scheduler::{ClassIndex, Problem};
 
 use super::cheapest::dual::{Bin, Filling, Item};
 use super::cheapest::kinds::{Kind, kinds};
-use super::cheapest::market::{Offer, number, offers, prices};
+use super::cheapest::market::{Offer, number, offers, prices, unlimited};
 use super::cheapest::weights::{as_number, weight};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
@@ -35,7 +35,11 @@ pub fn lower_bound(
     let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
     let start = start?;
     let offers = by_welcome(offers(problem, &kinds, None, HourlyPrice::ZERO));
-    let free = free_room(problem, removed);
+    let offers: Vec<Offer> = unlimited(&kinds, &offers).cloned().collect();
+    let mut free = free_room(problem, removed);
+    let pods: usize = demand.values().sum();
+    let reserved = reserved_room(problem);
+    free.extend(reserved.iter().flat_map(|(count, room)| std::iter::repeat_n(room, pods.min(*count))));
     let mut best = HourlyPrice::ZERO;
     for (position, kind) in kinds.iter().enumerate() {
         let elsewhere: usize = free.iter().map(|free| vectors::copies(&kind.request, free, kind.count)).sum();
@@ -75,6 +79,19 @@ fn free_room<'p>(problem: &'p Problem<'_>, removed: &BTreeSet<usize>) -> Vec<&'p
     let staying =
         problem.nodes.iter().enumerate().filter(|(host, node)| !node.being_removed && !removed.contains(host));
     staying.map(|(_, node)| &node.free).collect()
+}
+
+/// By reservation how many nodes can be launched into it, and the most room that such a node has in any pool: what is reserved
+/// counts as free.
+fn reserved_room(problem: &Problem<'_>) -> Vec<(usize, Vector)> {
+    let mut rooms: BTreeMap<&str, (usize, Vector)> = BTreeMap::new();
+    for template in &problem.templates {
+        let Some(reservation) = &template.reservation else { continue };
+        let known = rooms.entry(&reservation.id);
+        let (_, most) = known.or_insert_with(|| (reservation.available, template.room_most.clone()));
+        most.iter_mut().zip(&template.room_most).for_each(|(most, room)| *most = (*most).max(*room));
+    }
+    rooms.into_values().collect()
 }
 
 /// The cheapest whole nodes that hold `count` pods of one class.

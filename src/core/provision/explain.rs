@@ -47,7 +47,8 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
             let varied = template.min_values.first().filter(|_| obstacles.is_empty());
             obstacles.extend(varied.map(|(key, _)| Refusal::MinValues { key: key.clone() }));
         }
-        if !obstacles.is_empty() {
+        // What keeps a pod from a reservation is no news when it keeps it from the pool too.
+        if !obstacles.is_empty() && (!template.is_reserved() || obstacles.iter().all(is_used_up)) {
             distances.push(Distance { pool: &template.name, obstacles });
         }
     }
@@ -68,6 +69,10 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<PendingReason>
         reasons.push(PendingReason { node_pool: String::new(), code: ReasonCode::NoNodePool, text });
     }
     reasons
+}
+
+fn is_used_up(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Limit { scope: Scope::Reservation(_), .. })
 }
 
 fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -> PendingReason {
@@ -197,6 +202,12 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         }
         Refusal::Offering => "no allowed instance type is offered in an allowed zone and capacity type".to_owned(),
         Refusal::EmptyPool => "its requirements match no instance type that is offered".to_owned(),
+        Refusal::Limit { scope: Scope::Reservation(id), limit, .. } => {
+            let instances =
+                if *limit == 1 { "the last instance".to_owned() } else { format!("all {limit} instances left") };
+            let waits = if engine.waits_for_reservations() { "; the pod waits until they are launched" } else { "" };
+            format!("capacity reservation {id} is used up: this plan takes {instances}{waits}")
+        }
         Refusal::Limit { scope, resource, limit, used, needed } => format!(
             "{}limits.{resource} {} {}reached: {} used or planned, the smallest node that fits needs {}",
             if *scope == Scope::Cluster { "spec." } else { "" },
@@ -219,7 +230,7 @@ pub struct Sides<'p> {
 pub fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Sides<'p>> {
     let problem = engine.problem;
     let variant = &problem.variants[*problem.classes[class].variants.last()?];
-    let template = problem.templates.iter().find(|template| template.name == pool)?;
+    let template = problem.templates.iter().find(|template| template.name == pool && !template.is_reserved())?;
     Some(Sides { asked: variant.requirements.get(key)?, pool: template, offered: template.requirements.get(key) })
 }
 

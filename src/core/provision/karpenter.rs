@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::engine::Refused;
+use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::choice::most_capacity;
@@ -63,11 +65,18 @@ fn place_one(
     let problem = engine.problem;
     let variants = problem.classes[class].variants.iter().enumerate();
     let wanted = variants.filter(|(position, _)| level.is_none_or(|level| level == *position));
-    wanted.map(|(_, variant)| *variant).find_map(|variant| {
-        place_on_existing(engine, class, variant, cursor)
-            .or_else(|| place_on_open(engine, 0, class, variant))
-            .or_else(|| place_on_new(engine, class, variant))
-    })
+    for variant in wanted.map(|(_, variant)| *variant) {
+        let there = place_on_existing(engine, class, variant, cursor);
+        if let Some(host) = there.or_else(|| place_on_open(engine, 0, class, variant)) {
+            return Some(host);
+        }
+        match place_on_new(engine, class, variant) {
+            NewNode::Opened(host) => return Some(host),
+            NewNode::WaitsForReservation => return None,
+            NewNode::Refused => {}
+        }
+    }
+    None
 }
 
 /// The first node, in the order of the engine, that takes one more.
@@ -98,9 +107,33 @@ pub fn place_on_open(
     Some(host)
 }
 
-fn place_on_new(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex) -> Option<HostIndex> {
-    let templates = 0..engine.problem.templates.len();
-    let open = templates.into_iter().find_map(|template| engine.opened(class, variant, template, None).ok())?;
-    let capacity = most_capacity(engine, &open);
-    Some(engine.open(class, open, capacity))
+/// What became of a pod that needs a new node.
+enum NewNode {
+    Opened(HostIndex),
+    /// Its reservation is used up by this very plan. The reference then asks neither other pools nor preferences: next time the
+    /// reservation is known to be used up, and the pod gets another node.
+    WaitsForReservation,
+    Refused,
+}
+
+fn place_on_new(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex) -> NewNode {
+    let problem = engine.problem;
+    let mut used_up = false;
+    for (position, template) in problem.templates.iter().enumerate() {
+        if used_up && !template.is_reserved() {
+            return NewNode::WaitsForReservation;
+        }
+        match engine.opened(class, variant, position, None) {
+            Ok(open) => {
+                let capacity = most_capacity(engine, &open);
+                return NewNode::Opened(engine.open(class, open, capacity));
+            }
+            Err(Refused::Limit { quota, .. }) => {
+                let is_reservation = matches!(problem.quotas[quota].scope, Scope::Reservation(_));
+                used_up |= is_reservation && engine.waits_for_reservations();
+            }
+            Err(_) => {}
+        }
+    }
+    NewNode::Refused
 }

@@ -388,6 +388,8 @@ mod tests {
             capacity_type: keys::ON_DEMAND.to_owned(),
             price: HourlyPrice::from_dollars(*price).unwrap(),
             available: true,
+            reservation_id: None,
+            available_instance_count: None,
         };
         InstanceType {
             name: name.to_owned(),

@@ -248,7 +248,8 @@ impl<'a> Problem<'a> {
         if !stated.is_empty() {
             return stated;
         }
-        let template = self.templates.iter().find(|template| Some(template.name.as_str()) == machine.node_pool());
+        let mut templates = self.templates.iter().filter(|template| !template.is_reserved());
+        let template = templates.find(|template| Some(template.name.as_str()) == machine.node_pool());
         let instance_type = machine.label(keys::INSTANCE_TYPE);
         template
             .zip(instance_type)
@@ -485,6 +486,7 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
 }
 
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
+/// Before each its capacity reservations, cheapest type first.
 fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimensions: &Dimensions) -> Vec<Template> {
     let zones = inputs.policy.zones_with_subnet.as_deref();
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
@@ -500,10 +502,21 @@ fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimen
             offerings
         });
         templates.push(Template { replicas, ..Template::new(position, pool, offerings) });
+        // Nodes of a static pool are there whether or not anything is reserved.
+        for reserved in offer.reserved_of_pool(position).iter().filter(|_| replicas.is_none()) {
+            let offerings = Rc::new(Offerings::new(&reserved.types, &inputs.catalog.region, zones, dimensions));
+            let mut template = Template::new(position, pool, offerings);
+            if !template.set.types().is_clear() {
+                template.reservation = Some(Rc::clone(&reserved.reservation));
+                templates.push(template);
+            }
+        }
     }
     templates.sort_by(|one, two| {
         let order = |it: &Template| (it.is_static(), std::cmp::Reverse(it.weight));
-        order(one).cmp(&order(two)).then_with(|| two.name.cmp(&one.name))
+        let within = |it: &Template| it.reservation.as_ref().map(|it| (it.price, it.id.clone()));
+        let reserved_first = || (!one.is_reserved(), within(one)).cmp(&(!two.is_reserved(), within(two)));
+        order(one).cmp(&order(two)).then_with(|| two.name.cmp(&one.name)).then_with(reserved_first)
     });
     templates
 }

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::api::keys;
 use crate::api::node_pool::IntOrString;
+use crate::core::lifecycle::conditions::LAUNCHED;
 use crate::core::model::Resources;
 use crate::core::model::resources::NODES;
 use crate::core::plan::Inputs;
@@ -22,6 +23,8 @@ pub enum Scope {
     NodePool,
     /// `spec.limits` of `cutlist.yaml`.
     Cluster,
+    /// What is left of the capacity reservation with this id.
+    Reservation(String),
 }
 
 /// Amounts by position in [`Limited`]; shared, since nodes of one type take the same.
@@ -97,11 +100,17 @@ fn parsed(limits: &BTreeMap<String, IntOrString>) -> Resources {
 pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> (Limited, Vec<Quota>) {
     let mut limits: Vec<(Scope, Resources)> = Vec::new();
     let mut of_pool: BTreeMap<String, QuotaIndex> = BTreeMap::new();
+    let mut of_reservation: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     for template in templates.iter() {
         let of_template = parsed(&inputs.node_pools[template.pool].spec.limits);
         if !of_template.is_empty() && !of_pool.contains_key(&template.name) {
             of_pool.insert(template.name.clone(), limits.len());
             limits.push((Scope::NodePool, of_template));
+        }
+        if let Some(reservation) = template.reservation.as_ref().filter(|it| !of_reservation.contains_key(&it.id)) {
+            let left = i64::try_from(reservation.available).unwrap_or(i64::MAX);
+            of_reservation.insert(reservation.id.clone(), limits.len());
+            limits.push((Scope::Reservation(reservation.id.clone()), [(NODES.to_owned(), left)].into_iter().collect()));
         }
     }
     let cluster = parsed(&inputs.policy.limits);
@@ -118,9 +127,14 @@ pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machi
         for quota in of_pool.get(pool).copied().into_iter().chain(of_cluster) {
             used[quota].add(&capacity);
         }
+        if let Some(quota) = not_yet_launched_into(machine).and_then(|id| of_reservation.get(id)) {
+            used[*quota].add(&capacity);
+        }
     }
     for template in templates {
-        template.quotas = of_pool.get(&template.name).copied().into_iter().chain(of_cluster).collect();
+        let reservation = template.reservation.as_ref().and_then(|it| of_reservation.get(&it.id)).copied();
+        let of_pool = of_pool.get(&template.name).copied();
+        template.quotas = of_pool.into_iter().chain(of_cluster).chain(reservation).collect();
         set_limited_capacity(template, &limited);
     }
     let quota = |((scope, limits), used): ((Scope, Resources), Resources)| Quota {
@@ -130,6 +144,12 @@ pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machi
     };
     let quotas = limits.into_iter().zip(used).map(quota).collect();
     (limited, quotas)
+}
+
+/// The reservation that a claim will take an instance of: once it is launched, EC2 no longer counts it as available.
+fn not_yet_launched_into<'m>(machine: &'m Machine<'_>) -> Option<&'m str> {
+    machine.claim.filter(|claim| !claim.is_true(LAUNCHED))?;
+    machine.label(keys::CAPACITY_RESERVATION_ID)
 }
 
 fn set_limited_capacity(template: &mut Template, limited: &Limited) {

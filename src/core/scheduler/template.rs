@@ -5,6 +5,7 @@ use std::rc::Rc;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::core::model::{Requirement, Requirements};
+use crate::core::offer::Reservation;
 
 use super::class::HostPort;
 use super::offerings::{OfferingSet, Offerings};
@@ -56,6 +57,8 @@ pub struct Template {
     pub limited_capacity_most: LimitedCapacity,
     /// Of a static pool, which no pod opens a node of.
     pub replicas: Option<Replicas>,
+    /// Into which its nodes are launched; beside it the pool has a template of its own, for nodes that are not reserved.
+    pub reservation: Option<Rc<Reservation>>,
     /// Label keys with the number of distinct values that a node's types must offer.
     pub min_values: Vec<(String, usize)>,
 }
@@ -101,12 +104,18 @@ impl Template {
             limited_capacity_most: Rc::from([]),
             min_values,
             replicas: None,
+            reservation: None,
         }
     }
 
     /// Whether its nodes are there for their own sake.
     pub fn is_static(&self) -> bool {
         self.replicas.is_some()
+    }
+
+    /// Whether its nodes are launched into a capacity reservation.
+    pub fn is_reserved(&self) -> bool {
+        self.reservation.is_some()
     }
 
     /// Whether anything limits its nodes.

@@ -16,6 +16,7 @@ use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
 use super::known::{Known, new_node, quantities, steps, to_core_taint};
 use super::plan::place;
+use super::reservations;
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -41,6 +42,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     replicas(plan, known, findings);
     limits(plan, known, findings);
     cluster_limits(plan, known, findings);
+    reservations::check(plan, known, findings);
 }
 
 /// What may be launched; the shown one where the plan lists none.
@@ -173,7 +175,7 @@ fn launch(step: &Step, pool: &NodePool, findings: &mut Findings) {
     }
 }
 
-fn claim(step: &Step) -> Option<NodeClaim> {
+pub(super) fn claim(step: &Step) -> Option<NodeClaim> {
     serde_json::from_value(step.launch.as_ref()?.node_claim.clone()).ok()
 }
 
@@ -355,6 +357,9 @@ fn labels(step: &Step, pool: &NodePool, instance_type: &InstanceType, offering: 
     labels.insert(keys::INSTANCE_TYPE.to_owned(), instance_type.name.clone());
     labels.insert(keys::ZONE.to_owned(), offering.zone.clone());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), offering.capacity_type.clone());
+    if let Some(id) = claim.as_ref().and_then(reservations::pinned_to) {
+        labels.insert(keys::CAPACITY_RESERVATION_ID.to_owned(), id);
+    }
     if let Some(zone_id) = &offering.zone_id {
         labels.insert(keys::ZONE_ID.to_owned(), zone_id.clone());
     }

@@ -15,7 +15,7 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Inputs, Plan, Step, StepKind};
 use crate::core::snapshot::Pod;
 
-use super::overlays;
+use super::{overlays, reservations};
 
 const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 const DISRUPTED: &str = keys::DISRUPTED_TAINT;
@@ -69,6 +69,9 @@ impl<'a> Known<'a> {
     /// What a node of a pool costs, by the catalog and the overlays; `None` when it is not on sale.
     pub(super) fn price(&self, pool: &str, name: &str, zone: &str, capacity_type: &str) -> Option<HourlyPrice> {
         let instance_type = *self.types.get(name)?;
+        if capacity_type == keys::RESERVED {
+            return Some(reservations::offering(instance_type, zone)?.price);
+        }
         let mut offerings = instance_type.offerings.iter();
         let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
         let overlaid = self.pools.get(pool).filter(|pool| {
@@ -89,10 +92,14 @@ impl<'a> Known<'a> {
         let class = self.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
         let instance_type = *self.types.get(name)?;
         let changed = class.map_or_else(|| instance_type.clone(), |class| for_node_class(instance_type, &class.spec));
+        let changed = overlays::with_capacity(&self.overlays, pool, &changed);
+        if capacity_type == keys::RESERVED {
+            return Some((changed, reservations::offering(instance_type, zone)?));
+        }
         let mut offerings = instance_type.offerings.iter();
         let mut offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
         offering.price = overlays::price(&self.overlays, pool, instance_type, &offering);
-        Some((overlays::with_capacity(&self.overlays, pool, &changed), offering))
+        Some((changed, offering))
     }
 }
 

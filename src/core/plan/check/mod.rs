@@ -20,6 +20,7 @@ mod overlays;
 mod placements;
 mod rehearsal;
 mod removals;
+mod reservations;
 mod schedule;
 mod spread_defaults;
 mod structure;

@@ -1,6 +1,7 @@
 //! A small plan that is right, and one way after the other to break it: the checker must name each.
 
 mod constraints;
+mod reservations;
 
 use serde_json::{Value, json};
 
@@ -45,7 +46,11 @@ impl Case {
     }
 
     fn check_as_it_is(&self) -> Vec<super::Violation> {
-        let inputs = Inputs {
+        check(&self.plan, &self.inputs())
+    }
+
+    fn inputs(&self) -> Inputs<'_> {
+        Inputs {
             revision: Revision { id: "abc".to_owned(), reference: "main".to_owned() },
             cluster: "demo",
             node_pools: &self.pools,
@@ -60,8 +65,7 @@ impl Case {
             seed: 7,
             now: NOW.parse().unwrap(),
             notes: Vec::new(),
-        };
-        check(&self.plan, &inputs)
+        }
     }
 
     fn step(&mut self, claim: &str) -> &mut Step {

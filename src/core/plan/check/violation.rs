@@ -27,6 +27,10 @@ pub enum ViolationCode {
     /// A static pool has other than its replicas, or its nodes are used as if it were not static.
     WrongReplicas,
     CreatedForNothing,
+    /// More nodes are launched into a capacity reservation than are left of it.
+    ReservationOverused,
+    /// A node is launched into a capacity reservation that is not for it.
+    WrongReservation,
     // A pod that can not run where it is put, or is lost.
     Refused,
     PodInTwoPlaces,

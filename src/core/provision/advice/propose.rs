@@ -31,10 +31,12 @@ pub fn propose(
             let (limit, used) = limit_and_use(scope, resource);
             let (resource, from) = (resource.clone(), amount(resource, limit));
             let to = at_least(&resource, used.saturating_add(*needed));
-            Some(match scope {
-                Scope::NodePool => Change::RaiseLimit { node_pool: node_pool(), resource, from, to },
-                Scope::Cluster => Change::RaiseClusterLimit { resource, from, to },
-            })
+            match scope {
+                Scope::NodePool => Some(Change::RaiseLimit { node_pool: node_pool(), resource, from, to }),
+                Scope::Cluster => Some(Change::RaiseClusterLimit { resource, from, to }),
+                // What is reserved is agreed with EC2, not with the definitions.
+                Scope::Reservation(_) => None,
+            }
         }
         Refusal::Taint(taint) => Some(Change::Tolerate { taint: taint.clone() }),
         Refusal::Requirement { key } if side == Side::Pod => Some(Change::DropSelector { key: key.clone() }),

@@ -15,7 +15,7 @@ use super::kinds::Kind;
 use super::weights::as_number;
 
 /// A type of a template that could be bought, in the slots in which it has one price.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Offer {
     pub template: TemplateIndex,
     pub instance_type: usize,
@@ -26,6 +26,8 @@ pub struct Offer {
     pub room: Vector,
     /// Slots in which each kind may be, by position in the list of kinds; 0 where it may not.
     pub allowed: Vec<Slots>,
+    /// Whether there are only so many nodes of it, for next to nothing.
+    pub reserved: bool,
 }
 
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
@@ -56,6 +58,7 @@ pub fn offers(problem: &Problem<'_>, kinds: &[Kind], weight: Option<i32>, per_no
                     slots,
                     room: template.room[position].clone(),
                     allowed: allowed.iter().map(|allowed| allowed & slots).collect(),
+                    reserved: template.is_reserved(),
                 });
             }
         }
@@ -95,6 +98,17 @@ fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
         && one.allowed.iter().zip(&other.allowed).all(|(one, other)| as_welcome(*one, *other))
 }
 
+/// The offers that say what pods cost: those that are not reserved, unless there is a kind that can be nowhere else.
+pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item = &'o Offer> {
+    let takes = |offer: &Offer, kind: usize| {
+        offer.allowed[kind] != 0 && vectors::copies(&kinds[kind].request, &offer.room, 1) > 0
+    };
+    let is_welcome =
+        |kind: usize, reserved: bool| offers.iter().any(|offer| offer.reserved == reserved && takes(offer, kind));
+    let needs_reserved = (0..kinds.len()).any(|kind| is_welcome(kind, true) && !is_welcome(kind, false));
+    offers.iter().filter(move |offer| needs_reserved || !offer.reserved)
+}
+
 /// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.
 pub const PRICE_WORK: u64 = 6_000_000;
 
@@ -118,7 +132,7 @@ pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], wo
             items: held.filter(|(_, most)| *most > 0.0).collect(),
         }
     };
-    let bins: Vec<Bin> = offers.iter().map(bin).filter(|bin| !bin.items.is_empty()).collect();
+    let bins: Vec<Bin> = unlimited(kinds, offers).map(bin).filter(|bin| !bin.items.is_empty()).collect();
     dual_prices(&items, &bins, start, work)
 }
 

@@ -9,9 +9,15 @@ use super::kinds::Kind;
 
 /// Dollars per hour for one pod of the kind; `None` when nothing can host it. O(variants x templates x types).
 pub fn weight(problem: &Problem<'_>, kind: &Kind) -> Option<f64> {
+    // What is reserved costs next to nothing, but only so much of it is there.
+    least_cost(problem, kind, false).or_else(|| least_cost(problem, kind, true))
+}
+
+fn least_cost(problem: &Problem<'_>, kind: &Kind, reserved: bool) -> Option<f64> {
     let mut least: Option<f64> = None;
     for variant in &kind.variants {
-        for (position, template) in problem.templates.iter().enumerate() {
+        let templates = problem.templates.iter().enumerate();
+        for (position, template) in templates.filter(|(_, template)| template.is_reserved() == reserved) {
             let Ok(set) = problem.purchasable(*variant, position) else { continue };
             for (instance_type, entry) in template.offerings.offered(set) {
                 let share = share(&kind.request, &template.room[instance_type]);

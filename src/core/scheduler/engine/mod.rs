@@ -64,6 +64,8 @@ pub struct Engine<'p, 'a> {
     /// Whether a pod with anti-affinity settles its new node on one domain. The reference leaves it open, so that of such
     /// pods it places one in each pass.
     settles: bool,
+    /// Whether a pod waits when the reservations that it could use are all held, as in the reference.
+    waits_for_reservations: bool,
     /// Whether a new node may be less varied than its pool's `minValues` ask for.
     lowers_min_values: bool,
 }
@@ -79,6 +81,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             changes: Vec::new(),
             table: HostTable::new(problem.nodes.len(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
+            waits_for_reservations: packing == Packing::Karpenter,
             lowers_min_values: false,
         };
         for position in 0..problem.nodes.len() {
@@ -182,6 +185,10 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     pub fn lowers_min_values(&self) -> bool {
         self.lowers_min_values
+    }
+
+    pub fn waits_for_reservations(&self) -> bool {
+        self.waits_for_reservations
     }
 
     /// What the nodes that would be created take of a quota.
