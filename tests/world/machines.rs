@@ -1,4 +1,5 @@
 use cutlist::adapters::embedded::OfferingKey;
+use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, Cluster, PortErrorKind};
 use serde_json::json;
 
@@ -35,6 +36,36 @@ async fn an_instance_boots_joins_and_gets_ready_within_a_minute() {
     pass(&world, 10).await;
     let error = cloud.terminate(&instance.provider_id).await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::NotFound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reservation_is_counted_down_and_up_again() {
+    let world = world(0);
+    let (cluster, cloud) = (world.cluster(), world.cloud());
+    let reservation =
+        json!({"id": "cr-1", "instanceType": "c7.large", "availabilityZone": "zone-a", "availableInstanceCount": 1});
+    let class = json!({
+        "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": {"name": "default"},
+        "spec": {"subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": []},
+        "status": {"capacityReservations": [reservation]},
+    });
+    let snapshot = Snapshot { node_classes: vec![serde_json::from_value(class).unwrap()], ..Snapshot::default() };
+    world.with(|world| world.load(snapshot));
+    for name in ["default-1", "default-2"] {
+        let mut claim = claim(name);
+        let pinned = json!({"key": "karpenter.k8s.aws/capacity-reservation-id", "operator": "In", "values": ["cr-1"]});
+        claim.spec.requirements.push(serde_json::from_value(pinned).unwrap());
+        cluster.create_node_claim(&claim).await.unwrap();
+    }
+    let reserved = |claim: &str| request(claim, claim, &["c7.large"], "reserved");
+    let first = cloud.launch(&reserved("default-1")).await.unwrap();
+    assert_eq!(first.capacity_type, "reserved");
+    assert_eq!(cloud.launch(&reserved("default-1")).await.unwrap(), first, "the token launches once");
+    let error = cloud.launch(&reserved("default-2")).await.unwrap_err();
+    assert_eq!(error.kind, PortErrorKind::InsufficientCapacity);
+    cloud.terminate(&first.provider_id).await.unwrap();
+    pass(&world, 30).await;
+    assert!(cloud.launch(&reserved("default-2")).await.is_ok(), "the instance is left again");
 }
 
 #[tokio::test(start_paused = true)]

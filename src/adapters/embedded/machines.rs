@@ -57,6 +57,8 @@ pub(super) struct Machine {
     node_name: String,
     /// Told to end; gone a few seconds later.
     ending: bool,
+    /// The capacity reservation that it takes an instance of.
+    reservation: Option<String>,
 }
 
 /// Why nothing was launched.
@@ -77,6 +79,13 @@ impl World {
             return Err(LaunchRefusal::NoAlternatives);
         }
         for alternative in &request.alternatives {
+            let Alternative { instance_type, zone, capacity_type, .. } = alternative;
+            if *capacity_type == keys::RESERVED {
+                match self.take_reserved(&request.node_claim, instance_type, zone) {
+                    Some(id) => return Ok(self.start(request, alternative, Some(id))),
+                    None => continue,
+                }
+            }
             if self.offering(alternative).is_none() {
                 return Err(LaunchRefusal::UnknownInstanceType(alternative.instance_type.clone()));
             }
@@ -86,12 +95,12 @@ impl World {
                 self.unavailable_until.insert(key, until);
                 continue;
             }
-            return Ok(self.start(request, alternative));
+            return Ok(self.start(request, alternative, None));
         }
         Err(LaunchRefusal::NoCapacity)
     }
 
-    fn start(&mut self, request: &LaunchRequest, alternative: &Alternative) -> Instance {
+    fn start(&mut self, request: &LaunchRequest, alternative: &Alternative, reservation: Option<String>) -> Instance {
         let mut random = self.random("instance", &request.token);
         let provider_id = format!("aws:///{}/i-0{}", alternative.zone, random.hexadecimal(16));
         let node_name = format!(
@@ -111,7 +120,7 @@ impl World {
         };
         let delay = random.between(SECONDS_TO_JOIN.0, SECONDS_TO_JOIN.1);
         let node_claim = request.node_claim.clone();
-        let machine = Machine { instance: instance.clone(), node_claim, node_name, ending: false };
+        let machine = Machine { instance: instance.clone(), node_claim, node_name, ending: false, reservation };
         self.machines.insert(provider_id.clone(), machine);
         self.after_seconds(delay, Timer::NodeJoins { provider_id });
         instance
@@ -209,7 +218,9 @@ impl World {
     }
 
     pub(super) fn machine_ends(&mut self, provider_id: &str) {
-        self.machines.remove(provider_id);
+        if let Some(id) = self.machines.remove(provider_id).and_then(|machine| machine.reservation) {
+            self.give_back_reserved(&id);
+        }
         self.touch();
     }
 
@@ -262,7 +273,9 @@ impl World {
             launched_at: claim.metadata.creation_timestamp.as_ref().map_or(self.now, |time| time.0),
         };
         let node_name = status.node_name.clone().unwrap_or_default();
-        let machine = Machine { instance, node_claim: name_of(&claim.metadata), node_name, ending: false };
+        let reservation = labels.get(keys::CAPACITY_RESERVATION_ID).cloned();
+        let node_claim = name_of(&claim.metadata);
+        let machine = Machine { instance, node_claim, node_name, ending: false, reservation };
         self.machines.insert(provider_id, machine);
     }
 

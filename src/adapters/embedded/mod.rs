@@ -14,6 +14,7 @@
 //! | pods starting and ending | `kubelet.rs` |
 //! | disruption budgets of pods, evictions | `budgets.rs` |
 //! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
+//! | what is left of capacity reservations | `reservations.rs` |
 
 mod budgets;
 mod clock;
@@ -26,6 +27,7 @@ mod machines;
 mod merge;
 mod objects;
 mod random;
+mod reservations;
 mod scheduler;
 mod workloads;
 mod world;

@@ -122,6 +122,10 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Opt
     let mut labels = template.metadata.labels.clone();
     labels.insert(keys::NODE_POOL.to_owned(), pool.metadata.name.clone().unwrap_or_default());
     labels.insert(keys::EC2_NODE_CLASS.to_owned(), spec.node_class_ref.name.clone());
+    if let Some(reservation) = reservation {
+        labels.insert(keys::CAPACITY_RESERVATION_ID.to_owned(), reservation.id.clone());
+        labels.insert(keys::CAPACITY_RESERVATION_TYPE.to_owned(), reservation.reservation_type.clone());
+    }
     for (key, requirement) in purchase.custom.iter() {
         if let Some(value) = requirement.single_value() {
             labels.insert(key.to_owned(), value.to_owned());
