@@ -98,6 +98,7 @@ const RINGS: &[Ring] = &[
             "granit_parser",
             "jiff",
             "k8s_openapi",
+            "kube_cel",
             "schemars",
             "serde",
             "serde_json",

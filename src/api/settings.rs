@@ -92,15 +92,29 @@ pub enum Packing {
 }
 
 /// Which wishes of pods count; what Karpenter takes as flags of its controller.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Scheduling {
     pub preference_policy: PreferencePolicy,
     pub min_values_policy: MinValuesPolicy,
+    /// Whether pods that ask for devices by ResourceClaims stay pending, which is what Karpenter's `--ignore-dra-requests`
+    /// does by default. `false` plans their devices on the nodes that exist.
+    pub ignore_dynamic_resource_allocation: bool,
     /// For pods that declare none: those of kube-scheduler's configuration (`defaultConstraints` with `defaultingType: List`).
     /// What a pod is spread among follows from the Services that select it and from its owner.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub default_topology_spread_constraints: Vec<DefaultTopologySpreadConstraint>,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self {
+            preference_policy: PreferencePolicy::default(),
+            min_values_policy: MinValuesPolicy::default(),
+            ignore_dynamic_resource_allocation: true,
+            default_topology_spread_constraints: Vec::new(),
+        }
+    }
 }
 
 /// What becomes of a requirement's `minValues` where too few instance types are left.

@@ -7,6 +7,7 @@
 pub mod buffers;
 pub mod catalog;
 pub mod defaults;
+pub mod devices;
 pub mod disrupt;
 pub mod lifecycle;
 pub mod model;

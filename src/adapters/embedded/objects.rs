@@ -76,6 +76,10 @@ impl World {
     fn keep_others(&mut self, others: Snapshot) {
         let kept = &mut self.others;
         kept.namespaces.extend(others.namespaces);
+        kept.resource_claims.extend(others.resource_claims);
+        kept.resource_claim_templates.extend(others.resource_claim_templates);
+        kept.device_classes.extend(others.device_classes);
+        kept.resource_slices.extend(others.resource_slices);
         kept.stateful_sets.extend(others.stateful_sets);
         kept.jobs.extend(others.jobs);
         kept.persistent_volumes.extend(others.persistent_volumes);

@@ -151,6 +151,7 @@ pub enum ReasonCode {
     InvalidPod,
     NotSupported,
     Preempting,
+    DevicesUnsatisfied,
     // Why a candidate is held back.
     ConsolidateAfterNotElapsed,
     ConsolidationDisabled,

@@ -39,7 +39,7 @@ impl Backlog {
             });
             if let Some(text) = text {
                 backlog.not_schedulable.push((position, ReasonCode::Preempting, text));
-            } else if let Some((code, text)) = obstacle(pod, problem.invalid_pods.get(&position)) {
+            } else if let Some((code, text)) = obstacle(pod, position, problem) {
                 backlog.not_schedulable.push((position, code, text));
             } else if let Some(class) = problem.class_of_pod[position] {
                 backlog.waiting.entry(class).or_default().push(position);
@@ -155,13 +155,10 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
     sources.map(|source| (pod.metadata.namespace.as_str(), source.claim_name.as_str()))
 }
 
-fn obstacle(pod: &Pod, invalid: Option<&String>) -> Option<(ReasonCode, String)> {
+fn obstacle(pod: &Pod, position: usize, problem: &Problem<'_>) -> Option<(ReasonCode, String)> {
     if let Some(gate) = pod.spec.scheduling_gates.first() {
         return Some((ReasonCode::SchedulingGated, format!("waits for scheduling gate {}", gate.name)));
     }
-    if !pod.spec.resource_claims.is_empty() {
-        let text = "asks for devices through resource claims, which are not planned for (the reference ignores such pods too by default)";
-        return Some((ReasonCode::NotSupported, text.to_owned()));
-    }
-    invalid.map(|reason| (ReasonCode::InvalidPod, reason.clone()))
+    let not_supported = problem.not_supported_pods.get(&position).map(|text| (ReasonCode::NotSupported, text.clone()));
+    not_supported.or_else(|| problem.invalid_pods.get(&position).map(|text| (ReasonCode::InvalidPod, text.clone())))
 }

@@ -175,6 +175,7 @@ fn in_short(refusal: &Refusal) -> String {
         Refusal::Requirement { key } => format!("no node has the {key} asked for"),
         Refusal::HostPort => "the host port is taken on every node".to_owned(),
         Refusal::Volume => "no node can reach or attach the volumes".to_owned(),
+        Refusal::Devices => "no node has free the devices that its resource claims ask for".to_owned(),
         Refusal::Spread { key } => format!("no node satisfies the topology spread over {key}"),
         Refusal::Affinity { key } => format!("no node satisfies the pod affinity over {key}"),
         Refusal::AntiAffinity { key } => format!("no node satisfies the pod anti-affinity over {key}"),
@@ -195,6 +196,9 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         ),
         Refusal::HostPort => "a DaemonSet takes the host port on every node".to_owned(),
         Refusal::Volume => "its nodes can not reach the volumes".to_owned(),
+        Refusal::Devices => {
+            format!("{}, and nobody knows which devices a new node would have", why_not_existing(engine, class))
+        }
         Refusal::Spread { key } => format!("a new node would violate the topology spread over {key}"),
         Refusal::Affinity { key } => format!("no new node would be near the pods that the affinity over {key} names"),
         Refusal::AntiAffinity { key } => {

@@ -12,6 +12,7 @@ use crate::core::model::requirements::normalized;
 use crate::core::model::{Requirements, Resources};
 use crate::core::snapshot::{Pod, Snapshot};
 
+use super::devices::DeviceDemand;
 use super::selector;
 use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::Vector;
@@ -32,6 +33,8 @@ pub struct PodClass {
     pub attachments: Vec<Attachment>,
     /// Node requirements of the volumes, any of which will do; empty: none.
     pub volume_alternatives: Vec<Requirements>,
+    /// Devices of the node that the pods ask for; most ask for none.
+    pub devices: Option<Box<DeviceDemand>>,
     /// In the order in which preferences are given up; the first has all of them.
     pub variants: Vec<VariantIndex>,
     /// Groups that count these pods.
@@ -52,6 +55,8 @@ pub struct Variant {
     pub soft_taints_repel: bool,
     /// Constraints of the pods themselves.
     pub constraints: Vec<GroupIndex>,
+    /// Whether only nodes that exist are known to have what the pods ask for.
+    pub needs_existing: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,6 +130,7 @@ impl ClassBuilder {
         labels: BTreeMap<String, String>,
         requests: Resources,
         volumes: VolumeDemand,
+        devices: Option<Box<DeviceDemand>>,
     ) -> PodClass {
         let mut wishes = Wishes::of(pod, self.preferences);
         let anti_affinity = wishes
@@ -138,7 +144,8 @@ impl ClassBuilder {
         let strict = wishes.strict_requirements(pod);
         let mut variants = Vec::new();
         loop {
-            let variant = self.variant(pod, &wishes, &strict);
+            let needs_existing = devices.is_some();
+            let variant = Variant { needs_existing, ..self.variant(pod, &wishes, &strict) };
             variants.push(self.variants.len());
             self.variants.push(variant);
             if !wishes.give_up_one(self.soft_taints_exist) {
@@ -153,6 +160,7 @@ impl ClassBuilder {
             host_ports: host_ports(pod),
             attachments: volumes.attachments,
             volume_alternatives: volumes.alternatives,
+            devices,
             variants,
             counted_in: Vec::new(),
             anti_affinity,
@@ -188,6 +196,7 @@ impl ClassBuilder {
             tolerations: pod.spec.tolerations.clone(),
             soft_taints_repel: wishes.soft_taints_repel,
             constraints,
+            needs_existing: false,
         }
     }
 

@@ -64,6 +64,8 @@ pub struct Host {
     pub host_ports: Vec<HostPort>,
     /// Volumes attached, by driver, each with the number of pods that use it.
     pub attachments: BTreeMap<String, BTreeMap<String, u32>>,
+    /// Devices given to pods of this plan: their class, and positions in [`super::Problem::devices`] of this node.
+    pub devices: Vec<(ClassIndex, Vec<usize>)>,
     /// By topology key.
     pub domains: Box<[Domain]>,
     /// Takes no more pods: being removed, or tried as removed.

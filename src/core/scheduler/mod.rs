@@ -7,6 +7,7 @@
 
 pub mod class;
 pub mod daemons;
+pub mod devices;
 pub mod engine;
 pub mod host;
 pub mod offerings;

@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use crate::api::settings::PreferencePolicy;
+use crate::api::settings::Scheduling;
+use crate::core::devices::DeviceError;
 use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, selector_keys};
+use super::devices::{DeviceDemand, DeviceIndex};
 use super::topology::{Group, GroupIndex};
 use super::vectors::Dimensions;
 use super::volumes::{VolumeDemand, VolumeIndex};
@@ -20,11 +22,18 @@ pub struct PodTable {
     requests: Vec<Option<Resources>>,
     /// Pods that can not be planned for, with the reason, by position in the snapshot.
     pub invalid: BTreeMap<usize, String>,
+    /// Pods that ask for something that is not planned for, with what it is.
+    pub not_supported: BTreeMap<usize, String>,
 }
 
 impl PodTable {
     pub fn new(snapshot: &Snapshot) -> Self {
-        let mut table = Self { dimensions: Dimensions::default(), requests: Vec::new(), invalid: BTreeMap::new() };
+        let mut table = Self {
+            dimensions: Dimensions::default(),
+            requests: Vec::new(),
+            invalid: BTreeMap::new(),
+            not_supported: BTreeMap::new(),
+        };
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let requests = match effective_requests(pod) {
                 Ok(requests) => Some(requests),
@@ -54,19 +63,20 @@ impl PodTable {
         &mut self,
         snapshot: &Snapshot,
         soft_taints_exist: bool,
-        preferences: PreferencePolicy,
+        scheduling: &Scheduling,
     ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
+        let device_index = DeviceIndex::new(snapshot, scheduling);
         let mut selected_keys = BTreeSet::new();
         snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
-        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, preferences);
+        let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy);
         let mut classes: Vec<PodClass> = Vec::new();
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
         let mut identity = Identity::default();
         let mut class_of_pod = vec![None; snapshot.pods.len()];
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let Some(requests) = self.requests[position].take() else { continue };
-            let volumes = match volume_index.demand(pod) {
+            let mut volumes = match volume_index.demand(pod) {
                 Ok(volumes) => volumes,
                 Err(error) if pod.spec.node_name.is_none() => {
                     self.invalid.insert(position, error.to_string());
@@ -74,11 +84,22 @@ impl PodTable {
                 }
                 Err(_) => VolumeDemand::default(),
             };
+            let devices = match device_index.demand(pod, &mut volumes) {
+                Ok(devices) => devices,
+                Err(error) => {
+                    let refused = match error {
+                        DeviceError::NotSupported(_) => &mut self.not_supported,
+                        _ => &mut self.invalid,
+                    };
+                    refused.insert(position, error.to_string());
+                    continue;
+                }
+            };
             let selected = || pod.metadata.labels.iter().filter(|(key, _)| selected_keys.contains(*key));
-            let identity = identity.of(pod, selected(), &requests, &volumes);
+            let identity = identity.of(pod, selected(), &requests, &volumes, devices.as_deref());
             let class = positions.get(identity).copied().unwrap_or_else(|| {
                 let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();
-                classes.push(builder.class(pod, labels, requests, volumes));
+                classes.push(builder.class(pod, labels, requests, volumes, devices));
                 positions.insert(identity.to_vec(), classes.len() - 1);
                 classes.len() - 1
             });
@@ -106,6 +127,7 @@ impl Identity {
         labels: impl Iterator<Item = (&'l String, &'l String)>,
         requests: &Resources,
         volumes: &VolumeDemand,
+        devices: Option<&DeviceDemand>,
     ) -> &[u8] {
         let spec = &pod.spec;
         self.bytes.clear();
@@ -126,6 +148,10 @@ impl Identity {
         }
         if *volumes != VolumeDemand::default() {
             self.text(&format!("{volumes:?}"));
+        }
+        if let Some(devices) = devices {
+            self.bytes.push(b'd');
+            self.text(devices.identity());
         }
         self.bytes.extend(spec.priority.unwrap_or(0).to_le_bytes());
         self.part(b'p', spec.preemption_policy.as_ref());

@@ -8,6 +8,7 @@ use fixedbitset::FixedBitSet;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
+use crate::core::devices::Device;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::offer::{Offer, Types};
 use crate::core::plan::Inputs;
@@ -59,6 +60,10 @@ pub struct Problem<'a> {
     pub class_of_pod: Vec<Option<ClassIndex>>,
     /// Pods that can not be planned for, with the reason.
     pub invalid_pods: BTreeMap<usize, String>,
+    /// Pods that ask for something that is not planned for, with what it is.
+    pub not_supported_pods: BTreeMap<usize, String>,
+    /// By node; empty where no pod asks for any.
+    pub devices: Vec<Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
     profile_of_variant: Vec<usize>,
     /// By variant: whether a requirement is on a label that only pools define.
@@ -107,8 +112,7 @@ impl<'a> Problem<'a> {
         let soft_taints_exist =
             node_taints.iter().flatten().any(soft) || templates.iter().flat_map(|template| &template.taints).any(soft);
 
-        let (classes, class_of_pod, builder) =
-            pods.classes(snapshot, soft_taints_exist, inputs.policy.scheduling.preference_policy);
+        let (classes, class_of_pod, builder) = pods.classes(snapshot, soft_taints_exist, &inputs.policy.scheduling);
         let ClassBuilder { groups, mut domains, variants, .. } = builder;
         intern_domains(&mut domains, &machines, &templates);
         for template in &mut templates {
@@ -140,6 +144,8 @@ impl<'a> Problem<'a> {
             nodes: Vec::new(),
             class_of_pod,
             invalid_pods: pods.invalid,
+            not_supported_pods: pods.not_supported,
+            devices: Vec::new(),
             profile_of_variant: Vec::new(),
             names_pool_labels: Vec::new(),
             template_fit: Vec::new(),
@@ -149,6 +155,7 @@ impl<'a> Problem<'a> {
             counts_node_group: Vec::new(),
         };
         problem.compile_nodes(node_taints);
+        problem.compile_devices();
         problem.compile_profiles();
         problem.compile_groups();
         problem
@@ -274,7 +281,7 @@ impl<'a> Problem<'a> {
     }
 
     fn compile_profiles(&mut self) {
-        let mut profiles: HashMap<(&Requirements, String, bool), usize> = HashMap::new();
+        let mut profiles: HashMap<(&Requirements, String, bool, bool), usize> = HashMap::new();
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
         let mut representative: Vec<usize> = vec![0; group_count];
         for (position, node) in self.nodes.iter().enumerate() {
@@ -283,7 +290,7 @@ impl<'a> Problem<'a> {
         for variant in &self.variants {
             let tolerations =
                 if variant.tolerations.is_empty() { String::new() } else { format!("{:?}", variant.tolerations) };
-            let identity = (&variant.requirements, tolerations, variant.soft_taints_repel);
+            let identity = (&variant.requirements, tolerations, variant.soft_taints_repel, variant.needs_existing);
             let next = profiles.len();
             let profile = *profiles.entry(identity).or_insert(next);
             self.profile_of_variant.push(profile);
@@ -397,6 +404,9 @@ impl<'a> Problem<'a> {
                 obstacles.push(refusal);
             }
         }
+        if variant.needs_existing {
+            obstacles.push(Refusal::Devices);
+        }
         obstacles
     }
 
@@ -435,6 +445,9 @@ fn attachment_limits(snapshot: &Snapshot) -> BTreeMap<&str, BTreeMap<String, usi
 fn template_fit(variant: &Variant, template: &Template) -> Result<OfferingSet, Refusal> {
     if let Some(taint) = repelling(&template.taints, &variant.tolerations, variant.soft_taints_repel) {
         return Err(Refusal::Taint(taint.to_string()));
+    }
+    if variant.needs_existing {
+        return Err(Refusal::Devices);
     }
     offering_set(&variant.requirements, template)
 }

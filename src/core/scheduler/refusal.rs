@@ -20,6 +20,8 @@ pub enum Refusal {
     },
     HostPort,
     Volume,
+    /// The node has not the devices asked for, or has given them away; of a new one nobody knows.
+    Devices,
     Spread {
         key: String,
     },
@@ -54,6 +56,7 @@ impl Refusal {
             Self::Resource { .. } => ReasonCode::NoInstanceTypeFits,
             Self::HostPort => ReasonCode::HostPortConflict,
             Self::Volume => ReasonCode::VolumeUnsatisfied,
+            Self::Devices => ReasonCode::DevicesUnsatisfied,
             Self::Spread { .. } => ReasonCode::TopologySpreadUnsatisfied,
             Self::Affinity { .. } => ReasonCode::AffinityUnsatisfied,
             Self::AntiAffinity { .. } => ReasonCode::AntiAffinityUnsatisfied,
@@ -74,7 +77,7 @@ impl Refusal {
             Self::Resource { .. } => 3,
             Self::Requirement { .. } => 4,
             Self::Taint(_) => 5,
-            Self::EmptyPool => 6,
+            Self::EmptyPool | Self::Devices => 6,
         }
     }
 }

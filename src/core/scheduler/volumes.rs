@@ -169,7 +169,7 @@ impl<'a> VolumeIndex<'a> {
 }
 
 /// Every pair of alternatives that does not contradict itself.
-fn combine(one: Vec<Requirements>, two: Vec<Requirements>) -> Result<Vec<Requirements>, VolumeError> {
+pub(super) fn combine(one: Vec<Requirements>, two: Vec<Requirements>) -> Result<Vec<Requirements>, VolumeError> {
     if one.is_empty() || two.is_empty() {
         return Ok(if one.is_empty() { two } else { one });
     }

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplate, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -48,6 +49,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<CapacityBuffer>(),
     kind::<DaemonSet>(),
     kind::<Deployment>(),
+    kind::<DeviceClass>(),
     kind::<DisruptionBudget>(),
     kind::<EC2NodeClass>(),
     kind::<Job>(),
@@ -65,6 +67,9 @@ pub(super) const KINDS: &[Kind] = &[
     kind::<PriorityClass>(),
     kind::<ReplicaSet>(),
     kind::<ReplicationController>(),
+    kind::<ResourceClaim>(),
+    kind::<ResourceClaimTemplate>(),
+    kind::<ResourceSlice>(),
     kind::<Service>(),
     kind::<StatefulSet>(),
     kind::<StorageClass>(),
@@ -237,6 +242,7 @@ stored! {
     CapacityBuffer of "autoscaling.x-k8s.io/v1beta1" in capacity_buffers, namespaced: true;
     DaemonSet of "apps/v1" in daemon_sets, namespaced: true, trim: trim::daemon_set;
     Deployment of "apps/v1" in deployments, namespaced: true, trim: trim::deployment;
+    DeviceClass of "resource.k8s.io/v1" in device_classes, namespaced: false, trim: trim::device_class;
     DisruptionBudget of "cutlist.dev/v1alpha1" in disruption_budgets, namespaced: false;
     EC2NodeClass of "karpenter.k8s.aws/v1" in node_classes, namespaced: false, redact: trim::user_data;
     Job of "batch/v1" in jobs, namespaced: true, trim: trim::job;
@@ -253,6 +259,9 @@ stored! {
     PriorityClass of "scheduling.k8s.io/v1" in priority_classes, namespaced: false;
     ReplicaSet of "apps/v1" in replica_sets, namespaced: true, trim: trim::replica_set;
     ReplicationController of "v1" in replication_controllers, namespaced: true, trim: trim::replication_controller;
+    ResourceClaim of "resource.k8s.io/v1" in resource_claims, namespaced: true, trim: trim::resource_claim;
+    ResourceClaimTemplate of "resource.k8s.io/v1" in resource_claim_templates, namespaced: true, trim: trim::resource_claim_template;
+    ResourceSlice of "resource.k8s.io/v1" in resource_slices, namespaced: false;
     Service of "v1" in services, namespaced: true, trim: trim::service;
     StatefulSet of "apps/v1" in stateful_sets, namespaced: true, trim: trim::stateful_set;
     StorageClass of "storage.k8s.io/v1" in storage_classes, namespaced: false, trim: trim::storage_class;

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1::{
     LimitRange, Namespace, Node, PersistentVolume, PersistentVolumeClaim, PodTemplate, ReplicationController, Service,
 };
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
 use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
 
@@ -33,6 +34,10 @@ pub struct Snapshot {
     pub capacity_buffers: Vec<CapacityBuffer>,
     pub pod_templates: Vec<PodTemplate>,
     pub pods: Vec<Pod>,
+    pub resource_claims: Vec<ResourceClaim>,
+    pub resource_claim_templates: Vec<ResourceClaimTemplate>,
+    pub device_classes: Vec<DeviceClass>,
+    pub resource_slices: Vec<ResourceSlice>,
     pub namespaces: Vec<Namespace>,
     pub daemon_sets: Vec<DaemonSet>,
     pub deployments: Vec<Deployment>,

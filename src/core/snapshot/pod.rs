@@ -95,14 +95,29 @@ pub struct PodSpec {
     pub termination_grace_period_seconds: Option<i64>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "std::ops::Not::not")]
     pub host_network: bool,
-    /// Dynamic resource allocation: only whether there are any, and their names.
+    /// Dynamic resource allocation.
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
-    pub resource_claims: Vec<Named>,
+    pub resource_claims: Vec<PodResourceClaim>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Named {
+/// A claim of the namespace, or the template that one is made from for this pod alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodResourceClaim {
     pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_claim_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_claim_template_name: Option<String>,
+}
+
+/// The claim that was made from a template; none where Kubernetes found that none is needed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodResourceClaimStatus {
+    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_claim_name: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -180,6 +195,8 @@ pub struct PodStatus {
     pub start_time: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub container_statuses: Vec<ContainerStatus>,
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
+    pub resource_claim_statuses: Vec<PodResourceClaimStatus>,
 }
 
 /// What a container has while it is resized in place.

@@ -49,7 +49,7 @@ fn every_form_gives_the_same_snapshot() {
     let objects = objects();
     let json_list = list(&objects).to_string();
     let (expected, report) = snapshot_of(json_list.as_bytes());
-    assert_eq!(report.objects, 24);
+    assert_eq!(report.objects, 28);
     assert_eq!(expected.pods.len(), 2);
     assert_eq!(
         expected.ignored.keys().collect::<Vec<_>>(),

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::{
     CSIPersistentVolumeSource, Container, HostPathVolumeSource, LocalVolumeSource, Node, NodeStatus, PersistentVolume,
     PersistentVolumeSpec, PodSpec, PodTemplate, PodTemplateSpec, ReplicationController, Service, ServiceSpec, Volume,
 };
+use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
@@ -115,6 +116,31 @@ pub(super) fn stateful_set(stateful_set: &mut StatefulSet) {
 pub(super) fn pod_template_object(object: &mut PodTemplate) {
     if let Some(template) = &mut object.template {
         pod_template(template);
+    }
+}
+
+/// Without what is handed to drivers, which may hold anything.
+pub(super) fn device_class(class: &mut DeviceClass) {
+    class.spec.config = None;
+}
+
+pub(super) fn resource_claim(claim: &mut ResourceClaim) {
+    if let Some(devices) = &mut claim.spec.devices {
+        devices.config = None;
+    }
+    let Some(status) = &mut claim.status else { return };
+    status.devices = None;
+    if let Some(devices) = status.allocation.as_mut().and_then(|allocation| allocation.devices.as_mut()) {
+        devices.config = None;
+    }
+}
+
+pub(super) fn resource_claim_template(template: &mut ResourceClaimTemplate) {
+    if let Some(metadata_of_claims) = &mut template.spec.metadata {
+        metadata(metadata_of_claims);
+    }
+    if let Some(devices) = &mut template.spec.spec.devices {
+        devices.config = None;
     }
 }
 

@@ -118,7 +118,7 @@ fn amount(document: &Document) -> Vec<Finding> {
         return vec![finding.hint("give `replicas` or `limits`")];
     }
     let says = ["replicas", "percentage", "limits"].iter().any(|field| has(document, field));
-    let is_there = document.value.get("spec").is_some_and(|spec| spec.is_object());
+    let is_there = document.value.get("spec").is_some_and(serde_json::Value::is_object);
     if says || !is_there {
         return Vec::new();
     }

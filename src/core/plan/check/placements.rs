@@ -49,7 +49,9 @@ fn other_alternatives<'s>(plan: &Plan, scene: &'s Scene<'_>, mut finished: Filte
 fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, findings: &mut Findings) {
     let removed = removed_nodes(plan);
     let context = scene.before_removals();
-    for key in plan.pending.iter().flat_map(|pending| &pending.pods) {
+    // What a planner says that it can not plan for, it may leave.
+    let supported = plan.pending.iter().filter(|it| it.reasons.iter().all(|it| it.code != ReasonCode::NotSupported));
+    for key in supported.flat_map(|pending| &pending.pods) {
         let Some(pod) = known.pods.get(key).filter(|pod| pod.spec.node_name.is_none()) else { continue };
         if !pod.spec.topology_spread_constraints.is_empty() || pod.status.nominated_node_name.is_some() {
             continue;

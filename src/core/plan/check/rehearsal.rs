@@ -21,6 +21,7 @@ pub(super) struct Scene<'p> {
     before: Snapshot,
     pub variants: Vec<Variant>,
     stages: Vec<Stage<'p>>,
+    judges_devices: bool,
 }
 
 /// A node that a creation may lead to, with the pods that DaemonSets run on it.
@@ -72,12 +73,21 @@ impl<'p> Scene<'p> {
         for pod in before.pods.iter_mut().filter(|pod| destinations.contains_key(&pod.key())) {
             pod.metadata.deletion_timestamp = None;
         }
-        Self { before, variants: variants(plan, known), stages }
+        let judges_devices = !known.inputs.policy.scheduling.ignore_dynamic_resource_allocation;
+        Self { before, variants: variants(plan, known), stages, judges_devices }
+    }
+
+    fn context(&self) -> FilterContext<'_> {
+        let mut context = FilterContext::new(&self.before);
+        if self.judges_devices {
+            context.judge_devices(&self.before);
+        }
+        context
     }
 
     /// Carries the plan out; `instead` replaces the node of its step.
     pub(super) fn rehearse<'s>(&'s self, instead: Option<&'s Variant>) -> Ending<'s> {
-        let mut context = FilterContext::new(&self.before);
+        let mut context = self.context();
         let mut refused = Vec::new();
         for stage in &self.stages {
             refused.extend(self.play(stage, instead, &mut context));
@@ -87,7 +97,7 @@ impl<'p> Scene<'p> {
 
     /// The cluster when pending pods are placed and nothing is removed.
     pub(super) fn before_removals(&self) -> FilterContext<'_> {
-        let mut context = FilterContext::new(&self.before);
+        let mut context = self.context();
         for stage in self.stages.iter().take_while(|stage| stage.removed.is_empty()) {
             self.play(stage, None, &mut context);
         }

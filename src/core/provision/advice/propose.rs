@@ -52,7 +52,7 @@ pub fn propose(
         Refusal::AntiAffinity { key } => Some(Change::PreferAntiAffinity { key: key.clone() }),
         Refusal::HostPort => Some(Change::DropHostPorts),
         Refusal::MinValues { key } => Some(Change::DropMinValues { node_pool: node_pool(), key: key.clone() }),
-        Refusal::Volume | Refusal::Offering | Refusal::EmptyPool => None,
+        Refusal::Volume | Refusal::Devices | Refusal::Offering | Refusal::EmptyPool => None,
     }
 }
 

@@ -26,6 +26,7 @@ impl Engine<'_, '_> {
         self.problem.fits_node(variant, host)
             && !self.ports_conflict(class, &self.hosts[host])
             && self.volumes_fit(class, host)
+            && self.devices_fit(class, host)
     }
 
     /// The first node that exists, from `first` on and of those in `among`, that takes one more pod of the class.
@@ -140,6 +141,9 @@ impl Engine<'_, '_> {
         }
         if !self.volumes_fit(class, host) {
             return Some(Refusal::Volume);
+        }
+        if !self.devices_fit(class, host) {
+            return Some(Refusal::Devices);
         }
         self.constraint_that_fails(class, variant, host).map(|group| self.constraint_refusal(group))
     }

@@ -3,6 +3,7 @@
 //! Trying a pod on a node that exists costs a lookup, a comparison of vectors and one lookup for each topology
 //! constraint; on a node to be created, also one comparison of vectors for each type it may still become.
 
+mod devices;
 mod existing;
 mod opening;
 mod refused;
@@ -99,6 +100,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             pod_count: 0,
             host_ports: node.host_ports.clone(),
             attachments: BTreeMap::new(),
+            devices: Vec::new(),
             domains: (0..domains.key_count()).map(domain_of).collect(),
             closed: node.being_removed,
             open: None,
@@ -254,6 +256,9 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     fn change_pod(&mut self, class: ClassIndex, host: HostIndex, sign: i8) {
         let pods = &self.problem.classes[class];
+        if pods.devices.is_some() {
+            self.change_devices(class, host, sign);
+        }
         let state = &mut self.hosts[host];
         let is_open = state.open.is_some();
         if is_open && !state.closed {
@@ -350,6 +355,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             pod_count: 0,
             host_ports: self.problem.templates[template].daemon_ports.clone(),
             attachments: BTreeMap::new(),
+            devices: Vec::new(),
             domains,
             closed: false,
             open: Some(Box::new(open)),

@@ -23,6 +23,8 @@ pub struct FilterContext<'a> {
     pub(super) volumes: BTreeMap<&'a str, &'a PersistentVolume>,
     pub(super) storage_classes: BTreeMap<&'a str, &'a StorageClass>,
     pub(super) csi_nodes: BTreeMap<&'a str, &'a CSINode>,
+    /// Claims and slices, where devices are to be judged; else no pod with a claim may run anywhere.
+    pub(super) devices: Option<&'a Snapshot>,
     /// `namespace/name` of a pod, and its node.
     placed: BTreeMap<String, &'a str>,
     /// Pods whose required anti-affinity keeps others away, with the node each is on.
@@ -56,6 +58,7 @@ impl<'a> FilterContext<'a> {
             volumes: snapshot.persistent_volumes.iter().filter_map(|it| Some((name(&it.metadata)?, it))).collect(),
             storage_classes: snapshot.storage_classes.iter().filter_map(|it| Some((name(&it.metadata)?, it))).collect(),
             csi_nodes: snapshot.csi_nodes.iter().filter_map(|it| Some((name(&it.metadata)?, it))).collect(),
+            devices: None,
             placed: BTreeMap::new(),
             repelling: BTreeMap::new(),
         };
@@ -68,6 +71,11 @@ impl<'a> FilterContext<'a> {
             }
         }
         context
+    }
+
+    /// From now on a pod with resource claims may run where there are devices for it.
+    pub fn judge_devices(&mut self, snapshot: &'a Snapshot) {
+        self.devices = Some(snapshot);
     }
 
     /// Adds a node without pods. A node of that name which is there already keeps its pods.

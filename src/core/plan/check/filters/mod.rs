@@ -4,6 +4,7 @@
 //! To add a filter: a file with its function, a variant of [`Filter`], and a line in [`Examination::refusal`].
 
 mod context;
+mod devices;
 mod host_ports;
 mod node_affinity;
 mod pod_affinity;
@@ -101,6 +102,7 @@ impl Examination<'_, '_> {
             .or_else(|| host_ports::refusal(pod, node, context))
             .or_else(|| self.requests.refusal(node, context))
             .or_else(|| volumes::refusal(pod, node, context))
+            .or_else(|| devices::refusal(pod, node, context))
             .or_else(|| topology_spread::refusal(&self.spread, node))
             .or_else(|| self.affinity.refusal(node))
     }
@@ -111,7 +113,5 @@ fn gates(pod: &Pod) -> Option<Refusal> {
         let names: Vec<&str> = pod.spec.scheduling_gates.iter().map(|gate| gate.name.as_str()).collect();
         return Some(Refusal::new(Filter::SchedulingGates, format!("waits for gates: {}", names.join(", "))));
     }
-    // Devices are promised by drivers at run time; nothing in a snapshot says whether a claim can be met.
-    let claim = pod.spec.resource_claims.first()?;
-    Some(Refusal::new(Filter::DynamicResources, format!("resource claim {} can not be judged", claim.name)))
+    None
 }

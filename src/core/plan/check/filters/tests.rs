@@ -370,3 +370,57 @@ fn placing_and_removing_leaves_no_trace() {
     assert_eq!(refusal(&other, &world.nodes[1], &context), None);
     assert!(context.requested_on("m").iter().all(|(_, amount)| amount == 0));
 }
+
+#[test]
+fn devices_are_given_once_and_match() {
+    let no = Some(Filter::DynamicResources);
+    let gpu = |name: &str, model: &str| json!({ "name": name, "attributes": { "model": { "string": model } } });
+    let claim = |name: &str, model: &str, status: Value| -> Value {
+        let expression = format!("device.attributes[\"gpu.example.com\"].model == \"{model}\"");
+        let exactly = json!({ "deviceClassName": "gpu", "selectors": [{ "cel": { "expression": expression } }] });
+        json!({
+            "metadata": { "name": name, "namespace": "default" }, "status": status,
+            "spec": { "devices": { "requests": [{ "name": "gpu", "exactly": exactly }] } },
+        })
+    };
+    let mut world = snapshot([node("n"), node("m")], []);
+    world.device_classes.push(object(json!({ "metadata": { "name": "gpu" }, "spec": {} })));
+    world.resource_slices.push(object(json!({
+        "metadata": { "name": "n-gpu" },
+        "spec": {
+            "driver": "gpu.example.com", "nodeName": "n",
+            "pool": { "name": "n", "generation": 1, "resourceSliceCount": 1 },
+            "devices": [gpu("a", "A100"), gpu("b", "T4"), gpu("c", "L4")],
+        },
+    })));
+    let results = json!([{ "request": "gpu", "driver": "gpu.example.com", "pool": "n", "device": "b" }]);
+    let taken = json!({ "allocation": { "devices": { "results": results } } });
+    for claim in [
+        claim("one", "A100", json!({})),
+        claim("two", "A100", json!({})),
+        claim("t4", "T4", json!({})),
+        claim("l4", "L4", json!({})),
+        claim("has-b", "T4", taken),
+    ] {
+        world.resource_claims.push(object(claim));
+    }
+    let user = |claim: &str| {
+        let claims = json!([{ "name": "gpu", "resourceClaimName": claim }]);
+        pod(claim).merge(json!({ "spec": { "resourceClaims": claims } }))
+    };
+    let (one, l4) = (user("one"), user("l4"));
+    let mut context = FilterContext::new(&world);
+    context.judge_devices(&world);
+    let verdict = |context: &FilterContext<'_>, claim: &str, node: usize| {
+        refusal(&user(claim), &world.nodes[node], context).map(|refusal| refusal.filter)
+    };
+    assert_eq!([verdict(&context, "one", 0), verdict(&context, "one", 1)], [YES, no]);
+    assert_eq!(verdict(&context, "t4", 0), no, "another claim has it");
+    assert_eq!(verdict(&context, "absent", 0), no);
+    assert_eq!(verdict(&context, "has-b", 1), YES, "it is available everywhere");
+    context.place(&one, "n");
+    context.place(&l4, "n");
+    assert_eq!(verdict(&context, "two", 0), no, "one has the only A100");
+    context.remove(&one);
+    assert_eq!(verdict(&context, "two", 0), YES);
+}

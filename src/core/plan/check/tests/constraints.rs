@@ -258,3 +258,46 @@ fn a_pod_that_leaves_with_its_node_keeps_nobody_away() {
     case.edit_node("node-leaving", json!({ "spec": { "taints": [] } }));
     assert!(case.check().iter().any(|violation| violation.code == Code::Refused), "it stays, and keeps the zone");
 }
+
+/// The pod that goes to node-kept asks for devices by a claim for each of the models; the node has one A100.
+fn asks_for_devices(case: &mut Case, models: &[&str]) {
+    case.policy.scheduling.ignore_dynamic_resource_allocation = false;
+    case.snapshot.device_classes.push(object(json!({ "metadata": { "name": "gpu" }, "spec": {} })));
+    case.snapshot.resource_slices.push(object(json!({ "metadata": { "name": "slice" }, "spec": {
+        "driver": "gpu.example.com", "nodeName": "node-kept",
+        "pool": { "name": "node-kept", "generation": 1, "resourceSliceCount": 1 },
+        "devices": [{ "name": "gpu-0", "attributes": { "model": { "string": "A100" } } }],
+    } })));
+    let mut claims = Vec::new();
+    for (number, model) in models.iter().enumerate() {
+        let name = format!("claim-{number}");
+        let expression = format!("device.attributes['gpu.example.com'].model == '{model}'");
+        let exactly = json!({ "deviceClassName": "gpu", "selectors": [{ "cel": { "expression": expression } }] });
+        case.snapshot.resource_claims.push(object(json!({
+            "metadata": { "name": name, "namespace": "default" },
+            "spec": { "devices": { "requests": [{ "name": "gpu", "exactly": exactly }] } },
+        })));
+        claims.push(json!({ "name": name, "resourceClaimName": name }));
+    }
+    case.edit_pod("tiny", |pod| pod.merge(json!({ "spec": { "resourceClaims": claims } })));
+}
+
+#[test]
+fn devices() {
+    let mut case = valid();
+    asks_for_devices(&mut case, &["A100"]);
+    assert_eq!(case.check(), []);
+    case.policy.scheduling.ignore_dynamic_resource_allocation = true;
+    assert!(case.check().iter().any(|violation| violation.code == Code::Refused), "nobody judges devices by default");
+    breaks_only(Code::Refused, |case| asks_for_devices(case, &["A100", "A100"]));
+    breaks_only(Code::Refused, |case| asks_for_devices(case, &["T4"]));
+    breaks_only(Code::Refused, |case| {
+        asks_for_devices(case, &["A100"]);
+        let results =
+            json!([{ "request": "gpu", "driver": "gpu.example.com", "pool": "node-kept", "device": "gpu-0" }]);
+        case.snapshot.resource_claims.push(object(json!({
+            "metadata": { "name": "other", "namespace": "default" }, "spec": {},
+            "status": { "allocation": { "devices": { "results": results } } },
+        })));
+    });
+}
