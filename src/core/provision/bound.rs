@@ -7,13 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::offerings::{Slots, bits};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
 use super::cheapest::dual::{Bin, Filling, Item};
 use super::cheapest::kinds::{Kind, kinds};
-use super::cheapest::market::{Offer, number, offers, prices, unlimited};
+use super::cheapest::market::{Offer, Purpose, number, offers, prices, unlimited};
 use super::cheapest::weights::{as_number, weight};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
@@ -34,18 +33,18 @@ pub fn lower_bound(
     let (kinds, places) = kinds(problem, demand, &variants);
     let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
     let start = start?;
-    let offers = by_welcome(offers(problem, &kinds, None, HourlyPrice::ZERO));
+    let offers = offers(problem, &kinds, None, HourlyPrice::ZERO, Purpose::Pricing);
     let offers: Vec<Offer> = unlimited(&kinds, &offers).cloned().collect();
     let mut free = free_room(problem, removed);
     let pods: usize = demand.values().sum();
     let reserved = reserved_room(problem);
     free.extend(reserved.iter().flat_map(|(count, room)| std::iter::repeat_n(room, pods.min(*count))));
     let mut best = HourlyPrice::ZERO;
-    for (position, kind) in kinds.iter().enumerate() {
+    for kind in &kinds {
         let elsewhere: usize = free.iter().map(|free| vectors::copies(&kind.request, free, kind.count)).sum();
         let left = kind.count.saturating_sub(elsewhere);
         if left <= EXACT_PODS_MAX {
-            best = best.max(exact(&offers, position, &kind.request, left, kind.most_per_node));
+            best = best.max(exact(&offers, kind, left));
         }
     }
     let priced = prices(&kinds, places, &offers, &start, BOUND_WORK);
@@ -53,26 +52,6 @@ pub fn lower_bound(
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
-}
-
-/// Offers divided where their slots are not alike for all classes, so that a pod of one zone and a pod of another do not
-/// share a node that can be in either.
-fn by_welcome(offers: Vec<Offer>) -> Vec<Offer> {
-    let mut divided = Vec::with_capacity(offers.len());
-    for offer in offers {
-        let mut alike: BTreeMap<Vec<bool>, Slots> = BTreeMap::new();
-        for slot in bits(offer.slots) {
-            let welcome = offer.allowed.iter().map(|allowed| allowed & (1 << slot) != 0).collect();
-            *alike.entry(welcome).or_default() |= 1 << slot;
-        }
-        divided.extend(alike.into_values().map(|slots| Offer {
-            slots,
-            room: offer.room.clone(),
-            allowed: offer.allowed.iter().map(|allowed| allowed & slots).collect(),
-            ..offer
-        }));
-    }
-    divided
 }
 
 fn free_room<'p>(problem: &'p Problem<'_>, removed: &BTreeSet<usize>) -> Vec<&'p Vector> {
@@ -95,10 +74,10 @@ fn reserved_room(problem: &Problem<'_>) -> Vec<(usize, Vector)> {
 }
 
 /// The cheapest whole nodes that hold `count` pods of one class.
-fn exact(offers: &[Offer], position: usize, request: &[i64], count: usize, most: usize) -> HourlyPrice {
+fn exact(offers: &[Offer], kind: &Kind, count: usize) -> HourlyPrice {
     let mut by_size: BTreeMap<usize, HourlyPrice> = BTreeMap::new();
-    for offer in offers.iter().filter(|offer| offer.allowed[position] != 0) {
-        let holds = vectors::copies(request, &offer.room, count.min(most));
+    for offer in offers.iter().filter(|offer| offer.allowed(kind) != 0) {
+        let holds = vectors::copies(&kind.request, &offer.room, count.min(kind.most_per_node));
         let price = by_size.entry(holds).or_insert(HourlyPrice::MAX);
         *price = (*price).min(offer.price);
     }

@@ -8,12 +8,13 @@ use crate::core::model::HourlyPrice;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::Slots;
+use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
 use super::kinds::{Kind, kinds};
-use super::market::{Offer, PRICE_WORK, number, offers, prices};
+use super::market::{Offer, PRICE_WORK, Purpose, number, offers, prices};
 use super::shopping::Shopping;
 use super::weights::{share, weight};
 
@@ -26,6 +27,8 @@ pub struct Market {
     pub kinds: Vec<Kind>,
     pub kind_of: BTreeMap<ClassIndex, usize>,
     pub variants: BTreeMap<ClassIndex, VariantIndex>,
+    /// By template: kinds that its requirements allow, largest request first.
+    kinds_of_template: Vec<Vec<usize>>,
     pub offers: Vec<Offer>,
     /// By kind: dollars per hour that one pod is worth.
     worth: Vec<f64>,
@@ -109,13 +112,19 @@ impl Market {
         let mut alone: Vec<f64> = Vec::new();
         // What nothing can host is not shopped for.
         kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
-        let offers = offers(problem, &kinds, Some(weight_of_pools), problem.per_node);
-        let worth = prices(&kinds, places, &offers, &alone, PRICE_WORK).per_pod;
+        let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), problem.per_node, purpose);
+        let worth = prices(&kinds, places, &market(Purpose::Pricing), &alone, PRICE_WORK).per_pod;
+        let offers = market(Purpose::Buying);
+        let is_welcome = |template: TemplateIndex, kind: &Kind| {
+            kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
+        };
+        let of_template = |template| (0..kinds.len()).filter(|kind| is_welcome(template, &kinds[*kind])).collect();
+        let kinds_of_template = (0..problem.templates.len()).map(of_template).collect();
         let numbered = kinds.iter().enumerate();
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
         let kind_of = kind_of.collect();
         let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
-        Self { kinds, kind_of, variants, offers, worth, by_worth }
+        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, by_worth }
     }
 
     /// O(nodes bought x (offers quoted again x kinds that wait + pods on one)): after a purchase only those offers are
@@ -164,17 +173,16 @@ impl Market {
 
     /// What an offer is good for now; `None` when nothing that waits fits it.
     fn quote(&self, offer: usize, bought: usize, shopping: &Shopping<'_, '_>, budget: &mut Budget) -> Option<Quote> {
-        let by_size = self.pattern(offer, shopping.kinds_waiting().iter().copied(), shopping, budget);
-        let (pattern, worth) = match self.few_of_many(shopping) {
-            true => {
-                let order = self.sorted_by_worth(offer, shopping.kinds_waiting().to_vec());
-                self.pattern(offer, order.into_iter(), shopping, budget)
-            }
-            false => {
-                let all = || self.sorted_by_worth(offer, (0..self.kinds.len()).collect());
-                let order = self.by_worth[offer].get_or_init(all).iter().copied();
-                self.pattern(offer, order, shopping, budget)
-            }
+        let allowed = &self.kinds_of_template[self.offers[offer].template];
+        // Sorting what waits costs less than passing over what does not, when it is little of much.
+        let few_wait = shopping.kinds_waiting().len() * 8 < allowed.len();
+        let by_size = if few_wait { shopping.kinds_waiting() } else { allowed };
+        let by_size = self.pattern(offer, by_size, shopping, budget);
+        let (pattern, worth) = if few_wait {
+            self.pattern(offer, &self.sorted_by_worth(offer, shopping.kinds_waiting()), shopping, budget)
+        } else {
+            let order = self.by_worth[offer].get_or_init(|| self.sorted_by_worth(offer, allowed));
+            self.pattern(offer, order, shopping, budget)
         };
         let (pattern, worth) = if by_size.1 > worth { by_size } else { (pattern, worth) };
         if pattern.is_empty() {
@@ -185,16 +193,11 @@ impl Market {
         Some(Quote { ratio, worth, offer, bought, pattern })
     }
 
-    /// Whether sorting what waits costs less than passing over what does not.
-    fn few_of_many(&self, shopping: &Shopping<'_, '_>) -> bool {
-        shopping.kinds_waiting().len() * 8 < self.kinds.len()
-    }
-
     /// Fills one node with kinds in the given order; its worth in dollars per hour.
     fn pattern(
         &self,
         offer: usize,
-        order: impl Iterator<Item = usize>,
+        order: &[usize],
         shopping: &Shopping<'_, '_>,
         budget: &mut Budget,
     ) -> (Pattern, f64) {
@@ -203,15 +206,13 @@ impl Market {
         let mut slots = Slots::MAX;
         let mut pattern = Pattern::new();
         let mut worth = 0.0;
-        let mut looked_at = 0;
-        for position in order {
-            looked_at += 1;
+        for position in order.iter().copied() {
+            let kind = &self.kinds[position];
             let left = shopping.waiting(position);
-            let common = slots & offer.allowed[position];
+            let common = slots & offer.allowed(kind);
             if left == 0 || common == 0 {
                 continue;
             }
-            let kind = &self.kinds[position];
             let count = vectors::copies(&kind.request, &room, left.min(kind.most_per_node));
             if count > 0 {
                 slots = common;
@@ -220,12 +221,13 @@ impl Market {
                 pattern.push((position, count));
             }
         }
-        budget.spend(looked_at);
+        budget.spend(order.len() as u64);
         (pattern, worth)
     }
 
     /// Kinds by what they are worth for the largest share of the offer that one pod takes.
-    fn sorted_by_worth(&self, offer: usize, mut kinds: Vec<usize>) -> Vec<usize> {
+    fn sorted_by_worth(&self, offer: usize, kinds: &[usize]) -> Vec<usize> {
+        let mut kinds = kinds.to_vec();
         let room = &self.offers[offer].room;
         let density = |kind: &usize| {
             let density = self.worth[*kind] / share(&self.kinds[*kind].request, room).max(f64::MIN_POSITIVE);

@@ -23,6 +23,8 @@ pub struct Kind {
     pub request: Vector,
     /// What its pods may ask for: any of these will do.
     pub variants: Vec<VariantIndex>,
+    /// A number that kinds share which offers can not tell apart but by size.
+    pub welcome: usize,
     /// The most of it that one node can hold by its own rules: host ports, anti-affinity and spread over host names.
     pub most_per_node: usize,
     /// Numbers of the places of which a node has one, and each pod of this kind takes.
@@ -64,6 +66,7 @@ pub fn kinds(
             count: 0,
             request: pods.request.clone(),
             variants: variants[class].clone(),
+            welcome: 0,
             most_per_node: 0,
             exclusive: places,
         });
@@ -71,7 +74,12 @@ pub fn kinds(
         kind.count += count;
         kind.most_per_node = kind.most_per_node.saturating_add(most);
     }
-    let mut kinds: Vec<Kind> = by_identity.into_values().collect();
+    let mut welcomes: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    let with_welcome = |(identity, kind): (Identity<'_>, Kind)| {
+        let next = welcomes.len();
+        Kind { welcome: *welcomes.entry(identity.profiles).or_insert(next), ..kind }
+    };
+    let mut kinds: Vec<Kind> = by_identity.into_iter().map(with_welcome).collect();
     for kind in kinds.iter_mut().filter(|kind| !kind.exclusive.is_empty()) {
         kind.most_per_node = 1;
     }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::Problem;
-use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::{Slots, TypeEntry, bits};
-use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
+use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors::{self, Vector};
 
 use super::dual::{Bin, Item, Prices, dual_prices};
@@ -24,54 +23,110 @@ pub struct Offer {
     pub slots: Slots,
     /// Allocatable less DaemonSets.
     pub room: Vector,
-    /// Slots in which each kind may be, by position in the list of kinds; 0 where it may not.
-    pub allowed: Vec<Slots>,
+    /// By [`Kind::welcome`]: slots in which such kinds may be; 0 where they may not.
+    allowed: Vec<Slots>,
     /// Whether there are only so many nodes of it, for next to nothing.
     pub reserved: bool,
 }
 
+impl Offer {
+    /// The slots in which a kind may be.
+    pub fn allowed(&self, kind: &Kind) -> Slots {
+        self.allowed[kind.welcome]
+    }
+
+    /// Divided where its slots are not alike for all kinds, so that a pod of one zone and a pod of another do not share a
+    /// node that can be in either.
+    fn divided(self) -> impl Iterator<Item = Self> {
+        let mut alike: BTreeMap<Vec<bool>, Slots> = BTreeMap::new();
+        for slot in bits(self.slots) {
+            let welcome = self.allowed.iter().map(|allowed| allowed & (1 << slot) != 0).collect();
+            *alike.entry(welcome).or_default() |= 1 << slot;
+        }
+        alike.into_values().map(move |slots| Self {
+            slots,
+            room: self.room.clone(),
+            allowed: self.allowed.iter().map(|allowed| allowed & slots).collect(),
+            ..self
+        })
+    }
+}
+
+/// What is wanted of offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Nodes are bought from them: what a cheaper one can not replace under limits and topology is kept.
+    Buying,
+    /// The linear program, which knows neither, is made of them.
+    Pricing,
+}
+
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
-/// every kind. `per_node` is added to every price. O(types x kept).
-pub fn offers(problem: &Problem<'_>, kinds: &[Kind], weight: Option<i32>, per_node: HourlyPrice) -> Vec<Offer> {
-    let slots_matter = slots_matter(problem);
+/// every kind. `per_node` is added to every price. O(types x kept x welcomes).
+pub fn offers(
+    problem: &Problem<'_>,
+    kinds: &[Kind],
+    weight: Option<i32>,
+    per_node: HourlyPrice,
+    purpose: Purpose,
+) -> Vec<Offer> {
+    let slots_matter = purpose == Purpose::Buying && slots_matter(problem);
+    let of_weight = |template: &&(TemplateIndex, &Template)| weight.is_none_or(|weight| template.1.weight == weight);
+    let templates: Vec<(TemplateIndex, &Template)> = problem.templates.iter().enumerate().collect();
     let mut kept: Vec<Offer> = Vec::new();
-    for (template_index, template) in problem
-        .templates
-        .iter()
-        .enumerate()
-        .filter(|(_, template)| weight.is_none_or(|weight| template.weight == weight))
-    {
-        let mut offers: Vec<Offer> = Vec::new();
-        for (position, entry) in template.offerings.offered(&template.set) {
-            let slots = |variant: &VariantIndex| match problem.purchasable(*variant, template_index) {
-                Ok(set) if set.types().contains(position) => set.slots & entry.available,
-                _ => 0,
-            };
-            let any_variant = |kind: &Kind| kind.variants.iter().map(slots).fold(0, |all, slots| all | slots);
-            let allowed: Vec<Slots> = kinds.iter().map(any_variant).collect();
-            let usable = allowed.iter().fold(0, |all, slots| all | slots);
-            for (price, slots) in by_price(entry, usable) {
-                offers.push(Offer {
-                    template: template_index,
-                    instance_type: position,
-                    price: price + per_node,
-                    slots,
-                    room: template.room[position].clone(),
-                    allowed: allowed.iter().map(|allowed| allowed & slots).collect(),
-                    reserved: template.is_reserved(),
-                });
-            }
+    for (position, template) in templates.iter().filter(of_weight) {
+        let mut offers = all_offers(problem, kinds, *position, per_node);
+        if purpose == Purpose::Pricing {
+            offers = offers.into_iter().flat_map(Offer::divided).collect();
         }
         offers.sort_by_key(|offer| (offer.price, offer.instance_type));
         let first = kept.len();
         for offer in offers {
-            if !template.is_limited() && kept[first..].iter().any(|better| dominates(better, &offer, slots_matter)) {
-                continue;
+            let can_replace = |better: &Offer| {
+                dominates(better, &offer, slots_matter)
+                    && (purpose == Purpose::Pricing
+                        || takes_no_more(template, better.instance_type, offer.instance_type))
+            };
+            if !kept[first..].iter().any(can_replace) {
+                kept.push(offer);
             }
-            kept.push(offer);
         }
     }
     kept
+}
+
+/// Everything that a template sells to some kind.
+fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
+    let template = &problem.templates[index];
+    let mut sets: Vec<Vec<&OfferingSet>> = Vec::new();
+    for kind in kinds {
+        if kind.welcome >= sets.len() {
+            sets.resize(kind.welcome + 1, Vec::new());
+        }
+        if sets[kind.welcome].is_empty() {
+            let purchasable = kind.variants.iter().filter_map(|variant| problem.purchasable(*variant, index).ok());
+            sets[kind.welcome] = purchasable.collect();
+        }
+    }
+    let mut offers = Vec::new();
+    for (position, entry) in template.offerings.offered(&template.set) {
+        let slots = |set: &&OfferingSet| if set.types().contains(position) { set.slots & entry.available } else { 0 };
+        let any_of = |sets: &Vec<&OfferingSet>| sets.iter().map(slots).fold(0, |all, slots| all | slots);
+        let allowed: Vec<Slots> = sets.iter().map(any_of).collect();
+        let usable = allowed.iter().fold(0, |all, slots| all | slots);
+        for (price, slots) in by_price(entry, usable) {
+            offers.push(Offer {
+                template: index,
+                instance_type: position,
+                price: price + per_node,
+                slots,
+                room: template.room[position].clone(),
+                allowed: allowed.iter().map(|allowed| allowed & slots).collect(),
+                reserved: template.is_reserved(),
+            });
+        }
+    }
+    offers
 }
 
 /// The slots of a type by what it costs there.
@@ -89,6 +144,12 @@ fn slots_matter(problem: &Problem<'_>) -> bool {
     (0..problem.domains.key_count()).any(|key| of_slots.contains(&problem.domains.name(key)))
 }
 
+/// Whether a type takes no more of limits than another, so that it can stand in for it wherever limits are near.
+fn takes_no_more(template: &Template, one: usize, other: usize) -> bool {
+    let (one, other) = (template.limited_capacity.get(one), template.limited_capacity.get(other));
+    one.zip(other).is_none_or(|(one, other)| one.iter().zip(other.iter()).all(|(one, other)| one <= other))
+}
+
 /// Not dearer, and at least as roomy and as welcome to every kind.
 fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
     let as_welcome =
@@ -100,12 +161,12 @@ fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
 
 /// The offers that say what pods cost: those that are not reserved, unless there is a kind that can be nowhere else.
 pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item = &'o Offer> {
-    let takes = |offer: &Offer, kind: usize| {
-        offer.allowed[kind] != 0 && vectors::copies(&kinds[kind].request, &offer.room, 1) > 0
-    };
+    let takes =
+        |offer: &Offer, kind: &Kind| offer.allowed(kind) != 0 && vectors::copies(&kind.request, &offer.room, 1) > 0;
     let is_welcome =
-        |kind: usize, reserved: bool| offers.iter().any(|offer| offer.reserved == reserved && takes(offer, kind));
-    let needs_reserved = (0..kinds.len()).any(|kind| is_welcome(kind, true) && !is_welcome(kind, false));
+        |kind: &Kind, reserved: bool| offers.iter().any(|offer| offer.reserved == reserved && takes(offer, kind));
+    let any_reserved = offers.iter().any(|offer| offer.reserved);
+    let needs_reserved = any_reserved && kinds.iter().any(|kind| is_welcome(kind, true) && !is_welcome(kind, false));
     offers.iter().filter(move |offer| needs_reserved || !offer.reserved)
 }
 
@@ -122,7 +183,7 @@ pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], wo
     };
     let items: Vec<Item> = kinds.iter().map(item).collect();
     let bin = |offer: &Offer| {
-        let held = kinds.iter().enumerate().filter(|(position, _)| offer.allowed[*position] != 0);
+        let held = kinds.iter().enumerate().filter(|(_, kind)| offer.allowed(kind) != 0);
         let most = |kind: &Kind| vectors::copies(&kind.request, &offer.room, kind.count.min(kind.most_per_node));
         let held = held.map(|(position, kind)| (position, number(most(kind))));
         let room = offer.room.iter().copied().map(as_number);
