@@ -47,7 +47,7 @@ pub fn lower_bound(
             best = best.max(exact(&offers, kind, left));
         }
     }
-    let priced = prices(&kinds, places, &offers, &start, BOUND_WORK);
+    let (priced, _) = prices(&kinds, places, &offers, &start, BOUND_WORK);
     let for_nothing = worth_of_free(&kinds, &priced.per_pod, &free);
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);

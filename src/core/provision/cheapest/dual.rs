@@ -13,6 +13,8 @@
 //! 1968), whose weights are kept for each offering and improved only where they decide; any weights give a valid bound.
 //! `tests/properties/lower_bound.rs` holds the result against a solver: never above the optimum, at least 97 % of it.
 
+use std::collections::BTreeMap;
+
 /// A class: how many pods, and what one of them asks for.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -34,6 +36,52 @@ pub struct Bin {
 pub struct Prices {
     pub per_pod: Vec<f64>,
     pub bound: f64,
+    /// The other side of the program: what the bins would hold.
+    pub shares: Vec<Share>,
+}
+
+/// What all bins of one kind hold together.
+#[derive(Clone, Debug)]
+pub struct Share {
+    /// Position of the bin.
+    pub bin: usize,
+    /// Positions of the items and how many of each; over all bins as many as are asked for.
+    pub items: Vec<(usize, f64)>,
+}
+
+/// Rounds from this part on count for the shares: before, the prices are still far off.
+const SHARES_FROM: f64 = 0.5;
+
+/// The mean of what bins were filled with, which tends to the optimum of the program as the prices do.
+#[derive(Default)]
+struct Mean {
+    /// By position of the bin and of the item: how many.
+    held: BTreeMap<(usize, usize), f64>,
+}
+
+impl Mean {
+    fn add(&mut self, bin: usize, bins: f64, filling: &Filling) {
+        for (item, amount) in &filling.taken {
+            *self.held.entry((bin, *item)).or_default() += bins * amount;
+        }
+    }
+
+    /// Scaled so that each item is held as often as it is asked for.
+    fn shares(self, items: &[Item]) -> Vec<Share> {
+        let mut totals = vec![0.0; items.len()];
+        for ((_, item), held) in &self.held {
+            totals[*item] += held;
+        }
+        let mut shares: Vec<Share> = Vec::new();
+        for ((bin, item), held) in self.held {
+            let amount = held / totals[item] * items[item].count;
+            match shares.last_mut().filter(|share| share.bin == bin) {
+                Some(share) => share.items.push((item, amount)),
+                None => shares.push(Share { bin, items: vec![(item, amount)] }),
+            }
+        }
+        shares
+    }
 }
 
 /// Rounds of ascent at most; after some hundreds the bound moves in the fourth digit.
@@ -74,7 +122,8 @@ impl Schedule {
 pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Prices {
     let mut fillings: Vec<Filling> = bins.iter().map(|bin| Filling::new(bin, items)).collect();
     let mut prices = start.to_vec();
-    let mut best = Prices { per_pod: start.to_vec(), bound: 0.0 };
+    let mut best = Prices { per_pod: start.to_vec(), bound: 0.0, shares: Vec::new() };
+    let mut mean = Mean::default();
     let mut missed = Missed { mean: vec![0.0; items.len()], squares: vec![0.0; items.len()] };
     let pairs: usize = bins.iter().map(|bin| bin.items.len()).sum();
     let rounds = usize::try_from(work / (pairs as u64).max(1)).unwrap_or(ROUNDS_MAX).clamp(1, ROUNDS_MAX);
@@ -86,22 +135,32 @@ pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Pr
         }
         let bound = demand_worth / ratio;
         if bound > best.bound {
-            best = Prices { per_pod: prices.iter().map(|price| price / ratio).collect(), bound };
+            let per_pod = prices.iter().map(|price| price / ratio).collect();
+            best = Prices { per_pod, bound, shares: Vec::new() };
         }
         let progress = number(round) / number(rounds);
         let filled = shares_filled(items, bins, &mut fillings, &prices, decisive, SHARPNESS.at(progress));
+        if progress >= SHARES_FROM || rounds == 1 {
+            for (bin, weight) in filled.by_bin {
+                let worth = fillings[bin].worth.max(f64::MIN_POSITIVE);
+                mean.add(bin, weight * demand_worth / worth, &fillings[bin]);
+            }
+        }
         let mut missed_in_all = 0.0;
-        for (position, (item, filled)) in items.iter().zip(filled).enumerate() {
+        for (position, (item, filled)) in items.iter().zip(filled.by_item).enumerate() {
             let wanted = item.count * prices[position] / demand_worth;
             missed_in_all += (wanted - filled).abs();
             prices[position] *= (STEP.at(progress) * missed.direction(position, wanted - filled)).exp();
         }
         // As with one class alone, whose price is right from the start.
         if missed_in_all < 1e-9 {
+            mean = Mean::default();
+            let filling = &fillings[decisive];
+            mean.add(decisive, demand_worth / filling.worth.max(f64::MIN_POSITIVE), filling);
             break;
         }
     }
-    best
+    Prices { shares: mean.shares(items), ..best }
 }
 
 /// By how much the demand for each class was missed in the rounds so far, of which the last count most.
@@ -120,7 +179,14 @@ impl Missed {
     }
 }
 
-/// By item: its share in the worth of what the most profitable bins are filled with.
+/// What the most profitable bins are filled with.
+struct Filled {
+    /// By item: its share in the worth.
+    by_item: Vec<f64>,
+    /// Bins that count, each with its share in the worth.
+    by_bin: Vec<(usize, f64)>,
+}
+
 fn shares_filled(
     items: &[Item],
     bins: &[Bin],
@@ -128,10 +194,11 @@ fn shares_filled(
     prices: &[f64],
     decisive: usize,
     sharpness: f64,
-) -> Vec<f64> {
+) -> Filled {
     let most = fillings[decisive].ratio(&bins[decisive]);
     let mut shares = vec![0.0; items.len()];
     let mut total = 0.0;
+    let mut by_bin: Vec<(usize, f64)> = Vec::new();
     for (position, (bin, filling)) in bins.iter().zip(fillings.iter_mut()).enumerate() {
         let weight = |filling: &Filling| (sharpness * (filling.ratio(bin) / most - 1.0)).exp();
         if position != decisive && weight(filling) > WORTH_REFINING {
@@ -142,12 +209,14 @@ fn shares_filled(
             continue;
         }
         total += weight;
+        by_bin.push((position, weight));
         for (item, amount) in &filling.taken {
             shares[*item] += weight * amount * prices[*item] / filling.worth.max(f64::MIN_POSITIVE);
         }
     }
     shares.iter_mut().for_each(|share| *share /= total.max(f64::MIN_POSITIVE));
-    shares
+    by_bin.iter_mut().for_each(|(_, weight)| *weight /= total.max(f64::MIN_POSITIVE));
+    Filled { by_item: shares, by_bin }
 }
 
 fn number(count: usize) -> f64 {

@@ -9,14 +9,14 @@ use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::vectors;
+use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
 use super::kinds::{Kind, kinds};
-use super::market::{Offer, PRICE_WORK, Purpose, number, offers, prices};
+use super::market::{Allotment, Offer, PRICE_WORK, Purpose, number, offers, prices};
 use super::shopping::Shopping;
-use super::weights::{share, weight};
+use super::weights::{as_number, share, weight};
 
 /// How many pods of each kind go on one node, by position of the kind.
 pub type Pattern = Vec<(usize, usize)>;
@@ -34,6 +34,8 @@ pub struct Market {
     worth: Vec<f64>,
     /// By offer: kinds by worth for their largest share of it, best first.
     by_worth: Vec<OnceCell<Vec<usize>>>,
+    /// What the linear program would buy for whom.
+    allotments: Vec<Allotment>,
 }
 
 /// The markets of all weights, highest first: pools of a higher weight are used up before others are asked.
@@ -46,6 +48,20 @@ impl Markets {
         tiers.sort_unstable_by(|one, two| two.cmp(one));
         tiers.dedup();
         Self(tiers.into_iter().map(|weight| Market::new(problem, level, demand, weight)).collect())
+    }
+
+    /// Buys whole nodes for what the linear program allots them, then as [`Self::fill`] for the rest.
+    pub fn fill_as_allotted(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        first: HostIndex,
+        demand: &mut Leftover,
+        budget: &mut Budget,
+    ) {
+        for market in &self.0 {
+            market.buy_as_allotted(engine, first, demand, budget);
+            market.buy_until_met(engine, first, demand, HourlyPrice::MAX, budget);
+        }
     }
 
     /// Opens nodes, each for less than `most`, until the demand is met or nothing more can be bought. Of the nodes that are
@@ -63,6 +79,15 @@ impl Markets {
         }
     }
 }
+
+/// An allotment is left when what remains of it is worth less than this part of what a node costs.
+const ALLOTTED_WORTH_LEAST: f64 = 0.9;
+
+/// Room is weighed anew after a part of each kind.
+const STEPS_PER_KIND: usize = 4;
+
+/// With more kinds than this, nodes are filled in fixed orders only.
+const BALANCED_KINDS_MAX: usize = 128;
 
 /// What an offer is good for, at some point of the search.
 struct Quote {
@@ -113,7 +138,8 @@ impl Market {
         // What nothing can host is not shopped for.
         kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
         let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), problem.per_node, purpose);
-        let worth = prices(&kinds, places, &market(Purpose::Pricing), &alone, PRICE_WORK).per_pod;
+        let (priced, allotments) = prices(&kinds, places, &market(Purpose::Pricing), &alone, PRICE_WORK);
+        let worth = priced.per_pod;
         let offers = market(Purpose::Buying);
         let is_welcome = |template: TemplateIndex, kind: &Kind| {
             kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
@@ -124,7 +150,43 @@ impl Market {
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
         let kind_of = kind_of.collect();
         let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
-        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, by_worth }
+        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, by_worth, allotments }
+    }
+
+    /// The parts of the demand that fill whole nodes of the offers that they are allotted to; then the room that is left on
+    /// these nodes. O(nodes bought x kinds).
+    fn buy_as_allotted(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        first: HostIndex,
+        demand: &mut Leftover,
+        budget: &mut Budget,
+    ) {
+        let mut shopping = Shopping::new(self, demand);
+        for allotment in &self.allotments {
+            let same = |offer: &Offer| {
+                offer.template == allotment.template
+                    && offer.instance_type == allotment.instance_type
+                    && offer.slots & allotment.slots != 0
+            };
+            let Some(offer) = self.offers.iter().position(same) else { continue };
+            let mut allotted: BTreeMap<usize, usize> = allotment.kinds.iter().copied().collect();
+            loop {
+                allotted.iter_mut().for_each(|(kind, left)| *left = (*left).min(shopping.waiting(*kind)));
+                let (pattern, worth) = self.in_proportion(offer, &allotted, budget);
+                if pattern.is_empty() || worth < ALLOTTED_WORTH_LEAST * self.offers[offer].price.dollars() {
+                    break;
+                }
+                let Some(host) = shopping.realize(engine, &self.offers[offer], &pattern) else { break };
+                // Topology may have kept some of the pattern away.
+                shopping.top_up(engine, host);
+                for (kind, count) in pattern {
+                    allotted.entry(kind).and_modify(|left| *left = left.saturating_sub(count));
+                }
+            }
+        }
+        shopping.place_all_waiting(engine, first);
+        shopping.finish();
     }
 
     /// O(nodes bought x (offers quoted again x kinds that wait + pods on one)): after a purchase only those offers are
@@ -174,17 +236,24 @@ impl Market {
     /// What an offer is good for now; `None` when nothing that waits fits it.
     fn quote(&self, offer: usize, bought: usize, shopping: &Shopping<'_, '_>, budget: &mut Budget) -> Option<Quote> {
         let allowed = &self.kinds_of_template[self.offers[offer].template];
+        let waiting = |kind: usize| shopping.waiting(kind);
         // Sorting what waits costs less than passing over what does not, when it is little of much.
         let few_wait = shopping.kinds_waiting().len() * 8 < allowed.len();
         let by_size = if few_wait { shopping.kinds_waiting() } else { allowed };
-        let by_size = self.pattern(offer, by_size, shopping, budget);
+        let by_size = self.pattern(offer, by_size, waiting, budget);
         let (pattern, worth) = if few_wait {
-            self.pattern(offer, &self.sorted_by_worth(offer, shopping.kinds_waiting()), shopping, budget)
+            self.pattern(offer, &self.sorted_by_worth(offer, shopping.kinds_waiting()), waiting, budget)
         } else {
             let order = self.by_worth[offer].get_or_init(|| self.sorted_by_worth(offer, allowed));
-            self.pattern(offer, order, shopping, budget)
+            self.pattern(offer, order, waiting, budget)
         };
-        let (pattern, worth) = if by_size.1 > worth { by_size } else { (pattern, worth) };
+        let mut options = vec![by_size];
+        let among = if few_wait { shopping.kinds_waiting() } else { allowed };
+        if among.len() <= BALANCED_KINDS_MAX {
+            options.push(self.balanced(offer, among, waiting, budget));
+        }
+        let better = |one: (Pattern, f64), two: (Pattern, f64)| if two.1 > one.1 { two } else { one };
+        let (pattern, worth) = options.into_iter().fold((pattern, worth), better);
         if pattern.is_empty() {
             return None;
         }
@@ -193,36 +262,74 @@ impl Market {
         Some(Quote { ratio, worth, offer, bought, pattern })
     }
 
+    /// Fills one node with its part of what is allotted to several, so that what is left is as mixed as before; then with
+    /// whatever of it still fits.
+    fn in_proportion(&self, offer: usize, allotted: &BTreeMap<usize, usize>, budget: &mut Budget) -> (Pattern, f64) {
+        let room = &self.offers[offer].room;
+        let mut nodes: f64 = 1.0;
+        for dimension in 0..room.len() {
+            let requested =
+                |(kind, count): (&usize, &usize)| as_number(self.kinds[*kind].request[dimension]) * number(*count);
+            let requested: f64 = allotted.iter().map(requested).sum();
+            if room[dimension] > 0 {
+                nodes = nodes.max(requested / as_number(room[dimension]));
+            }
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a part of a positive number of pods"
+        )]
+        let part = |count: usize| (number(count) / nodes).floor() as usize;
+        let mut filling = NodeFilling::new(self, offer);
+        for (kind, count) in allotted {
+            filling.take(*kind, part(*count));
+        }
+        for (kind, count) in allotted {
+            filling.take(*kind, count.saturating_sub(filling.taken(*kind)));
+        }
+        budget.spend(2 * allotted.len() as u64);
+        filling.finish()
+    }
+
+    /// Fills one node step by step with what is worth most for the room that is then left, so that no resource runs out long
+    /// before the others. O(steps x kinds).
+    fn balanced(
+        &self,
+        offer: usize,
+        among: &[usize],
+        available: impl Fn(usize) -> usize,
+        budget: &mut Budget,
+    ) -> (Pattern, f64) {
+        let mut filling = NodeFilling::new(self, offer);
+        let mut candidates: Vec<usize> = among.iter().copied().filter(|kind| available(*kind) > 0).collect();
+        while !candidates.is_empty() {
+            budget.spend(candidates.len() as u64);
+            candidates.retain(|kind| filling.most(*kind, available(*kind) - filling.taken(*kind)) > 0);
+            let density = |kind: &usize| filling.worth_for_room(*kind);
+            let Some(best) = candidates.iter().copied().max_by(|one, two| density(one).total_cmp(&density(two))) else {
+                break;
+            };
+            let most = filling.most(best, available(best) - filling.taken(best));
+            filling.take(best, most.div_ceil(STEPS_PER_KIND));
+        }
+        filling.finish()
+    }
+
     /// Fills one node with kinds in the given order; its worth in dollars per hour.
     fn pattern(
         &self,
         offer: usize,
         order: &[usize],
-        shopping: &Shopping<'_, '_>,
+        available: impl Fn(usize) -> usize,
         budget: &mut Budget,
     ) -> (Pattern, f64) {
-        let offer = &self.offers[offer];
-        let mut room = offer.room.clone();
-        let mut slots = Slots::MAX;
-        let mut pattern = Pattern::new();
-        let mut worth = 0.0;
-        for position in order.iter().copied() {
-            let kind = &self.kinds[position];
-            let left = shopping.waiting(position);
-            let common = slots & offer.allowed(kind);
-            if left == 0 || common == 0 {
-                continue;
-            }
-            let count = vectors::copies(&kind.request, &room, left.min(kind.most_per_node));
-            if count > 0 {
-                slots = common;
-                vectors::add(&mut room, &kind.request, -i64::try_from(count).unwrap_or(i64::MAX));
-                worth += self.worth[position] * number(count);
-                pattern.push((position, count));
-            }
+        let mut filling = NodeFilling::new(self, offer);
+        for kind in order.iter().copied() {
+            filling.take(kind, available(kind));
         }
         budget.spend(order.len() as u64);
-        (pattern, worth)
+        filling.finish()
     }
 
     /// Kinds by what they are worth for the largest share of the offer that one pod takes.
@@ -235,6 +342,63 @@ impl Market {
         };
         kinds.sort_by_cached_key(density);
         kinds
+    }
+}
+
+/// One node of an offer while it is filled on paper.
+struct NodeFilling<'m> {
+    market: &'m Market,
+    offer: &'m Offer,
+    room: Vector,
+    slots: Slots,
+    pattern: BTreeMap<usize, usize>,
+    worth: f64,
+}
+
+impl<'m> NodeFilling<'m> {
+    fn new(market: &'m Market, offer: usize) -> Self {
+        let offer = &market.offers[offer];
+        Self { market, offer, room: offer.room.clone(), slots: Slots::MAX, pattern: BTreeMap::new(), worth: 0.0 }
+    }
+
+    fn taken(&self, kind: usize) -> usize {
+        self.pattern.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// How many more of a kind fit, at most `limit`.
+    fn most(&self, position: usize, limit: usize) -> usize {
+        let kind = &self.market.kinds[position];
+        if limit == 0 || self.slots & self.offer.allowed(kind) == 0 {
+            return 0;
+        }
+        let own = kind.most_per_node.saturating_sub(self.taken(position));
+        vectors::copies(&kind.request, &self.room, limit.min(own))
+    }
+
+    /// Takes as many as fit, at most `limit`.
+    fn take(&mut self, position: usize, limit: usize) {
+        let count = self.most(position, limit);
+        if count == 0 {
+            return;
+        }
+        let kind = &self.market.kinds[position];
+        self.slots &= self.offer.allowed(kind);
+        vectors::add(&mut self.room, &kind.request, -i64::try_from(count).unwrap_or(i64::MAX));
+        self.worth += self.market.worth[position] * number(count);
+        *self.pattern.entry(position).or_default() += count;
+    }
+
+    /// What a pod is worth for the part that it takes of what is left, all resources together.
+    fn worth_for_room(&self, position: usize) -> f64 {
+        let request = self.market.kinds[position].request.iter().zip(&self.room);
+        let parts = request.filter(|(request, _)| **request > 0);
+        let taken: f64 = parts.map(|(request, room)| as_number(*request) / as_number((*room).max(1))).sum();
+        self.market.worth[position] / taken.max(f64::MIN_POSITIVE)
+    }
+
+    /// Positions of kinds with how many of each, and their worth in dollars per hour.
+    fn finish(self) -> (Pattern, f64) {
+        (self.pattern.into_iter().collect(), self.worth)
     }
 }
 

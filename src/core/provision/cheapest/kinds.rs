@@ -37,6 +37,8 @@ struct Identity<'p> {
     request: &'p Vector,
     profiles: Vec<usize>,
     exclusive: Vec<usize>,
+    /// A bound on how many fit on one node means nothing beside pods without one.
+    has_most_per_node: bool,
     volume_alternatives: &'p [Requirements],
 }
 
@@ -59,6 +61,7 @@ pub fn kinds(
             request: &pods.request,
             profiles,
             exclusive: places.clone(),
+            has_most_per_node: most < usize::MAX,
             volume_alternatives: &pods.volume_alternatives,
         };
         let kind = by_identity.entry(identity).or_insert_with(|| Kind {

@@ -9,7 +9,7 @@ use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors::{self, Vector};
 
-use super::dual::{Bin, Item, Prices, dual_prices};
+use super::dual::{Bin, Item, Prices, Share, dual_prices};
 use super::kinds::Kind;
 use super::weights::as_number;
 
@@ -173,9 +173,19 @@ pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item 
 /// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.
 pub const PRICE_WORK: u64 = 6_000_000;
 
-/// What one pod of each kind is worth, and the bound on the fleet's price that this proves. `places` is the number of
+/// What a part of the demand should be bought from, by the linear program.
+#[derive(Clone, Debug)]
+pub struct Allotment {
+    pub template: TemplateIndex,
+    pub instance_type: usize,
+    pub slots: Slots,
+    /// Positions of kinds, and how many pods of each.
+    pub kinds: Vec<(usize, usize)>,
+}
+
+/// What one pod of each kind is worth, what to buy for whom, and the bound on the fleet's price that this proves. `places` is the number of
 /// exclusive places, `start` where the search begins, `work` where it ends.
-pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], work: u64) -> Prices {
+pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], work: u64) -> (Prices, Vec<Allotment>) {
     let item = |kind: &Kind| {
         let mut request: Vec<f64> = kind.request.iter().copied().map(as_number).collect();
         request.extend((0..places).map(|place| if kind.exclusive.contains(&place) { 1.0 } else { 0.0 }));
@@ -193,8 +203,27 @@ pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], wo
             items: held.filter(|(_, most)| *most > 0.0).collect(),
         }
     };
-    let bins: Vec<Bin> = unlimited(kinds, offers).map(bin).filter(|bin| !bin.items.is_empty()).collect();
-    dual_prices(&items, &bins, start, work)
+    let useful = unlimited(kinds, offers).map(|offer| (offer, bin(offer))).filter(|(_, bin)| !bin.items.is_empty());
+    let (offers, bins): (Vec<&Offer>, Vec<Bin>) = useful.unzip();
+    let prices = dual_prices(&items, &bins, start, work);
+    let allotments = prices.shares.iter().map(|share| allotment(offers[share.bin], share)).collect();
+    (prices, allotments)
+}
+
+/// Whole pods, rounded down: what is left over is bought for like everything else.
+fn allotment(offer: &Offer, share: &Share) -> Allotment {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "amounts are positive and no larger than the number of pods"
+    )]
+    let whole = |amount: f64| (amount + 1e-6).floor() as usize;
+    Allotment {
+        template: offer.template,
+        instance_type: offer.instance_type,
+        slots: offer.slots,
+        kinds: share.items.iter().map(|(kind, amount)| (*kind, whole(*amount))).filter(|(_, pods)| *pods > 0).collect(),
+    }
 }
 
 pub fn number(count: usize) -> f64 {

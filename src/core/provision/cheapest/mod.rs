@@ -114,7 +114,18 @@ fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
     (leftover.values().sum(), price_of_open(engine) + engine.problem.per_node.times(nodes), nodes)
 }
 
-/// Buys nodes in both ways, each improved, and keeps the better.
+/// Ways to buy for a demand.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// Whole nodes as the linear program would buy them, then by worth.
+    AsAllotted,
+    /// By worth alone.
+    ByWorth,
+    /// Pod by pod, so that the price is never above the reference's.
+    AsReference,
+}
+
+/// Buys nodes in each way, and improves the cheapest.
 fn buy(
     engine: &mut Engine<'_, '_>,
     order: &[ClassIndex],
@@ -123,19 +134,30 @@ fn buy(
     budget: &mut Budget,
 ) -> Leftover {
     let mark = engine.mark();
-    let leftover_reference = as_reference(engine, order, level, wanted);
-    let cost_reference = cost(engine, &leftover_reference);
-    engine.revert(mark);
-
     let markets = Markets::new(engine.problem, level, wanted);
-    let mut leftover = wanted.clone();
-    markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget);
-    improve::improve(engine, mark, level, &markets, budget);
-    if cost(engine, &leftover) <= cost_reference {
-        return leftover;
+    let go = |engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget| {
+        let mut leftover = wanted.clone();
+        match way {
+            Way::AsAllotted => markets.fill_as_allotted(engine, mark.hosts(), &mut leftover, budget),
+            Way::ByWorth => markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget),
+            Way::AsReference => leftover = as_reference(engine, order, level, wanted),
+        }
+        leftover
+    };
+    let mut best: Option<(Cost, Way)> = None;
+    for way in [Way::AsAllotted, Way::ByWorth, Way::AsReference] {
+        let leftover = go(engine, way, budget);
+        for host in engine.open_hosts_since(mark) {
+            improve::tighten(engine, host);
+        }
+        let cost = cost(engine, &leftover);
+        if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+            best = Some((cost, way));
+        }
+        engine.revert(mark);
     }
-    engine.revert(mark);
-    let leftover = as_reference(engine, order, level, wanted);
+    let way = best.map_or(Way::AsReference, |(_, way)| way);
+    let leftover = go(engine, way, budget);
     improve::improve(engine, mark, level, &markets, budget);
     leftover
 }
