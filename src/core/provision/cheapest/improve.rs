@@ -36,7 +36,7 @@ fn opened_since(engine: &Engine<'_, '_>, since: Mark) -> Vec<HostIndex> {
     engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).collect()
 }
 
-/// Tries each run of nodes that are alike in how well they are used; whether one was improved.
+/// Tries groups of nodes that are alike in how well they are used; whether one was improved.
 fn round(
     engine: &mut Engine<'_, '_>,
     since: Mark,
@@ -52,19 +52,34 @@ fn round(
     // Neighbours are of one pool, since only those may be one node.
     let template = |host: HostIndex| engine.open_node(host).map(|open| open.template);
     hosts.sort_by_cached_key(|host| (template(*host), used_share(engine, *host), *host));
+    let groups = groups(&hosts, size);
     let mut found = false;
-    for start in 0..=hosts.len() - size {
+    for (tried, ruined) in groups.iter().enumerate() {
         if budget.is_spent() {
-            budget.not_tried = hosts.len() - size + 1 - start;
+            budget.not_tried = groups.len() - tried;
             break;
         }
-        let ruined = &hosts[start..start + size];
         if ruined.iter().all(|host| !engine.is_closed(*host)) && rebuild(engine, since, ruined, level, markets, budget)
         {
             found = true;
         }
     }
     found
+}
+
+/// Up to so many nodes every pair is tried; of more, only neighbours.
+const PAIRS_OF_MAX: usize = 32;
+
+/// Groups of neighbours; of few nodes every pair.
+fn groups(hosts: &[HostIndex], size: usize) -> Vec<Vec<HostIndex>> {
+    if size == 2 && hosts.len() <= PAIRS_OF_MAX {
+        let pairs = hosts.iter().enumerate().flat_map(|(position, one)| {
+            let others = hosts.get(position + 1..).unwrap_or_default();
+            others.iter().map(|other| vec![*one, *other])
+        });
+        return pairs.collect();
+    }
+    hosts.windows(size).map(<[HostIndex]>::to_vec).collect()
 }
 
 /// Thousandths of the dearest resource in use; the emptiest nodes are worth looking at first.
