@@ -162,6 +162,10 @@ impl Market {
         demand: &mut Leftover,
         budget: &mut Budget,
     ) {
+        // The program does not know that of some nodes there are only so many; those come first, by worth.
+        if self.offers.iter().any(|offer| offer.reserved) {
+            return;
+        }
         let mut shopping = Shopping::new(self, demand);
         for allotment in &self.allotments {
             let same = |offer: &Offer| {
