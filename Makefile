@@ -49,7 +49,7 @@ BENCH = $(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench scheduling --
 bench: bench-programs ## our planner against the reference's scheduler, into the README (an hour or two; needs Go)
 	@$(BENCH) --readme README.md
 
-bench-quick: bench-programs ## the small sizes of it (two minutes after building)
+bench-quick: bench-programs ## the small sizes of it (some minutes after building)
 	@$(BENCH) --quick
 
 bench-parity: bench-programs ## the placements of `packing: karpenter` against Karpenter's own, on small random inputs

@@ -4,6 +4,9 @@
 //! pods that scheduling can not tell apart become one class ([`class`]), requirements become sets of instance types and
 //! slots ([`offerings`]), selectors become counters ([`topology`]). The [`Engine`] then places classes on hosts, which
 //! are nodes that exist or nodes that would be created; it can go back to a mark at the cost of what was changed since.
+//!
+//! Most tries fail, so failing is what is fast: hosts stand in columns and bit sets ([`engine`]), and those that topology or
+//! room rule out are passed over 64 at a time; which types have room is looked up ([`rooms`]), not compared.
 
 pub mod class;
 pub mod daemons;
