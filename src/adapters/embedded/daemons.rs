@@ -3,6 +3,7 @@
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
+use crate::core::plan::check::daemons::TOLERATED;
 use crate::core::plan::check::filters::{FilterContext, refusal};
 use crate::core::snapshot::Pod;
 
@@ -10,16 +11,6 @@ use super::objects::name_of;
 use super::random::Random;
 use super::workloads::owner_reference;
 use super::world::World;
-
-/// Taints that the DaemonSet controller lets each of its pods tolerate.
-const TOLERATED: [(&str, &str); 6] = [
-    ("node.kubernetes.io/not-ready", "NoExecute"),
-    ("node.kubernetes.io/unreachable", "NoExecute"),
-    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-    ("node.kubernetes.io/unschedulable", "NoSchedule"),
-];
 
 impl World {
     pub(super) fn reconcile_daemons(&mut self) {

@@ -8,6 +8,16 @@ use serde_json::json;
 use crate::api::node_pool::IntOrString;
 use crate::core::snapshot::{Pod, Snapshot};
 
+/// Taints that the DaemonSet controller lets each of its pods tolerate: key and effect.
+pub const TOLERATED: [(&str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+];
+
 /// The pod that a DaemonSet would run on a node of this name: one like the newest that runs, or one of the template, with
 /// what the LimitRanges of its namespace add.
 pub(super) fn daemon_pod(daemon_set: &DaemonSet, node: &str, snapshot: &Snapshot) -> Option<Pod> {
@@ -30,14 +40,7 @@ pub(super) fn daemon_pod(daemon_set: &DaemonSet, node: &str, snapshot: &Snapshot
     });
     pod.metadata.owner_references = vec![serde_json::from_value(owner).ok()?];
     // The DaemonSet controller adds these to every pod it makes.
-    for (key, effect) in [
-        ("node.kubernetes.io/not-ready", "NoExecute"),
-        ("node.kubernetes.io/unreachable", "NoExecute"),
-        ("node.kubernetes.io/disk-pressure", "NoSchedule"),
-        ("node.kubernetes.io/memory-pressure", "NoSchedule"),
-        ("node.kubernetes.io/pid-pressure", "NoSchedule"),
-        ("node.kubernetes.io/unschedulable", "NoSchedule"),
-    ] {
+    for (key, effect) in TOLERATED {
         let toleration = json!({ "key": key, "operator": "Exists", "effect": effect });
         pod.spec.tolerations.push(serde_json::from_value(toleration).ok()?);
     }

@@ -14,7 +14,7 @@ pub mod violation;
 mod budgets;
 mod buffers;
 mod creations;
-mod daemons;
+pub mod daemons;
 mod known;
 mod overlays;
 mod placements;

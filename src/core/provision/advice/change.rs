@@ -87,19 +87,6 @@ pub fn text(changes: &[Change]) -> String {
 }
 
 impl Change {
-    /// Whether it is the pod that changes.
-    pub fn is_of_pod(&self) -> bool {
-        !matches!(
-            self,
-            Self::RaiseLimit { .. }
-                | Self::RaiseClusterLimit { .. }
-                | Self::OfferValues { .. }
-                | Self::DropRequirement { .. }
-                | Self::AddLabel { .. }
-                | Self::DropMinValues { .. }
-        )
-    }
-
     /// Changes the limits of the cluster, if it is they that are meant.
     pub fn apply_to_limits(&self, limits: &mut BTreeMap<String, IntOrString>) {
         if let Self::RaiseClusterLimit { resource, to, .. } = self {

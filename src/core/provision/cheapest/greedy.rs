@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, BinaryHeap};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
 use super::kinds::{Kind, kinds};
 use super::market::{Allotment, Offer, PRICE_WORK, Purpose, number, offers, prices};
+use super::node_filling::NodeFilling;
 use super::shopping::Shopping;
 use super::weights::{as_number, share, weight};
 
@@ -31,7 +30,7 @@ pub struct Market {
     kinds_of_template: Vec<Vec<usize>>,
     pub offers: Vec<Offer>,
     /// By kind: dollars per hour that one pod is worth.
-    worth: Vec<f64>,
+    pub worth: Vec<f64>,
     /// By offer: kinds by worth for their largest share of it, best first.
     by_worth: Vec<OnceCell<Vec<usize>>>,
     /// What the linear program would buy for whom.
@@ -243,21 +242,21 @@ impl Market {
         let waiting = |kind: usize| shopping.waiting(kind);
         // Sorting what waits costs less than passing over what does not, when it is little of much.
         let few_wait = shopping.kinds_waiting().len() * 8 < allowed.len();
-        let by_size = if few_wait { shopping.kinds_waiting() } else { allowed };
-        let by_size = self.pattern(offer, by_size, waiting, budget);
-        let (pattern, worth) = if few_wait {
-            self.pattern(offer, &self.sorted_by_worth(offer, shopping.kinds_waiting()), waiting, budget)
-        } else {
-            let order = self.by_worth[offer].get_or_init(|| self.sorted_by_worth(offer, allowed));
-            self.pattern(offer, order, waiting, budget)
-        };
-        let mut options = vec![by_size];
         let among = if few_wait { shopping.kinds_waiting() } else { allowed };
+        let sorted;
+        let by_worth = if few_wait {
+            sorted = self.sorted_by_worth(offer, among);
+            &sorted
+        } else {
+            self.by_worth[offer].get_or_init(|| self.sorted_by_worth(offer, among))
+        };
+        let mut options =
+            vec![self.pattern(offer, by_worth, waiting, budget), self.pattern(offer, among, waiting, budget)];
         if among.len() <= BALANCED_KINDS_MAX {
             options.push(self.balanced(offer, among, waiting, budget));
         }
-        let better = |one: (Pattern, f64), two: (Pattern, f64)| if two.1 > one.1 { two } else { one };
-        let (pattern, worth) = options.into_iter().fold((pattern, worth), better);
+        // Of equals the first.
+        let (pattern, worth) = options.into_iter().reduce(|one, two| if two.1 > one.1 { two } else { one })?;
         if pattern.is_empty() {
             return None;
         }
@@ -346,63 +345,6 @@ impl Market {
         };
         kinds.sort_by_cached_key(density);
         kinds
-    }
-}
-
-/// One node of an offer while it is filled on paper.
-struct NodeFilling<'m> {
-    market: &'m Market,
-    offer: &'m Offer,
-    room: Vector,
-    slots: Slots,
-    pattern: BTreeMap<usize, usize>,
-    worth: f64,
-}
-
-impl<'m> NodeFilling<'m> {
-    fn new(market: &'m Market, offer: usize) -> Self {
-        let offer = &market.offers[offer];
-        Self { market, offer, room: offer.room.clone(), slots: Slots::MAX, pattern: BTreeMap::new(), worth: 0.0 }
-    }
-
-    fn taken(&self, kind: usize) -> usize {
-        self.pattern.get(&kind).copied().unwrap_or(0)
-    }
-
-    /// How many more of a kind fit, at most `limit`.
-    fn most(&self, position: usize, limit: usize) -> usize {
-        let kind = &self.market.kinds[position];
-        if limit == 0 || self.slots & self.offer.allowed(kind) == 0 {
-            return 0;
-        }
-        let own = kind.most_per_node.saturating_sub(self.taken(position));
-        vectors::copies(&kind.request, &self.room, limit.min(own))
-    }
-
-    /// Takes as many as fit, at most `limit`.
-    fn take(&mut self, position: usize, limit: usize) {
-        let count = self.most(position, limit);
-        if count == 0 {
-            return;
-        }
-        let kind = &self.market.kinds[position];
-        self.slots &= self.offer.allowed(kind);
-        vectors::add(&mut self.room, &kind.request, -i64::try_from(count).unwrap_or(i64::MAX));
-        self.worth += self.market.worth[position] * number(count);
-        *self.pattern.entry(position).or_default() += count;
-    }
-
-    /// What a pod is worth for the part that it takes of what is left, all resources together.
-    fn worth_for_room(&self, position: usize) -> f64 {
-        let request = self.market.kinds[position].request.iter().zip(&self.room);
-        let parts = request.filter(|(request, _)| **request > 0);
-        let taken: f64 = parts.map(|(request, room)| as_number(*request) / as_number((*room).max(1))).sum();
-        self.market.worth[position] / taken.max(f64::MIN_POSITIVE)
-    }
-
-    /// Positions of kinds with how many of each, and their worth in dollars per hour.
-    fn finish(self) -> (Pattern, f64) {
-        (self.pattern.into_iter().collect(), self.worth)
     }
 }
 

@@ -10,6 +10,7 @@ pub mod greedy;
 pub mod improve;
 pub mod kinds;
 pub mod market;
+pub mod node_filling;
 pub mod shopping;
 pub mod weights;
 

@@ -159,11 +159,6 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.table.headroom(host)
     }
 
-    /// Open nodes that take pods, fewest pods first.
-    pub fn open_by_fewest_pods(&self) -> impl Iterator<Item = HostIndex> {
-        self.table.open_by_fewest_pods()
-    }
-
     /// The first limit that a node of this capacity would exceed, when `given_back` is taken off what is planned: the
     /// quota, and the resource. O(limits).
     pub fn limit_exceeded(

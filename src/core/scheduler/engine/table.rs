@@ -222,11 +222,6 @@ impl HostTable {
         None
     }
 
-    /// Open nodes that take pods, fewest pods first.
-    pub fn open_by_fewest_pods(&self) -> impl Iterator<Item = HostIndex> {
-        self.by_pod_count.iter().flat_map(FixedBitSet::ones)
-    }
-
     fn hosts_of(position: usize, mut hosts: usize) -> impl Iterator<Item = HostIndex> {
         std::iter::from_fn(move || {
             let bit = hosts.trailing_zeros() as usize;
