@@ -29,6 +29,41 @@ struct Line {
     reasons: Option<Vec<DisruptionReason>>,
 }
 
+impl Line {
+    fn applies(&self, pool: &str, reason: DisruptionReason) -> bool {
+        self.state.active
+            && self.pools.iter().any(|name| name == pool)
+            && self.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
+    }
+}
+
+/// What budgets leave of a pool for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowance {
+    /// `None`: as many as there are.
+    pub nodes: Option<usize>,
+    /// The budget that allows the fewest.
+    pub by: Option<String>,
+}
+
+/// By pool and reason, how many nodes may be disrupted at a moment, with this many nodes there: what a calendar is made of.
+/// O(pools x budgets).
+pub fn allowed_at(
+    pools: &[NodePool],
+    budgets: &[DisruptionBudget],
+    nodes: &BTreeMap<String, PoolNodes>,
+    moment: Timestamp,
+) -> BTreeMap<String, BTreeMap<DisruptionReason, Allowance>> {
+    let ledger = Ledger::new(pools, budgets, nodes, moment);
+    let names = pools.iter().filter_map(|pool| pool.metadata.name.clone());
+    let of_pool = |name: String| {
+        let reasons = [DisruptionReason::Underutilized, DisruptionReason::Empty, DisruptionReason::Drifted];
+        let allowed = reasons.map(|reason| (reason, ledger.allowance(&name, reason)));
+        (name, BTreeMap::from(allowed))
+    };
+    names.map(of_pool).collect()
+}
+
 /// All budgets. Two plans can not spend the same allowance: nodes on their way out are taken off before.
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
@@ -118,11 +153,7 @@ impl Ledger {
     }
 
     fn applying<'l>(&'l mut self, pool: &'l str, reason: DisruptionReason) -> impl Iterator<Item = &'l mut Line> {
-        self.lines.iter_mut().filter(move |line| {
-            line.state.active
-                && line.pools.iter().any(|name| name == pool)
-                && line.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
-        })
+        self.lines.iter_mut().filter(move |line| line.applies(pool, reason))
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
@@ -140,6 +171,16 @@ impl Ledger {
             Some(line) => Err(describe(&line.state)),
             None => Ok(()),
         }
+    }
+
+    /// How many more nodes of a pool may be disrupted for a reason.
+    pub fn allowance(&self, pool: &str, reason: DisruptionReason) -> Allowance {
+        let applying = self.lines.iter().filter(|line| line.applies(pool, reason));
+        let left = |line: &Line| line.state.allowed.saturating_sub(line.state.used);
+        applying.min_by_key(|line| left(line)).map_or_else(Allowance::default, |line| Allowance {
+            nodes: Some(left(line)),
+            by: Some(line.state.name.clone()),
+        })
     }
 
     pub fn into_states(self) -> Vec<BudgetState> {
@@ -266,6 +307,43 @@ mod tests {
         assert_eq!(allowed(nightly(), nodes(10, 0), "2026-11-20T08:59:59Z"), 1000);
         let wrong = serde_json::json!([{ "nodes": "5", "schedule": "whenever", "duration": "8h" }]);
         assert_eq!(allowed(wrong, nodes(10, 0), NOON), 0, "what can not be read allows nothing");
+    }
+
+    #[test]
+    fn a_calendar_asks_for_every_hour() {
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let pools = [pool(serde_json::json!([
+            { "nodes": "0", "reasons": ["Drifted"], "schedule": "0 9 * * *", "duration": "2h" },
+            { "nodes": "20%", "reasons": ["Underutilized"] },
+        ]))];
+        let allowed =
+            |moment: &str, reason| allowed_at(&pools, &[], &counted, moment.parse().unwrap())["a"][&reason].nodes;
+        assert_eq!(allowed("2026-11-20T08:00:00Z", DisruptionReason::Drifted), None);
+        assert_eq!(allowed("2026-11-20T10:00:00Z", DisruptionReason::Drifted), Some(0));
+        assert_eq!(allowed("2026-11-20T11:00:00Z", DisruptionReason::Drifted), None);
+        assert_eq!(allowed("2026-11-20T10:00:00Z", DisruptionReason::Underutilized), Some(2));
+        assert_eq!(allowed("2026-11-20T10:00:00Z", DisruptionReason::Empty), None);
+    }
+
+    /// Nine hours from nine o'clock in New York, on the days around the change of the clocks, and across the change itself.
+    #[test]
+    fn windows_follow_the_wall_clock_through_the_change_of_the_hour() {
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let pools = [pool(serde_json::json!([]))];
+        let open = |schedule: &str, duration: &str, now: &str| {
+            let budget: DisruptionBudget = serde_json::from_value(serde_json::json!({
+                "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "b" },
+                "spec": { "nodes": "0", "schedule": schedule, "duration": duration, "timeZone": "America/New_York" },
+            }))
+            .unwrap();
+            allowed_at(&pools, &[budget], &counted, now.parse().unwrap())["a"][&DisruptionReason::Empty].nodes
+                == Some(0)
+        };
+        assert!(!open("0 9 * * *", "9h", "2026-03-07T13:59:00Z") && open("0 9 * * *", "9h", "2026-03-07T14:00:00Z"));
+        assert!(!open("0 9 * * *", "9h", "2026-03-08T12:59:00Z") && open("0 9 * * *", "9h", "2026-03-08T13:00:00Z"));
+        assert!(!open("0 9 * * *", "9h", "2026-11-01T13:59:00Z") && open("0 9 * * *", "9h", "2026-11-01T14:00:00Z"));
+        // One o'clock comes twice; the window that it opens lasts two hours of real time from the first.
+        assert!(open("0 1 * * *", "2h", "2026-11-01T05:30:00Z") && open("0 1 * * *", "2h", "2026-11-01T06:30:00Z"));
     }
 
     #[test]
