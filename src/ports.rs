@@ -1,10 +1,12 @@
 //! The traits the controller needs, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::plan::{Alternative, Note, Plan, Revision};
@@ -57,13 +59,20 @@ pub trait Repository {
 
 /// The Kubernetes API.
 pub trait Cluster {
-    fn observe(&self) -> impl Future<Output = Result<Snapshot, PortError>>;
+    /// The cluster as it is now, with everything that was written through this port. Shared, because a large one is not
+    /// copied for every look: who changes it next waits until nobody holds it, or copies.
+    fn observe(&self) -> impl Future<Output = Result<Arc<Snapshot>, PortError>>;
     /// Waits until something changed since the last observation.
     fn changed(&self) -> impl Future<Output = ()>;
-    /// Server-side apply of one definition, as JSON with apiVersion and kind; idempotent.
+    /// Whether [`Cluster::apply`] of this definition would be accepted; changes nothing.
+    fn rehearse(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
+    /// Server-side apply of one definition, as JSON with apiVersion and kind; idempotent. `Conflict` when somebody else manages
+    /// one of its fields; the cause names them.
     fn apply(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     /// Removes a definition that left Git; the name of one that lives in a namespace is `namespace/name`.
     fn prune(&self, kind: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Writes the `status` of an object that is given as JSON with apiVersion, kind and name.
+    fn write_status(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
     fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;
     /// Marks for deletion; the object goes when its finalizer does.
@@ -80,10 +89,12 @@ pub trait Cluster {
         name: &str,
         grace_seconds: u64,
     ) -> impl Future<Output = Result<(), PortError>>;
-    /// Says where a pod is expected to land.
+    /// Says where a pod is expected to land: a node, or a NodeClaim whose node will come. Not every cluster can note the latter.
     fn nominate(&self, namespace: &str, pod: &str, node: &str) -> impl Future<Output = Result<(), PortError>>;
-    /// Writes the `NodePlan` object; before anything of the plan is applied.
-    fn record_plan(&self, plan: &Plan, text: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Writes the `NodePlan` object: before anything of the plan is applied, and whenever its status changes.
+    fn record_plan(&self, plan: &NodePlan) -> impl Future<Output = Result<(), PortError>>;
+    /// Removes a `NodePlan` that is history.
+    fn forget_plan(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
 /// What EC2 is asked for.

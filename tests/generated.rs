@@ -10,6 +10,7 @@ use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::api::node_overlay::NodeOverlay;
+use cutlist::api::node_plan::NodePlan;
 use cutlist::api::node_pool::NodePool;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
@@ -38,6 +39,7 @@ const FILES: &[Generated] = &[
     Generated { path: "schemas/crds/karpenter.sh_nodeoverlays.yaml", content: definition::<NodeOverlay> },
     Generated { path: "schemas/crds/autoscaling.x-k8s.io_capacitybuffers.yaml", content: definition::<CapacityBuffer> },
     Generated { path: "schemas/crds/cutlist.dev_disruptionbudgets.yaml", content: definition::<DisruptionBudget> },
+    Generated { path: "schemas/crds/cutlist.dev_nodeplans.yaml", content: definition::<NodePlan> },
     Generated { path: "schemas/plan.json", content: || schema::<Plan>("Cutlist plan, version 1") },
 ];
 

@@ -4,3 +4,4 @@
 pub mod aws;
 pub mod embedded;
 pub mod git;
+pub mod kubernetes;

@@ -4,11 +4,13 @@
 //! This ring is plain data. It knows no other ring.
 
 pub mod capacity_buffer;
+pub mod custom_resources;
 pub mod disruption_budget;
 pub mod duration;
 pub mod ec2_node_class;
 pub mod node_claim;
 pub mod node_overlay;
+pub mod node_plan;
 pub mod node_pool;
 pub mod scenario;
 pub mod settings;

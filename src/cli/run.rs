@@ -15,7 +15,7 @@ use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
-use crate::controller::{Controller, Options, Shutdown};
+use crate::controller::{Controller, Mode, Options, Shutdown};
 use crate::core::plan::decide;
 use crate::core::snapshot::Snapshot;
 use crate::ports::Clock;
@@ -74,6 +74,9 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
     let ports = world::ports(repository, &world, EmbeddedForge::default());
     let definitions = arguments.definitions.clone();
     let options = Options {
+        mode: Mode::Enforce,
+        applies_definitions: true,
+        lease_transitions: None,
         read: Box::new(move |files| settings::read_definitions(files, &definitions)),
         seed: arguments.seed,
         planner: decide,

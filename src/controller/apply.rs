@@ -6,9 +6,11 @@
 //!
 //! A crash after any of these calls is taken up from the marks: see `marks.rs` and `moves.rs`.
 
+use futures::future::join_all;
 use jiff::Timestamp;
 
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::termination::disrupted_taint_patch;
 use crate::core::model::Resources;
@@ -22,11 +24,14 @@ use super::refusal::Refusal;
 use super::stamps;
 use super::view::{View, must_move, name_of, node_name};
 
+/// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
+const CREATED_TOGETHER: usize = 32;
+
 /// Why a move was not carried out.
 #[derive(Debug)]
 pub enum ApplyError {
     /// The inputs changed; a new plan is needed.
-    Refused(Refusal),
+    Refused { move_number: u32, refusal: Refusal },
     /// A call failed; the next look goes on.
     Port(PortError),
 }
@@ -37,30 +42,31 @@ impl From<PortError> for ApplyError {
     }
 }
 
-impl From<Refusal> for ApplyError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
 /// The steps of one move, in the plan's order.
 pub fn steps_of(plan: &Plan, move_number: u32) -> Vec<&Step> {
     plan.steps.iter().filter(|step| step.move_number == move_number).collect()
 }
 
-/// Observes again, checks every precondition of the move, and begins it.
+/// Moves that may be begun together, in order: one that removes stands alone.
+pub fn in_groups<'m>(plan: &Plan, moves: &'m [u32]) -> Vec<&'m [u32]> {
+    let only_creates = |number: &u32| steps_of(plan, *number).iter().all(|step| step.kind == StepKind::Create);
+    let alike = moves.chunk_by(|one, two| only_creates(one) && only_creates(two));
+    alike.flat_map(|group| group.chunks(CREATED_TOGETHER)).collect()
+}
+
+/// Observes again, checks every precondition of the moves, and begins them.
 pub async fn begin<K: Cluster>(
     cluster: &K,
     plan: &Plan,
-    move_number: u32,
+    moves: &[u32],
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<(), ApplyError> {
     let snapshot = cluster.observe().await?;
     let view = View::new(&snapshot);
-    let steps = steps_of(plan, move_number);
+    let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
     for step in &steps {
-        check(step, plan, &view)?;
+        check(step, plan, &view).map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })?;
     }
     let creations: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Create).collect();
     let removals: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Remove).collect();
@@ -71,8 +77,13 @@ pub async fn begin<K: Cluster>(
             mark(cluster, plan, step, &replacements, &view, now, journal).await?;
         }
     }
-    for step in creations {
-        create(cluster, plan, step, now, journal).await?;
+    drop(view);
+    drop(snapshot);
+    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step))).await;
+    for (step, outcome) in creations.into_iter().zip(outcomes) {
+        if outcome? {
+            journal.say(now, &created(plan, step)?);
+        }
     }
     Ok(())
 }
@@ -110,7 +121,7 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
     }
 }
 
-fn is_of(claim: &crate::api::node_claim::NodeClaim, plan: &Plan) -> bool {
+fn is_of(claim: &NodeClaim, plan: &Plan) -> bool {
     claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::PLAN)) == Some(&plan.id)
 }
 
@@ -138,37 +149,42 @@ async fn mark<K: Cluster>(
     Ok(())
 }
 
-/// Writes the NodeClaim. One that this plan wrote before is as good.
-async fn create<K: Cluster>(
-    cluster: &K,
-    plan: &Plan,
-    step: &Step,
-    now: Timestamp,
-    journal: &mut Journal,
-) -> Result<(), ApplyError> {
-    let claim = marks::planned_claim(plan, step)?;
-    match cluster.create_node_claim(&claim).await {
+/// Writes the NodeClaim; `false` when this plan wrote it before, which is as good.
+async fn create<K: Cluster>(cluster: &K, plan: &Plan, step: &Step) -> Result<bool, ApplyError> {
+    match cluster.create_node_claim(&planned_claim(plan, step)?).await {
         Ok(_) => {}
-        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(()),
+        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),
         Err(error) => return Err(error.into()),
     }
+    nominate(cluster, &step.pods, &step.node_claim).await?;
+    Ok(true)
+}
+
+fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, ApplyError> {
+    marks::planned_claim(plan, step).map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })
+}
+
+fn created(plan: &Plan, step: &Step) -> Result<Event, ApplyError> {
+    let claim = planned_claim(plan, step)?;
     let quantities = &claim.spec.resources.requests;
     let requests = Resources::parse(quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string())));
+    Ok(Event::CreatedNodeClaim {
+        node_pool: step.node_pool.clone(),
+        node_claim: step.node_claim.clone(),
+        requests: requests.unwrap_or_default(),
+        instance_types: instance_types(step),
+    })
+}
+
+/// What a creation may become, best first, each once.
+fn instance_types(step: &Step) -> Vec<String> {
     let mut instance_types: Vec<String> = Vec::new();
     for alternative in step.launch.iter().flat_map(|launch| &launch.alternatives) {
         if !instance_types.contains(&alternative.instance_type) {
             instance_types.push(alternative.instance_type.clone());
         }
     }
-    let event = Event::CreatedNodeClaim {
-        node_pool: step.node_pool.clone(),
-        node_claim: step.node_claim.clone(),
-        requests: requests.unwrap_or_default(),
-        instance_types,
-    };
-    journal.say(now, &event);
-    nominate(cluster, &step.pods, &step.node_claim).await?;
-    Ok(())
+    instance_types
 }
 
 /// Says where pods are expected to land.
@@ -188,16 +204,9 @@ fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]
         instance_type: step.instance_type.clone(),
         capacity_type: step.capacity_type.clone(),
     });
-    let replacements = creations.iter().map(|step| {
-        let alternatives = step.launch.iter().flat_map(|launch| &launch.alternatives);
-        let mut instance_types: Vec<String> = Vec::new();
-        for alternative in alternatives {
-            if !instance_types.contains(&alternative.instance_type) {
-                instance_types.push(alternative.instance_type.clone());
-            }
-        }
-        Replacement { capacity_type: step.capacity_type.clone(), instance_types }
-    });
+    let replacements = creations
+        .iter()
+        .map(|step| Replacement { capacity_type: step.capacity_type.clone(), instance_types: instance_types(step) });
     Event::DisruptingNodes {
         plan_id: plan.id.clone(),
         move_number: first.move_number,

@@ -21,7 +21,8 @@ use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortError
 use super::events::Event;
 use super::journal::Journal;
 use super::marks;
-use super::view::{View, label, name_of, provider_id};
+use super::opening::{Nominations, Opening};
+use super::view::{View, label, name_of, node_name, provider_id};
 
 /// What is remembered between two looks. All of it may be lost: it saves work and repeated messages, and decides nothing.
 #[derive(Debug, Default)]
@@ -34,6 +35,7 @@ pub struct Claims {
     blocked: BTreeSet<String>,
     /// What EC2 had no capacity for, while that counts.
     refused: Vec<RefusedOffering>,
+    nominations: Nominations,
 }
 
 /// What came of looking at every claim.
@@ -74,6 +76,7 @@ impl Claims {
         let mut progress = Progress::default();
         self.forget(view);
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
+        let opening = Opening::new(view, around.now);
         for claim in &view.snapshot.node_claims {
             if self.note_pod_events(view, claim, around).await? {
                 // What else the claim needs is seen at the next look.
@@ -81,6 +84,14 @@ impl Claims {
                 continue;
             }
             let node = view.node_of(claim);
+            if let Some(node) = node {
+                // Before its start-up taint goes: from then on kube-scheduler takes it for any pod.
+                self.nominations.renew(around.cluster, &opening, claim, node_name(node)).await?;
+                if let Some(moment) = opening.waits_for_others(claim, node) {
+                    progress.look_again(Some(moment));
+                    continue;
+                }
+            }
             let reaction = lifecycle::react(&Observation {
                 claim,
                 node,
@@ -104,6 +115,7 @@ impl Claims {
         self.gone.retain(|id| ids.contains(id.as_str()));
         let pods: BTreeSet<String> = view.snapshot.pods.iter().map(Pod::key).collect();
         self.blocked.retain(|pod| pods.contains(pod));
+        self.nominations.forget(&pods);
     }
 
     /// Notes on a claim when a pod of its node came, ended or went. `true` when something was written.
@@ -139,12 +151,11 @@ impl Claims {
         match effect {
             Effect::Launch => launch(claim, around, journal, progress, &mut self.refused).await?,
             Effect::WriteClaim(written) => {
-                around.cluster.update_node_claim(&written).await?;
-                progress.wrote = true;
+                progress.unless_overtaken(around.cluster.update_node_claim(&written).await, around.now)?;
             }
             Effect::PatchNode { node, patch } => {
-                unless_gone(around.cluster.patch_node(&node, &patch).await)?;
-                progress.wrote = true;
+                let patched = unless_gone(around.cluster.patch_node(&node, &patch).await);
+                progress.unless_overtaken(patched, around.now)?;
             }
             Effect::DeleteClaim(cause) => {
                 around.cluster.delete_node_claim(name).await?;
@@ -204,6 +215,18 @@ impl Claims {
 }
 
 impl Progress {
+    /// Somebody changed the object meanwhile: what is to be done follows from how it is now.
+    fn unless_overtaken(&mut self, result: Result<(), PortError>, now: Timestamp) -> Result<(), PortError> {
+        self.wrote = true;
+        match result {
+            Err(error) if error.kind == PortErrorKind::Conflict => {
+                self.look_again(now.checked_add(super::RETRY).ok());
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
     fn look_again(&mut self, moment: Option<Timestamp>) {
         self.look_again_at = [self.look_again_at, moment].into_iter().flatten().min();
     }

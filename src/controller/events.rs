@@ -9,6 +9,8 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Note, Plan, Reason, Revision};
 use crate::definitions::Diagnostic;
 
+use crate::api::node_plan::Fidelity;
+
 use super::refusal::Refusal;
 
 /// How many names a line lists before it says how many more there are.
@@ -81,6 +83,11 @@ pub enum Event {
     MoveBegun {
         plan_id: String,
         move_number: u32,
+    },
+    /// The nodes of a plan are up and its pods have found a place.
+    PlanFulfilled {
+        plan_id: String,
+        fidelity: Fidelity,
     },
     StepNotSupported {
         node: String,
@@ -251,6 +258,7 @@ impl Event {
             Self::PlanSuperseded { .. } => "plan is superseded",
             Self::WaitsForApproval { .. } => "plan waits for approval",
             Self::Approved { .. } => "plan is approved",
+            Self::PlanFulfilled { .. } => "plan is fulfilled",
             Self::MoveBegun { .. } => "began move of plan",
             Self::StepNotSupported { .. } => "step can not be carried out by this version",
             Self::FoundProvisionablePods { .. } => "found provisionable pod(s)",
@@ -292,6 +300,7 @@ impl Event {
             | Self::PlanSuperseded { .. }
             | Self::WaitsForApproval { .. }
             | Self::Approved { .. }
+            | Self::PlanFulfilled { .. }
             | Self::MoveBegun { .. }
             | Self::StepNotSupported { .. }
             | Self::Stopped { .. } => self.plan_fields(),
@@ -337,6 +346,7 @@ impl Event {
             }
             Self::WaitsForApproval { plan_id, moves } => vec![("plan", json!(plan_id)), ("moves", json!(moves))],
             Self::Approved { plan_id } => vec![("plan", json!(plan_id))],
+            Self::PlanFulfilled { plan_id, fidelity } => fulfilled(plan_id, fidelity),
             Self::MoveBegun { plan_id, move_number } => {
                 vec![("plan", json!(plan_id)), ("move", json!(move_number))]
             }
@@ -436,6 +446,17 @@ impl Event {
             _ => Vec::new(),
         }
     }
+}
+
+fn fulfilled(plan_id: &str, fidelity: &Fidelity) -> Vec<(&'static str, Value)> {
+    let share = |of: u32, all: u32| (all > 0).then(|| format!("{of}/{all}"));
+    vec![
+        ("plan", json!(short(plan_id))),
+        ("pods-as-planned", json!(share(fidelity.pods_as_planned, fidelity.pods_planned))),
+        ("nodes-as-planned", json!(share(fidelity.nodes_as_planned, fidelity.nodes_planned))),
+        ("price-planned", json!(fidelity.price_planned)),
+        ("price-launched", json!(fidelity.price_launched)),
+    ]
 }
 
 impl Disrupted {

@@ -57,9 +57,14 @@ pub async fn apply<K: Cluster>(
     for budget in &definitions.disruption_budgets {
         objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), written(&budget.value)?));
     }
+    let objects: Vec<_> =
+        objects.into_iter().map(|(kind, name, object)| (kind, name, stamps::stamped(object, revision))).collect();
+    // All of a revision or nothing of it, as far as that can be known before.
+    for (_, _, object) in &objects {
+        cluster.rehearse(object).await?;
+    }
     let existing = specs(snapshot)?;
     for (kind, name, object) in objects {
-        let object = stamps::stamped(object, revision);
         cluster.apply(&object).await?;
         let before = existing.get(&(kind, name.clone()));
         if before != object.get("spec").or_else(|| object.get("template")) {

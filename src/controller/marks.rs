@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::plan::{Alternative, Plan, Step};
+use crate::core::plan::{Alternative, Plan, Step, buffer_of};
 
 use super::refusal::Refusal;
 
@@ -33,6 +33,11 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
     annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
     annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
     annotations.insert(ALTERNATIVES.to_owned(), alternatives);
+    // Room for pods of a buffer is for nobody yet.
+    let pods: Vec<&str> = step.pods.iter().filter(|pod| buffer_of(pod).is_none()).map(String::as_str).collect();
+    if !pods.is_empty() {
+        annotations.insert(keys::PODS.to_owned(), pods.join(","));
+    }
     Ok(claim)
 }
 
@@ -41,6 +46,17 @@ pub fn alternatives(claim: &NodeClaim) -> Option<Vec<Alternative>> {
     let text = claim.metadata.annotations.as_ref()?.get(ALTERNATIVES)?;
     let value: Value = serde_json::from_str(text).ok()?;
     serde_json::from_value(value).ok()
+}
+
+/// The pods that a claim was created for, as `namespace/name`.
+pub fn pods(claim: &NodeClaim) -> impl Iterator<Item = &str> {
+    let text = claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::PODS));
+    text.into_iter().flat_map(|text| text.split(',')).filter(|pod| !pod.is_empty())
+}
+
+/// The plan that created a claim.
+pub fn plan(claim: &NodeClaim) -> Option<&str> {
+    claim.metadata.annotations.as_ref()?.get(keys::PLAN).map(String::as_str)
 }
 
 /// The claims that have to be up before this one may go; `None` when no plan removes it.

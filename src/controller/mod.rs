@@ -14,7 +14,9 @@
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
 //! | moves under way, finished or rolled back | `moves.rs` |
 //! | each NodeClaim's life | `claims.rs` (effects), `core::lifecycle` (decisions) |
+//! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | leaked instances | `garbage.rs` |
+//! | what a plan came to, on its `NodePlan` object | `records.rs`, `fidelity.rs` |
 //! | what is said | `events.rs`, `journal.rs` |
 
 mod announced;
@@ -22,13 +24,16 @@ mod apply;
 mod batch;
 mod claims;
 pub mod events;
+mod fidelity;
 mod garbage;
 mod gate;
 mod inventory;
 mod journal;
 mod marks;
 mod moves;
+mod opening;
 mod planning;
+mod records;
 mod refusal;
 mod revisions;
 mod shutdown;
@@ -43,6 +48,7 @@ use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::plan::{Inputs, Plan, Revision};
+use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
 
@@ -50,6 +56,8 @@ use announced::Announced;
 use batch::BatchWindow;
 use claims::{Claims, Surroundings};
 use events::{Event, Fleet};
+use fidelity::Expectations;
+use records::Records;
 use revisions::Revisions;
 use view::{Prices, View};
 
@@ -76,8 +84,23 @@ pub struct Ports<R, K, E, F, C> {
 /// Files of a revision to definitions.
 pub type ReadDefinitions = dyn Fn(&[SourceFile]) -> Definitions;
 
+/// How far a controller goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Plans and posts; changes nothing but its own records.
+    Observe,
+    /// Carries plans out.
+    #[default]
+    Enforce,
+}
+
 /// What the controller is told once.
 pub struct Options {
+    pub mode: Mode,
+    /// Whether definitions are brought into the cluster and pruned from it. Not where Argo CD or Flux does that.
+    pub applies_definitions: bool,
+    /// How often the lease had changed hands when this process got it; `None` without an election.
+    pub lease_transitions: Option<i64>,
     /// Reads the files of a revision; knows the variables.
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
@@ -95,6 +118,8 @@ pub struct Controller<R, K, E, F, C> {
     claims: Claims,
     batch: BatchWindow,
     announced: Announced,
+    records: Records,
+    expectations: Expectations,
     catalog: Option<Known>,
     /// Plan whose gated moves wait for approval.
     waiting: Option<Plan>,
@@ -127,6 +152,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             claims: Claims::default(),
             batch: BatchWindow::default(),
             announced: Announced::default(),
+            records: Records::default(),
+            expectations: Expectations::default(),
             catalog: None,
             waiting: None,
             approved: false,
@@ -209,6 +236,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.journal.say(now, &Event::FleetChanged { fleet });
         }
 
+        let wrote = self.options.mode == Mode::Enforce && self.go_on(&snapshot, &view, now).await?;
+        drop(view);
+        // After a write this view is old; the change wakes the next look.
+        if wrote { Ok(()) } else { self.plan_when_due(snapshot, now).await }
+    }
+
+    /// Carries on what is under way. `true` when something was written.
+    async fn go_on(&mut self, snapshot: &Snapshot, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
+        let Some(known) = &self.catalog else { return Ok(false) };
         let node_pools = self.revisions.node_pools();
         let around = Surroundings {
             cluster: &self.ports.cluster,
@@ -218,19 +254,24 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_classes: &snapshot.node_classes,
             now,
         };
-        let progress = self.claims.advance(&view, &around, &mut self.journal).await?;
+        let progress = self.claims.advance(view, &around, &mut self.journal).await?;
+        let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
+        for (plan_id, fidelity) in judged {
+            self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await?;
+            self.journal.say(now, &Event::PlanFulfilled { plan_id, fidelity });
+        }
         if progress.catalog_changed {
             self.catalog = None;
         }
         let mut wrote = progress.wrote;
-        wrote |= moves::go_on(&self.ports.cluster, &view, now, &mut self.journal).await?;
-        wrote |= self.collect_garbage(&view, now).await?;
+        wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal).await?;
+        wrote |= self.collect_garbage(view, now).await?;
         self.wake(progress.look_again_at);
+        self.wake(judge_at);
         if progress.plan_now {
             self.plan_due_at = Some(now);
         }
-        // After a write this view is old; the change wakes the next look.
-        if wrote { Ok(()) } else { self.plan_when_due(&snapshot, now).await }
+        Ok(wrote)
     }
 
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {

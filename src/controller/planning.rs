@@ -1,9 +1,11 @@
 //! When to plan, and the way of a plan: post, definitions, gate, apply.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::node_plan::NodePlanPhase;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
@@ -13,16 +15,18 @@ use super::apply::{self, ApplyError};
 use super::events::Event;
 use super::gate::gate;
 use super::view::{View, uids};
-use super::{Controller, POLL, Refusal, announced, inventory};
+use super::{Controller, Mode, POLL, Refusal, announced, inventory, records};
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
-    pub(super) async fn plan_when_due(&mut self, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
+    pub(super) async fn plan_when_due(&mut self, shared: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
+        let snapshot = shared.as_ref();
         let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
         let is_new_revision = !in_force.applied;
         let view = View::new(snapshot);
         let pods = view.provisionable_pods();
         self.batch.see(&uids(&pods), now);
+        self.hear_approval(snapshot);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
         let batch_closed = batch_closes_at.is_some_and(|moment| now >= moment);
         let poll_due = self.plan_due_at.is_none_or(|due| now >= due);
@@ -46,10 +50,22 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.post(&plan, snapshot, now).await?;
         }
         self.use_definitions(snapshot, is_new_revision, now).await?;
+        if self.options.mode == Mode::Observe {
+            return Ok(());
+        }
         for placement in &plan.placements {
             apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await?;
         }
+        // What is written from here on should not make the cluster copy what nobody looks at any more.
+        drop(view);
+        drop(shared);
         self.pass_gate(plan, is_news || is_new_revision, now).await
+    }
+
+    /// Somebody may have approved the plan that waits, on its object.
+    fn hear_approval(&mut self, snapshot: &Snapshot) {
+        let waiting = self.waiting.as_ref();
+        self.approved |= waiting.is_some_and(|plan| records::approver(snapshot, &plan.id).is_some());
     }
 
     fn say_found(&mut self, pods: &BTreeMap<String, &Pod>, duration: SignedDuration, now: Timestamp) {
@@ -99,7 +115,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Shows the plan where people review, before anything of it is done.
     async fn post(&mut self, plan: &Plan, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
         let text = render::plan::text(plan, Style::Plain);
-        self.ports.cluster.record_plan(plan, &text).await?;
+        let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
+        self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
         self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()) });
@@ -114,6 +131,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         now: Timestamp,
     ) -> Result<(), PortError> {
         let Some(in_force) = &mut self.revisions.in_force else { return Ok(()) };
+        if self.options.mode == Mode::Observe || !self.options.applies_definitions {
+            in_force.applied = true;
+            return Ok(());
+        }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
             inventory::apply(cluster, &in_force.definitions, &in_force.revision, snapshot, now, journal).await?;
@@ -131,7 +152,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.carry_out(&plan, &gated.open, now).await?;
         if gated.waiting.is_empty() {
             self.supersede_waiting(now);
-            return Ok(());
+            let (cluster, phase) = (&self.ports.cluster, NodePlanPhase::Applied);
+            return self.records.enter(cluster, &plan.id, phase, "", now).await;
         }
         let is_same =
             self.waiting.as_ref().is_some_and(|waiting| announced::signature(waiting) == announced::signature(&plan));
@@ -139,6 +161,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.supersede_waiting(now);
         }
         if is_news || !is_same {
+            let numbers: Vec<String> = gated.waiting.iter().map(u32::to_string).collect();
+            let name = records::name_of(&plan.id);
+            let message = format!("move {} waits; approve with `cutlist approve {name}`", numbers.join(", "));
+            let (cluster, phase) = (&self.ports.cluster, NodePlanPhase::WaitsForApproval);
+            self.records.enter(cluster, &plan.id, phase, &message, now).await?;
             let event = Event::WaitsForApproval { plan_id: plan.id.clone(), moves: gated.waiting };
             self.journal.say(now, &event);
             self.waiting = Some(plan);
@@ -159,7 +186,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.journal.say(now, &Event::Approved { plan_id: plan.id.clone() });
         let moves = gate(&plan, &self.settings().approval).waiting;
         self.say_computed(&plan, &moves, now);
-        self.carry_out(&plan, &moves, now).await
+        self.carry_out(&plan, &moves, now).await?;
+        self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await
     }
 
     fn say_computed(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
@@ -174,27 +202,33 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
     }
 
-    /// Begins each move in order. The first that is refused ends the plan: it is superseded by the next one.
+    /// Begins the moves in order, those that only create a few dozen at a time. The first that is refused ends the plan: it is
+    /// superseded by the next one.
     async fn carry_out(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) -> Result<(), PortError> {
-        for (position, number) in moves.iter().enumerate() {
-            // Lets a request to stop be heard between two moves.
+        let moves: Vec<u32> = moves
+            .iter()
+            .copied()
+            .filter(|number| !apply::steps_of(plan, *number).into_iter().any(apply::is_held))
+            .collect();
+        let mut done = 0;
+        for together in apply::in_groups(plan, &moves) {
+            // Lets a request to stop be heard between two groups.
             tokio::task::yield_now().await;
             if self.shutdown.is_requested() {
-                self.say_stopped(plan, moves, position, now);
+                self.say_stopped(plan, &moves, done, now);
                 return Ok(());
             }
-            if apply::steps_of(plan, *number).iter().any(|step| apply::is_held(step)) {
-                continue;
+            if done == 0 {
+                self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
-            match apply::begin(&self.ports.cluster, plan, *number, now, &mut self.journal).await {
-                Ok(()) => {
-                    self.announced.carried_out();
-                    let event = Event::MoveBegun { plan_id: plan.id.clone(), move_number: *number };
-                    self.journal.say(now, &event);
-                }
+            match apply::begin(&self.ports.cluster, plan, together, now, &mut self.journal).await {
+                Ok(()) => self.begun(plan, together, now),
                 Err(ApplyError::Port(error)) => return Err(error),
-                Err(ApplyError::Refused(refusal)) => {
-                    let (plan_id, move_number) = (plan.id.clone(), Some(*number));
+                Err(ApplyError::Refused { move_number, refusal }) => {
+                    let message = format!("move {move_number}: {refusal}");
+                    let phase = if done == 0 { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
+                    self.records.enter(&self.ports.cluster, &plan.id, phase, &message, now).await?;
+                    let (plan_id, move_number) = (plan.id.clone(), Some(move_number));
                     self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number, refusal });
                     self.announced.carried_out();
                     self.plan_due_at = Some(now);
@@ -202,8 +236,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     return Ok(());
                 }
             }
+            done += together.len();
         }
         Ok(())
+    }
+
+    fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
+        self.announced.carried_out();
+        self.records.begun(&plan.id, moves);
+        self.expectations.expect(plan, moves, now);
+        for number in moves {
+            self.journal.say(now, &Event::MoveBegun { plan_id: plan.id.clone(), move_number: *number });
+        }
     }
 
     fn say_stopped(&mut self, plan: &Plan, moves: &[u32], done: usize, now: Timestamp) {

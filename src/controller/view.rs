@@ -55,8 +55,21 @@ impl<'a> View<'a> {
 
     /// Pods that a node would have to be found for, by UID.
     pub fn provisionable_pods(&self) -> BTreeMap<String, &'a Pod> {
-        let pods = self.snapshot.pods.iter().filter(|pod| is_provisionable(pod));
+        let pods = self.snapshot.pods.iter().filter(|pod| is_provisionable(pod) && !self.is_nominated(pod));
         pods.map(|pod| (pod.metadata.uid.clone(), pod)).collect()
+    }
+
+    /// Pods that are on no node, by `namespace/name`.
+    pub fn unbound_pods(&self) -> BTreeMap<String, &'a Pod> {
+        let unbound = self.snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none() && !pod.is_terminal());
+        unbound.map(|pod| (pod.key(), pod)).collect()
+    }
+
+    /// Whether kube-scheduler was told a node for the pod, or makes room for it there. It forgets a node that is gone only
+    /// when it tries again.
+    fn is_nominated(&self, pod: &Pod) -> bool {
+        let name = pod.status.nominated_node_name.as_deref().unwrap_or_default();
+        !name.is_empty() && self.node(name).is_some()
     }
 
     /// Whether every claim has its instance; before that a plan would count on nodes of unknown size.
@@ -93,7 +106,6 @@ fn is_provisionable(pod: &Pod) -> bool {
             && condition.reason.as_deref() == Some("Unschedulable")
     };
     pod.spec.node_name.is_none()
-        && pod.status.nominated_node_name.is_none()
         && !pod.is_owned_by("DaemonSet")
         && !pod.is_owned_by("Node")
         && !pod.is_terminating()
@@ -139,7 +151,7 @@ impl Prices {
     }
 
     /// Zero for an offering that the catalog does not know.
-    fn of(&self, claim: &NodeClaim) -> HourlyPrice {
+    pub fn of(&self, claim: &NodeClaim) -> HourlyPrice {
         let key = [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key).to_owned());
         let [instance_type, zone, capacity_type] = key;
         self.0.get(&(instance_type, zone, capacity_type)).copied().unwrap_or_default()

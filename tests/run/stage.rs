@@ -3,17 +3,18 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use cutlist::adapters::embedded::{
     EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
 };
 use cutlist::api::node_claim::NodeClaim;
+use cutlist::api::node_plan::NodePlan;
 use cutlist::api::source::SourceFile;
 use cutlist::controller::events::Event;
-use cutlist::controller::{Controller, Journal, Options, Ports, Shutdown};
+use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
-use cutlist::core::plan::{Plan, Revision, decide};
+use cutlist::core::plan::{Revision, decide};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, Repository, RevisionContent};
 use serde_json::{Value, json};
@@ -134,7 +135,7 @@ impl Fuse {
 pub struct FusedCluster(pub EmbeddedCluster, pub Fuse);
 
 impl Cluster for FusedCluster {
-    async fn observe(&self) -> Result<Snapshot, PortError> {
+    async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
         self.0.observe().await
     }
     async fn changed(&self) {
@@ -170,8 +171,17 @@ impl Cluster for FusedCluster {
     async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
         self.1.call(self.0.nominate(namespace, pod, node)).await
     }
-    async fn record_plan(&self, plan: &Plan, text: &str) -> Result<(), PortError> {
-        self.1.call(self.0.record_plan(plan, text)).await
+    async fn rehearse(&self, object: &Value) -> Result<(), PortError> {
+        self.0.rehearse(object).await
+    }
+    async fn write_status(&self, object: &Value) -> Result<(), PortError> {
+        self.1.call(self.0.write_status(object)).await
+    }
+    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+        self.1.call(self.0.forget_plan(name)).await
+    }
+    async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
+        self.1.call(self.0.record_plan(plan)).await
     }
 }
 
@@ -336,6 +346,9 @@ fn controller(
         clock: world.clock(),
     };
     let options = Options {
+        mode: Mode::Enforce,
+        applies_definitions: true,
+        lease_transitions: None,
         read: Box::new(|files| cutlist::definitions::read(files, &BTreeMap::new())),
         seed: 0,
         planner: decide,

@@ -15,7 +15,7 @@ async fn an_instance_boots_joins_and_gets_ready_within_a_minute() {
     assert_eq!(instance, again, "the token launches once");
 
     let ready = loop {
-        let nodes = cluster.observe().await.unwrap().nodes;
+        let nodes = cluster.observe().await.unwrap().nodes.clone();
         if let [node] = nodes.as_slice() {
             let taints = node.spec.as_ref().unwrap().taints.clone().unwrap_or_default();
             assert!(taints.iter().any(|taint| taint.key == "karpenter.sh/unregistered"));

@@ -28,7 +28,7 @@ async fn pods_spread_to_the_least_allocated_node_and_the_rest_waits() {
     world.with(|world| world.load(snapshot(json!({"nodes": [node("a", 2), node("b", 4)]}))));
     load_deployment(&world, deployment("web", 8, "1"));
     assert_eq!(world.with(|world| world.pod_counts()), (6, 2));
-    let pods = world.cluster().observe().await.unwrap().pods;
+    let pods = world.cluster().observe().await.unwrap().pods.clone();
     let waiting: Vec<_> = pods.iter().filter(|pod| pod.spec.node_name.is_none()).collect();
     assert!(waiting.iter().all(|pod| {
         pod.status
@@ -48,7 +48,7 @@ async fn a_daemon_runs_on_each_node() {
         "spec": {"selector": {}, "template": {"spec": {"containers": [{"name": "agent"}], "tolerations": [{"operator": "Exists"}]}}},
     });
     world.with(|world| world.load(snapshot(json!({"nodes": [node("a", 2), node("b", 2)], "daemonSets": [daemon]}))));
-    let pods = world.cluster().observe().await.unwrap().pods;
+    let pods = world.cluster().observe().await.unwrap().pods.clone();
     assert_eq!(pods.len(), 2);
     assert!(pods.iter().all(|pod| pod.is_owned_by("DaemonSet") && pod.spec.node_name.is_some()));
 }
@@ -62,7 +62,7 @@ async fn a_budget_forbids_the_second_eviction_until_the_first_pod_is_replaced() 
     load_deployment(&world, deployment("web", 3, "1"));
     pass(&world, 5).await;
     let cluster = world.cluster();
-    let pods = cluster.observe().await.unwrap().pods;
+    let pods = cluster.observe().await.unwrap().pods.clone();
     cluster.evict("default", &pods[0].metadata.name).await.unwrap();
     let error = cluster.evict("default", &pods[1].metadata.name).await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::Conflict);

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::plan::Plan;
+use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
@@ -34,11 +35,11 @@ impl EmbeddedCluster {
 }
 
 impl Cluster for EmbeddedCluster {
-    async fn observe(&self) -> Result<Snapshot, PortError> {
-        Ok(self.world.with(|world| {
+    async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
+        Ok(Arc::new(self.world.with(|world| {
             self.observed_generation.set(world.generation);
             world.snapshot()
-        }))
+        })))
     }
 
     /// Sleeps from event to event until one changes an object.
@@ -55,8 +56,25 @@ impl Cluster for EmbeddedCluster {
         }
     }
 
+    /// Nobody else writes here, so what can be applied is found out by applying it.
+    async fn rehearse(&self, _object: &Value) -> Result<(), PortError> {
+        Ok(())
+    }
+
     async fn apply(&self, object: &Value) -> Result<(), PortError> {
         self.world.with(|world| world.apply(object))
+    }
+
+    async fn write_status(&self, object: &Value) -> Result<(), PortError> {
+        let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
+        let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
+        let operation = format!("write the status of {kind} {name}");
+        let patch = serde_json::json!({ "status": object.get("status") });
+        self.world.with(|world| match kind {
+            "NodePool" => patch_in(&mut world.node_pools, name, &patch, &operation),
+            "EC2NodeClass" => patch_in(&mut world.node_classes, name, &patch, &operation),
+            _ => Err(failure(format!("{operation}: no such kind"), PortErrorKind::Permanent)),
+        })
     }
 
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
@@ -180,8 +198,23 @@ impl Cluster for EmbeddedCluster {
         Ok(())
     }
 
-    async fn record_plan(&self, plan: &Plan, text: &str) -> Result<(), PortError> {
-        self.world.with(|world| world.plans.push((plan.id.clone(), text.to_owned())));
+    async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
+        self.world.with(|world| {
+            let name = name_of(&plan.metadata);
+            match world.node_plans.get_mut(&name) {
+                Some(recorded) => recorded.status.clone_from(&plan.status),
+                None => {
+                    let mut plan = plan.clone();
+                    plan.metadata.creation_timestamp = Some(Time(world.now));
+                    world.node_plans.insert(name, plan);
+                }
+            }
+        });
+        Ok(())
+    }
+
+    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+        self.world.with(|world| world.node_plans.remove(name));
         Ok(())
     }
 }
@@ -299,6 +332,20 @@ fn applied<T: Serialize + DeserializeOwned + PartialEq>(
         merge(&mut value, &serde_json::json!({ "metadata": { "generation": generation } }));
     }
     read(value, &operation).map(Some)
+}
+
+/// Statuses wake nobody: whoever writes one has nothing to learn from it.
+fn patch_in<T: Serialize + DeserializeOwned>(
+    objects: &mut BTreeMap<String, T>,
+    name: &str,
+    patch: &Value,
+    operation: &str,
+) -> Result<(), PortError> {
+    let Some(object) = objects.get_mut(name) else {
+        return Err(failure(operation.to_owned(), PortErrorKind::NotFound));
+    };
+    *object = patched(object, patch, operation)?;
+    Ok(())
 }
 
 fn patched<T: Serialize + DeserializeOwned>(object: &T, patch: &Value, operation: &str) -> Result<T, PortError> {

@@ -33,6 +33,10 @@ impl World {
             self.complete("NodeOverlay", &mut overlay.metadata);
             self.node_overlays.insert(name_of(&overlay.metadata), overlay);
         }
+        for mut plan in std::mem::take(&mut others.node_plans) {
+            self.complete("NodePlan", &mut plan.metadata);
+            self.node_plans.insert(name_of(&plan.metadata), plan);
+        }
         for mut buffer in std::mem::take(&mut others.capacity_buffers) {
             self.complete("CapacityBuffer", &mut buffer.metadata);
             self.capacity_buffers.insert(key_of(&buffer.metadata), buffer);

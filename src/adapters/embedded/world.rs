@@ -12,6 +12,7 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_overlay::NodeOverlay;
+use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -54,8 +55,7 @@ pub struct World {
     pub(super) others: Snapshot,
     /// Where pods are expected to land: pod to node or claim.
     pub(super) nominations: BTreeMap<String, String>,
-    /// Plans that were recorded: id and rendered text, oldest first.
-    pub(super) plans: Vec<(String, String)>,
+    pub(super) node_plans: BTreeMap<String, NodePlan>,
 
     pub(super) catalog: Catalog,
     pub(super) machines: BTreeMap<String, Machine>,
@@ -102,7 +102,7 @@ impl World {
             pod_disruption_budgets: BTreeMap::new(),
             others: Snapshot::default(),
             nominations: BTreeMap::new(),
-            plans: Vec::new(),
+            node_plans: BTreeMap::new(),
             catalog,
             machines: BTreeMap::new(),
             exhausted: BTreeSet::new(),
@@ -171,11 +171,6 @@ impl World {
         &self.catalog
     }
 
-    /// Plans that were recorded: id and text, oldest first.
-    pub fn recorded_plans(&self) -> &[(String, String)] {
-        &self.plans
-    }
-
     pub(super) fn touch(&mut self) {
         self.generation += 1;
     }
@@ -207,6 +202,7 @@ impl World {
             node_overlays: self.node_overlays.values().cloned().collect(),
             capacity_buffers: self.capacity_buffers.values().cloned().collect(),
             pod_templates: self.pod_templates.values().cloned().collect(),
+            node_plans: self.node_plans.values().cloned().collect(),
             disruption_budgets: self.disruption_budgets.values().cloned().collect(),
             pods: self.pods.values().cloned().collect(),
             daemon_sets: self.daemon_sets.values().cloned().collect(),

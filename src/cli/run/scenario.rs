@@ -14,7 +14,7 @@ use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
 use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
 use crate::cli::settings;
-use crate::controller::{Controller, Options, Shutdown};
+use crate::controller::{Controller, Mode, Options, Shutdown};
 use crate::core::plan::decide;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::read::read;
@@ -133,6 +133,9 @@ impl Stage {
         let ports = world::ports(remote, &world, EmbeddedForge::default());
         let arguments = arguments.clone();
         let options = Options {
+            mode: Mode::Enforce,
+            applies_definitions: true,
+            lease_transitions: None,
             read: Box::new(move |files| settings::read_definitions(files, &arguments)),
             seed,
             planner: decide,

@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::api::keys;
 use crate::core::buffers::is_of_buffer;
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::{ClassIndex, Problem};
+use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
 /// Pods waiting for a place, and pods that are waiting for something else.
@@ -23,16 +25,23 @@ impl Backlog {
     /// O(pods).
     pub fn new(problem: &Problem<'_>) -> Self {
         let mut backlog = Self::default();
-        let preempting: BTreeMap<usize, &str> = problem
+        let nominated: BTreeMap<usize, &Machine<'_>> = problem
             .nodes
             .iter()
-            .flat_map(|node| node.nominated.iter().map(|(pod, _)| (*pod, problem.machines[node.machine].name)))
+            .map(|node| (node, &problem.machines[node.machine]))
+            .flat_map(|(node, machine)| node.nominated.iter().map(move |(pod, _)| (*pod, machine)))
             .collect();
         for (position, pod) in problem.snapshot.pods.iter().enumerate() {
             if !is_waiting(pod) {
                 continue;
             }
-            let text = preempting.get(&position).map(|node| {
+            let machine = nominated.get(&position);
+            // Told to kube-scheduler by an earlier plan: its node is there for it, and all there is left to do is to bind it.
+            if machine.is_some_and(|machine| is_expected_on(machine, pod)) {
+                continue;
+            }
+            let text = machine.map(|machine| {
+                let node = machine.name;
                 format!(
                     "kube-scheduler is evicting pods of lower priority on node {node} for it; its room there is held"
                 )
@@ -122,6 +131,14 @@ impl Backlog {
 /// Creation time, then UID, then name: the order in which pods of a class are served.
 pub fn age_order(pod: &Pod) -> (Option<String>, String, String) {
     (pod.metadata.creation_timestamp.clone(), pod.metadata.uid.clone(), pod.key())
+}
+
+/// Whether the node's claim was created for this pod.
+fn is_expected_on(machine: &Machine<'_>, pod: &Pod) -> bool {
+    let annotations = machine.claim.and_then(|claim| claim.metadata.annotations.as_ref());
+    let pods = annotations.and_then(|annotations| annotations.get(keys::PODS));
+    let key = pod.key();
+    pods.is_some_and(|pods| pods.split(',').any(|name| name == key))
 }
 
 /// Not bound, not over, and nobody's daemon.

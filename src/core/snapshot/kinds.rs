@@ -2,6 +2,8 @@
 //!
 //! To add a kind: a field of [`Snapshot`], an implementation of [`Stored`], an entry in [`KINDS`].
 
+use std::fmt::Debug;
+
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
@@ -21,6 +23,7 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_overlay::NodeOverlay;
+use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 
 use super::collect::{Object, parse};
@@ -43,51 +46,47 @@ pub(super) struct Kind {
     pub(super) write: fn(&Snapshot, &mut Sink<'_>) -> serde_json::Result<()>,
 }
 
-/// In the order in which a snapshot is written: by kind.
-pub(super) const KINDS: &[Kind] = &[
-    kind::<CSINode>(),
-    kind::<CapacityBuffer>(),
-    kind::<DaemonSet>(),
-    kind::<Deployment>(),
-    kind::<DeviceClass>(),
-    kind::<DisruptionBudget>(),
-    kind::<EC2NodeClass>(),
-    kind::<Job>(),
-    kind::<LimitRange>(),
-    kind::<Namespace>(),
-    kind::<Node>(),
-    kind::<NodeClaim>(),
-    kind::<NodeOverlay>(),
-    kind::<NodePool>(),
-    kind::<PersistentVolume>(),
-    kind::<PersistentVolumeClaim>(),
-    kind::<Pod>(),
-    kind::<PodDisruptionBudget>(),
-    kind::<PodTemplate>(),
-    kind::<PriorityClass>(),
-    kind::<ReplicaSet>(),
-    kind::<ReplicationController>(),
-    kind::<ResourceClaim>(),
-    kind::<ResourceClaimTemplate>(),
-    kind::<ResourceSlice>(),
-    kind::<Service>(),
-    kind::<StatefulSet>(),
-    kind::<StorageClass>(),
-];
+/// Does something once for each kind.
+pub trait ForEachKind {
+    fn kind<T: Stored>(&mut self);
+}
+
+macro_rules! kinds {
+    ($($kind:ident),* $(,)?) => {
+        /// In the order in which a snapshot is written: by kind.
+        pub(super) const KINDS: &[Kind] = &[$(kind::<$kind>()),*];
+
+        /// Calls `action` for every kind that a snapshot holds.
+        pub fn for_each_kind(action: &mut impl ForEachKind) {
+            $(action.kind::<$kind>();)*
+        }
+    };
+}
+
+kinds! {
+    CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, DisruptionBudget, EC2NodeClass, Job, LimitRange,
+    Namespace, Node, NodeClaim, NodeOverlay, NodePlan, NodePool, PersistentVolume, PersistentVolumeClaim, Pod,
+    PodDisruptionBudget, PodTemplate, PriorityClass, ReplicaSet, ReplicationController, ResourceClaim,
+    ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass,
+}
 
 const fn kind<T: Stored>() -> Kind {
     Kind { api_version: T::API_VERSION, kind: T::KIND, add: add::<T>, merge: merge::<T>, write: write::<T> }
 }
 
 /// A kind that a snapshot holds.
-pub(super) trait Stored: DeserializeOwned + Serialize + Clone {
+pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + 'static {
     const API_VERSION: &'static str;
     const KIND: &'static str;
+    /// Its name in paths and permissions.
+    const RESOURCE: &'static str;
     const NAMESPACED: bool;
     fn all(snapshot: &Snapshot) -> &Vec<Self>;
     fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self>;
     /// Namespace (empty for kinds without), name, UID (empty when unknown).
     fn key(&self) -> (&str, &str, &str);
+    /// Of the API server's; empty when unknown, and after trimming.
+    fn resource_version(&self) -> &str;
     /// Gives a namespaced object that states no namespace the one that `kubectl` would: `default`.
     fn complete(&mut self);
     /// Takes off what planning does not look at.
@@ -185,6 +184,7 @@ impl Merged {
 impl Stored for Pod {
     const API_VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
+    const RESOURCE: &'static str = "pods";
     const NAMESPACED: bool = true;
     fn all(snapshot: &Snapshot) -> &Vec<Self> {
         &snapshot.pods
@@ -194,6 +194,9 @@ impl Stored for Pod {
     }
     fn key(&self) -> (&str, &str, &str) {
         (&self.metadata.namespace, &self.metadata.name, &self.metadata.uid)
+    }
+    fn resource_version(&self) -> &str {
+        &self.metadata.resource_version
     }
     fn complete(&mut self) {
         if self.metadata.namespace.is_empty() {
@@ -207,10 +210,11 @@ impl Stored for Pod {
 
 /// The kinds whose metadata is that of `k8s-openapi`.
 macro_rules! stored {
-    ($($type:ident of $api_version:literal in $field:ident, namespaced: $namespaced:literal $(, trim: $trim:path)? $(, redact: $redact:path)?;)*) => {$(
+    ($($type:ident of $api_version:literal $resource:literal in $field:ident, namespaced: $namespaced:literal $(, trim: $trim:path)? $(, redact: $redact:path)?;)*) => {$(
         impl Stored for $type {
             const API_VERSION: &'static str = $api_version;
             const KIND: &'static str = stringify!($type);
+            const RESOURCE: &'static str = $resource;
             const NAMESPACED: bool = $namespaced;
             fn all(snapshot: &Snapshot) -> &Vec<Self> {
                 &snapshot.$field
@@ -220,6 +224,9 @@ macro_rules! stored {
             }
             fn key(&self) -> (&str, &str, &str) {
                 key_of(&self.metadata)
+            }
+            fn resource_version(&self) -> &str {
+                self.metadata.resource_version.as_deref().unwrap_or_default()
             }
             fn complete(&mut self) {
                 if Self::NAMESPACED {
@@ -238,33 +245,34 @@ macro_rules! stored {
 }
 
 stored! {
-    CSINode of "storage.k8s.io/v1" in csi_nodes, namespaced: false;
-    CapacityBuffer of "autoscaling.x-k8s.io/v1beta1" in capacity_buffers, namespaced: true;
-    DaemonSet of "apps/v1" in daemon_sets, namespaced: true, trim: trim::daemon_set;
-    Deployment of "apps/v1" in deployments, namespaced: true, trim: trim::deployment;
-    DeviceClass of "resource.k8s.io/v1" in device_classes, namespaced: false, trim: trim::device_class;
-    DisruptionBudget of "cutlist.dev/v1alpha1" in disruption_budgets, namespaced: false;
-    EC2NodeClass of "karpenter.k8s.aws/v1" in node_classes, namespaced: false, redact: trim::user_data;
-    Job of "batch/v1" in jobs, namespaced: true, trim: trim::job;
-    LimitRange of "v1" in limit_ranges, namespaced: true;
-    Namespace of "v1" in namespaces, namespaced: false;
-    Node of "v1" in nodes, namespaced: false, trim: trim::node;
-    NodeClaim of "karpenter.sh/v1" in node_claims, namespaced: false;
-    NodeOverlay of "karpenter.sh/v1alpha1" in node_overlays, namespaced: false;
-    NodePool of "karpenter.sh/v1" in node_pools, namespaced: false;
-    PersistentVolume of "v1" in persistent_volumes, namespaced: false, trim: trim::persistent_volume;
-    PersistentVolumeClaim of "v1" in persistent_volume_claims, namespaced: true;
-    PodDisruptionBudget of "policy/v1" in pod_disruption_budgets, namespaced: true;
-    PodTemplate of "v1" in pod_templates, namespaced: true, trim: trim::pod_template_object;
-    PriorityClass of "scheduling.k8s.io/v1" in priority_classes, namespaced: false;
-    ReplicaSet of "apps/v1" in replica_sets, namespaced: true, trim: trim::replica_set;
-    ReplicationController of "v1" in replication_controllers, namespaced: true, trim: trim::replication_controller;
-    ResourceClaim of "resource.k8s.io/v1" in resource_claims, namespaced: true, trim: trim::resource_claim;
-    ResourceClaimTemplate of "resource.k8s.io/v1" in resource_claim_templates, namespaced: true, trim: trim::resource_claim_template;
-    ResourceSlice of "resource.k8s.io/v1" in resource_slices, namespaced: false;
-    Service of "v1" in services, namespaced: true, trim: trim::service;
-    StatefulSet of "apps/v1" in stateful_sets, namespaced: true, trim: trim::stateful_set;
-    StorageClass of "storage.k8s.io/v1" in storage_classes, namespaced: false, trim: trim::storage_class;
+    CSINode of "storage.k8s.io/v1" "csinodes" in csi_nodes, namespaced: false;
+    CapacityBuffer of "autoscaling.x-k8s.io/v1beta1" "capacitybuffers" in capacity_buffers, namespaced: true;
+    DaemonSet of "apps/v1" "daemonsets" in daemon_sets, namespaced: true, trim: trim::daemon_set;
+    Deployment of "apps/v1" "deployments" in deployments, namespaced: true, trim: trim::deployment;
+    DeviceClass of "resource.k8s.io/v1" "deviceclasses" in device_classes, namespaced: false, trim: trim::device_class;
+    DisruptionBudget of "cutlist.dev/v1alpha1" "disruptionbudgets" in disruption_budgets, namespaced: false;
+    EC2NodeClass of "karpenter.k8s.aws/v1" "ec2nodeclasses" in node_classes, namespaced: false, redact: trim::user_data;
+    Job of "batch/v1" "jobs" in jobs, namespaced: true, trim: trim::job;
+    LimitRange of "v1" "limitranges" in limit_ranges, namespaced: true;
+    Namespace of "v1" "namespaces" in namespaces, namespaced: false;
+    Node of "v1" "nodes" in nodes, namespaced: false, trim: trim::node;
+    NodeClaim of "karpenter.sh/v1" "nodeclaims" in node_claims, namespaced: false;
+    NodeOverlay of "karpenter.sh/v1alpha1" "nodeoverlays" in node_overlays, namespaced: false;
+    NodePlan of "cutlist.dev/v1alpha1" "nodeplans" in node_plans, namespaced: false;
+    NodePool of "karpenter.sh/v1" "nodepools" in node_pools, namespaced: false;
+    PersistentVolume of "v1" "persistentvolumes" in persistent_volumes, namespaced: false, trim: trim::persistent_volume;
+    PersistentVolumeClaim of "v1" "persistentvolumeclaims" in persistent_volume_claims, namespaced: true;
+    PodDisruptionBudget of "policy/v1" "poddisruptionbudgets" in pod_disruption_budgets, namespaced: true;
+    PodTemplate of "v1" "podtemplates" in pod_templates, namespaced: true, trim: trim::pod_template_object;
+    PriorityClass of "scheduling.k8s.io/v1" "priorityclasses" in priority_classes, namespaced: false;
+    ReplicaSet of "apps/v1" "replicasets" in replica_sets, namespaced: true, trim: trim::replica_set;
+    ReplicationController of "v1" "replicationcontrollers" in replication_controllers, namespaced: true, trim: trim::replication_controller;
+    ResourceClaim of "resource.k8s.io/v1" "resourceclaims" in resource_claims, namespaced: true, trim: trim::resource_claim;
+    ResourceClaimTemplate of "resource.k8s.io/v1" "resourceclaimtemplates" in resource_claim_templates, namespaced: true, trim: trim::resource_claim_template;
+    ResourceSlice of "resource.k8s.io/v1" "resourceslices" in resource_slices, namespaced: false;
+    Service of "v1" "services" in services, namespaced: true, trim: trim::service;
+    StatefulSet of "apps/v1" "statefulsets" in stateful_sets, namespaced: true, trim: trim::stateful_set;
+    StorageClass of "storage.k8s.io/v1" "storageclasses" in storage_classes, namespaced: false, trim: trim::storage_class;
 }
 
 fn key_of(metadata: &ObjectMeta) -> (&str, &str, &str) {

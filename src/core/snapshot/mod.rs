@@ -3,7 +3,7 @@
 mod collect;
 mod decode;
 mod json;
-mod kinds;
+pub mod kinds;
 pub mod nodes;
 pub mod objects;
 pub mod pod;

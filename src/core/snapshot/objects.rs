@@ -17,6 +17,7 @@ use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_overlay::NodeOverlay;
+use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 
 use super::pod::Pod;
@@ -30,6 +31,8 @@ pub struct Snapshot {
     pub node_pools: Vec<NodePool>,
     pub node_classes: Vec<EC2NodeClass>,
     pub node_overlays: Vec<NodeOverlay>,
+    /// Plans that were posted before, and what became of them.
+    pub node_plans: Vec<NodePlan>,
     pub disruption_budgets: Vec<DisruptionBudget>,
     pub capacity_buffers: Vec<CapacityBuffer>,
     pub pod_templates: Vec<PodTemplate>,

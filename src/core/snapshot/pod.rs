@@ -31,6 +31,9 @@ pub struct PodMetadata {
     pub namespace: String,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub uid: String,
+    /// Of the API server's; not kept in a snapshot.
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
+    pub resource_version: String,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]

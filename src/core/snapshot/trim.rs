@@ -54,6 +54,7 @@ pub(super) fn metadata(metadata: &mut ObjectMeta) {
 }
 
 pub(super) fn pod(pod: &mut Pod) {
+    pod.metadata.resource_version = String::new();
     pod.metadata.annotations.retain(|key, _| matters(key));
     pod.spec.volumes.retain(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
 }

@@ -228,6 +228,7 @@ fn without_pods_and_nodes(snapshot: &Snapshot) -> Snapshot {
         node_pools: Vec::new(),
         node_classes: Vec::new(),
         node_overlays: snapshot.node_overlays.clone(),
+        node_plans: Vec::new(),
         disruption_budgets: Vec::new(),
         pods: Vec::new(),
         resource_claims: snapshot.resource_claims.clone(),

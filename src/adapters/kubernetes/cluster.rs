@@ -1,0 +1,164 @@
+//! The port: one snapshot fed by watches.
+
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Node;
+use kube::Client;
+
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_plan::NodePlan;
+use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
+use crate::core::snapshot::{Pod, Snapshot};
+use crate::ports::{PortError, PortErrorKind};
+
+use super::connection::Connection;
+use super::feed::{AnyFeed, Changes, Feed, Standing};
+use super::leadership::Leadership;
+
+/// The first lists of a large cluster take this long at most.
+const PATIENCE_TO_SYNC: Duration = Duration::from_secs(120);
+/// How long events are collected before they wake anybody: many come at once.
+const COLLECT: Duration = Duration::from_millis(50);
+
+/// A cluster that is watched. For one thread; the watches run on the runtime.
+pub struct KubernetesCluster {
+    pub(super) client: Client,
+    /// Writes are refused as soon as somebody else leads.
+    pub(super) leadership: Leadership,
+    changes: Arc<Changes>,
+    feeds: Vec<Arc<dyn AnyFeed>>,
+    pub(super) node_claims: Arc<Feed<NodeClaim>>,
+    pub(super) nodes: Arc<Feed<Node>>,
+    pub(super) pods: Arc<Feed<Pod>>,
+    pub(super) node_plans: Arc<Feed<NodePlan>>,
+    snapshot: RefCell<Arc<Snapshot>>,
+    observed: Cell<u64>,
+}
+
+impl KubernetesCluster {
+    /// Begins to watch. Call it inside a runtime.
+    pub fn watch(connection: &Connection, leadership: Leadership) -> Self {
+        let changes = Arc::new(Changes::default());
+        let mut start = Start { client: connection.client.clone(), changes: Arc::clone(&changes), feeds: Vec::new() };
+        // Kinds that are also written through get their feed here; the others need no name.
+        let node_claims = start.feed::<NodeClaim>();
+        let nodes = start.feed::<Node>();
+        let pods = start.feed::<Pod>();
+        let node_plans = start.feed::<NodePlan>();
+        for_each_kind(&mut start);
+        Self {
+            client: connection.client.clone(),
+            leadership,
+            changes,
+            feeds: start.feeds,
+            node_claims,
+            nodes,
+            pods,
+            node_plans,
+            snapshot: RefCell::default(),
+            observed: Cell::new(0),
+        }
+    }
+
+    pub(super) async fn observe_now(&self) -> Result<Arc<Snapshot>, PortError> {
+        if tokio::time::timeout(PATIENCE_TO_SYNC, self.synced()).await.is_err() {
+            return Err(self.trouble());
+        }
+        self.denied()?;
+        self.observed.set(self.changes.generation());
+        let mut current = self.snapshot.borrow_mut();
+        if self.feeds.iter().any(|feed| feed.has_news()) {
+            // Copied only while somebody still holds the last one.
+            let snapshot = Arc::make_mut(&mut current);
+            for feed in &self.feeds {
+                feed.drain_into(snapshot);
+            }
+        }
+        Ok(Arc::clone(&current))
+    }
+
+    /// Until every feed has had its first list, or was denied it.
+    async fn synced(&self) {
+        loop {
+            let announced = self.changes.announced();
+            let waits = |feed: &Arc<dyn AnyFeed>| match feed.standing() {
+                Standing::Waiting(Some(trouble)) => trouble.kind != PortErrorKind::Denied,
+                Standing::Waiting(None) => true,
+                Standing::Absent | Standing::Synced => false,
+            };
+            if !self.feeds.iter().any(waits) {
+                return;
+            }
+            announced.await;
+        }
+    }
+
+    /// A kind that may not be read would be taken for one that has no objects, and its pods or budgets for none.
+    fn denied(&self) -> Result<(), PortError> {
+        let denied = self.feeds.iter().find_map(|feed| match feed.standing() {
+            Standing::Waiting(Some(trouble)) => Some(trouble),
+            _ => None,
+        });
+        denied.map_or(Ok(()), |trouble| {
+            Err(PortError { operation: trouble.operation, kind: trouble.kind, source: Some(trouble.text.into()) })
+        })
+    }
+
+    fn trouble(&self) -> PortError {
+        self.denied().err().unwrap_or_else(|| PortError {
+            operation: "list what is in the cluster".to_owned(),
+            kind: PortErrorKind::Temporary,
+            source: Some(format!("not complete after {} seconds", PATIENCE_TO_SYNC.as_secs()).into()),
+        })
+    }
+
+    pub(super) async fn changed_since_observed(&self) {
+        while self.changes.generation() == self.observed.get() {
+            self.changes.announced().await;
+        }
+        tokio::time::sleep(COLLECT).await;
+    }
+
+    /// The claim with everything that was written to it, as far as it is known.
+    pub(super) fn latest_claim(&self, name: &str) -> Option<NodeClaim> {
+        match self.node_claims.unseen("", name) {
+            Some(unseen) => unseen,
+            None => {
+                let snapshot = self.snapshot.borrow();
+                let named = |claim: &&NodeClaim| claim.metadata.name.as_deref() == Some(name);
+                snapshot.node_claims.iter().find(named).cloned()
+            }
+        }
+    }
+
+    /// Whether there is such a plan, as far as it is known.
+    pub(super) fn has_plan(&self, name: &str) -> bool {
+        self.node_plans.resource_version("", name).is_some()
+    }
+}
+
+/// Starts one watch for each kind.
+struct Start {
+    client: Client,
+    changes: Arc<Changes>,
+    feeds: Vec<Arc<dyn AnyFeed>>,
+}
+
+impl Start {
+    fn feed<T: Stored>(&mut self) -> Arc<Feed<T>> {
+        let feed = Arc::new(Feed::<T>::new(Arc::clone(&self.changes)));
+        tokio::spawn(Arc::clone(&feed).follow(self.client.clone()));
+        self.feeds.push(Arc::<Feed<T>>::clone(&feed));
+        feed
+    }
+}
+
+impl ForEachKind for Start {
+    fn kind<T: Stored>(&mut self) {
+        if !["NodeClaim", "Node", "Pod", "NodePlan"].contains(&T::KIND) {
+            self.feed::<T>();
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Which cluster, and as whom.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+/// An API server that does not answer within this time is not there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A client, and what it is connected to.
+#[derive(Clone)]
+pub struct Connection {
+    pub client: Client,
+    /// The API server's address, for messages.
+    pub address: String,
+    /// The namespace of the context, or of the pod this runs in.
+    pub namespace: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error("kubeconfig {}", path.display())]
+    Kubeconfig { path: PathBuf, source: Box<kube::config::KubeconfigError> },
+    #[error("no kubeconfig, and not in a cluster")]
+    NoCluster { source: Box<kube::config::InferConfigError> },
+    #[error("the kubeconfig's context{} can not be used", context.as_deref().map(|name| format!(" {name}")).unwrap_or_default())]
+    Context { context: Option<String>, source: Box<kube::config::KubeconfigError> },
+    #[error("client for {address}")]
+    Client { address: String, source: Box<kube::Error> },
+}
+
+/// A client for the cluster that `kubeconfig` (else `KUBECONFIG`, `~/.kube/config`, or the pod's service account) names. Nothing
+/// is asked of the cluster yet.
+pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Connection, ConnectError> {
+    let mut config = match (kubeconfig, context) {
+        (None, None) => Config::infer().await.map_err(|source| ConnectError::NoCluster { source: Box::new(source) })?,
+        (path, context) => {
+            let read = match path {
+                Some(path) => Kubeconfig::read_from(path),
+                None => Kubeconfig::read(),
+            };
+            let path = path.map(Path::to_owned).unwrap_or_default();
+            let read = read.map_err(|source| ConnectError::Kubeconfig { path, source: Box::new(source) })?;
+            let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
+            Config::from_custom_kubeconfig(read, &options).await.map_err(|source| ConnectError::Context {
+                context: context.map(str::to_owned),
+                source: Box::new(source),
+            })?
+        }
+    };
+    config.connect_timeout = Some(CONNECT_TIMEOUT);
+    // Watches are quiet for as long as nothing happens; the server ends them when their time is over.
+    config.read_timeout = None;
+    let address = config.cluster_url.to_string();
+    let namespace = config.default_namespace.clone();
+    let client = Client::try_from(config)
+        .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })?;
+    Ok(Connection { client, address, namespace })
+}

@@ -1,0 +1,44 @@
+//! Custom resource definitions into the cluster.
+
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::conditions::is_crd_established;
+use kube::runtime::wait::await_condition;
+use kube::{Api, Client};
+
+use crate::api::custom_resources;
+use crate::api::keys::FIELD_MANAGER;
+use crate::ports::{PortError, PortErrorKind};
+
+use super::failure::port_error;
+
+/// An API server serves a new kind within a second or two.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Applies the definitions of all kinds that Cutlist uses, and waits until they are served. One that somebody else
+/// manages in another form is a conflict with their name.
+pub async fn install_definitions(client: &Client) -> Result<Vec<String>, PortError> {
+    let api: Api<CustomResourceDefinition> = Api::all(client.clone());
+    let mut installed = Vec::new();
+    for definition in custom_resources::definitions() {
+        let name = definition.metadata.name.clone().unwrap_or_default();
+        let operation = format!("apply customresourcedefinition {name}");
+        api.patch(&name, &PatchParams::apply(FIELD_MANAGER), &Patch::Apply(&definition))
+            .await
+            .map_err(|error| port_error(operation, error))?;
+        installed.push(name);
+    }
+    for name in &installed {
+        let established = await_condition(api.clone(), name, is_crd_established());
+        let failure =
+            |kind, source| PortError { operation: format!("wait for {name} to be established"), kind, source };
+        match tokio::time::timeout(PATIENCE, established).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(failure(PortErrorKind::Temporary, Some(Box::new(error)))),
+            Err(elapsed) => return Err(failure(PortErrorKind::Temporary, Some(Box::new(elapsed)))),
+        }
+    }
+    Ok(installed)
+}

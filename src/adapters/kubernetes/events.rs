@@ -1,0 +1,83 @@
+//! Kubernetes Events on the objects concerned.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::{Event, EventType, Recorder, Reporter};
+use tokio::sync::mpsc;
+
+use super::connection::Connection;
+
+/// Notices that wait to be published; more than that at once are dropped and counted, as Kubernetes' own recorder does.
+const QUEUE: usize = 1_000;
+/// Of the Kubernetes API.
+const MOST_NOTE_BYTES: usize = 1_024;
+const CONTROLLER: &str = "cutlist";
+
+/// What to tell about an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    pub api_version: &'static str,
+    pub kind: &'static str,
+    pub namespace: Option<String>,
+    pub name: String,
+    pub uid: Option<String>,
+    pub is_warning: bool,
+    /// One word, as the reference has it.
+    pub reason: String,
+    pub note: String,
+}
+
+/// Publishes notices one after the other, in the background.
+#[derive(Clone)]
+pub struct EventRecorder {
+    sender: mpsc::Sender<Notice>,
+}
+
+impl EventRecorder {
+    /// Call it inside a runtime.
+    pub fn start(connection: &Connection, instance: &str) -> Self {
+        let (sender, mut receiver) = mpsc::channel::<Notice>(QUEUE);
+        let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: Some(instance.to_owned()) };
+        let recorder = Recorder::new(connection.client.clone(), reporter);
+        tokio::spawn(async move {
+            while let Some(notice) = receiver.recv().await {
+                let (event, reference) = event(notice);
+                if let Err(error) = recorder.publish(&event, &reference).await {
+                    tracing::warn!(reason = event.reason, error = %error, "an Event could not be written");
+                }
+            }
+        });
+        Self { sender }
+    }
+
+    /// Never waits; what does not fit is dropped and logged.
+    pub fn publish(&self, notice: Notice) {
+        if let Err(error) = self.sender.try_send(notice) {
+            tracing::warn!(error = %error, "an Event was dropped");
+        }
+    }
+}
+
+fn event(notice: Notice) -> (Event, ObjectReference) {
+    let mut note = notice.note;
+    if note.len() > MOST_NOTE_BYTES {
+        let end = (0..=MOST_NOTE_BYTES - 3).rev().find(|end| note.is_char_boundary(*end)).unwrap_or(0);
+        note.truncate(end);
+        note.push_str("...");
+    }
+    let event = Event {
+        type_: if notice.is_warning { EventType::Warning } else { EventType::Normal },
+        action: notice.reason.clone(),
+        reason: notice.reason,
+        note: Some(note),
+        secondary: None,
+    };
+    let reference = ObjectReference {
+        api_version: Some(notice.api_version.to_owned()),
+        kind: Some(notice.kind.to_owned()),
+        namespace: notice.namespace,
+        name: Some(notice.name),
+        uid: notice.uid,
+        ..ObjectReference::default()
+    };
+    (event, reference)
+}

@@ -1,0 +1,31 @@
+//! Errors of the client as errors of a port: what was tried, whether it may help to try again, and what to do.
+
+use kube::Error;
+
+use crate::ports::{PortError, PortErrorKind};
+
+/// `operation` says what was tried, on what: `list nodes`.
+pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortError {
+    let kind = kind_of(&error);
+    PortError { operation: operation.into(), kind, source: Some(Box::new(error)) }
+}
+
+fn kind_of(error: &Error) -> PortErrorKind {
+    match error {
+        Error::Api(status) => kind_of_code(status.code),
+        Error::HyperError(_) | Error::Service(_) | Error::ReadEvents(_) => PortErrorKind::Temporary,
+        Error::Auth(_) => PortErrorKind::Denied,
+        _ => PortErrorKind::Permanent,
+    }
+}
+
+/// Source: Kubernetes API conventions, "HTTP Status codes".
+pub(super) fn kind_of_code(code: u16) -> PortErrorKind {
+    match code {
+        401 | 403 => PortErrorKind::Denied,
+        404 | 410 => PortErrorKind::NotFound,
+        409 => PortErrorKind::Conflict,
+        408 | 429 | 500 | 502 | 503 | 504 => PortErrorKind::Temporary,
+        _ => PortErrorKind::Permanent,
+    }
+}

@@ -1,0 +1,124 @@
+//! Who leads: one of several replicas acts, and knows when it no longer may.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::ListParams;
+use kube::{Api, Client};
+use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder};
+use tokio::sync::watch;
+
+use crate::api::keys::FIELD_MANAGER;
+use crate::ports::{PortError, PortErrorKind};
+
+use super::connection::Connection;
+use super::failure::port_error;
+
+/// The name of our lease.
+const LEASE: &str = "cutlist-leader-election";
+/// Karpenter's lease, whatever its namespace.
+const OTHER_LEASE: &str = "karpenter-leader-election";
+/// A leader that has not renewed for so long has lost; it renews `GRACE_SECONDS` before. Together below the 20 seconds within
+/// which another one should have taken over.
+const LEASE_SECONDS: u64 = 12;
+const GRACE_SECONDS: u64 = 4;
+
+/// Whether this process leads. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    leads: watch::Receiver<bool>,
+    transitions: Arc<AtomicI64>,
+}
+
+impl Leadership {
+    /// For a process that asked nobody.
+    pub fn alone() -> Self {
+        let (_, leads) = watch::channel(true);
+        Self { leads, transitions: Arc::new(AtomicI64::new(0)) }
+    }
+
+    /// Stands for election, and goes on to do so. `identity` must be another one in each process.
+    pub async fn stand(connection: &Connection, namespace: &str, identity: &str) -> Result<Self, PortError> {
+        let failure = |error: kube_lease_manager::LeaseManagerError| PortError {
+            operation: format!("stand for election with lease {namespace}/{LEASE}"),
+            kind: PortErrorKind::Denied,
+            source: Some(Box::new(error)),
+        };
+        let manager = LeaseManagerBuilder::new(connection.client.clone(), LEASE)
+            .with_namespace(namespace)
+            .with_identity(identity)
+            .with_field_manager(FIELD_MANAGER)
+            .with_duration(LEASE_SECONDS)
+            .with_grace(GRACE_SECONDS)
+            .with_create_mode(LeaseCreateMode::AutoCreate)
+            .build()
+            .await
+            .map_err(failure)?;
+        let (mut elected, _task) = manager.watch().await;
+        let transitions = Arc::new(AtomicI64::new(0));
+        let (tell, leads) = watch::channel(false);
+        let api: Api<Lease> = Api::namespaced(connection.client.clone(), namespace);
+        let (seen, identity) = (Arc::clone(&transitions), identity.to_owned());
+        tokio::spawn(async move {
+            loop {
+                let elected_now = *elected.borrow_and_update();
+                // The number of changes of hands orders the leaders: it is known before anything is done as one.
+                let confirmed = elected_now && confirm(&api, &identity, &seen).await;
+                if tell.send(confirmed).is_err() || elected.changed().await.is_err() {
+                    let _nobody_listens = tell.send(false);
+                    return;
+                }
+            }
+        });
+        Ok(Self { leads, transitions })
+    }
+
+    pub fn leads(&self) -> bool {
+        *self.leads.borrow()
+    }
+
+    /// How often the lease had changed hands when this process got it: grows with every leader.
+    pub fn transitions(&self) -> i64 {
+        self.transitions.load(Ordering::SeqCst)
+    }
+
+    /// Waits until this process leads (`true`) or no longer does (`false`).
+    pub async fn becomes(&mut self, leads: bool) {
+        // The sender ends with the runtime, when nobody waits any more; one that led alone leads for ever.
+        if self.leads.wait_for(|now| *now == leads).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+async fn confirm(api: &Api<Lease>, identity: &str, transitions: &AtomicI64) -> bool {
+    match api.get(LEASE).await {
+        Ok(lease) => {
+            let spec = lease.spec.unwrap_or_default();
+            transitions.store(i64::from(spec.lease_transitions.unwrap_or_default()), Ordering::SeqCst);
+            spec.holder_identity.as_deref() == Some(identity)
+        }
+        Err(error) => {
+            tracing::warn!(error = %error, "the lease can not be read back");
+            false
+        }
+    }
+}
+
+/// The holder of Karpenter's lease, as `namespace/name held by HOLDER`, if it was renewed lately.
+pub async fn other_controller(client: &Client, now: Timestamp) -> Result<Option<String>, PortError> {
+    let leases: Api<Lease> = Api::all(client.clone());
+    let parameters = ListParams::default().fields(&format!("metadata.name={OTHER_LEASE}"));
+    let found = leases.list(&parameters).await.map_err(|error| port_error("list leases", error))?;
+    let held = found.items.into_iter().find_map(|lease| {
+        let spec = lease.spec?;
+        let seconds = SignedDuration::from_secs(i64::from(spec.lease_duration_seconds.unwrap_or(15)));
+        let holder = spec.holder_identity.filter(|holder| !holder.is_empty())?;
+        let until = spec.renew_time?.0.saturating_add(seconds).ok()?;
+        let namespace = lease.metadata.namespace.unwrap_or_default();
+        (until > now).then(|| format!("{namespace}/{OTHER_LEASE}, held by {holder}"))
+    });
+    Ok(held)
+}

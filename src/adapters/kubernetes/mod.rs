@@ -1,0 +1,36 @@
+//! A real cluster, through its API server.
+//!
+//! Watches feed one snapshot, which is brought up to date when it is looked at; every write is seen at once, whether or not its
+//! event came already. Nothing is decided here.
+//!
+//! | what | where |
+//! |---|---|
+//! | which cluster, with which rights | `connection.rs` |
+//! | a kind as the API server sends it | `watched.rs` |
+//! | what watches say of one kind, until it is looked at | `feed.rs` |
+//! | the port: observation and writes | `cluster.rs`, `writes.rs` |
+//! | everything once, without watching | `once.rs` |
+//! | what may be asked of the API server, and by whom | `permissions.rs` |
+//! | custom resource definitions | `definitions.rs` |
+//! | who leads | `leadership.rs` |
+//! | Events on the objects concerned | `events.rs` |
+//! | errors of the client as errors of a port | `failure.rs` |
+
+mod cluster;
+mod connection;
+mod definitions;
+mod events;
+mod failure;
+mod feed;
+mod leadership;
+mod once;
+pub mod permissions;
+mod watched;
+mod writes;
+
+pub use cluster::KubernetesCluster;
+pub use connection::{ConnectError, Connection, connect};
+pub use definitions::install_definitions;
+pub use events::{EventRecorder, Notice};
+pub use leadership::{Leadership, other_controller};
+pub use once::read_once;

@@ -1,0 +1,72 @@
+//! Everything in a cluster once, without watching: for `plan`, `why` and `snapshot`.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use futures::future::join_all;
+use kube::Client;
+use kube::api::ListParams;
+
+use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
+use crate::ports::{PortError, PortErrorKind};
+
+use super::failure::port_error;
+use super::watched::all;
+
+/// Objects asked for in one answer.
+const PAGE: u32 = 500;
+
+/// What came of one kind: how to put it into a snapshot.
+type Put = Box<dyn FnOnce(&mut Snapshot)>;
+type Reading = Pin<Box<dyn Future<Output = Result<Put, PortError>>>>;
+
+/// The cluster as a snapshot, and what the reader of a plan should know of it. Needs `list` on every kind that is installed.
+/// The order is that of names, as in a snapshot file.
+pub async fn read_once(client: &Client) -> Result<(Snapshot, Vec<String>), PortError> {
+    struct Readings<'a>(&'a Client, Vec<(&'static str, &'static str, Reading)>);
+    impl ForEachKind for Readings<'_> {
+        fn kind<T: Stored>(&mut self) {
+            self.1.push((T::API_VERSION, T::RESOURCE, Box::pin(read_kind::<T>(self.0.clone()))));
+        }
+    }
+    let mut readings = Readings(client, Vec::new());
+    for_each_kind(&mut readings);
+    let (names, readings): (Vec<_>, Vec<_>) =
+        readings.1.into_iter().map(|(version, resource, reading)| ((version, resource), reading)).unzip();
+    let mut snapshot = Snapshot::default();
+    let mut notes = Vec::new();
+    for ((api_version, resource), outcome) in names.into_iter().zip(join_all(readings).await) {
+        match outcome {
+            Ok(put) => put(&mut snapshot),
+            // A cluster without Karpenter or Cutlist lacks their kinds; an older one lacks kinds of Kubernetes.
+            Err(error) if error.kind == PortErrorKind::NotFound => {
+                if api_version == "karpenter.sh/v1" {
+                    notes
+                        .push(format!("the cluster has no {resource}.karpenter.sh: their definition is not installed"));
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((snapshot, notes))
+}
+
+async fn read_kind<T: Stored>(client: Client) -> Result<Put, PortError> {
+    let api = all::<T>(&client);
+    let mut objects: Vec<T> = Vec::new();
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = api.list(&parameters).await.map_err(|error| port_error(format!("list {}", T::RESOURCE), error))?;
+        objects.extend(page.items.into_iter().map(|watched| watched.object));
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => break,
+        }
+    }
+    objects.sort_by(|one, two| {
+        let ((one_namespace, one_name, _), (two_namespace, two_name, _)) = (one.key(), two.key());
+        (one_namespace, one_name).cmp(&(two_namespace, two_name))
+    });
+    Ok(Box::new(move |snapshot| *T::all_mut(snapshot) = objects))
+}

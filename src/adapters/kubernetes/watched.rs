@@ -1,0 +1,73 @@
+//! A kind of the snapshot as kube's client wants one: with an address and metadata.
+
+use std::borrow::Cow;
+
+use kube::core::{DynamicResourceScope, ObjectMeta};
+use kube::{Api, Client, Resource};
+use serde::{Deserialize, Deserializer};
+
+use crate::core::snapshot::kinds::Stored;
+
+/// One object, trimmed while it was read, with the part of its metadata that watching needs.
+#[derive(Clone, Debug)]
+pub(super) struct Watched<T> {
+    pub(super) metadata: ObjectMeta,
+    pub(super) object: T,
+}
+
+/// Its address: group and version.
+pub(super) fn group_and_version<T: Stored>() -> (&'static str, &'static str) {
+    T::API_VERSION.split_once('/').unwrap_or(("", T::API_VERSION))
+}
+
+/// All objects of a kind, in every namespace.
+pub(super) fn all<T: Stored>(client: &Client) -> Api<Watched<T>> {
+    Api::all(client.clone())
+}
+
+impl<T: Stored> Watched<T> {
+    pub(super) fn new(mut object: T) -> Self {
+        object.complete();
+        let (namespace, name, uid) = object.key();
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+        let metadata = ObjectMeta {
+            namespace: text(namespace),
+            name: text(name),
+            uid: text(uid),
+            resource_version: text(object.resource_version()),
+            ..ObjectMeta::default()
+        };
+        object.trim();
+        Self { metadata, object }
+    }
+}
+
+impl<'de, T: Stored> Deserialize<'de> for Watched<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::deserialize(deserializer).map(Self::new)
+    }
+}
+
+impl<T: Stored> Resource for Watched<T> {
+    type DynamicType = ();
+    type Scope = DynamicResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        T::KIND.into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        group_and_version::<T>().0.into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        group_and_version::<T>().1.into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        T::RESOURCE.into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+}

@@ -1,0 +1,365 @@
+//! Writes: each one call or two, idempotent, and seen by the next observation whether or not its event came.
+
+use std::sync::Arc;
+
+use either::Either;
+use k8s_openapi::api::core::v1::{Node, Pod as CorePod};
+use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
+use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Request};
+use kube::{Api, Error, Resource};
+use serde_json::{Map, Value, json};
+
+use crate::api::keys::FIELD_MANAGER;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_plan::NodePlan;
+use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
+use crate::core::snapshot::{Pod, Snapshot};
+use crate::ports::{Cluster, PortError, PortErrorKind};
+
+use super::cluster::KubernetesCluster;
+use super::failure::port_error;
+use super::watched::Watched;
+
+impl Cluster for KubernetesCluster {
+    async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
+        self.observe_now().await
+    }
+
+    async fn changed(&self) {
+        self.changed_since_observed().await;
+    }
+
+    async fn rehearse(&self, object: &Value) -> Result<(), PortError> {
+        self.apply_with(object, &PatchParams::apply(FIELD_MANAGER).dry_run(), "check").await
+    }
+
+    async fn apply(&self, object: &Value) -> Result<(), PortError> {
+        self.leads("apply definitions")?;
+        self.apply_with(object, &PatchParams::apply(FIELD_MANAGER), "apply").await
+    }
+
+    async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+        let operation = format!("delete {kind} {name}");
+        self.leads(&operation)?;
+        let resource = resource_of(kind).ok_or_else(|| unknown_kind(kind))?;
+        let api: Api<DynamicObject> = match name.split_once('/') {
+            Some((namespace, _)) => Api::namespaced_with(self.client.clone(), namespace, &resource),
+            None => Api::all_with(self.client.clone(), &resource),
+        };
+        let name = name.rsplit('/').next().unwrap_or(name);
+        gone_is_done(api.delete(name, &DeleteParams::default()).await.map(|_| ()), &operation)
+    }
+
+    async fn write_status(&self, object: &Value) -> Result<(), PortError> {
+        let (api, name, operation) = self.addressed(object, "write the status of")?;
+        self.leads(&operation)?;
+        let patch = json!({ "status": object.get("status") });
+        let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        written.map(|_| ()).map_err(|error| port_error(operation, error))
+    }
+
+    async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
+        let operation = format!("create nodeclaim {}", claim.metadata.name.as_deref().unwrap_or_default());
+        self.leads(&operation)?;
+        let parameters = PostParams { field_manager: manager(), ..PostParams::default() };
+        let created = self.claims().create(&parameters, claim).await;
+        let created = created.map_err(|error| port_error(operation, error))?;
+        self.node_claims.wrote(created.clone());
+        Ok(created)
+    }
+
+    /// Metadata and status are two calls, each only where something changed.
+    async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        let name = claim.metadata.name.clone().unwrap_or_default();
+        let operation = format!("update nodeclaim {name}");
+        self.leads(&operation)?;
+        let failed = |error| port_error(operation.clone(), error);
+        let Some(before) = self.latest_claim(&name) else {
+            return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
+        };
+        if claim.status != before.status
+            && let Some(status) = &claim.status
+        {
+            let patch = json!({ "status": status });
+            let written = self.claims().patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+            self.node_claims.wrote(written.map_err(failed)?);
+        }
+        let metadata = metadata_patch(&before, claim);
+        if !metadata.is_empty() {
+            // A finalizer that somebody adds meanwhile must not get lost.
+            let version = self.node_claims.resource_version("", &name);
+            let patch = with_version(json!({ "metadata": metadata }), version);
+            let written = self.claims().patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+            self.claim_written(written.map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
+        let operation = format!("delete nodeclaim {name}");
+        self.leads(&operation)?;
+        match self.claims().delete(name, &DeleteParams::default()).await.map(Either::left) {
+            Ok(Some(claim)) => {
+                self.claim_written(claim);
+                Ok(())
+            }
+            Ok(None) => {
+                self.node_claims.saw_go("", name);
+                Ok(())
+            }
+            Err(error) => gone_is_done(Err(error), &operation),
+        }
+    }
+
+    async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        let operation = format!("patch node {name}");
+        self.leads(&operation)?;
+        // Lists are replaced as a whole: only as they were seen.
+        let replaces_list = patch.pointer("/spec/taints").is_some() || patch.pointer("/metadata/finalizers").is_some();
+        let version = if replaces_list { self.nodes.resource_version("", name) } else { None };
+        let patch = with_version(patch.clone(), version);
+        let node = self.core_nodes().patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        let node = node.map_err(|error| port_error(operation, error))?;
+        self.node_written(node);
+        Ok(())
+    }
+
+    async fn delete_node(&self, name: &str) -> Result<(), PortError> {
+        let operation = format!("delete node {name}");
+        self.leads(&operation)?;
+        match self.core_nodes().delete(name, &DeleteParams::default()).await.map(Either::left) {
+            Ok(Some(node)) => {
+                self.node_written(node);
+                Ok(())
+            }
+            Ok(None) => {
+                self.nodes.saw_go("", name);
+                Ok(())
+            }
+            Err(error) => Err(port_error(operation, error)),
+        }
+    }
+
+    async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
+        let operation = format!("evict {namespace}/{name}");
+        self.leads(&operation)?;
+        let pods: Api<CorePod> = Api::namespaced(self.client.clone(), namespace);
+        match pods.evict(name, &EvictParams::default()).await {
+            Ok(_) => Ok(()),
+            // The API's ways to say that a budget forbids it now, and that it can not tell which of two would.
+            Err(Error::Api(status))
+                if status.code == 429 || (status.code == 500 && status.message.contains("PodDisruptionBudget")) =>
+            {
+                let why = reason_of_refusal(&status);
+                Err(PortError { operation: format!("{operation}: {why}"), kind: PortErrorKind::Conflict, source: None })
+            }
+            Err(error) => Err(port_error(operation, error)),
+        }
+    }
+
+    async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
+        let operation = format!("delete pod {namespace}/{name}");
+        self.leads(&operation)?;
+        let pods: Api<CorePod> = Api::namespaced(self.client.clone(), namespace);
+        let grace = u32::try_from(grace_seconds).unwrap_or(u32::MAX);
+        let deleted = pods.delete(name, &DeleteParams::default().grace_period(grace)).await;
+        deleted.map(|_| ()).map_err(|error| port_error(operation, error))
+    }
+
+    /// In `status.nominatedNodeName`, which kube-scheduler tries first. It forgets the name of a node that is not there.
+    async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
+        if self.nodes.resource_version("", node).is_none() {
+            return Ok(());
+        }
+        let operation = format!("nominate {node} for pod {namespace}/{pod}");
+        self.leads(&operation)?;
+        let patch = json!({ "status": { "nominatedNodeName": node } });
+        let request = Request::new(CorePod::url_path(&(), Some(namespace)));
+        let request = request.patch_subresource("status", pod, &PatchParams::default(), &Patch::Merge(&patch));
+        let request = request.map_err(|error| port_error(operation.clone(), Error::BuildRequest(error)))?;
+        // Read as our own pod: its trimmed form is what the feed keeps.
+        match self.client.request::<Watched<Pod>>(request).await {
+            Ok(written) => {
+                self.pods.wrote_watched(written);
+                Ok(())
+            }
+            Err(error) => gone_is_done(Err(error), &operation),
+        }
+    }
+
+    /// Creates the object with its status, or changes the status of the one there is: a plan itself never changes.
+    async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
+        let name = plan.metadata.name.clone().unwrap_or_default();
+        let operation = format!("write nodeplan {name}");
+        self.leads(&operation)?;
+        let api: Api<NodePlan> = Api::all(self.client.clone());
+        if !self.has_plan(&name) {
+            let parameters = PostParams { field_manager: manager(), ..PostParams::default() };
+            match api.create(&parameters, plan).await {
+                Ok(created) => self.node_plans.wrote(created),
+                Err(Error::Api(status)) if status.code == 409 => {}
+                Err(error) => return Err(port_error(operation, error)),
+            }
+        }
+        let patch = json!({ "status": plan.status });
+        let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        self.node_plans.wrote(written.map_err(|error| port_error(operation, error))?);
+        Ok(())
+    }
+
+    async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
+        let operation = format!("delete nodeplan {name}");
+        self.leads(&operation)?;
+        let api: Api<NodePlan> = Api::all(self.client.clone());
+        let deleted = api.delete(name, &DeleteParams::default()).await.map(|_| ());
+        self.node_plans.saw_go("", name);
+        gone_is_done(deleted, &operation)
+    }
+}
+
+impl KubernetesCluster {
+    fn claims(&self) -> Api<NodeClaim> {
+        Api::all(self.client.clone())
+    }
+
+    fn core_nodes(&self) -> Api<Node> {
+        Api::all(self.client.clone())
+    }
+
+    /// Whoever lost the lease must not write, however far it had come.
+    fn leads(&self, operation: &str) -> Result<(), PortError> {
+        if self.leadership.leads() {
+            return Ok(());
+        }
+        let operation = format!("{operation}: another replica leads now");
+        Err(PortError { operation, kind: PortErrorKind::Denied, source: None })
+    }
+
+    /// An object on its way out goes with its last finalizer.
+    fn claim_written(&self, claim: NodeClaim) {
+        if is_gone(claim.meta()) {
+            self.node_claims.saw_go("", claim.metadata.name.as_deref().unwrap_or_default());
+        } else {
+            self.node_claims.wrote(claim);
+        }
+    }
+
+    fn node_written(&self, node: Node) {
+        if is_gone(&node.metadata) {
+            self.nodes.saw_go("", node.metadata.name.as_deref().unwrap_or_default());
+        } else {
+            self.nodes.wrote(node);
+        }
+    }
+
+    async fn apply_with(&self, object: &Value, parameters: &PatchParams, verb: &str) -> Result<(), PortError> {
+        let (api, name, operation) = self.addressed(object, verb)?;
+        let applied = api.patch(&name, parameters, &Patch::Apply(object)).await;
+        applied.map(|_| ()).map_err(|error| port_error(operation, error))
+    }
+
+    /// Where an object that is given as JSON lives; its name; what is about to be done to it.
+    fn addressed(&self, object: &Value, verb: &str) -> Result<(Api<DynamicObject>, String, String), PortError> {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+        let kind = text("/kind");
+        let resource = resource_of(kind).ok_or_else(|| unknown_kind(kind))?;
+        let (name, namespace) = (text("/metadata/name").to_owned(), text("/metadata/namespace"));
+        let api = if is_namespaced(kind) {
+            let namespace = if namespace.is_empty() { "default" } else { namespace };
+            Api::namespaced_with(self.client.clone(), namespace, &resource)
+        } else {
+            Api::all_with(self.client.clone(), &resource)
+        };
+        let operation = format!("{verb} {kind} {name}");
+        Ok((api, name, operation))
+    }
+}
+
+fn manager() -> Option<String> {
+    Some(FIELD_MANAGER.to_owned())
+}
+
+fn is_gone(metadata: &kube::core::ObjectMeta) -> bool {
+    metadata.deletion_timestamp.is_some() && metadata.finalizers.as_deref().unwrap_or_default().is_empty()
+}
+
+/// What was to go is gone already: that is as good.
+fn gone_is_done(result: Result<(), Error>, operation: &str) -> Result<(), PortError> {
+    match result {
+        Err(Error::Api(status)) if status.code == 404 => Ok(()),
+        result => result.map_err(|error| port_error(operation, error)),
+    }
+}
+
+/// The sentence that names the budget, where the answer has one.
+fn reason_of_refusal(status: &kube::core::Status) -> String {
+    let cause = status.details.as_ref().and_then(|details| details.causes.first());
+    cause.map_or_else(|| status.message.clone(), |cause| cause.message.clone())
+}
+
+fn with_version(mut patch: Value, version: Option<String>) -> Value {
+    if let (Some(version), Some(patch)) = (version, patch.as_object_mut()) {
+        let metadata = patch.entry("metadata").or_insert_with(|| json!({}));
+        if let Some(metadata) = metadata.as_object_mut() {
+            metadata.insert("resourceVersion".to_owned(), version.into());
+        }
+    }
+    patch
+}
+
+/// Merge patch of what changed in labels, annotations and finalizers.
+fn metadata_patch(before: &NodeClaim, after: &NodeClaim) -> Map<String, Value> {
+    let mut patch = Map::new();
+    for (field, before, after) in [
+        ("labels", &before.metadata.labels, &after.metadata.labels),
+        ("annotations", &before.metadata.annotations, &after.metadata.annotations),
+    ] {
+        let (before, after) = (before.clone().unwrap_or_default(), after.clone().unwrap_or_default());
+        let set = after.iter().filter(|(key, value)| before.get(*key) != Some(value));
+        let mut changes: Map<String, Value> = set.map(|(key, value)| (key.clone(), value.clone().into())).collect();
+        let dropped = before.keys().filter(|key| !after.contains_key(*key));
+        changes.extend(dropped.map(|key| (key.clone(), Value::Null)));
+        if !changes.is_empty() {
+            patch.insert(field.to_owned(), changes.into());
+        }
+    }
+    let (before, after) = (&before.metadata.finalizers, &after.metadata.finalizers);
+    if before.as_deref().unwrap_or_default() != after.as_deref().unwrap_or_default() {
+        patch.insert("finalizers".to_owned(), json!(after.clone().unwrap_or_default()));
+    }
+    patch
+}
+
+fn unknown_kind(kind: &str) -> PortError {
+    let operation = format!("find out where objects of kind {kind:?} live");
+    PortError { operation, kind: PortErrorKind::Permanent, source: None }
+}
+
+/// The address of a kind that a snapshot holds.
+fn resource_of(kind: &str) -> Option<ApiResource> {
+    struct Find<'a>(&'a str, Option<ApiResource>);
+    impl ForEachKind for Find<'_> {
+        fn kind<T: Stored>(&mut self) {
+            if T::KIND == self.0 {
+                let (group, version) = super::watched::group_and_version::<T>();
+                let kind = GroupVersionKind::gvk(group, version, T::KIND);
+                self.1 = Some(ApiResource::from_gvk_with_plural(&kind, T::RESOURCE));
+            }
+        }
+    }
+    let mut find = Find(kind, None);
+    for_each_kind(&mut find);
+    find.1
+}
+
+fn is_namespaced(kind: &str) -> bool {
+    struct Find<'a>(&'a str, bool);
+    impl ForEachKind for Find<'_> {
+        fn kind<T: Stored>(&mut self) {
+            self.1 |= T::KIND == self.0 && T::NAMESPACED;
+        }
+    }
+    let mut find = Find(kind, false);
+    for_each_kind(&mut find);
+    find.1
+}

@@ -1,0 +1,119 @@
+//! `NodePlan` (cutlist.dev/v1alpha1): a plan that was posted, and what became of it. Written by Cutlist, read and approved by
+//! people.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Annotation by which people approve a plan; its value says who did.
+pub const APPROVED_BY: &str = "cutlist.dev/approved-by";
+
+#[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "cutlist.dev",
+    version = "v1alpha1",
+    kind = "NodePlan",
+    plural = "nodeplans",
+    category = "cutlist",
+    status = "NodePlanStatus",
+    derive = "PartialEq",
+    printcolumn = r#"{"name":"Phase","type":"string","jsonPath":".status.phase"}"#,
+    printcolumn = r#"{"name":"Create","type":"integer","jsonPath":".spec.nodesCreated"}"#,
+    printcolumn = r#"{"name":"Remove","type":"integer","jsonPath":".spec.nodesRemoved"}"#,
+    printcolumn = r#"{"name":"Price change","type":"string","jsonPath":".spec.priceChange"}"#,
+    printcolumn = r#"{"name":"Revision","type":"string","jsonPath":".spec.revision.id","priority":1}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePlanSpec {
+    /// The plan's identity: a hash over its content and over what it was made from.
+    pub plan_id: String,
+    /// The revision of the definitions it was made for.
+    pub revision: NodePlanRevision,
+    /// RFC 3339: the moment that was planned for.
+    pub generated_for: String,
+    pub nodes_created: i64,
+    pub nodes_removed: i64,
+    /// Per hour, with its sign: `-$1.20/h`.
+    pub price_change: String,
+    /// How often the lease had changed hands when this was planned. A plan of an earlier leader is not carried out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_transitions: Option<i64>,
+    /// The plan as `cutlist plan -o json` prints it. Left out where it would not fit into an object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "any_object")]
+    pub plan: Option<Value>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePlanRevision {
+    pub id: String,
+    pub reference: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodePlanStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    #[serde(default)]
+    pub phase: NodePlanPhase,
+    /// What there is to know about the phase: which moves wait, why the rest was given up.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// The plan as people read it; cut where it is long.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+    /// Moves that were begun.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub moves_begun: Vec<u32>,
+    /// What the cluster made of it, once the nodes are there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum NodePlanPhase {
+    /// Shown; nothing of it is done yet.
+    #[default]
+    Posted,
+    /// Some moves wait for an approval.
+    WaitsForApproval,
+    /// Begun: nodes are on their way.
+    Applying,
+    /// Everything that was to be done is under way or done.
+    Applied,
+    /// Another plan took its place, or its inputs changed.
+    Superseded,
+}
+
+impl NodePlanPhase {
+    /// Whether nothing more will be done of the plan.
+    pub fn is_final(self) -> bool {
+        matches!(self, Self::Applied | Self::Superseded)
+    }
+}
+
+/// Planned against what happened.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fidelity {
+    pub pods_planned: u32,
+    /// Pods that kube-scheduler bound to the node the plan named.
+    pub pods_as_planned: u32,
+    pub nodes_planned: u32,
+    /// Nodes that came up with the instance type, zone and capacity type of the plan.
+    pub nodes_as_planned: u32,
+    /// US dollars per hour of the new nodes.
+    pub price_planned: String,
+    pub price_launched: String,
+}
+
+fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}

@@ -1,0 +1,234 @@
+//! The `NodePlan` objects: each plan that is posted, and what became of it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use serde_json::Value;
+
+use crate::api::node_plan::{
+    APPROVED_BY, Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus,
+};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Plan, StepKind};
+use crate::core::snapshot::Snapshot;
+use crate::ports::{Cluster, PortError};
+
+/// How many plans are kept that nothing more will be done of.
+const HISTORY: usize = 20;
+/// An object of the API server may take 1.5 MB with everything; a plan and its text get so much of that.
+const MOST_PLAN_BYTES: usize = 768 * 1024;
+const MOST_TEXT_BYTES: usize = 192 * 1024;
+/// Characters of a plan's identity that name its object.
+const NAME_CHARACTERS: usize = 12;
+
+/// Plans of this process that something may still be done of. Lost with it: a plan is not carried on by another process, its
+/// nodes are.
+#[derive(Debug, Default)]
+pub struct Records {
+    open: BTreeMap<String, NodePlan>,
+}
+
+/// The object's name.
+pub fn name_of(plan_id: &str) -> &str {
+    plan_id.get(..NAME_CHARACTERS).unwrap_or(plan_id)
+}
+
+/// Who approved the plan, as its annotation says.
+pub fn approver<'a>(snapshot: &'a Snapshot, plan_id: &str) -> Option<&'a str> {
+    let named = |plan: &&NodePlan| plan.metadata.name.as_deref() == Some(name_of(plan_id));
+    let plan = snapshot.node_plans.iter().find(named)?;
+    plan.metadata.annotations.as_ref()?.get(APPROVED_BY).map(String::as_str)
+}
+
+impl Records {
+    /// Writes the object of a plan that is shown now, gives up those that it takes the place of, and forgets the oldest.
+    pub async fn post<K: Cluster>(
+        &mut self,
+        cluster: &K,
+        plan: &Plan,
+        text: &str,
+        snapshot: &Snapshot,
+        lease_transitions: Option<i64>,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let name = name_of(&plan.id);
+        let message = format!("plan {name} took its place");
+        for older in &snapshot.node_plans {
+            let phase = older.status.as_ref().map(|status| status.phase).unwrap_or_default();
+            let older_name = older.metadata.name.as_deref().unwrap_or_default();
+            if !phase.is_final() && older_name != name {
+                let mut older = self.open.remove(older_name).unwrap_or_else(|| older.clone());
+                let begun = older.status.as_ref().is_some_and(|status| !status.moves_begun.is_empty());
+                let phase = if begun { NodePlanPhase::Applied } else { NodePlanPhase::Superseded };
+                enter(&mut older, phase, if begun { "" } else { &message }, now);
+                cluster.record_plan(&older).await?;
+            }
+        }
+        self.open.clear();
+        for name in history_to_forget(snapshot) {
+            cluster.forget_plan(&name).await?;
+        }
+        let mut object = object_of(plan, lease_transitions);
+        object.status = Some(NodePlanStatus { text: cut(text, MOST_TEXT_BYTES), ..NodePlanStatus::default() });
+        enter(&mut object, NodePlanPhase::Posted, "", now);
+        cluster.record_plan(&object).await?;
+        self.open.insert(name.to_owned(), object);
+        Ok(())
+    }
+
+    /// Notes how far a plan came. One that was not posted by this process, or is final, stays as it is.
+    pub async fn enter<K: Cluster>(
+        &mut self,
+        cluster: &K,
+        plan_id: &str,
+        phase: NodePlanPhase,
+        message: &str,
+        now: Timestamp,
+    ) -> Result<(), PortError> {
+        let Some(object) = self.open.get_mut(name_of(plan_id)) else { return Ok(()) };
+        let before = object.status.clone();
+        enter(object, phase, message, now);
+        if object.status != before {
+            cluster.record_plan(object).await?;
+        }
+        Ok(())
+    }
+
+    /// Notes that moves are under way; written with the next phase.
+    pub fn begun(&mut self, plan_id: &str, moves: &[u32]) {
+        if let Some(object) = self.open.get_mut(name_of(plan_id)) {
+            let begun = &mut object.status.get_or_insert_default().moves_begun;
+            begun.extend_from_slice(moves);
+            begun.sort_unstable();
+            begun.dedup();
+        }
+    }
+
+    /// Notes what the cluster made of a plan.
+    pub async fn fidelity<K: Cluster>(
+        &mut self,
+        cluster: &K,
+        snapshot: &Snapshot,
+        plan_id: &str,
+        fidelity: Fidelity,
+    ) -> Result<(), PortError> {
+        let name = name_of(plan_id);
+        let known = snapshot.node_plans.iter().find(|plan| plan.metadata.name.as_deref() == Some(name));
+        let Some(mut object) = self.open.get(name).or(known).cloned() else { return Ok(()) };
+        object.status.get_or_insert_default().fidelity = Some(fidelity);
+        cluster.record_plan(&object).await?;
+        if let Some(open) = self.open.get_mut(name) {
+            *open = object;
+        }
+        Ok(())
+    }
+}
+
+/// Sets the phase, with the conditions that `kubectl wait`, kstatus and Argo CD read.
+fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestamp) {
+    let generation = plan.metadata.generation.unwrap_or(1);
+    let status = plan.status.get_or_insert_default();
+    status.observed_generation = Some(generation);
+    status.phase = phase;
+    message.clone_into(&mut status.message);
+    let is = |yes: bool| if yes { "True" } else { "False" };
+    let waits = phase == NodePlanPhase::WaitsForApproval;
+    for (type_, value) in [
+        ("Ready", is(phase.is_final())),
+        ("Reconciling", is(!phase.is_final() && !waits)),
+        ("Approved", is(!waits && phase != NodePlanPhase::Superseded)),
+    ] {
+        set_condition(&mut status.conditions, type_, value, &format!("{phase:?}"), message, generation, now);
+    }
+}
+
+/// Sets a condition; its time changes with its status alone.
+pub fn set_condition(
+    conditions: &mut Vec<Condition>,
+    type_: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    generation: i64,
+    now: Timestamp,
+) {
+    let existing = conditions.iter_mut().find(|condition| condition.type_ == type_);
+    let since = existing.as_ref().filter(|condition| condition.status == status);
+    let condition = Condition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        observed_generation: Some(generation),
+        last_transition_time: since.map_or(Time(now), |condition| condition.last_transition_time.clone()),
+    };
+    match existing {
+        Some(existing) => *existing = condition,
+        None => conditions.push(condition),
+    }
+}
+
+fn object_of(plan: &Plan, lease_transitions: Option<i64>) -> NodePlan {
+    let count = |kind: StepKind| {
+        let steps = plan.steps.iter().filter(|step| step.kind == kind).count();
+        i64::try_from(steps).unwrap_or(i64::MAX)
+    };
+    let mut object = NodePlan::new(
+        name_of(&plan.id),
+        NodePlanSpec {
+            plan_id: plan.id.clone(),
+            revision: NodePlanRevision { id: plan.revision.id.clone(), reference: plan.revision.reference.clone() },
+            generated_for: plan.generated_for.clone(),
+            nodes_created: count(StepKind::Create),
+            nodes_removed: count(StepKind::Remove),
+            price_change: price_change(plan),
+            lease_transitions,
+            plan: plan_value(plan),
+        },
+    );
+    let labels = object.metadata.labels.get_or_insert_default();
+    labels.insert(crate::api::keys::MANAGED_BY.to_owned(), crate::api::keys::FIELD_MANAGER.to_owned());
+    object
+}
+
+/// `+$1.2000/h`
+fn price_change(plan: &Plan) -> String {
+    let change = plan.summary.price_per_hour_after - plan.summary.price_per_hour_before;
+    format!("{}{change}", if change > HourlyPrice::ZERO { "+" } else { "" })
+}
+
+/// The plan as data; where it is too long, first without what to launch, then not at all.
+fn plan_value(plan: &Plan) -> Option<Value> {
+    let fits = |value: &Value| value.to_string().len() <= MOST_PLAN_BYTES;
+    let mut value = serde_json::to_value(plan).ok()?;
+    if !fits(&value) {
+        let steps = value.get_mut("steps").and_then(Value::as_array_mut);
+        for step in steps.into_iter().flatten() {
+            if let Some(step) = step.as_object_mut() {
+                step.remove("launch");
+            }
+        }
+    }
+    fits(&value).then_some(value)
+}
+
+/// Finished plans beyond those that are kept, oldest first.
+fn history_to_forget(snapshot: &Snapshot) -> Vec<String> {
+    let is_final = |plan: &&NodePlan| plan.status.as_ref().is_some_and(|status| status.phase.is_final());
+    let mut finished: Vec<&NodePlan> = snapshot.node_plans.iter().filter(is_final).collect();
+    finished.sort_by_key(|plan| (plan.metadata.creation_timestamp.clone(), plan.spec.generated_for.clone()));
+    let surplus = finished.len().saturating_sub(HISTORY);
+    finished.into_iter().take(surplus).filter_map(|plan| plan.metadata.name.clone()).collect()
+}
+
+/// The beginning of a text, with a line that says how much is missing.
+fn cut(text: &str, most_bytes: usize) -> String {
+    if text.len() <= most_bytes {
+        return text.to_owned();
+    }
+    let end = text.char_indices().map(|(start, _)| start).take_while(|start| *start <= most_bytes).last().unwrap_or(0);
+    let shown = text.get(..end).unwrap_or_default();
+    let lines = text.lines().count().saturating_sub(shown.lines().count());
+    format!("{shown}\n... {lines} more lines; the whole plan: cutlist plan\n")
+}
