@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
@@ -108,7 +109,8 @@ pub struct LaunchRequest {
     pub alternatives: Vec<Alternative>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Instance {
     pub provider_id: String,
     pub token: String,

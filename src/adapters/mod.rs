@@ -5,3 +5,4 @@ pub mod aws;
 pub mod embedded;
 pub mod git;
 pub mod kubernetes;
+pub mod operations;

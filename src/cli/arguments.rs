@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use super::cluster::ClusterArguments;
+
 /// `terraform plan` for Kubernetes nodes.
 ///
 /// Reads Karpenter NodePools, EC2NodeClasses and disruption budgets from Git, and says which EC2 nodes will be created,
@@ -27,6 +29,8 @@ pub enum Command {
     Run(RunArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
+    /// Let a plan go ahead that waits for approval
+    Approve(ApproveArguments),
     /// Write the cluster to a file that `plan --snapshot` reads
     Snapshot(SnapshotArguments),
 }
@@ -42,6 +46,8 @@ pub struct InputArguments {
     /// The cluster: Kubernetes objects as `kubectl get -o json` (or yaml) prints them; may be gzipped; `-` reads stdin
     #[arg(long, value_name = "FILE")]
     pub snapshot: Vec<PathBuf>,
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
     /// What EC2 sells, instead of the built-in catalog
     #[arg(long, value_name = "FILE")]
     pub catalog: Option<PathBuf>,
@@ -156,6 +162,8 @@ pub struct RunArguments {
     /// Use the in-memory cluster and cloud
     #[arg(long)]
     pub embedded: bool,
+    #[command(flatten)]
+    pub controller: ControllerArguments,
     /// Watch this folder or clone instead of polling a repository
     #[arg(long, value_name = "DIR", conflicts_with = "repository")]
     pub watch: Option<PathBuf>,
@@ -181,6 +189,71 @@ pub struct RunArguments {
     pub verbose: bool,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
+}
+
+/// On a real cluster.
+#[derive(Clone, Debug, Args)]
+pub struct ControllerArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Where nodes come from
+    #[arg(long, value_enum, value_name = "CLOUD")]
+    pub cloud: Option<CloudArgument>,
+    /// Only plan and post, or also carry out
+    #[arg(long, value_enum, default_value_t = ModeArgument::Enforce, value_name = "MODE")]
+    pub mode: ModeArgument,
+    /// Where definitions come from: the repository, or the cluster, where Argo CD or Flux applies them
+    #[arg(long, value_enum, default_value_t = SourceArgument::Repository, value_name = "SOURCE")]
+    pub source: SourceArgument,
+    /// Apply the custom resource definitions first
+    #[arg(long)]
+    pub install_crds: bool,
+    /// Stand for election, so that one of several replicas acts
+    #[arg(long)]
+    pub leader_elect: bool,
+    /// Namespace of the lease; default: that of the pod or of the context
+    #[arg(long, value_name = "NAMESPACE")]
+    pub lease_namespace: Option<String>,
+    /// Serve /metrics, /healthz and /readyz here
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Option<std::net::SocketAddr>,
+    /// With --cloud embedded: keep its instances in this file, so that they outlive this process
+    #[arg(long, value_name = "FILE")]
+    pub cloud_state: Option<PathBuf>,
+    /// With --cloud embedded: seconds from a launch until the node joins
+    #[arg(long, value_name = "SECONDS", default_value_t = 2)]
+    pub boot_seconds: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CloudArgument {
+    /// Instances in memory, nodes in the cluster: to try Cutlist without an AWS account
+    Embedded,
+    /// EC2
+    Aws,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ModeArgument {
+    Observe,
+    Enforce,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SourceArgument {
+    Repository,
+    Cluster,
+}
+
+#[derive(Debug, Args)]
+pub struct ApproveArguments {
+    /// The plan: its name as `kubectl get nodeplans` shows it, or the beginning of it
+    pub plan: String,
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
+    /// Who approves; default: the user of this machine
+    #[arg(long, value_name = "NAME")]
+    pub by: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -243,6 +316,8 @@ pub enum CatalogOutput {
 
 #[derive(Debug, Args)]
 pub struct SnapshotArguments {
+    #[command(flatten)]
+    pub cluster: ClusterArguments,
     /// Take the snapshot of the embedded world after the scenario of this repository of definitions was played
     #[arg(long, value_name = "PATH")]
     pub embedded: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
@@ -41,7 +41,7 @@ pub fn read_all(arguments: &InputArguments) -> Result<ReadInputs, Failure> {
 
 /// Reads what a plan needs beside the definitions.
 pub fn read_cluster(arguments: &InputArguments, head: ReadRevision) -> Result<ReadInputs, Failure> {
-    let (snapshot, mut notes) = read_snapshots(&arguments.snapshot)?;
+    let (snapshot, mut notes) = read_snapshots(arguments)?;
     let (catalog, assumptions) = catalog(arguments, &head.definitions.settings, &snapshot)?;
     notes.extend(assumptions);
     let now = arguments.now.unwrap_or_else(Timestamp::now);
@@ -88,8 +88,18 @@ fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -
     Failure::usage(ERROR, error).with_hint(format!("`cutlist lint {}` shows them again", path.display()))
 }
 
-/// Reads all snapshots into one; none is an empty cluster.
-fn read_snapshots(paths: &[PathBuf]) -> Result<(Snapshot, Vec<Note>), Failure> {
+/// Reads the live cluster, or all snapshots into one; none is an empty cluster.
+fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), Failure> {
+    let paths = &arguments.snapshot;
+    if arguments.cluster.are_given() {
+        if !paths.is_empty() {
+            let error = anyhow::anyhow!("--snapshot and a live cluster (--kubeconfig, --context) exclude each other");
+            return Err(Failure::usage(2, error));
+        }
+        let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
+        let notes = notes.into_iter().map(|text| Note { code: "Cluster".to_owned(), text }).collect();
+        return Ok((snapshot, notes));
+    }
     let mut snapshot = Snapshot::default();
     let mut notes = Vec::new();
     if paths.is_empty() {

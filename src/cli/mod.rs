@@ -1,8 +1,10 @@
 //! The command line: one file per command, settings resolved in `settings.rs`. The only ring that builds adapters.
 #![expect(clippy::disallowed_methods, reason = "this ring reads files, settings and the environment for all others")]
 
+mod approve;
 pub mod arguments;
 mod catalog;
+mod cluster;
 mod exit;
 mod inputs;
 mod lint;
@@ -33,6 +35,7 @@ fn parse_and_run() -> ExitCode {
         Command::Why(arguments) => why::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Approve(arguments) => approve::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
     };

@@ -1,7 +1,12 @@
 //! `cutlist run`
 
+mod boot;
 mod lines;
+mod live;
 mod log;
+mod measures;
+mod notices;
+mod nowhere;
 mod scenario;
 mod screen;
 mod source;
@@ -31,14 +36,16 @@ use source::Source;
 const FAILURE: u8 = 1;
 
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
-    if !arguments.embedded {
-        let error = anyhow!("this version runs on the embedded cluster only");
-        return Err(
-            Failure::usage(2, error).with_hint("add --embedded, as in `cutlist run --embedded examples/quickstart`")
-        );
-    }
     if arguments.verbose {
         log::start();
+    }
+    if !arguments.embedded {
+        return live::run(arguments);
+    }
+    if arguments.controller.cluster.are_given() || arguments.controller.cloud.is_some() {
+        let error =
+            anyhow!("--embedded is a cluster of its own: --kubeconfig, --context and --cloud do not go with it");
+        return Err(Failure::usage(2, error).with_hint("leave --embedded out to run on the cluster of the kubeconfig"));
     }
     match source::find(arguments)? {
         Source::Scenario(folder) => run_scenario(&folder, arguments),
@@ -79,7 +86,7 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
         lease_transitions: None,
         read: Box::new(move |files| settings::read_definitions(files, &definitions)),
         seed: arguments.seed,
-        planner: decide,
+        planner: Box::new(decide),
     };
     let mut controller = Controller::new(ports, options, world::journal(&screen), shutdown.clone());
     controller.run().await;

@@ -16,18 +16,21 @@ use super::exit::{Failure, Outcome};
 const FAILURE: u8 = 1;
 
 pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
+    let live = arguments.cluster.are_given();
     let snapshot = match (&arguments.embedded, arguments.from.as_slice()) {
+        (Some(path), []) if !live => super::run::snapshot_after(path, arguments)?,
+        (None, files @ [_, ..]) if !live => from_files(files)?,
         (None, []) => {
-            return Err(Failure::usage(2, anyhow::anyhow!("no cluster to take a snapshot of")).with_hint(
-                "give files with --from FILE, as `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json` prints them, \
-                 or the embedded world with --embedded PATH",
-            ));
+            let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
+            for note in notes {
+                anstream::eprintln!("note: {note}");
+            }
+            snapshot
         }
-        (Some(_), [_, ..]) => {
-            return Err(Failure::usage(2, anyhow::anyhow!("--embedded and --from exclude each other")));
+        _ => {
+            let error = anyhow::anyhow!("a live cluster, --embedded and --from exclude each other");
+            return Err(Failure::usage(2, error));
         }
-        (Some(path), []) => super::run::snapshot_after(path, arguments)?,
-        (None, files) => from_files(files)?,
     };
     let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
     print(text.as_bytes())?;

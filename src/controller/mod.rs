@@ -84,6 +84,9 @@ pub struct Ports<R, K, E, F, C> {
 /// Files of a revision to definitions.
 pub type ReadDefinitions = dyn Fn(&[SourceFile]) -> Definitions;
 
+/// Inputs to a plan.
+pub type Planner = dyn Fn(&Inputs<'_>) -> Plan;
+
 /// How far a controller goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -105,7 +108,7 @@ pub struct Options {
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
     /// `core::plan::decide`, or another planner in tests.
-    pub planner: fn(&Inputs<'_>) -> Plan,
+    pub planner: Box<Planner>,
 }
 
 /// The loop's state; everything in it can be lost.

@@ -247,8 +247,7 @@ fn catalog() -> Catalog {
 impl Stage {
     /// A cluster of one Deployment `default/web` without pods, and a repository with one pool.
     pub fn new(settings: &str) -> Self {
-        let world =
-            EmbeddedWorld::new(WorldSettings { seed: 0, epoch: "2026-11-20T09:00:00Z".parse().unwrap() }, catalog());
+        let world = EmbeddedWorld::new(WorldSettings::new(0, "2026-11-20T09:00:00Z".parse().unwrap()), catalog());
         let deployment = json!({
             "metadata": {"name": "web", "namespace": "default"},
             "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": {
@@ -351,7 +350,7 @@ fn controller(
         lease_transitions: None,
         read: Box::new(|files| cutlist::definitions::read(files, &BTreeMap::new())),
         seed: 0,
-        planner: decide,
+        planner: Box::new(decide),
     };
     let events = events.clone();
     let journal = Journal::new(move |_, event| events.borrow_mut().push(event.clone()));

@@ -31,7 +31,7 @@ pub fn catalog() -> Catalog {
 
 pub fn world(seed: u64) -> EmbeddedWorld {
     let epoch = "2026-11-20T09:00:00Z".parse().unwrap();
-    EmbeddedWorld::new(WorldSettings { seed, epoch }, catalog())
+    EmbeddedWorld::new(WorldSettings::new(seed, epoch), catalog())
 }
 
 /// A Deployment `default/NAME` of pods that ask for so much cpu.

@@ -19,8 +19,7 @@ use crate::ports::{Instance, LaunchRequest};
 use super::objects::name_of;
 use super::world::{Timer, World};
 
-/// From launch until the kubelet registers, and from then until the node is ready.
-const SECONDS_TO_JOIN: (u64, u64) = (22, 28);
+/// From the kubelet's registration until the node is ready.
 const SECONDS_TO_READY: (u64, u64) = (10, 14);
 /// From the order to terminate until the instance is gone.
 const SECONDS_TO_END: (u64, u64) = (3, 8);
@@ -29,7 +28,7 @@ const INTERRUPTION_NOTICE_SECONDS: u64 = 120;
 /// How long the catalog shows an offering as unavailable after a launch found none left.
 const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
-const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
+pub(super) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 
 /// One offering: what may run out.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -53,12 +52,12 @@ impl From<&Alternative> for OfferingKey {
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     pub(super) instance: Instance,
-    node_claim: String,
-    node_name: String,
+    pub(super) node_claim: String,
+    pub(super) node_name: String,
     /// Told to end; gone a few seconds later.
-    ending: bool,
+    pub(super) ending: bool,
     /// The capacity reservation that it takes an instance of.
-    reservation: Option<String>,
+    pub(super) reservation: Option<String>,
 }
 
 /// Why nothing was launched.
@@ -118,7 +117,7 @@ impl World {
             image_id: format!("ami-0{}", self.random("image", &request.node_class).hexadecimal(16)),
             launched_at: self.now,
         };
-        let delay = random.between(SECONDS_TO_JOIN.0, SECONDS_TO_JOIN.1);
+        let delay = random.between(self.settings.seconds_to_join.0, self.settings.seconds_to_join.1);
         let node_claim = request.node_claim.clone();
         let machine = Machine { instance: instance.clone(), node_claim, node_name, ending: false, reservation };
         self.machines.insert(provider_id.clone(), machine);

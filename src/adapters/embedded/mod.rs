@@ -14,6 +14,7 @@
 //! | pods starting and ending | `kubelet.rs` |
 //! | disruption budgets of pods, evictions | `budgets.rs` |
 //! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
+//! | instances that outlive the process, nodes for another cluster | `saved.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
 
 mod budgets;
@@ -28,6 +29,7 @@ mod merge;
 mod objects;
 mod random;
 mod reservations;
+mod saved;
 mod scheduler;
 mod workloads;
 mod world;
@@ -44,6 +46,7 @@ pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
 pub use forge::{EmbeddedForge, Post};
 pub use machines::OfferingKey;
+pub use saved::SavedMachine;
 pub use world::World;
 
 /// What differs between one world and another.
@@ -53,6 +56,15 @@ pub struct WorldSettings {
     pub seed: u64,
     /// The moment the world begins.
     pub epoch: Timestamp,
+    /// From launch until the kubelet registers: least and most.
+    pub seconds_to_join: (u64, u64),
+}
+
+impl WorldSettings {
+    /// A world whose instances take as long to boot as those of EC2 do.
+    pub fn new(seed: u64, epoch: Timestamp) -> Self {
+        Self { seed, epoch, seconds_to_join: (22, 28) }
+    }
 }
 
 /// The world and its clock; cheap to clone, for one thread.

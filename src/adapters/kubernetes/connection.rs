@@ -3,8 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use http::Request;
+use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use tower::util::MapRequestLayer;
+
+use super::calls::Calls;
 
 /// An API server that does not answer within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -17,6 +22,8 @@ pub struct Connection {
     pub address: String,
     /// The namespace of the context, or of the pod this runs in.
     pub namespace: String,
+    /// Every call that goes through the client.
+    pub calls: Calls,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +62,15 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     config.read_timeout = None;
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
-    let client = Client::try_from(config)
-        .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })?;
-    Ok(Connection { client, address, namespace })
+    let calls = Calls::default();
+    let counted = calls.clone();
+    let count = MapRequestLayer::new(move |request: Request<Body>| {
+        counted.count(request.method(), request.uri().path(), request.uri().query());
+        request
+    });
+    let client = ClientBuilder::try_from(config)
+        .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })?
+        .with_layer(&count)
+        .build();
+    Ok(Connection { client, address, namespace, calls })
 }

@@ -4,10 +4,26 @@ use kube::Error;
 
 use crate::ports::{PortError, PortErrorKind};
 
+/// Some answers list every rule that an object breaks, several times.
+const MOST_CHARACTERS: usize = 600;
+
 /// `operation` says what was tried, on what: `list nodes`.
 pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortError {
     let kind = kind_of(&error);
-    PortError { operation: operation.into(), kind, source: Some(Box::new(error)) }
+    let source = match error {
+        // The client would print the answer as data, and its sentence once more.
+        Error::Api(status) => sentence(status.message).into(),
+        error => Box::new(error) as Box<dyn std::error::Error + Send + Sync>,
+    };
+    PortError { operation: operation.into(), kind, source: Some(source) }
+}
+
+/// What the API server says, cut where it goes on for pages.
+pub(super) fn sentence(message: String) -> String {
+    match message.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}...", message.get(..end).unwrap_or_default()),
+        None => message,
+    }
 }
 
 fn kind_of(error: &Error) -> PortErrorKind {

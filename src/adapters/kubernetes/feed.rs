@@ -16,7 +16,7 @@ use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::kinds::Stored;
 use crate::ports::PortErrorKind;
 
-use super::failure::kind_of_code;
+use super::failure::{kind_of_code, sentence};
 use super::watched::{Watched, all};
 
 /// Namespace and name.
@@ -159,7 +159,7 @@ impl<T: Stored> Feed<T> {
             watcher::Error::WatchError(_) | watcher::Error::NoResourceVersion => None,
         };
         let (kind, text) = match cause {
-            Some(kube::Error::Api(status)) => (kind_of_code(status.code), status.message.clone()),
+            Some(kube::Error::Api(status)) => (kind_of_code(status.code), sentence(status.message.clone())),
             Some(other) => (PortErrorKind::Temporary, other.to_string()),
             None => (PortErrorKind::Temporary, error.to_string()),
         };

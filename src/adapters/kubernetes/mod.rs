@@ -5,6 +5,7 @@
 //!
 //! | what | where |
 //! |---|---|
+//! | approving a plan | `approval.rs` |
 //! | which cluster, with which rights | `connection.rs` |
 //! | a kind as the API server sends it | `watched.rs` |
 //! | what watches say of one kind, until it is looked at | `feed.rs` |
@@ -12,25 +13,35 @@
 //! | everything once, without watching | `once.rs` |
 //! | what may be asked of the API server, and by whom | `permissions.rs` |
 //! | custom resource definitions | `definitions.rs` |
+//! | nodes of a cloud without kubelets | `nodes.rs` |
+//! | definitions that somebody else applies | `definitions_source.rs` |
 //! | who leads | `leadership.rs` |
 //! | Events on the objects concerned | `events.rs` |
+//! | how often it was called | `calls.rs` |
 //! | errors of the client as errors of a port | `failure.rs` |
 
+mod approval;
+mod calls;
 mod cluster;
 mod connection;
 mod definitions;
+mod definitions_source;
 mod events;
 mod failure;
 mod feed;
 mod leadership;
+pub mod nodes;
 mod once;
 pub mod permissions;
 mod watched;
 mod writes;
 
+pub use approval::{Approval, approve};
+pub use calls::Calls;
 pub use cluster::KubernetesCluster;
 pub use connection::{ConnectError, Connection, connect};
 pub use definitions::install_definitions;
+pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
 pub use leadership::{Leadership, other_controller};
 pub use once::read_once;

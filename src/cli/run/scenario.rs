@@ -138,7 +138,7 @@ impl Stage {
             lease_transitions: None,
             read: Box::new(move |files| settings::read_definitions(files, &arguments)),
             seed,
-            planner: decide,
+            planner: Box::new(decide),
         };
         let controller = Controller::new(ports, options, world::journal(screen), shutdown.clone());
         let (screen, shutdown) = (screen.clone(), shutdown.clone());

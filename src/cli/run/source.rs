@@ -54,8 +54,12 @@ pub fn find(arguments: &RunArguments) -> Result<Source, Failure> {
 }
 
 fn watched(folder: &Path) -> Result<Source, Failure> {
+    watched_folder(folder).map(Source::Follow)
+}
+
+pub fn watched_folder(folder: &Path) -> Result<Follow, Failure> {
     let watched = WatchedFolder::open(folder).map_err(not_read)?;
-    Ok(Source::Follow(Follow::Watched(Box::new(watched))))
+    Ok(Follow::Watched(Box::new(watched)))
 }
 
 /// The error with what the user can do.

@@ -19,7 +19,7 @@ pub const EPOCH_SECONDS: i64 = 1_795_165_200;
 pub fn build(region: &str, seed: u64, epoch: Timestamp) -> Result<EmbeddedWorld, Failure> {
     let catalog = Catalog::built_in(region)
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
-    Ok(EmbeddedWorld::new(WorldSettings { seed, epoch }, catalog))
+    Ok(EmbeddedWorld::new(WorldSettings::new(seed, epoch), catalog))
 }
 
 pub fn ports<R>(

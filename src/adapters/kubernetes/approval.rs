@@ -1,0 +1,47 @@
+//! Approving a plan, for people: an annotation on its object, which the controller reads.
+
+use kube::api::{ListParams, Patch, PatchParams};
+use kube::{Api, Client};
+use serde_json::json;
+
+use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
+use crate::ports::PortError;
+
+use super::failure::port_error;
+
+/// What became of a wish to approve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Approval {
+    Given { name: String },
+    NotWaiting { name: String, phase: NodePlanPhase },
+    NoSuchPlan,
+    Ambiguous { names: Vec<String> },
+}
+
+/// Approves the plan whose name, or identity, begins with `plan`.
+pub async fn approve(client: &Client, plan: &str, by: &str) -> Result<Approval, PortError> {
+    let api: Api<NodePlan> = Api::all(client.clone());
+    let plans = api.list(&ListParams::default()).await.map_err(|error| port_error("list nodeplans", error))?;
+    let is_meant = |object: &&NodePlan| {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        !plan.is_empty() && (name.starts_with(plan) || object.spec.plan_id.starts_with(plan))
+    };
+    let meant: Vec<&NodePlan> = plans.items.iter().filter(is_meant).collect();
+    let name_of = |object: &NodePlan| object.metadata.name.clone().unwrap_or_default();
+    match meant.as_slice() {
+        [] => Ok(Approval::NoSuchPlan),
+        [object] => {
+            let (name, phase) = (name_of(object), object.status.as_ref().map(|status| status.phase));
+            let phase = phase.unwrap_or_default();
+            if phase != NodePlanPhase::WaitsForApproval {
+                return Ok(Approval::NotWaiting { name, phase });
+            }
+            let patch = json!({ "metadata": { "annotations": { APPROVED_BY: by } } });
+            let operation = format!("patch nodeplan {name}");
+            let patched = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+            patched.map_err(|error| port_error(operation, error))?;
+            Ok(Approval::Given { name })
+        }
+        several => Ok(Approval::Ambiguous { names: several.iter().map(|object| name_of(object)).collect() }),
+    }
+}

@@ -1,0 +1,7 @@
+//! What those who operate the controller look at: metrics in the form Prometheus reads, health and readiness, over HTTP.
+
+mod metrics;
+mod server;
+
+pub use metrics::Metrics;
+pub use server::{Readiness, serve};

@@ -1,0 +1,39 @@
+//! `cutlist approve`
+
+use anyhow::anyhow;
+
+use crate::adapters::kubernetes::{Approval, approve};
+
+use super::arguments::ApproveArguments;
+use super::cluster::{connected, unreadable};
+use super::exit::{Failure, Outcome};
+
+const FAILURE: u8 = 1;
+
+pub fn run(arguments: &ApproveArguments) -> Result<Outcome, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".to_owned());
+    runtime.block_on(async {
+        let connection = connected(&arguments.cluster).await?;
+        let approval = approve(&connection.client, &arguments.plan, &by).await;
+        let list = "`kubectl get nodeplans` lists the plans there are";
+        match approval.map_err(|error| unreadable(error, &connection.address))? {
+            Approval::Given { name } => {
+                anstream::println!("nodeplan {name} is approved by {by}");
+                Ok(Outcome::Clean)
+            }
+            Approval::NotWaiting { name, phase } => {
+                let error = anyhow!("nodeplan {name} does not wait for approval: it is {phase:?}");
+                Err(Failure::usage(FAILURE, error).with_hint(list))
+            }
+            Approval::NoSuchPlan => {
+                Err(Failure::usage(FAILURE, anyhow!("there is no nodeplan {}", arguments.plan)).with_hint(list))
+            }
+            Approval::Ambiguous { names } => {
+                let error = anyhow!("{} may be any of {}", arguments.plan, names.join(", "));
+                Err(Failure::usage(FAILURE, error).with_hint("give more characters"))
+            }
+        }
+    })
+}

@@ -1,0 +1,71 @@
+//! A live cluster, read once: for `plan`, `why` and `snapshot`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::adapters::kubernetes::{ConnectError, Connection, connect, read_once};
+use crate::core::snapshot::Snapshot;
+use crate::ports::{PortError, PortErrorKind};
+
+use super::exit::Failure;
+
+/// Exit code of what could not be read.
+const FAILURE: u8 = 1;
+
+#[derive(Clone, Debug, Default, Args)]
+pub struct ClusterArguments {
+    /// Read the cluster that this kubeconfig names; default with --context: KUBECONFIG, then ~/.kube/config
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig; default: its current one
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+}
+
+impl ClusterArguments {
+    /// Whether a live cluster was asked for.
+    pub fn are_given(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+}
+
+/// Everything in the cluster as a snapshot, with what the reader should know.
+pub fn read(arguments: &ClusterArguments) -> Result<(Snapshot, Vec<String>), Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    runtime.block_on(async {
+        let connection = connected(arguments).await?;
+        read_once(&connection.client).await.map_err(|error| unreadable(error, &connection.address))
+    })
+}
+
+pub async fn connected(arguments: &ClusterArguments) -> Result<Connection, Failure> {
+    connect(arguments.kubeconfig.as_deref(), arguments.context.as_deref()).await.map_err(|error| {
+        let hint = match &error {
+            ConnectError::Kubeconfig { .. } => {
+                "check --kubeconfig: it must be a file that `kubectl --kubeconfig` can read"
+            }
+            ConnectError::NoCluster { .. } => "name a kubeconfig with --kubeconfig, or set KUBECONFIG",
+            ConnectError::Context { .. } => "`kubectl config get-contexts` lists the contexts there are",
+            ConnectError::Client { .. } => "check certificates and credentials in the kubeconfig",
+        };
+        Failure::usage(FAILURE, error).with_hint(hint)
+    })
+}
+
+/// What the user can do about a cluster that does not answer, or not everything.
+pub fn unreadable(error: PortError, address: &str) -> Failure {
+    let hint = match error.kind {
+        PortErrorKind::Temporary => format!("is the API server at {address} running, and reachable from here?"),
+        PortErrorKind::Denied => format!(
+            "`kubectl auth can-i {}` should say yes; is the token expired? deploy/ has a ClusterRole with what is needed",
+            error.operation
+        ),
+        PortErrorKind::NotFound => {
+            "install the definitions: `cutlist crds | kubectl apply --server-side -f -`".to_owned()
+        }
+        _ => format!("the API server at {address} said so"),
+    };
+    Failure::usage(FAILURE, error).with_hint(hint)
+}

@@ -1,0 +1,283 @@
+//! `cutlist run` on a real cluster.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, anyhow};
+use jiff::Timestamp;
+
+use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
+use crate::adapters::kubernetes::{
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, install_definitions,
+    other_controller,
+};
+use crate::adapters::operations::{Metrics, Readiness, serve};
+use crate::api::source::SourceFile;
+use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, RunArguments, SourceArgument};
+use crate::cli::cluster::{connected, unreadable};
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::settings;
+use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
+use crate::core::catalog::Catalog;
+use crate::core::plan::decide;
+use crate::ports::{Clock, PortError, Repository, RevisionContent};
+
+use super::boot::{self, SavedCloud};
+use super::nowhere::Nowhere;
+use super::screen::{Screen, Times};
+use super::source::{self, Followed, Source};
+use super::{FAILURE, log, measures, notices, now, outcome, shutdown_on_signal, standard_output};
+
+/// Until stopped, or until another replica leads.
+pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(|error| Failure::usage(FAILURE, error))?.block_on(control(arguments))
+}
+
+async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
+    let controller = &arguments.controller;
+    match controller.cloud {
+        Some(CloudArgument::Embedded) => {}
+        // Observing needs prices and instance types, which the built-in catalog has.
+        None if controller.mode == ModeArgument::Observe => {}
+        Some(CloudArgument::Aws) | None => {
+            let error = anyhow!("this version launches nodes in the embedded cloud only");
+            return Err(Failure::usage(2, error)
+                .with_hint("add --cloud embedded to try it, or --mode observe to plan beside Karpenter"));
+        }
+    }
+    let connection = connected(&controller.cluster).await?;
+    let failed = |error| unreadable(error, &connection.address);
+    let shutdown = shutdown_on_signal();
+    let (metrics, readiness) = (Metrics::default(), Readiness::default());
+    listen(controller, &metrics, &readiness, &connection.calls).await?;
+    if controller.install_crds {
+        for name in install_definitions(&connection.client).await.map_err(failed)? {
+            anstream::eprintln!("applied {name}");
+        }
+    }
+    let identity = identity();
+    let mut leadership = Leadership::alone();
+    if controller.leader_elect {
+        leadership = stand(controller, &connection, &identity).await?;
+        anstream::eprintln!("{identity} waits to lead");
+        tokio::select! {
+            () = shutdown.requested() => return Ok(Outcome::Interrupted),
+            () = leadership.becomes(true) => {}
+        }
+        anstream::eprintln!("{identity} leads");
+    }
+    metrics.leads(true);
+    if controller.mode == ModeArgument::Enforce {
+        refuse_beside_karpenter(&connection).await?;
+    }
+    lead(arguments, connection, leadership, &identity, metrics, readiness, shutdown).await
+}
+
+/// Acts as the leader until stopped, or until it no longer leads.
+async fn lead(
+    arguments: &RunArguments,
+    connection: Connection,
+    leadership: Leadership,
+    identity: &str,
+    metrics: Metrics,
+    readiness: Readiness,
+    shutdown: Shutdown,
+) -> Result<Outcome, Failure> {
+    let controller = &arguments.controller;
+    let (repository, region) = definitions(arguments, &connection).await?;
+    let catalog = Catalog::built_in(&region)
+        .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
+    let seconds = controller.boot_seconds;
+    let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
+    let world = EmbeddedWorld::new(settings, catalog);
+    let cloud = SavedCloud::open(&world, controller.cloud_state.as_deref())?;
+    let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
+    let recorder = EventRecorder::start(&connection, identity);
+    let ports = Ports {
+        repository,
+        cluster: KubernetesCluster::watch(&connection, leadership.clone()),
+        cloud,
+        forge: Nowhere,
+        clock: SystemClock,
+    };
+    let definitions = arguments.definitions.clone();
+    let options = Options {
+        mode: match controller.mode {
+            ModeArgument::Observe => Mode::Observe,
+            ModeArgument::Enforce => Mode::Enforce,
+        },
+        applies_definitions: controller.source == SourceArgument::Repository,
+        lease_transitions: controller.leader_elect.then(|| leadership.transitions()),
+        read: Box::new(move |files| settings::read_definitions(files, &definitions)),
+        seed: arguments.seed,
+        planner: measured(&metrics),
+    };
+    let journal = journal(&screen, recorder, &metrics, &readiness);
+    let mut lost = leadership.clone();
+    let mut running = Controller::new(ports, options, journal, shutdown.clone());
+    let ended = tokio::select! {
+        () = running.run() => Ok(outcome(&shutdown)),
+        () = boot::nodes(&world, &connection.client, &shutdown) => Ok(outcome(&shutdown)),
+        () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
+            .with_hint("start it again: it will stand for election")),
+    };
+    metrics.leads(false);
+    readiness.set(false);
+    screen.summary(now());
+    tell_calls(&connection.calls);
+    ended
+}
+
+/// Serves metrics and health, if an address was given.
+async fn listen(
+    controller: &ControllerArguments,
+    metrics: &Metrics,
+    readiness: &Readiness,
+    calls: &Calls,
+) -> Result<(), Failure> {
+    let Some(address) = controller.listen else { return Ok(()) };
+    let calls = calls.clone();
+    let count_calls = move |metrics: &Metrics| {
+        for (verb, resource, count) in calls.all() {
+            metrics.calls(verb, &resource, count);
+        }
+    };
+    let served = serve(address, metrics.clone(), readiness.clone(), count_calls).await;
+    let address = served
+        .with_context(|| format!("listen on {address}"))
+        .map_err(|error| Failure::usage(FAILURE, error).with_hint("choose another --listen ADDRESS:PORT"))?;
+    anstream::eprintln!("metrics and health at http://{address}");
+    Ok(())
+}
+
+async fn stand(
+    controller: &ControllerArguments,
+    connection: &Connection,
+    identity: &str,
+) -> Result<Leadership, Failure> {
+    let namespace = controller.lease_namespace.as_deref().unwrap_or(&connection.namespace);
+    Leadership::stand(connection, namespace, identity).await.map_err(|error| unreadable(error, &connection.address))
+}
+
+/// Two controllers that create and remove nodes would undo each other's work.
+async fn refuse_beside_karpenter(connection: &Connection) -> Result<(), Failure> {
+    let other = other_controller(&connection.client, now()).await;
+    match other.map_err(|error| unreadable(error, &connection.address))? {
+        None => Ok(()),
+        Some(lease) => {
+            let error = anyhow!("Karpenter runs in this cluster: lease {lease}");
+            Err(Failure::usage(FAILURE, error)
+                .with_hint("use --mode observe beside Karpenter, or scale Karpenter to 0 first"))
+        }
+    }
+}
+
+/// Another one for each process.
+fn identity() -> String {
+    let host = std::env::var("POD_NAME").or_else(|_| std::env::var("HOSTNAME"));
+    format!("{}-{}", host.unwrap_or_else(|_| "cutlist".to_owned()), std::process::id())
+}
+
+/// Where definitions come from, and the region they are for.
+async fn definitions(arguments: &RunArguments, connection: &Connection) -> Result<(Definitions, String), Failure> {
+    if arguments.controller.source == SourceArgument::Repository {
+        let follow = match source::find(arguments)? {
+            Source::Follow(follow) => follow,
+            Source::Scenario(folder) => source::watched_folder(&folder)?,
+        };
+        let (followed, region) = source::first_look(follow, arguments).await?;
+        return Ok((Definitions::Followed(Box::new(followed)), region));
+    }
+    let settings = match &arguments.repository {
+        Some(folder) => settings_file(Path::new(folder))?,
+        None => Vec::new(),
+    };
+    let region = settings::read_definitions(&settings, &arguments.definitions).settings.region;
+    let interval = Duration::from_secs(arguments.interval.seconds().unwrap_or(30));
+    let definitions = ClusterDefinitions::new(connection.client.clone(), interval, settings);
+    Ok((Definitions::Cluster(definitions), region))
+}
+
+/// With `--source cluster`, a folder gives settings and nothing else.
+fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
+    let name = crate::api::settings::FILE_NAME;
+    let path = folder.join(name);
+    let content = std::fs::read(&path).with_context(|| path.display().to_string()).map_err(|error| {
+        Failure::usage(FAILURE, error).with_hint("with --source cluster, name a folder with cutlist.yaml")
+    })?;
+    Ok(vec![SourceFile { path: name.to_owned(), content }])
+}
+
+enum Definitions {
+    Followed(Box<Followed>),
+    Cluster(ClusterDefinitions),
+}
+
+impl Repository for Definitions {
+    async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
+        match self {
+            Self::Followed(followed) => followed.poll().await,
+            Self::Cluster(definitions) => definitions.poll().await,
+        }
+    }
+
+    async fn changed(&mut self) {
+        match self {
+            Self::Followed(followed) => followed.changed().await,
+            Self::Cluster(definitions) => definitions.changed().await,
+        }
+    }
+}
+
+/// Shows events, logs them, publishes them on the objects concerned, and counts them.
+fn journal(screen: &Screen, recorder: EventRecorder, metrics: &Metrics, readiness: &Readiness) -> Journal {
+    let (screen, metrics, readiness) = (screen.clone(), metrics.clone(), readiness.clone());
+    Journal::new(move |now, event| {
+        log::record(now, event);
+        screen.show(now, event);
+        measures::count(&metrics, &readiness, event);
+        for notice in notices::of(event) {
+            recorder.publish(notice);
+        }
+    })
+}
+
+/// What this run asked of the API server.
+fn tell_calls(calls: &Calls) {
+    let all = calls.all();
+    let count = |verbs: &[&str]| -> u64 {
+        all.iter().filter(|(verb, ..)| verbs.contains(verb)).map(|(_, _, count)| count).sum()
+    };
+    let writes = ["create", "update", "patch", "delete"];
+    let by_resource: Vec<String> = all
+        .iter()
+        .filter(|(verb, ..)| writes.contains(verb))
+        .map(|(verb, resource, count)| format!("{verb} {resource} {count}"))
+        .collect();
+    anstream::eprintln!(
+        "API server: {} reads and watches, {} writes ({})",
+        count(&["read", "watch"]),
+        count(&writes),
+        by_resource.join(", ")
+    );
+}
+
+/// The planner, with a watch in hand.
+fn measured(metrics: &Metrics) -> Box<Planner> {
+    let metrics = metrics.clone();
+    Box::new(move |inputs| {
+        let began = std::time::Instant::now();
+        let plan = decide(inputs);
+        metrics.planned(began.elapsed().as_secs_f64(), plan.summary.pods_pending);
+        plan
+    })
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}

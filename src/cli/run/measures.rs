@@ -1,0 +1,35 @@
+//! Events of the controller as metrics.
+
+use crate::adapters::operations::{Metrics, Readiness};
+use crate::controller::events::Event;
+
+pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
+    match event {
+        Event::FleetChanged { fleet } => {
+            readiness.set(true);
+            metrics.fleet(fleet.nodes, fleet.pods_bound, fleet.pods_pending, fleet.price_per_hour.dollars());
+        }
+        Event::CreatedNodeClaim { node_pool, .. } => metrics.claim_created(node_pool, "provisioned"),
+        Event::RegisteredNodeClaim { .. } => metrics.node_registered(),
+        Event::DeletedNode { .. } => metrics.node_deleted(),
+        Event::DeletedNodeClaim { .. } => metrics.claim_terminated(),
+        Event::DisruptingNodes { reason, disrupted, replacements, .. } => {
+            let reason = format!("{:?}", reason.code).to_lowercase();
+            metrics.decided(if replacements.is_empty() { "delete" } else { "replace" }, &reason);
+            for node in disrupted {
+                metrics.claim_disrupted(&reason, &node.capacity_type);
+            }
+        }
+        Event::PlanPosted { .. } => metrics.plan("posted"),
+        Event::PlanSuperseded { .. } => metrics.plan("superseded"),
+        Event::WaitsForApproval { .. } => metrics.plan("waiting"),
+        Event::Approved { .. } => metrics.plan("approved"),
+        Event::PlanFulfilled { fidelity, .. } => {
+            metrics.plan("fulfilled");
+            let elsewhere = fidelity.pods_planned.saturating_sub(fidelity.pods_as_planned);
+            metrics.fulfilled(u64::from(fidelity.pods_as_planned), u64::from(elsewhere));
+        }
+        Event::CallFailed { .. } => metrics.call_failed(),
+        _ => {}
+    }
+}

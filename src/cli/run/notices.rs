@@ -1,0 +1,110 @@
+//! Events of the controller as Kubernetes Events, with the reference's reasons.
+//! Source: reference, section 7.3.
+
+use crate::adapters::kubernetes::Notice;
+use crate::controller::events::{Event, short};
+use crate::core::plan::StepKind;
+
+/// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
+const MOST_PODS: usize = 100;
+
+/// What to tell, and on which objects.
+pub fn of(event: &Event) -> Vec<Notice> {
+    match event {
+        Event::PlanPosted { plan } => {
+            let mut notices = Vec::new();
+            for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= MOST_PODS) {
+                for pod in &step.pods {
+                    let note = format!("Pod should schedule on: nodeclaim/{}", step.node_claim);
+                    notices.extend(on_pod(pod, false, "Nominated", note));
+                }
+            }
+            for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= MOST_PODS) {
+                let reasons: Vec<&str> = pending.reasons.iter().map(|reason| reason.text.as_str()).collect();
+                for pod in &pending.pods {
+                    let note = format!("Failed to schedule pod, {}", reasons.join("; "));
+                    notices.extend(on_pod(pod, true, "FailedScheduling", note));
+                }
+            }
+            for held in &plan.held_back {
+                notices.push(on_node(&held.node, false, "DisruptionBlocked", held.text.clone()));
+            }
+            notices
+        }
+        Event::DisruptingNodes { plan_id, reason, disrupted, .. } => disrupted
+            .iter()
+            .flat_map(|node| {
+                let note = format!("Disrupting Node: {} (plan {})", reason.text, short(plan_id));
+                [
+                    on_node(&node.node, false, "DisruptionTerminating", note.clone()),
+                    on_claim(&node.node_claim, false, "DisruptionTerminating", note),
+                ]
+            })
+            .collect(),
+        Event::InsufficientCapacity { node_claim, error } => {
+            let note = format!("NodeClaim {node_claim} event: {error}");
+            vec![on_claim(node_claim, true, "InsufficientCapacityError", note)]
+        }
+        Event::LaunchFailed { node_claim, error } => vec![on_claim(node_claim, true, "LaunchFailed", error.clone())],
+        Event::RegisteredNodeClaim { node_claim, node, .. } => {
+            vec![on_claim(node_claim, false, "Registered", format!("Node {node} registered"))]
+        }
+        Event::InitializedNodeClaim { node_claim, node, .. } => {
+            vec![on_claim(node_claim, false, "Initialized", format!("Node {node} initialized"))]
+        }
+        Event::EvictionBlocked { pod, node, error } => {
+            let mut notices = vec![on_node(node, true, "FailedDraining", format!("Failed to drain node, {error}"))];
+            notices.extend(on_pod(pod, true, "FailedDraining", error.clone()));
+            notices
+        }
+        Event::CommandFailed { node, node_claim, missing } => {
+            let note = format!("Replacement {} never came; the node stays", missing.join(", "));
+            vec![
+                on_node(node, true, "DisruptionBlocked", note.clone()),
+                on_claim(node_claim, true, "DisruptionBlocked", note),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn on_pod(pod: &str, is_warning: bool, reason: &str, note: String) -> Option<Notice> {
+    // Nobody runs the pods of a buffer.
+    if crate::core::plan::buffer_of(pod).is_some() {
+        return None;
+    }
+    let (namespace, name) = pod.split_once('/')?;
+    Some(Notice {
+        api_version: "v1",
+        kind: "Pod",
+        namespace: Some(namespace.to_owned()),
+        name: name.to_owned(),
+        uid: None,
+        is_warning,
+        reason: reason.to_owned(),
+        note,
+    })
+}
+
+fn on_node(node: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+    // kubectl describe finds events of a node by its name as UID.
+    let uid = Some(node.to_owned());
+    cluster_scoped("v1", "Node", node, uid, is_warning, reason, note)
+}
+
+fn on_claim(claim: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+    cluster_scoped("karpenter.sh/v1", "NodeClaim", claim, None, is_warning, reason, note)
+}
+
+fn cluster_scoped(
+    api_version: &'static str,
+    kind: &'static str,
+    name: &str,
+    uid: Option<String>,
+    is_warning: bool,
+    reason: &str,
+    note: String,
+) -> Notice {
+    let (name, reason) = (name.to_owned(), reason.to_owned());
+    Notice { api_version, kind, namespace: None, name, uid, is_warning, reason, note }
+}

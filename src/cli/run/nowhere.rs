@@ -1,0 +1,16 @@
+//! Plans of a cluster without a forge: they are posted as `NodePlan` objects, which the controller does itself.
+
+use crate::core::plan::{Plan, Revision};
+use crate::ports::{Forge, PortError};
+
+pub struct Nowhere;
+
+impl Forge for Nowhere {
+    async fn post_plan(&self, _plan: &Plan, _markdown: &str) -> Result<(), PortError> {
+        Ok(())
+    }
+
+    async fn post_failure(&self, _revision: &Revision, _markdown: &str) -> Result<(), PortError> {
+        Ok(())
+    }
+}
