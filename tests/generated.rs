@@ -5,42 +5,23 @@
 
 use std::path::Path;
 
-use cutlist::api::capacity_buffer::CapacityBuffer;
-use cutlist::api::disruption_budget::DisruptionBudget;
-use cutlist::api::ec2_node_class::EC2NodeClass;
-use cutlist::api::node_claim::NodeClaim;
-use cutlist::api::node_overlay::NodeOverlay;
-use cutlist::api::node_plan::NodePlan;
-use cutlist::api::node_pool::NodePool;
+use cutlist::api::definitions;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
 use cutlist::render::diagnostics::LintReport;
-use kube::CustomResourceExt;
 use schemars::{JsonSchema, SchemaGenerator};
 
-/// A generated file: its path, and what should be in it.
-struct Generated {
-    path: &'static str,
-    content: fn() -> String,
-}
+/// Makes the text of a file.
+type Make = fn() -> String;
 
-const FILES: &[Generated] = &[
-    Generated {
-        path: "schemas/catalog.json",
-        content: || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1"),
-    },
-    Generated { path: "schemas/lint.json", content: || schema::<LintReport>("Findings of cutlist lint, version 1") },
-    Generated { path: "schemas/cutlist.json", content: || schema::<SettingsDocument>("cutlist.yaml") },
-    Generated { path: "schemas/scenario.json", content: || schema::<ScenarioDocument>("scenario.yaml") },
-    Generated { path: "schemas/crds/karpenter.sh_nodepools.yaml", content: definition::<NodePool> },
-    Generated { path: "schemas/crds/karpenter.sh_nodeclaims.yaml", content: definition::<NodeClaim> },
-    Generated { path: "schemas/crds/karpenter.k8s.aws_ec2nodeclasses.yaml", content: definition::<EC2NodeClass> },
-    Generated { path: "schemas/crds/karpenter.sh_nodeoverlays.yaml", content: definition::<NodeOverlay> },
-    Generated { path: "schemas/crds/autoscaling.x-k8s.io_capacitybuffers.yaml", content: definition::<CapacityBuffer> },
-    Generated { path: "schemas/crds/cutlist.dev_disruptionbudgets.yaml", content: definition::<DisruptionBudget> },
-    Generated { path: "schemas/crds/cutlist.dev_nodeplans.yaml", content: definition::<NodePlan> },
-    Generated { path: "schemas/plan.json", content: || schema::<Plan>("Cutlist plan, version 1") },
+/// Where each schema is kept, and what makes it.
+const SCHEMAS: &[(&str, Make)] = &[
+    ("schemas/catalog.json", || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1")),
+    ("schemas/lint.json", || schema::<LintReport>("Findings of cutlist lint, version 1")),
+    ("schemas/cutlist.json", || schema::<SettingsDocument>("cutlist.yaml")),
+    ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
+    ("schemas/plan.json", || schema::<Plan>("Cutlist plan, version 1")),
 ];
 
 /// The JSON Schema of a published form, 2020-12.
@@ -50,9 +31,18 @@ fn schema<T: JsonSchema>(title: &str) -> String {
     serde_json::to_string_pretty(&schema).unwrap() + "\n"
 }
 
-/// The custom resource definition of a kind.
-fn definition<T: CustomResourceExt>() -> String {
-    serde_yaml::to_string(&T::crd()).unwrap()
+/// Every generated file: its path, and what should be in it.
+fn generated() -> Vec<(String, String)> {
+    let mut files: Vec<(String, String)> = SCHEMAS.iter().map(|(path, make)| ((*path).to_owned(), make())).collect();
+    let mut stream = String::new();
+    for definition in definitions::all() {
+        let (name, text) = (definitions::file_name(&definition), serde_yaml::to_string(&definition).unwrap());
+        stream.push_str(&format!("---\n{text}"));
+        // Charts and Kustomize bases read nothing outside their own folder, so each has a copy.
+        files.extend(["schemas/crds", "deploy/chart/crds"].map(|folder| (format!("{folder}/{name}"), text.clone())));
+    }
+    files.push(("deploy/kustomize/crds.yaml".to_owned(), stream));
+    files
 }
 
 #[test]
@@ -60,16 +50,15 @@ fn committed_files_are_what_the_types_produce() {
     let update = std::env::var_os("UPDATE").is_some();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut stale = Vec::new();
-    for Generated { path, content } in FILES {
-        let expected = content();
-        if std::fs::read_to_string(root.join(path)).is_ok_and(|found| found == expected) {
+    for (path, expected) in generated() {
+        if std::fs::read_to_string(root.join(&path)).is_ok_and(|found| found == expected) {
             continue;
         }
         if update {
-            std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
-            std::fs::write(root.join(path), expected).unwrap();
+            std::fs::create_dir_all(root.join(&path).parent().unwrap()).unwrap();
+            std::fs::write(root.join(&path), expected).unwrap();
         } else {
-            stale.push(*path);
+            stale.push(path);
         }
     }
     assert!(stale.is_empty(), "not what the types produce: {}; run `make update-golden`", stale.join(", "));

@@ -17,6 +17,10 @@ use super::validation::{forms, node_pool as rules};
     kind = "DisruptionBudget",
     plural = "disruptionbudgets",
     category = "cutlist",
+    printcolumn = r#"{"name":"Nodes","type":"string","jsonPath":".spec.nodes"}"#,
+    printcolumn = r#"{"name":"Schedule","type":"string","jsonPath":".spec.schedule"}"#,
+    printcolumn = r#"{"name":"Duration","type":"string","jsonPath":".spec.duration"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]

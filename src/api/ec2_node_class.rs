@@ -20,6 +20,9 @@ use super::validation::{ec2_node_class as rules, forms};
     shortname = "ec2nc",
     shortname = "ec2ncs",
     status = "EC2NodeClassStatus",
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Role","type":"string","jsonPath":".spec.role","priority":1}"#,
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
@@ -336,7 +339,10 @@ pub struct Ami {
     pub name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deprecated: Option<bool>,
+    /// Written by controllers, so the schema has no rules for it: those for definitions would cost more than the API
+    /// server allows in a list inside a list.
     #[serde(default)]
+    #[schemars(with = "Vec<k8s_openapi::api::core::v1::NodeSelectorRequirement>")]
     pub requirements: Vec<super::node_pool::NodeSelectorRequirement>,
 }
 

@@ -4,7 +4,7 @@
 //! This ring is plain data. It knows no other ring.
 
 pub mod capacity_buffer;
-pub mod custom_resources;
+pub mod definitions;
 pub mod disruption_budget;
 pub mod duration;
 pub mod ec2_node_class;

@@ -18,11 +18,23 @@ use super::node_pool::{IntOrString, NodeClassReference, NodeSelectorRequirement,
     plural = "nodeclaims",
     category = "karpenter",
     status = "NodeClaimStatus",
+    printcolumn = r#"{"name":"Type","type":"string","jsonPath":".metadata.labels.node\\.kubernetes\\.io/instance-type"}"#,
+    printcolumn = r#"{"name":"Capacity","type":"string","jsonPath":".metadata.labels.karpenter\\.sh/capacity-type"}"#,
+    printcolumn = r#"{"name":"Zone","type":"string","jsonPath":".metadata.labels.topology\\.kubernetes\\.io/zone"}"#,
+    printcolumn = r#"{"name":"Node","type":"string","jsonPath":".status.nodeName"}"#,
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"ImageID","type":"string","jsonPath":".status.imageID","priority":1}"#,
+    printcolumn = r#"{"name":"ID","type":"string","jsonPath":".status.providerID","priority":1}"#,
+    printcolumn = r#"{"name":"NodePool","type":"string","jsonPath":".metadata.labels.karpenter\\.sh/nodepool","priority":1}"#,
+    printcolumn = r#"{"name":"NodeClass","type":"string","jsonPath":".spec.nodeClassRef.name","priority":1}"#,
+    printcolumn = r#"{"name":"Drifted","type":"string","jsonPath":".status.conditions[?(@.type=='Drifted')].status","priority":1}"#,
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimSpec {
     pub node_class_ref: NodeClassReference,
+    #[schemars(length(max = 100))]
     pub requirements: Vec<NodeSelectorRequirement>,
     #[serde(default)]
     pub resources: ResourceRequests,

@@ -19,6 +19,9 @@ use super::validation::{forms, node_overlay as rules, node_pool};
     shortname = "overlays",
     category = "karpenter",
     status = "NodeOverlayStatus",
+    printcolumn = r#"{"name":"Ready","type":"string","jsonPath":".status.conditions[?(@.type=='Ready')].status"}"#,
+    printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name":"Weight","type":"integer","jsonPath":".spec.weight","priority":1}"#,
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]

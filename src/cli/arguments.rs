@@ -33,6 +33,8 @@ pub enum Command {
     Approve(ApproveArguments),
     /// Write the cluster to a file that `plan --snapshot` reads
     Snapshot(SnapshotArguments),
+    /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
+    Crds,
 }
 
 /// What a plan is made from.

@@ -5,6 +5,7 @@ mod approve;
 pub mod arguments;
 mod catalog;
 mod cluster;
+mod crds;
 mod exit;
 mod inputs;
 mod lint;
@@ -38,6 +39,7 @@ fn parse_and_run() -> ExitCode {
         Command::Approve(arguments) => approve::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
+        Command::Crds => crds::run(),
     };
     exit::report(outcome)
 }

@@ -8,7 +8,7 @@ use kube::runtime::conditions::is_crd_established;
 use kube::runtime::wait::await_condition;
 use kube::{Api, Client};
 
-use crate::api::custom_resources;
+use crate::api::definitions;
 use crate::api::keys::FIELD_MANAGER;
 use crate::ports::{PortError, PortErrorKind};
 
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub async fn install_definitions(client: &Client) -> Result<Vec<String>, PortError> {
     let api: Api<CustomResourceDefinition> = Api::all(client.clone());
     let mut installed = Vec::new();
-    for definition in custom_resources::definitions() {
+    for definition in definitions::all() {
         let name = definition.metadata.name.clone().unwrap_or_default();
         let operation = format!("apply customresourcedefinition {name}");
         api.patch(&name, &PatchParams::apply(FIELD_MANAGER), &Patch::Apply(&definition))

@@ -1,0 +1,24 @@
+//! `cutlist crds`
+
+use std::io::Write;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::api::definitions;
+
+use super::exit::{Failure, Outcome};
+
+/// Exit code of every failure of this command.
+const FAILURE: u8 = 1;
+
+pub fn run() -> Result<Outcome, Failure> {
+    let text = stream(&definitions::all()).map_err(|error| Failure::usage(FAILURE, error))?;
+    // A reader that closed the pipe has read what it wanted.
+    let _closed = std::io::stdout().lock().write_all(text.as_bytes());
+    Ok(Outcome::Clean)
+}
+
+/// One YAML document after the other, as `kubectl apply -f -` reads them.
+fn stream(definitions: &[CustomResourceDefinition]) -> Result<String, serde_yaml::Error> {
+    definitions.iter().map(|definition| Ok(format!("---\n{}", serde_yaml::to_string(definition)?))).collect()
+}
