@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
 use crate::api::ec2_node_class::EC2NodeClass;
@@ -53,6 +54,16 @@ impl World {
         }
     }
 
+    /// Instances behind the claims of the other cluster that are not known here.
+    pub fn restore_machines_of(&mut self, claims: &[NodeClaim]) {
+        for claim in claims {
+            let id = claim.status.as_ref().and_then(|status| status.provider_id.as_ref());
+            if id.is_some_and(|id| !self.machines.contains_key(id)) {
+                self.machine_of_claim(claim);
+            }
+        }
+    }
+
     /// Whether an instance has yet to join.
     pub fn awaits_nodes(&self) -> bool {
         self.machines.values().any(|machine| !machine.ending && !self.nodes.contains_key(&machine.node_name))
@@ -68,8 +79,9 @@ impl World {
     pub fn joined_nodes(&self) -> Vec<Node> {
         let as_registered = |node: &Node| {
             let mut node = node.clone();
-            node.metadata.uid = None;
-            node.metadata.creation_timestamp = None;
+            // The rest of the metadata is for the other API server to give.
+            node.metadata =
+                ObjectMeta { name: node.metadata.name, labels: node.metadata.labels, ..ObjectMeta::default() };
             if let Some(spec) = &mut node.spec {
                 spec.taints.get_or_insert_default().retain(|taint| taint.key != NOT_READY_TAINT);
             }

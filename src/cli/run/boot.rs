@@ -72,6 +72,19 @@ impl SavedCloud {
         Ok(Self { world: world.clone(), cloud: world.cloud(), file: file.map(Path::to_owned) })
     }
 
+    /// Without a file, what the cluster's claims say of their instances is all that is left of an earlier process.
+    pub async fn learn(&self, client: &Client) -> Result<(), PortError> {
+        if self.file.is_none() {
+            // A cluster without the kinds has no claims.
+            match nodes::claims_and_classes(client).await {
+                Ok((claims, _)) => self.world.with(|world| world.restore_machines_of(&claims)),
+                Err(error) if error.kind == PortErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     /// Written whole beside the file, then renamed: a crash leaves the old one.
     fn save(&self) -> Result<(), PortError> {
         let Some(file) = &self.file else { return Ok(()) };

@@ -92,6 +92,7 @@ async fn lead(
     let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
     let world = EmbeddedWorld::new(settings, catalog);
     let cloud = SavedCloud::open(&world, controller.cloud_state.as_deref())?;
+    cloud.learn(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
     let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
     let recorder = EventRecorder::start(&connection, identity);
     let ports = Ports {
