@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test fmt lint doc update-golden bench bench-quick bench-parity bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test e2e fmt lint doc update-golden bench bench-quick bench-parity bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -25,6 +25,14 @@ test: ## everything that must pass: format, lints, documentation, tests, generat
 	@$(MAKE) --no-print-directory doc
 	@$(MAKE) --no-print-directory tests
 	@echo "== all passed"
+
+# Needs Go 1.26 and a Go module proxy, unless KUBEBUILDER_ASSETS has the programs: a control plane is built from source once
+# (ten minutes on two cores) and kept in ~/.cache/cutlist. CASES="a b" runs those whose name has one of the words.
+e2e: ## the program against a real control plane on loopback (some minutes after the first time; needs Go)
+	@echo "== a real control plane"
+	@tests/control-plane/build target/e2e/programs
+	@echo "== end to end"
+	@$(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- --programs target/e2e/programs $(CASES)
 
 fmt: rustfmt ## format the code
 	$(CARGO) fmt

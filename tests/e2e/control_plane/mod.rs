@@ -1,0 +1,190 @@
+//! A control plane on loopback: etcd, API server, controller manager, scheduler, and kwok, which plays the kubelets.
+//!
+//! Everything is in one temporary folder and in process groups of its own. It ends with the value; when the test is killed,
+//! the watchdog ends it.
+
+mod files;
+mod process;
+mod shared;
+mod watchdog;
+
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::cluster::Cluster;
+use files::Files;
+use process::Process;
+use shared::Shared;
+
+/// How long the API server may take until it answers; it takes about four seconds on two cores.
+const START_PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct ControlPlane {
+    // Dropped in this order: clients before servers.
+    kwok: Process,
+    scheduler: Process,
+    controller_manager: Process,
+    api_server: Process,
+    etcd: Process,
+    files: Files,
+    shared: Shared,
+    programs: PathBuf,
+}
+
+impl ControlPlane {
+    /// Starts it with the programs in a folder (see `tests/control-plane/build`); gives it when it is ready for use.
+    pub fn start(programs: &Path) -> Self {
+        let shared = Shared::new();
+        let [etcd_port, peer_port, api_port] = free_ports();
+        let server = format!("https://127.0.0.1:{api_port}");
+        let files = Files::write(shared.folder(), &server);
+        let start = |name: &str, arguments: &[String]| {
+            let mut command = Command::new(programs.join(name));
+            command.args(arguments).current_dir(shared.folder());
+            Process::start(name, command, &shared)
+        };
+        let etcd = start("etcd", &etcd_arguments(shared.folder(), etcd_port, peer_port));
+        let mut api_server = start("kube-apiserver", &api_server_arguments(&files, etcd_port, api_port));
+        wait_until_ready(&mut api_server, &files);
+        let controller_manager = start("kube-controller-manager", &controller_manager_arguments(&files));
+        let scheduler = start("kube-scheduler", &scheduler_arguments(&files));
+        let kwok = start("kwok", &kwok_arguments(&files));
+        let programs = programs.to_owned();
+        let plane = Self { kwok, scheduler, controller_manager, api_server, etcd, files, shared, programs };
+        plane.wait_for_service_accounts();
+        plane
+    }
+
+    /// The folder with its programs.
+    pub fn programs(&self) -> &Path {
+        &self.programs
+    }
+
+    /// A client that may do everything.
+    pub fn cluster(&self) -> Cluster {
+        Cluster::connect(&self.files.of_user("admin"))
+    }
+
+    /// The temporary folder; it goes with the control plane.
+    pub fn folder(&self) -> &Path {
+        self.shared.folder()
+    }
+
+    /// Panics when one of the programs has ended.
+    pub fn must_run(&mut self) {
+        let Self { kwok, scheduler, controller_manager, api_server, etcd, .. } = self;
+        for process in [etcd, api_server, controller_manager, scheduler, kwok] {
+            process.must_run();
+        }
+    }
+
+    /// Copies the logs of all programs to a folder that stays.
+    pub fn keep_logs(&self, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(self.folder()).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "log") {
+                std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+            }
+        }
+    }
+
+    /// Without the default service account of a namespace, pods are refused.
+    fn wait_for_service_accounts(&self) {
+        let cluster = self.cluster();
+        let begin = Instant::now();
+        while cluster.get("/api/v1/namespaces/default/serviceaccounts/default").is_err() {
+            assert!(begin.elapsed() < START_PATIENCE, "no service account: {}", self.controller_manager.last_lines());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// Ports that nobody listens on now. All are taken before one is given back, so that no two are the same.
+fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let listeners = [(); COUNT].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
+    listeners.map(|listener| listener.local_addr().unwrap().port())
+}
+
+fn wait_until_ready(api_server: &mut Process, files: &Files) {
+    let begin = Instant::now();
+    // It writes its certificate first, without which no client can be made.
+    while !files.certificates().join("apiserver.crt").exists()
+        || Cluster::connect(&files.of_user("admin")).text("/readyz").is_err()
+    {
+        api_server.must_run();
+        assert!(begin.elapsed() < START_PATIENCE, "the API server is not ready:\n{}", api_server.last_lines());
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn flag(name: &str, value: impl std::fmt::Display) -> String {
+    format!("--{name}={value}")
+}
+
+fn etcd_arguments(folder: &Path, port: u16, peer_port: u16) -> Vec<String> {
+    let (client, peer) = (format!("http://127.0.0.1:{port}"), format!("http://127.0.0.1:{peer_port}"));
+    vec![
+        flag("data-dir", folder.join("etcd").display()),
+        flag("listen-client-urls", &client),
+        flag("advertise-client-urls", &client),
+        flag("listen-peer-urls", &peer),
+        flag("initial-advertise-peer-urls", &peer),
+        flag("initial-cluster", format!("default={peer}")),
+        flag("log-level", "warn"),
+        // Its data goes with the test.
+        flag("unsafe-no-fsync", true),
+    ]
+}
+
+fn api_server_arguments(files: &Files, etcd_port: u16, port: u16) -> Vec<String> {
+    let key = files.service_account_key();
+    vec![
+        flag("etcd-servers", format!("http://127.0.0.1:{etcd_port}")),
+        flag("bind-address", "127.0.0.1"),
+        flag("advertise-address", "127.0.0.1"),
+        flag("secure-port", port),
+        // Else it writes its address into the Service `kubernetes`, and loopback is no address for that.
+        flag("endpoint-reconciler-type", "none"),
+        flag("cert-dir", files.certificates().display()),
+        flag("token-auth-file", files.tokens().display()),
+        flag("anonymous-auth", false),
+        flag("authorization-mode", "RBAC"),
+        flag("service-account-issuer", "https://kubernetes.default.svc"),
+        flag("service-account-key-file", key.display()),
+        flag("service-account-signing-key-file", key.display()),
+        flag("service-cluster-ip-range", "10.96.0.0/16"),
+        flag("audit-policy-file", files.audit_policy().display()),
+        flag("audit-log-path", files.audit_log().display()),
+    ]
+}
+
+fn controller_manager_arguments(files: &Files) -> Vec<String> {
+    vec![
+        flag("kubeconfig", files.of_user("kube-controller-manager").display()),
+        flag("secure-port", 0),
+        flag("leader-elect", false),
+        flag("use-service-account-credentials", true),
+        flag("service-account-private-key-file", files.service_account_key().display()),
+        flag("root-ca-file", files.certificates().join("apiserver.crt").display()),
+        flag("kube-api-qps", 500),
+        flag("kube-api-burst", 1000),
+        flag("flex-volume-plugin-dir", files.plugins().display()),
+    ]
+}
+
+fn scheduler_arguments(files: &Files) -> Vec<String> {
+    vec![flag("config", files.scheduler().display()), flag("secure-port", 0)]
+}
+
+fn kwok_arguments(files: &Files) -> Vec<String> {
+    vec![
+        flag("kubeconfig", files.of_user("kwok").display()),
+        flag("manage-all-nodes", true),
+        flag("node-lease-duration-seconds", 40),
+        flag("cidr", "10.244.0.0/16"),
+        flag("node-ip", "127.0.0.1"),
+    ]
+}

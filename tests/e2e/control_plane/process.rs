@@ -1,0 +1,75 @@
+//! One program of the control plane, in a process group of its own.
+
+use std::fs::File;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::shared::Shared;
+
+/// A running program. Dropping it ends it.
+pub struct Process {
+    name: String,
+    child: Child,
+    group: Pid,
+    log: PathBuf,
+    shared: Shared,
+}
+
+impl Process {
+    /// Starts `command` with its output in `NAME.log`, which is written on where it is there already.
+    pub fn start(name: &str, mut command: Command, shared: &Shared) -> Self {
+        let log = shared.folder().join(format!("{name}.log"));
+        let output = File::options().create(true).append(true).open(&log).unwrap();
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|error| panic!("{name} cannot be started: {error}\n  {command:?}"));
+        let group = Pid::from_child(&child);
+        shared.watchdog().guard(group);
+        Self { name: name.to_owned(), child, group, log, shared: shared.clone() }
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Panics with the end of the log when the program has ended.
+    pub fn must_run(&mut self) {
+        if let Some(status) = self.ended() {
+            panic!("{} ended by itself, {status}; its last lines:\n{}", self.name, self.last_lines());
+        }
+    }
+
+    /// Ends it at once, as a node that loses its power would.
+    pub fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        self.child.wait().unwrap();
+    }
+
+    pub fn last_lines(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        // What has been waited for has no number any more.
+        if self.ended().is_none() {
+            kill_process_group(self.group, signal).unwrap();
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+        self.shared.watchdog().release(self.group);
+    }
+}
