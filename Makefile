@@ -38,9 +38,11 @@ fmt: rustfmt ## format the code
 	$(CARGO) fmt
 
 # Clippy and rustdoc share one check of the dependencies; the tests need them compiled, which no check can stand in for.
+# What `cargo test` does not run, --all-targets does not name.
 lint: clippy ## Clippy, warnings denied
 	@echo "== lints"
 	@$(CARGO) clippy $(LOCKED) $(FEATURES) --all-targets -- -D warnings
+	@$(CARGO) clippy $(LOCKED) $(FEATURES) --test e2e -- -D warnings
 
 doc: ## build the documentation of the code, warnings denied
 	@echo "== documentation"

@@ -3,8 +3,10 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test reads files and the environment")]
 
+use std::fmt::Write;
 use std::path::Path;
 
+use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS, Permission};
 use cutlist::api::definitions;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
@@ -37,12 +39,52 @@ fn generated() -> Vec<(String, String)> {
     let mut stream = String::new();
     for definition in definitions::all() {
         let (name, text) = (definitions::file_name(&definition), serde_yaml::to_string(&definition).unwrap());
-        stream.push_str(&format!("---\n{text}"));
+        write!(stream, "---\n{text}").unwrap();
         // Charts and Kustomize bases read nothing outside their own folder, so each has a copy.
         files.extend(["schemas/crds", "deploy/chart/crds"].map(|folder| (format!("{folder}/{name}"), text.clone())));
     }
-    files.push(("deploy/kustomize/crds.yaml".to_owned(), stream));
+    files.push(("deploy/kustomize/base/crds.yaml".to_owned(), stream));
+    files.extend(roles());
     files
+}
+
+/// The rules of the roles in `deploy/`, from the table of what is asked of the API server.
+fn roles() -> Vec<(String, String)> {
+    let reads = |verb: &&str| ["get", "list", "watch"].contains(verb);
+    let is_lease = |permission: &Permission| permission.group == "coordination.k8s.io";
+    // A lease is written in the own namespace only.
+    let rules = |mode: Mode| {
+        let of_mode = PERMISSIONS.iter().filter(move |permission| permission.mode == mode);
+        of_mode.map(|one| rule(one, |verb| !is_lease(one) || reads(verb))).collect::<String>()
+    };
+    let (observe, enforce) = (rules(Mode::Observe), rules(Mode::Enforce));
+    let leader: String =
+        PERMISSIONS.iter().filter(|one| is_lease(one)).map(|one| rule(one, |verb| !reads(verb))).collect();
+    let role = |kind: &str, name: &str, rules: &str| {
+        format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\nrules:\n{rules}")
+    };
+    let base = role("ClusterRole", "cutlist-observe", &observe) + "---\n" + &role("Role", "cutlist-leader", &leader);
+    let files = [
+        ("deploy/kustomize/base/roles.yaml", base),
+        ("deploy/kustomize/enforce/role.yaml", role("ClusterRole", "cutlist-enforce", &enforce)),
+        ("deploy/chart/rbac/observe.yaml", observe),
+        ("deploy/chart/rbac/enforce.yaml", enforce),
+        ("deploy/chart/rbac/leader.yaml", leader),
+    ];
+    files.map(|(path, content)| (path.to_owned(), content)).into()
+}
+
+/// One rule of a role in YAML, with the verbs that are wanted.
+fn rule(permission: &Permission, wanted: impl Fn(&&str) -> bool) -> String {
+    let mut text = format!("- apiGroups:\n  - {:?}\n  resources:\n", permission.group);
+    for resource in permission.resources {
+        writeln!(text, "  - {resource}").unwrap();
+    }
+    text.push_str("  verbs:\n");
+    for verb in permission.verbs.iter().copied().filter(wanted) {
+        writeln!(text, "  - {verb}").unwrap();
+    }
+    text
 }
 
 #[test]

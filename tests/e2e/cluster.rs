@@ -12,7 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiResource, Scope, pinned_kind};
 use kube::{Client, Resource};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::runtime::Runtime;
 
 /// The field manager of what tests apply.
@@ -83,15 +83,17 @@ impl Cluster {
         }
     }
 
-    /// Waits until `found` gives something; panics with `what` after `patience`.
-    pub fn wait<T>(&self, what: &str, patience: Duration, mut found: impl FnMut(&Self) -> Option<T>) -> T {
+    /// Waits until `look` finds what it looks for; panics after `patience`, with what there was instead.
+    pub fn wait<T>(&self, what: &str, patience: Duration, mut look: impl FnMut(&Self) -> Result<T, String>) -> T {
         let begin = Instant::now();
         loop {
-            if let Some(found) = found(self) {
-                return found;
+            match look(self) {
+                Ok(found) => return found,
+                Err(instead) if begin.elapsed() > patience => {
+                    panic!("not within {} s: {what}; instead: {instead}", patience.as_secs())
+                }
+                Err(_) => std::thread::sleep(PAUSE),
             }
-            assert!(begin.elapsed() < patience, "not within {} s: {what}", patience.as_secs());
-            std::thread::sleep(PAUSE);
         }
     }
 

@@ -53,7 +53,7 @@ fn establish(cluster: &Cluster, definition: &Value) {
                 all.iter().any(|condition| condition["type"] == kind && condition["status"] == "True")
             })
         };
-        (is_true("Established") && is_true("NamesAccepted")).then_some(conditions)
+        if is_true("Established") && is_true("NamesAccepted") { Ok(conditions) } else { Err(conditions.to_string()) }
     });
     // Accepted, with a complaint: a schema that is not structural, for one.
     let complaints = conditions.as_array().unwrap().iter().any(|condition| condition["type"] == "NonStructuralSchema");

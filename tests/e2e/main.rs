@@ -13,6 +13,7 @@
 mod cluster;
 mod control_plane;
 mod definitions;
+mod deploy;
 mod self_tests;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -32,6 +33,8 @@ const CASES: &[Case] = &[
     Case { name: "control_plane_runs_pods", run: self_tests::control_plane_runs_pods },
     Case { name: "nothing_outlives_the_test", run: self_tests::nothing_outlives_the_test },
     Case { name: "api_server_takes_our_definitions", run: definitions::api_server_takes_our_definitions },
+    Case { name: "chart_and_kustomize_base_apply", run: deploy::chart_and_kustomize_base_apply },
+    Case { name: "observe_may_write_nothing_but_its_own", run: deploy::observe_may_write_nothing_but_its_own },
 ];
 
 /// What was asked for on the command line.

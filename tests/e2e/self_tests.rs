@@ -41,7 +41,8 @@ pub fn control_plane_runs_pods(plane: &mut ControlPlane) {
             let running =
                 pods.iter().filter(|pod| pod["spec"]["nodeName"] == "a" && pod["status"]["phase"] == "Running");
             let waiting = pods.iter().filter(|pod| pod["status"]["conditions"][0]["reason"] == "Unschedulable");
-            ([running.count(), waiting.count()] == wanted).then_some(())
+            let found = [running.count(), waiting.count()];
+            if found == wanted { Ok(()) } else { Err(format!("{found:?}")) }
         });
     };
     // Two fit: the scheduler counts, and kwok plays the kubelet.

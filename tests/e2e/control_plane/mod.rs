@@ -62,6 +62,22 @@ impl ControlPlane {
         &self.programs
     }
 
+    /// Runs one of the programs, `kubectl` or `helm`, as somebody who may do everything; gives what it printed.
+    ///
+    /// # Errors
+    /// Its standard error, when it failed.
+    pub fn tool(&self, program: &str, arguments: &[&str]) -> Result<String, String> {
+        let output = Command::new(self.programs.join(program))
+            .args(arguments)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .env("KUBECONFIG", self.files.of_user("admin"))
+            .env("HOME", self.folder())
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+    }
+
     /// A client that may do everything.
     pub fn cluster(&self) -> Cluster {
         Cluster::connect(&self.files.of_user("admin"))

@@ -1,0 +1,15 @@
+{{- define "cutlist.serviceAccount" -}}
+{{ .Values.serviceAccount.name | default .Release.Name }}
+{{- end }}
+
+{{- define "cutlist.selector" -}}
+app.kubernetes.io/name: cutlist
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "cutlist.labels" -}}
+{{ include "cutlist.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}

@@ -1,0 +1,143 @@
+//! `deploy/` on a real API server: what Helm and Kustomize make of it is accepted, runs, and may do what it should.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cluster::{Apply, Cluster, documents};
+use crate::control_plane::ControlPlane;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+// A Helm that is built from source does not know which Kubernetes it is for.
+const CHART: &[&str] = &["template", "cutlist", "deploy/chart", "--namespace", "cutlist", "--kube-version", "1.35"];
+const URL: &[&str] = &["--set", "repository.url=https://git.example.com/nodes.git"];
+
+/// What `observe` may write besides asking who it is.
+const OWN: &[(&str, &str)] =
+    &[("cutlist.dev", "nodeplans"), ("cutlist.dev", "nodeplans/status"), ("events.k8s.io", "events")];
+const WRITES: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
+
+pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    prepare(plane, &cluster);
+    for arguments in [
+        &["--set", "mode=observe"] as &[&str],
+        &["--set", "mode=enforce", "--set", "replicas=1", "--set", "repository.branch=main,repository.subPath=nodes"],
+        &["--set", "repository.credentialsSecret=git", "--set", "serviceAccount.annotations.a=b,podAnnotations.c=d"],
+        &["--set", "extraArguments={--cloud,embedded}", "--set", "nodeSelector.team=platform,image.tag=test"],
+    ] {
+        let rendered = plane.tool("helm", &[CHART, URL, arguments].concat()).unwrap();
+        for object in documents(&rendered) {
+            cluster.apply(&object, Apply::DryRun).unwrap_or_else(|error| panic!("{arguments:?}: {error}\n{object:#}"));
+        }
+    }
+    // Its kind is the Prometheus operator's, which is not here.
+    let monitor =
+        plane.tool("helm", &[CHART, URL, &["--set", "metrics.serviceMonitor.enabled=true"]].concat()).unwrap();
+    assert!(documents(&monitor).iter().any(|object| object["kind"] == "ServiceMonitor"));
+    for (arguments, expected) in [
+        (&[] as &[&str], "minLength"),
+        (&["--set", "mode=destroy"], "mode"),
+        (&["--set", "replicas=0"], "replicas"),
+        (&["--set", "repository.ulr=a"], "ulr"),
+    ] {
+        let url = if arguments.is_empty() { &[] } else { URL };
+        let refused = plane.tool("helm", &[CHART, url, arguments].concat()).unwrap_err();
+        assert!(refused.contains(expected), "{arguments:?}: {refused}");
+    }
+    for folder in ["deploy/kustomize/base", "deploy/kustomize/enforce"] {
+        apply(&cluster, &plane.tool("kubectl", &["kustomize", folder]).unwrap());
+        // Admitted, also by the namespace's Pod Security level, and not both on one node.
+        cluster.wait(&format!("{folder}: two pods run on two nodes"), PATIENCE, |cluster| {
+            let pods = cluster.list("/api/v1/namespaces/cutlist/pods");
+            let running = pods
+                .iter()
+                .filter(|pod| pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null());
+            let nodes: BTreeSet<&str> = running.map(|pod| pod["spec"]["nodeName"].as_str().unwrap()).collect();
+            if nodes.len() == 2 { Ok(()) } else { Err(format!("{:#}", Value::Array(pods))) }
+        });
+    }
+    let arguments = cluster.get("/apis/apps/v1/namespaces/cutlist/deployments/cutlist").unwrap();
+    let arguments = &arguments["spec"]["template"]["spec"]["containers"][0]["args"];
+    assert!(arguments.as_array().unwrap().contains(&json!("--mode=enforce")), "{arguments}");
+}
+
+/// Asks the API server, resource by resource and verb by verb, what the role lets through.
+pub fn observe_may_write_nothing_but_its_own(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    prepare(plane, &cluster);
+    apply(&cluster, &plane.tool("kubectl", &["kustomize", "deploy/kustomize/base"]).unwrap());
+    let mut asked = 0;
+    for (group, resource) in resources(&cluster) {
+        // Everybody may ask what they may do.
+        if group == "authorization.k8s.io" || group == "authentication.k8s.io" {
+            continue;
+        }
+        for verb in WRITES {
+            asked += 1;
+            // In another namespace than its own, where its lease is.
+            if may(&cluster, verb, &group, &resource, "default") {
+                assert!(OWN.contains(&(&group, &resource)), "observe may {verb} {resource} of {group:?}");
+            }
+        }
+    }
+    assert!(asked > 300, "only {asked} questions");
+    assert!(may(&cluster, "update", "coordination.k8s.io", "leases", "cutlist"), "its own lease");
+    assert!(may(&cluster, "watch", "", "pods", "default"), "what it observes");
+    assert!(!may(&cluster, "get", "", "secrets", "cutlist"), "no secrets");
+    println!("{asked} questions asked");
+}
+
+/// Definitions, the namespace, and two nodes to run on.
+fn prepare(plane: &ControlPlane, cluster: &Cluster) {
+    plane.tool("kubectl", &["apply", "--server-side", "-f", "deploy/kustomize/base/crds.yaml"]).unwrap();
+    plane.tool("kubectl", &["apply", "--server-side", "-f", "deploy/kustomize/base/namespace.yaml"]).unwrap();
+    for name in ["a", "b"] {
+        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
+        cluster.create("/api/v1/nodes", &node).unwrap();
+        let room = json!({ "status": { "capacity": { "cpu": "4", "memory": "8Gi", "pods": "10" } } });
+        cluster.patch(&format!("/api/v1/nodes/{name}/status"), &room).unwrap();
+    }
+}
+
+fn apply(cluster: &Cluster, text: &str) {
+    for object in documents(text) {
+        cluster.apply(&object, Apply::ForReal).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
+    }
+}
+
+/// Every resource that the server has, with its subresources: group and name.
+fn resources(cluster: &Cluster) -> BTreeSet<(String, String)> {
+    let groups = cluster.get("/apis").unwrap();
+    let paths = groups["groups"].as_array().unwrap().iter().map(|group| {
+        let version = group["preferredVersion"]["groupVersion"].as_str().unwrap();
+        (group["name"].as_str().unwrap().to_owned(), format!("/apis/{version}"))
+    });
+    let paths = paths.chain([(String::new(), "/api/v1".to_owned())]);
+    let resources = paths.flat_map(|(group, path)| {
+        let list: Value = cluster.get(&path).unwrap()["resources"].take();
+        let names: Vec<String> =
+            list.as_array().unwrap().iter().map(|resource| resource["name"].as_str().unwrap().to_owned()).collect();
+        names.into_iter().map(move |name| (group.clone(), name))
+    });
+    resources.collect()
+}
+
+/// Whether the service account may do it.
+fn may(cluster: &Cluster, verb: &str, group: &str, resource: &str, namespace: &str) -> bool {
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    let question = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": "system:serviceaccount:cutlist:cutlist",
+            "groups": ["system:serviceaccounts", "system:serviceaccounts:cutlist", "system:authenticated"],
+            "resourceAttributes": {
+                "verb": verb, "group": group, "resource": resource, "subresource": subresource, "namespace": namespace,
+            },
+        },
+    });
+    let answer = cluster.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", &question).unwrap();
+    answer["status"]["allowed"].as_bool().unwrap()
+}
