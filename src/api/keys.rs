@@ -42,6 +42,8 @@ pub const MOVE: &str = "cutlist.dev/move";
 pub const PODS: &str = "cutlist.dev/pods";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
+/// On a NodePool: within which time a consolidation of its nodes must repay itself.
+pub const PAYBACK: &str = "cutlist.dev/payback";
 /// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
 pub const FIELD_MANAGER: &str = "cutlist";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

@@ -213,13 +213,44 @@ pub enum ApprovalMode {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DisruptionSettings {
-    /// A consolidation must repay its disruption within this time.
+    /// A consolidation must repay its disruption within this time; `Never`: any saving will do. Annotation `cutlist.dev/payback`
+    /// of a NodePool says it for its nodes. Counts with `packing: cheapest`.
     pub payback: NillableDuration,
+    /// What a consolidation has to repay.
+    pub costs: ConsolidationCosts,
 }
 
 impl Default for DisruptionSettings {
     fn default() -> Self {
-        Self { payback: NillableDuration::from_seconds(3600) }
+        Self { payback: NillableDuration::from_seconds(3600), costs: ConsolidationCosts::default() }
+    }
+}
+
+/// What moving pods is taken to cost, in US dollars. What it costs to evict a pod (its deletion cost and priority, as
+/// Karpenter weighs them) multiplies what is said per pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ConsolidationCosts {
+    /// How long a node and its replacement are both paid for.
+    pub node_overlap: NillableDuration,
+    #[schemars(range(min = 0))]
+    pub image_pull_per_pod: f64,
+    /// Until it is as useful as the one before.
+    #[schemars(range(min = 0))]
+    pub warm_up_per_pod: f64,
+    /// Traffic of a pod that comes to another zone than it was in.
+    #[schemars(range(min = 0))]
+    pub cross_zone_per_pod: f64,
+}
+
+impl Default for ConsolidationCosts {
+    fn default() -> Self {
+        Self {
+            node_overlap: NillableDuration::from_seconds(180),
+            image_pull_per_pod: 0.0001,
+            warm_up_per_pod: 0.0001,
+            cross_zone_per_pod: 0.0,
+        }
     }
 }
 

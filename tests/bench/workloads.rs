@@ -165,13 +165,20 @@ pub fn of_team(mut pods: Vec<Pod>, teams: usize) -> Vec<Pod> {
 
 /// Pods that already run: Deployments of 50, small enough for 30 of them to leave room on a node of 16 CPUs.
 pub fn running(count: usize) -> Vec<Pod> {
-    let mut pods = deployments(13, count.div_ceil(50), count);
+    let mut pods = small(deployments(13, count.div_ceil(50), count));
     for pod in &mut pods {
         pod.name = format!("running-{}", pod.name);
         pod.labels["app"] = json!(format!("running-{}", pod.labels["app"].as_str().unwrap()));
+        pod.spec = json!({});
+    }
+    pods
+}
+
+/// With at most a quarter of a core and a GiB each.
+pub fn small(mut pods: Vec<Pod>) -> Vec<Pod> {
+    for pod in &mut pods {
         pod.millicores = pod.millicores.min(250);
         pod.mebibytes = pod.mebibytes.min(1024);
-        pod.spec = json!({});
     }
     pods
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
+use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::buffers::is_of_buffer;
@@ -17,8 +18,9 @@ use crate::core::provision::backlog::is_reschedulable;
 use crate::core::scheduler::{Engine, HostIndex};
 use crate::core::snapshot::nodes::Machine;
 
+use super::cost::{self, MoveCosts};
 use super::pod_disruption_budgets::PodDisruptionBudgets;
-use super::{cost, drift, duration_text, seconds_between};
+use super::{drift, duration_text, seconds_between};
 
 /// A node that could go.
 #[derive(Debug)]
@@ -36,6 +38,10 @@ pub struct Candidate {
     /// Positions of the pods of CapacityBuffers whose room is here.
     pub buffer_pods: Vec<usize>,
     pub disruption_cost: f64,
+    /// Billionths of a dollar that moving its pods is taken to cost.
+    pub move_nanodollars: i64,
+    /// In which a move must repay itself; `None`: any saving will do.
+    pub payback_seconds: Option<i64>,
     /// Drifted, expired, or its pool was removed: it goes whether or not that saves anything.
     pub removal_cause: Option<Reason>,
     pub drifted_since: Option<String>,
@@ -103,6 +109,11 @@ impl Candidate {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a move must save as large a part of its pool as it disrupts.
+    pub fn is_balanced(&self) -> bool {
+        self.disruption.as_ref().is_some_and(|it| it.consolidation_policy == ConsolidationPolicy::Balanced)
     }
 
     /// `30s (consolidateAfter 30s)`
@@ -174,6 +185,9 @@ fn candidate(
         weight: pool.and_then(|pool| pool.spec.weight).unwrap_or(0),
         price: engine.problem.offer.price_of(inputs, machine),
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
+        move_nanodollars: MoveCosts::new(&inputs.policy.disruption.costs)
+            .of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
+        payback_seconds: payback_seconds(inputs, pool),
         pods,
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
@@ -186,6 +200,14 @@ fn candidate(
     candidate.obstacle =
         obstacle(inputs, budgets, machine, pool, &candidate, is_nominated, &engine.problem.nodes[host].pods);
     candidate
+}
+
+/// What the pool is annotated with, else what the settings say.
+fn payback_seconds(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> Option<i64> {
+    let annotations = pool.and_then(|pool| pool.metadata.annotations.as_ref());
+    let of_pool = annotations.and_then(|annotations| annotations.get(keys::PAYBACK)?.parse::<NillableDuration>().ok());
+    let payback = of_pool.as_ref().unwrap_or(&inputs.policy.disruption.payback);
+    payback.seconds().map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
 fn obstacle(

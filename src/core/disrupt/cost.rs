@@ -1,5 +1,6 @@
 //! What a disruption costs: in the reference's units to rank candidates, in dollars to see whether it pays.
 
+use crate::api::settings::ConsolidationCosts;
 use crate::core::model::HourlyPrice;
 use crate::core::snapshot::Pod;
 
@@ -23,16 +24,44 @@ fn of_pod(pod: &Pod) -> f64 {
     (1.0 + deletion_cost.unwrap_or(0.0) / 2_f64.powi(27) + priority / 2_f64.powi(25)).clamp(-10.0, 10.0)
 }
 
-/// While a replacement starts and the old node drains, both are paid for.
-const OVERLAP_SECONDS: i64 = 180;
+/// What moves are taken to cost, in billionths of a dollar and seconds.
+#[derive(Clone, Copy, Debug)]
+pub struct MoveCosts {
+    /// How long a new node and the one that it replaces are both paid for.
+    overlap_seconds: i64,
+    per_pod: i64,
+    per_crossing: i64,
+}
 
-/// What moving one pod is taken to cost: pulling its image, warming up, and traffic that crosses zones meanwhile.
-const POD_MOVE_NANODOLLARS: i64 = 200_000;
+impl MoveCosts {
+    pub fn new(settings: &ConsolidationCosts) -> Self {
+        let nanodollars = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap_or_default().nanodollars();
+        let overlap = settings.node_overlap.seconds().and_then(|seconds| i64::try_from(seconds).ok());
+        Self {
+            overlap_seconds: overlap.unwrap_or(0),
+            per_pod: nanodollars(settings.image_pull_per_pod).saturating_add(nanodollars(settings.warm_up_per_pod)),
+            per_crossing: nanodollars(settings.cross_zone_per_pod),
+        }
+    }
 
-/// What a move costs once, in billionths of a dollar: the replacements' price while both run, and every pod moved.
-pub fn of_move_nanodollars(replacements: HourlyPrice, pods: usize) -> i64 {
-    let overlap = replacements.nanodollars().saturating_mul(OVERLAP_SECONDS) / 3_600;
-    overlap.saturating_add(POD_MOVE_NANODOLLARS.saturating_mul(i64::try_from(pods).unwrap_or(i64::MAX)))
+    /// Moving these pods: each by how dear its eviction is compared with a pod that says nothing of it.
+    #[expect(clippy::cast_possible_truncation, reason = "a price times a number from 0 to 10, and saturating")]
+    pub fn of_pods<'a>(&self, pods: impl Iterator<Item = &'a Pod>) -> i64 {
+        pods.map(|pod| (self.per_pod as f64 * of_pod(pod).max(0.0)).round() as i64).fold(0, i64::saturating_add)
+    }
+
+    /// A move, once: the price of its new nodes while both run, its pods, and those that come to another zone.
+    pub fn of_move(&self, bought: HourlyPrice, pods: i64, crossing: usize) -> i64 {
+        let overlap = i128::from(bought.nanodollars()) * i128::from(self.overlap_seconds) / 3_600;
+        let crossing = self.per_crossing.saturating_mul(i64::try_from(crossing).unwrap_or(i64::MAX));
+        i64::try_from(overlap).unwrap_or(i64::MAX).saturating_add(pods).saturating_add(crossing)
+    }
+
+    /// The same in dollars, for a guide.
+    pub fn dollars_of_move(&self, bought: f64, pods: i64) -> f64 {
+        let bought = HourlyPrice::from_dollars(bought).unwrap_or_default();
+        HourlyPrice::from_nanodollars(self.of_move(bought, pods, 0)).dollars()
+    }
 }
 
 /// Seconds after which a saving has repaid what the move cost; `None` when it never does.

@@ -21,22 +21,31 @@ use crate::core::scheduler::{Engine, HostIndex};
 
 use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
+pub use consolidate::Outlook;
+use consolidate::rules::{Likeness, PoolTotals};
+use cost::MoveCosts;
 use rehome::{Rehoming, Target};
 
-/// A removal, with the creations that have to come first.
-#[derive(Debug)]
+/// Nodes that go together, with the creations that have to come first.
+#[derive(Clone, Debug)]
 pub struct Removal {
-    pub host: HostIndex,
+    pub nodes: Vec<Going>,
     pub reason: Reason,
     pub purchases: Vec<Purchase>,
     /// Pods that move to nodes that exist: position in the snapshot, host.
     pub placements: Vec<(usize, HostIndex)>,
-    /// Positions of all pods that have to move.
+}
+
+/// One node that goes.
+#[derive(Clone, Debug)]
+pub struct Going {
+    pub host: HostIndex,
+    /// Positions of all its pods that have to move.
     pub pods: Vec<usize>,
 }
 
 /// What disruption came to.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Disruption {
     pub removals: Vec<Removal>,
     /// Nodes that a confirmation is needed for.
@@ -44,6 +53,8 @@ pub struct Disruption {
     pub held_back: Vec<HeldBack>,
     pub budgets: Ledger,
     pub candidates: usize,
+    /// Of what consolidation looked at; `None` where it had nothing to look at.
+    pub consolidation: Option<Outlook>,
 }
 
 /// Looks at every candidate. The engine holds the result of provisioning before, and of both after.
@@ -60,6 +71,10 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         targets,
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
+        costs: MoveCosts::new(&inputs.policy.disruption.costs),
+        pool_totals: pool_totals(&candidates),
+        created: BTreeSet::new(),
+        replaced: BTreeSet::new(),
     };
     for candidate in &candidates {
         if let Some((code, text)) = &candidate.obstacle {
@@ -78,6 +93,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
 }
 
 /// One look at all candidates.
+#[derive(Clone)]
 struct Pass<'p, 'a> {
     inputs: &'p Inputs<'a>,
     /// Where pods that have to move may go.
@@ -85,6 +101,12 @@ struct Pass<'p, 'a> {
     disruption: Disruption,
     /// Candidates that were decided on.
     done: BTreeSet<HostIndex>,
+    costs: MoveCosts,
+    /// By NodePool.
+    pool_totals: BTreeMap<String, PoolTotals>,
+    /// What consolidation creates, and what it removes.
+    created: BTreeSet<Likeness>,
+    replaced: BTreeSet<Likeness>,
 }
 
 impl Pass<'_, '_> {
@@ -116,7 +138,7 @@ impl Pass<'_, '_> {
                 Err(budget) => self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, budget),
                 Ok(()) => {
                     let text = format!("Empty for {}", candidate.quiet_text(self.inputs.now));
-                    self.remove(engine, candidate, Reason { code: ReasonCode::Empty, text }, Rehoming::default());
+                    self.remove(engine, &[candidate], Reason { code: ReasonCode::Empty, text }, Rehoming::default());
                 }
             }
         }
@@ -190,7 +212,7 @@ impl Pass<'_, '_> {
                     // Checked above; nothing was taken since.
                     let _ = self.disruption.budgets.take(&candidate.pool, reason);
                 }
-                self.remove(engine, candidate, cause, rehoming);
+                self.remove(engine, &[candidate], cause, rehoming);
                 true
             }
             Err((code, text)) => {
@@ -201,23 +223,35 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn remove(&mut self, engine: &mut Engine<'_, '_>, candidate: &Candidate, reason: Reason, rehoming: Rehoming) {
-        engine.close(candidate.host);
-        self.done.insert(candidate.host);
+    fn remove(&mut self, engine: &mut Engine<'_, '_>, going: &[&Candidate], reason: Reason, rehoming: Rehoming) {
+        for candidate in going {
+            engine.close(candidate.host);
+            self.done.insert(candidate.host);
+        }
         // A node that gets pods by this plan is no candidate any more: nothing moves twice.
         for (_, host) in &rehoming.placements {
             if let Some(target) = self.targets.get_mut(*host) {
                 target.receives = true;
             }
         }
+        let going = going.iter().map(|candidate| Going { host: candidate.host, pods: candidate.pods.clone() });
         self.disruption.removals.push(Removal {
-            host: candidate.host,
+            nodes: going.collect(),
             reason,
             purchases: rehoming.purchases,
             placements: rehoming.placements,
-            pods: candidate.pods.clone(),
         });
     }
+}
+
+fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {
+    let mut totals: BTreeMap<String, PoolTotals> = BTreeMap::new();
+    for candidate in candidates {
+        let of_pool = totals.entry(candidate.pool.clone()).or_default();
+        of_pool.price += candidate.price.unwrap_or_default();
+        of_pool.disruption_cost += candidate.disruption_cost;
+    }
+    totals
 }
 
 /// By pool, what budgets count.

@@ -74,39 +74,64 @@ pub fn move_to_existing(
     candidate: &Candidate,
     allowed: &dyn Fn(HostIndex) -> bool,
 ) -> Leftover {
+    let mut hosts: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
+    let mut demand = take_off(engine, &[candidate]);
+    place_on(engine, &mut demand, &mut hosts, &[]);
+    demand
+}
+
+/// Takes the pods off nodes, which take no pods any more; how many of each class.
+pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Leftover {
     let mut demand: Leftover = BTreeMap::new();
-    for pod in candidate.displaced() {
-        if let Some(class) = engine.problem.class_of_pod[pod] {
-            *demand.entry(class).or_insert(0) += 1;
-            engine.remove_pod(class, candidate.host);
+    for candidate in candidates {
+        for pod in candidate.displaced() {
+            if let Some(class) = engine.problem.class_of_pod[pod] {
+                *demand.entry(class).or_insert(0) += 1;
+                engine.remove_pod(class, candidate.host);
+            }
         }
+        engine.close(candidate.host);
     }
-    engine.close(candidate.host);
+    demand
+}
+
+/// Puts pods on nodes that exist: those in `filling` first, then the first of `next` with a node that takes one, which thereby
+/// is filled as well. Largest classes first. What is left stays in the demand. O(pods x nodes / 64), mostly less.
+pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Leftover, filling: &mut FixedBitSet, next: &[FixedBitSet]) {
     let problem = engine.problem;
     let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
     order.sort_by_key(|class| {
         let request = &problem.classes[*class].request;
         (std::cmp::Reverse((request[0], request[1])), *class)
     });
-    let hosts: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
     for class in order {
         let Some(count) = demand.get_mut(&class) else { continue };
         for variant in &problem.classes[class].variants {
             // Without topology a node that was too full stays too full, so each is asked once.
             let advances = problem.variants[*variant].constraints.is_empty();
-            let mut next = 0;
+            let mut first = 0;
             while *count > 0 {
-                let Some(found) = engine.find_existing(class, *variant, next, Some(&hosts)) else { break };
+                let found = match engine.find_existing(class, *variant, first, Some(filling)) {
+                    Some(found) => {
+                        first = if advances { found } else { 0 };
+                        found
+                    }
+                    None => {
+                        let mut tiers = next.iter();
+                        let in_tier = |tier| engine.find_existing(class, *variant, 0, Some(tier));
+                        let Some(found) = tiers.find_map(in_tier) else { break };
+                        filling.grow(found + 1);
+                        filling.insert(found);
+                        first = first.min(found);
+                        found
+                    }
+                };
                 engine.place_on_existing(class, found);
                 *count -= 1;
-                if advances {
-                    next = found;
-                }
             }
         }
     }
     demand.retain(|_, count| *count > 0);
-    demand
 }
 
 /// Other nodes first, then as many new ones as it takes.
@@ -120,7 +145,7 @@ pub fn rehome(
     let demand = move_to_existing(engine, candidate, &|host| targets[host].is_open());
     let left = buy(engine, mark, demand, packing);
     match left.keys().next() {
-        None => Ok(outcome(engine, candidate, mark)),
+        None => Ok(outcome(engine, &[candidate], mark)),
         Some(class) => {
             let reasons = explain(engine, *class);
             let code = match reasons.first() {
@@ -182,9 +207,9 @@ pub fn one_cheaper_node(
 }
 
 /// Which pod goes where, from what the engine holds since the mark.
-pub fn outcome(engine: &Engine<'_, '_>, candidate: &Candidate, since: Mark) -> Rehoming {
+pub fn outcome(engine: &Engine<'_, '_>, candidates: &[&Candidate], since: Mark) -> Rehoming {
     let mut by_class: BTreeMap<ClassIndex, Vec<usize>> = BTreeMap::new();
-    for pod in candidate.displaced().rev() {
+    for pod in candidates.iter().rev().flat_map(|candidate| candidate.displaced().rev()) {
         if let Some(class) = engine.problem.class_of_pod[pod] {
             by_class.entry(class).or_default().push(pod);
         }

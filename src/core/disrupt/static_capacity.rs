@@ -77,8 +77,8 @@ impl Pass<'_, '_> {
                     // Checked above; nothing was taken since.
                     let _ = self.disruption.budgets.take(&candidate.pool, reason);
                 }
-                let rehoming = rehome::outcome(engine, candidate, mark);
-                self.remove(engine, candidate, cause, rehoming);
+                let rehoming = rehome::outcome(engine, &[candidate], mark);
+                self.remove(engine, &[candidate], cause, rehoming);
             }
             Err((code, text)) => {
                 engine.revert(mark);

@@ -140,14 +140,11 @@ pub(super) fn assemble(
         for purchase in &removal.purchases {
             builder.create(number, purchase, removal.reason.clone());
         }
-        builder.remove(
-            StepKind::Remove,
-            number,
-            removal.host,
-            &removal.pods,
-            removal.reason.clone(),
-            !removal.purchases.is_empty(),
-        );
+        let replaced = !removal.purchases.is_empty();
+        for going in &removal.nodes {
+            let reason = removal.reason.clone();
+            builder.remove(StepKind::Remove, number, going.host, &going.pods, reason, replaced);
+        }
         // Room of a buffer may have been found on the node that goes now.
         for pod in removal.purchases.iter().flat_map(|purchase| &purchase.pods) {
             placements.remove(pod);

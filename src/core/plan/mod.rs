@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{HourlyPrice, Resources};
 
+pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
@@ -313,6 +314,9 @@ pub struct Summary {
     /// Nodes looked at as candidates, of those there are.
     pub candidates: usize,
     pub candidates_examined: usize,
+    /// What moving pods to save money came to; absent where no node may go for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consolidation: Option<Outlook>,
 }
 
 fn is_zero(number: &usize) -> bool {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::api::settings::{Packing, Penalties};
 use crate::core::buffers::is_of_buffer;
-use crate::core::disrupt::{Disruption, pods_text};
+use crate::core::disrupt::{Disruption, Going, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::offer::Reservation;
 use crate::core::provision::advice::{Adviser, change};
@@ -114,7 +114,8 @@ pub fn summary(
     let price_before: HourlyPrice =
         problem.machines.iter().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
     let (created, removed) = (count(StepKind::Create), count(StepKind::Remove));
-    let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty()).count();
+    let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty());
+    let replaced: usize = replaced.map(|removal| removal.nodes.len()).sum();
     let replacements: usize = disruption.removals.iter().map(|removal| removal.purchases.len()).sum();
     let leaving = || problem.machines.iter().filter(|machine| machine.is_being_removed());
     let price_leaving: HourlyPrice = leaving().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
@@ -144,10 +145,15 @@ pub fn summary(
         pods_pending: pods_pending.len(),
         buffer_pods_placed: buffer_pods.len(),
         buffer_pods_pending: buffer_pods_pending.len(),
-        pods_disrupted: disruption.removals.iter().map(|removal| removal.pods.len()).sum(),
+        pods_disrupted: going(disruption).map(|going| going.pods.len()).sum(),
         candidates: disruption.candidates,
         candidates_examined: disruption.candidates,
+        consolidation: disruption.consolidation.clone(),
     }
+}
+
+fn going(disruption: &Disruption) -> impl Iterator<Item = &Going> {
+    disruption.removals.iter().flat_map(|removal| &removal.nodes)
 }
 
 /// The nodes that stay, and the least that new nodes for everything else can cost.
@@ -157,7 +163,7 @@ fn bound(
     provisioning: &Provisioning,
     disruption: &Disruption,
 ) -> Option<HourlyPrice> {
-    let removed: BTreeSet<usize> = disruption.removals.iter().map(|removal| removal.host).collect();
+    let removed: BTreeSet<usize> = going(disruption).map(|going| going.host).collect();
     let stays = |host: &usize, machine: &Machine<'_>| !removed.contains(host) && !machine.is_being_removed();
     let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
     let price_of_staying: HourlyPrice =

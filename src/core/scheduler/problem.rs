@@ -310,9 +310,20 @@ impl<'a> Problem<'a> {
 
     fn compile_groups(&mut self) {
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
+        // By topology key, the domains in which each group of nodes has some.
+        let mut domains: Vec<BTreeSet<(usize, Domain)>> = vec![BTreeSet::new(); self.domains.key_count()];
+        for (key, domains) in domains.iter_mut().enumerate().filter(|(key, _)| !self.domains.is_hostname(*key)) {
+            let domain_of =
+                |(host, node): (usize, &ExistingNode)| (node.group, self.domains.of_labels(key, &node.labels, host));
+            domains.extend(self.nodes.iter().enumerate().map(domain_of));
+        }
+        let mut representative: Vec<usize> = vec![0; group_count];
+        for (position, node) in self.nodes.iter().enumerate() {
+            representative[node.group] = position;
+        }
         for group in &self.groups {
             let (counts_template, counts_node_group, eligible) = match &group.kind {
-                GroupKind::Spread(spread) => self.spread_scope(group, spread, group_count),
+                GroupKind::Spread(spread) => self.spread_scope(group, spread, &representative, &domains[group.key]),
                 GroupKind::Affinity | GroupKind::AntiAffinity => {
                     (vec![true; self.templates.len()], vec![true; group_count], Vec::new())
                 }
@@ -324,16 +335,21 @@ impl<'a> Problem<'a> {
     }
 
     /// Which templates and nodes a spread counts, and the domains that they span.
-    fn spread_scope(&self, group: &Group, spread: &Spread, group_count: usize) -> (Vec<bool>, Vec<bool>, Vec<bool>) {
+    /// `representative` is a node of each group of nodes, which agree on all that a filter looks at.
+    fn spread_scope(
+        &self,
+        group: &Group,
+        spread: &Spread,
+        representative: &[usize],
+        domains: &BTreeSet<(usize, Domain)>,
+    ) -> (Vec<bool>, Vec<bool>, Vec<bool>) {
         let mut eligible = vec![false; self.domains.count(group.key)];
-        let mut counts_node_group = vec![false; group_count];
-        for (position, node) in self.nodes.iter().enumerate() {
-            if spread.counts_node(&node.labels, &node.taints) {
-                counts_node_group[node.group] = true;
-                let domain = self.domains.of_labels(group.key, &node.labels, position);
-                if let Some(flag) = eligible.get_mut(domain as usize).filter(|_| !self.domains.is_hostname(group.key)) {
-                    *flag = true;
-                }
+        let counts =
+            |position: &usize| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
+        let counts_node_group: Vec<bool> = representative.iter().map(counts).collect();
+        for (_, domain) in domains.iter().filter(|(node_group, _)| counts_node_group[*node_group]) {
+            if let Some(flag) = eligible.get_mut(*domain as usize) {
+                *flag = true;
             }
         }
         let no_filter = [Requirements::new()];

@@ -5,7 +5,7 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `creations`, `placements`, `removals`, `budgets`, `summary`.
+//! kind of rule: `structure`, `creations`, `placements`, `removals`, `worth`, `budgets`, `summary`.
 
 pub mod filters;
 pub mod plan;
@@ -25,6 +25,7 @@ mod schedule;
 mod spread_defaults;
 mod structure;
 mod summary;
+mod worth;
 
 #[cfg(test)]
 mod tests;

@@ -46,7 +46,6 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             }
         }
     }
-    cheaper(plan, findings);
 }
 
 /// A removal shows what the node costs now, by its labels.
@@ -180,7 +179,7 @@ fn empty(step: &Step, known: &Known<'_>, findings: &mut Findings) {
     }
 }
 
-fn eviction_cost(pod: &Pod) -> f64 {
+pub(super) fn eviction_cost(pod: &Pod) -> f64 {
     let annotation = pod.metadata.annotations.get(DELETION_COST);
     let deletion_cost = annotation.and_then(|value| value.parse::<i32>().ok()).unwrap_or(0);
     let priority = pod.spec.priority.unwrap_or(0);
@@ -215,21 +214,6 @@ fn waited_long_enough(pool: &NodePool, claim: Option<&NodeClaim>, known: &Known<
     let initialized = claim.condition("Initialized").map(|condition| condition.last_transition_time.0);
     let since = last_event.or(initialized);
     Some(since.is_some_and(|moment| seconds_since(moment, known) >= wait_seconds))
-}
-
-/// A move for money saves money.
-fn cheaper(plan: &Plan, findings: &mut Findings) {
-    for step in steps(plan, StepKind::Remove).filter(|step| step.reason.code == ReasonCode::Underutilized) {
-        let of_move = |kind| {
-            let steps = steps(plan, kind).filter(|other| other.move_number == step.move_number);
-            steps.map(|step| step.price_per_hour).sum::<HourlyPrice>()
-        };
-        let (before, after) = (of_move(StepKind::Remove), of_move(StepKind::Create));
-        if after >= before {
-            let text = format!("move {} replaces {before} by {after}", step.move_number);
-            findings.add(ViolationCode::NotCheaper, place(step), text);
-        }
-    }
 }
 
 /// Whether a node counts as being disrupted: on its way out, or not ready.

@@ -6,6 +6,7 @@ mod reservations;
 use serde_json::{Value, json};
 
 use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::duration::NillableDuration;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
@@ -512,6 +513,36 @@ fn when_consolidation_may_be() {
     breaks(code, |case| case.edit_pool(json!({ "spec": { "disruption": { "consolidateAfter": "Never" } } })));
     breaks(code, |case| case.edit_pool(json!({ "spec": { "disruption": { "consolidationPolicy": "WhenEmpty" } } })));
     breaks(code, |case| case.edit_pool(json!({ "spec": { "replicas": 3 } })));
+}
+
+#[test]
+fn what_a_move_must_be_worth() {
+    let payback = |case: &mut Case, seconds| {
+        case.policy.disruption.payback = NillableDuration::from_seconds(seconds);
+    };
+    // $0.1 saved for three minutes of $0.1 and a pod.
+    breaks(Code::PaybackTooLong, |case| payback(case, 60));
+    breaks(Code::PaybackTooLong, |case| {
+        case.edit_pool(json!({ "metadata": { "annotations": { keys::PAYBACK: "1m" } } }));
+    });
+    breaks(Code::PaybackTooLong, |case| case.policy.disruption.costs.warm_up_per_pod = 0.2);
+    let mut of_pool = valid();
+    payback(&mut of_pool, 60);
+    of_pool.edit_pool(json!({ "metadata": { "annotations": { keys::PAYBACK: "10m" } } }));
+    assert_eq!(of_pool.check(), [], "the pool has the word");
+    let mut balanced = valid();
+    balanced.edit_pool(json!({ "spec": { "disruption": { "consolidationPolicy": "Balanced" } } }));
+    assert_eq!(balanced.check(), [], "a quarter of the price for two fifths of the disruption");
+    breaks(Code::NotBalanced, |case| {
+        case.edit_pool(json!({ "spec": { "disruption": { "consolidationPolicy": "Balanced" } } }));
+        case.edit_pod("web-0", |pod| pod.annotation("controller.kubernetes.io/pod-deletion-cost", "671088640"));
+    });
+    breaks(Code::BoughtAgain, |case| case.step("new-2").instance_type = "m.xlarge".to_owned());
+    breaks(Code::RestlessTarget, |case| {
+        case.plan.steps.retain(|step| step.node_claim != "new-2");
+        case.plan.placements.push(object(json!({ "pod": "default/web-0", "node": "node-kept" })));
+        case.edit_claim("claim-kept", json!({ "status": { "lastPodEventTime": "2026-11-20T11:59:50Z" } }));
+    });
 }
 
 #[test]

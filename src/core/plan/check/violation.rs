@@ -42,6 +42,14 @@ pub enum ViolationCode {
     NotRemovable,
     NotEmpty,
     NotCheaper,
+    /// A move does not repay its disruption in time.
+    PaybackTooLong,
+    /// A pool with `Balanced` is disrupted more than it saves.
+    NotBalanced,
+    /// A node like one that is removed to save money is bought by the same plan.
+    BoughtAgain,
+    /// A pod moves to a node where pods came or went a moment ago.
+    RestlessTarget,
     ConsolidationNotAllowed,
     DoNotDisrupt,
     PodDisruptionBudget,

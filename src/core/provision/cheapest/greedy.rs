@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::core::model::HourlyPrice;
 use crate::core::provision::karpenter::Leftover;
@@ -35,18 +35,25 @@ pub struct Market {
     by_worth: Vec<OnceCell<Vec<usize>>>,
     /// What the linear program would buy for whom.
     allotments: Vec<Allotment>,
+    /// Dollars per hour: nothing that is sold here hosts the demand for less.
+    pub bound: f64,
 }
 
 /// The markets of all weights, highest first: pools of a higher weight are used up before others are asked.
-pub struct Markets(Vec<Market>);
+pub struct Markets(pub Vec<Market>);
 
 impl Markets {
     /// Prices the demand at one level of preferences. Later fillings may be for any part of it.
     pub fn new(problem: &Problem<'_>, level: usize, demand: &Leftover) -> Self {
+        Self::priced(problem, level, demand, PRICE_WORK)
+    }
+
+    /// The same, with this much work for the prices.
+    pub fn priced(problem: &Problem<'_>, level: usize, demand: &Leftover, work: u64) -> Self {
         let mut tiers: Vec<i32> = problem.templates.iter().map(|template| template.weight).collect();
         tiers.sort_unstable_by(|one, two| two.cmp(one));
         tiers.dedup();
-        Self(tiers.into_iter().map(|weight| Market::new(problem, level, demand, weight)).collect())
+        Self(tiers.into_iter().map(|weight| Market::new(problem, level, demand, weight, work)).collect())
     }
 
     /// Buys whole nodes for what the linear program allots them, then as [`Self::fill`] for the rest.
@@ -128,7 +135,7 @@ impl Ord for Quote {
 }
 
 impl Market {
-    fn new(problem: &Problem<'_>, level: usize, demand: &Leftover, weight_of_pools: i32) -> Self {
+    fn new(problem: &Problem<'_>, level: usize, demand: &Leftover, weight_of_pools: i32, work: u64) -> Self {
         let variants: BTreeMap<ClassIndex, VariantIndex> =
             demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
         let only = variants.iter().map(|(class, variant)| (*class, vec![*variant])).collect();
@@ -137,8 +144,8 @@ impl Market {
         // What nothing can host is not shopped for.
         kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
         let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), problem.per_node, purpose);
-        let (priced, allotments) = prices(&kinds, places, &market(Purpose::Pricing), &alone, PRICE_WORK);
-        let worth = priced.per_pod;
+        let (priced, allotments) = prices(&kinds, places, &market(Purpose::Pricing), &alone, work);
+        let (worth, bound) = (priced.per_pod, priced.bound);
         let offers = market(Purpose::Buying);
         let is_welcome = |template: TemplateIndex, kind: &Kind| {
             kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
@@ -149,7 +156,7 @@ impl Market {
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
         let kind_of = kind_of.collect();
         let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
-        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, by_worth, allotments }
+        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, by_worth, allotments, bound }
     }
 
     /// The parts of the demand that fill whole nodes of the offers that they are allotted to; then the room that is left on
@@ -206,7 +213,9 @@ impl Market {
         if shopping.is_done() {
             return;
         }
-        let affordable = (0..self.offers.len()).filter(|offer| self.offers[*offer].price < most);
+        let wanted: BTreeSet<TemplateIndex> = self.templates_for(shopping.kinds_waiting());
+        let affordable = (0..self.offers.len())
+            .filter(|offer| self.offers[*offer].price < most && wanted.contains(&self.offers[*offer].template));
         let mut quotes: BinaryHeap<Quote> =
             affordable.filter_map(|offer| self.quote(offer, 0, &shopping, budget)).collect();
         let mut bought = 0;
@@ -236,6 +245,16 @@ impl Market {
         shopping.finish();
     }
 
+    /// Templates that some of the kinds may use.
+    fn templates_for(&self, kinds: &[usize]) -> BTreeSet<TemplateIndex> {
+        let is_wanted = |of_template: &Vec<usize>| {
+            // Both are in ascending order.
+            kinds.iter().any(|kind| of_template.binary_search(kind).is_ok())
+        };
+        let templates = self.kinds_of_template.iter().enumerate();
+        templates.filter(|(_, of_template)| is_wanted(of_template)).map(|(template, _)| template).collect()
+    }
+
     /// What an offer is good for now; `None` when nothing that waits fits it.
     fn quote(&self, offer: usize, bought: usize, shopping: &Shopping<'_, '_>, budget: &mut Budget) -> Option<Quote> {
         let allowed = &self.kinds_of_template[self.offers[offer].template];
@@ -245,24 +264,44 @@ impl Market {
         let among = if few_wait { shopping.kinds_waiting() } else { allowed };
         let sorted;
         let by_worth = if few_wait {
-            sorted = self.sorted_by_worth(offer, among);
+            sorted = self.sorted_by_worth(&self.offers[offer].room, among);
             &sorted
         } else {
-            self.by_worth[offer].get_or_init(|| self.sorted_by_worth(offer, among))
+            self.by_worth[offer].get_or_init(|| self.sorted_by_worth(&self.offers[offer].room, among))
         };
-        let mut options =
-            vec![self.pattern(offer, by_worth, waiting, budget), self.pattern(offer, among, waiting, budget)];
-        if among.len() <= BALANCED_KINDS_MAX {
-            options.push(self.balanced(offer, among, waiting, budget));
-        }
-        // Of equals the first.
-        let (pattern, worth) = options.into_iter().reduce(|one, two| if two.1 > one.1 { two } else { one })?;
+        let (pattern, worth) = self.best_pattern(&self.offers[offer], by_worth, among, waiting, budget)?;
         if pattern.is_empty() {
             return None;
         }
         let price = self.offers[offer].price.dollars().max(f64::MIN_POSITIVE);
         let ratio = (worth / price * 1e9).round() / 1e9;
         Some(Quote { ratio, worth, offer, bought, pattern })
+    }
+
+    /// The best of several ways to fill one node: in the order of worth, in the order of size, and balanced.
+    fn best_pattern(
+        &self,
+        offer: &Offer,
+        by_worth: &[usize],
+        by_size: &[usize],
+        available: impl Fn(usize) -> usize + Copy,
+        budget: &mut Budget,
+    ) -> Option<(Pattern, f64)> {
+        let mut options =
+            vec![self.pattern(offer, by_worth, available, budget), self.pattern(offer, by_size, available, budget)];
+        if by_size.len() <= BALANCED_KINDS_MAX {
+            options.push(self.balanced(offer, by_size, available, budget));
+        }
+        // Of equals the first.
+        options.into_iter().reduce(|one, two| if two.1 > one.1 { two } else { one })
+    }
+
+    /// Dollars per hour that one node of the offer would be worth if it could choose among the whole demand. O(kinds).
+    pub fn worth_filled(&self, offer: &Offer, budget: &mut Budget) -> f64 {
+        let allowed: Vec<usize> = (0..self.kinds.len()).filter(|kind| offer.allowed(&self.kinds[*kind]) != 0).collect();
+        let by_worth = self.sorted_by_worth(&offer.room, &allowed);
+        let available = |kind: usize| self.kinds[kind].count;
+        self.best_pattern(offer, &by_worth, &allowed, available, budget).map_or(0.0, |(_, worth)| worth)
     }
 
     /// Fills one node with its part of what is allotted to several, so that what is left is as mixed as before; then with
@@ -284,7 +323,7 @@ impl Market {
             reason = "a part of a positive number of pods"
         )]
         let part = |count: usize| (number(count) / nodes).floor() as usize;
-        let mut filling = NodeFilling::new(self, offer);
+        let mut filling = NodeFilling::new(self, &self.offers[offer]);
         for (kind, count) in allotted {
             filling.take(*kind, part(*count));
         }
@@ -299,7 +338,7 @@ impl Market {
     /// before the others. O(steps x kinds).
     fn balanced(
         &self,
-        offer: usize,
+        offer: &Offer,
         among: &[usize],
         available: impl Fn(usize) -> usize,
         budget: &mut Budget,
@@ -322,7 +361,7 @@ impl Market {
     /// Fills one node with kinds in the given order; its worth in dollars per hour.
     fn pattern(
         &self,
-        offer: usize,
+        offer: &Offer,
         order: &[usize],
         available: impl Fn(usize) -> usize,
         budget: &mut Budget,
@@ -336,9 +375,8 @@ impl Market {
     }
 
     /// Kinds by what they are worth for the largest share of the offer that one pod takes.
-    fn sorted_by_worth(&self, offer: usize, kinds: &[usize]) -> Vec<usize> {
+    fn sorted_by_worth(&self, room: &[i64], kinds: &[usize]) -> Vec<usize> {
         let mut kinds = kinds.to_vec();
-        let room = &self.offers[offer].room;
         let density = |kind: &usize| {
             let density = self.worth[*kind] / share(&self.kinds[*kind].request, room).max(f64::MIN_POSITIVE);
             (std::cmp::Reverse(density.to_bits()), *kind)

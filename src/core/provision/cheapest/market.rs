@@ -35,6 +35,18 @@ impl Offer {
         self.allowed[kind.welcome]
     }
 
+    /// A node that exists as an offer with this room, to see what it could be filled with.
+    pub fn of_node(problem: &Problem<'_>, kinds: &[Kind], node: usize, price: HourlyPrice, room: Vector) -> Self {
+        let mut allowed: Vec<Slots> = Vec::new();
+        for kind in kinds {
+            if kind.welcome >= allowed.len() {
+                allowed.resize(kind.welcome + 1, 0);
+            }
+            allowed[kind.welcome] |= Slots::from(kind.variants.iter().any(|it| problem.fits_node(*it, node)));
+        }
+        Self { template: 0, instance_type: 0, price, slots: 1, room, allowed, reserved: false }
+    }
+
     /// Divided where its slots are not alike for all kinds, so that a pod of one zone and a pod of another do not share a
     /// node that can be in either.
     fn divided(self) -> impl Iterator<Item = Self> {

@@ -20,8 +20,7 @@ pub struct NodeFilling<'m> {
 }
 
 impl<'m> NodeFilling<'m> {
-    pub fn new(market: &'m Market, offer: usize) -> Self {
-        let offer = &market.offers[offer];
+    pub fn new(market: &'m Market, offer: &'m Offer) -> Self {
         Self { market, offer, room: offer.room.clone(), slots: Slots::MAX, pattern: BTreeMap::new(), worth: 0.0 }
     }
 

@@ -1,0 +1,120 @@
+//! Consolidation: nodes whose pods fit elsewhere for less money.
+//! Behaviour: reference, section 4.4; under `packing: cheapest` sets of nodes are replaced by sets of nodes, and a move must
+//! repay what it costs.
+//!
+//! [`standing`] says what a node is worth its price for, [`trial`] does without some nodes in the engine, [`rules`] says whether
+//! that is worth it. [`search`] and [`reference`] decide which nodes to try.
+
+mod reference;
+pub(super) mod rules;
+mod search;
+mod standing;
+mod trial;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::settings::Packing;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::ReasonCode;
+use crate::core::scheduler::Engine;
+
+use super::Pass;
+use super::candidate::Candidate;
+
+/// Why a node stays.
+type Refused = (ReasonCode, String);
+
+/// A node that may go to save money.
+#[derive(Clone, Copy, Debug)]
+struct Source<'c> {
+    candidate: &'c Candidate,
+    price: HourlyPrice,
+}
+
+/// What consolidation found, and what it can have missed at most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Outlook {
+    /// Nodes that may go to save money.
+    pub nodes_open: usize,
+    /// What the moves of this plan that are made for money save.
+    pub saving_per_hour: HourlyPrice,
+    /// What the nodes that may go, or replace those that go, cost after this plan.
+    pub price_per_hour_after: HourlyPrice,
+    /// No nodes for the same pods can cost less than this; absent where it was not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound_price_per_hour: Option<HourlyPrice>,
+}
+
+impl Pass<'_, '_> {
+    /// Looks at every candidate that is left.
+    pub(super) fn consolidate(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        let mut sources = Vec::new();
+        for candidate in self.open(candidates) {
+            match self.source(candidate) {
+                Ok(source) => sources.push(source),
+                Err((code, text)) => self.hold_back(engine, candidate.host, code, text),
+            }
+        }
+        if sources.is_empty() {
+            return;
+        }
+        let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
+        let first_move = self.disruption.removals.len();
+        let lower_bound = match self.inputs.policy.packing {
+            Packing::Cheapest => self.search(engine, &sources),
+            Packing::Karpenter => {
+                self.as_reference(engine, &sources);
+                None
+            }
+        };
+        let saving = self.saving_since(engine, &sources, first_move);
+        self.disruption.consolidation = Some(Outlook {
+            nodes_open: sources.len(),
+            saving_per_hour: saving,
+            price_per_hour_after: before - saving,
+            lower_bound_price_per_hour: lower_bound,
+        });
+    }
+
+    fn saving_since(&self, engine: &Engine<'_, '_>, sources: &[Source<'_>], first_move: usize) -> HourlyPrice {
+        let mut prices = vec![HourlyPrice::ZERO; engine.problem.machines.len()];
+        for source in sources {
+            prices[source.candidate.host] = source.price;
+        }
+        let moves = self.disruption.removals.iter().skip(first_move);
+        let saving = moves.map(|removal| {
+            let gone: HourlyPrice = removal.nodes.iter().map(|going| prices[going.host]).sum();
+            gone - removal.purchases.iter().map(|purchase| purchase.price).sum()
+        });
+        saving.sum()
+    }
+
+    /// What can be said of a candidate before anything is tried.
+    fn source<'c>(&self, candidate: &'c Candidate) -> Result<Source<'c>, Refused> {
+        candidate.consolidatable_at(self.inputs.now)?;
+        candidate.may_be_consolidated()?;
+        self.is_not_receiving(candidate)?;
+        let price = candidate.price.ok_or_else(|| {
+            (
+                ReasonCode::UnknownInstanceType,
+                "the catalog has no price for its instance type, zone and capacity type".to_owned(),
+            )
+        })?;
+        Ok(Source { candidate, price })
+    }
+
+    /// What gets pods by this plan gives none away: no pod moves twice.
+    fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
+        if self.targets[candidate.host].receives {
+            return Err((ReasonCode::NominatedForPods, "pods of another node get their place here".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+/// `pod fits`, `5 pods fit`
+fn fit_text(pods: usize) -> String {
+    if pods == 1 { "pod fits".to_owned() } else { format!("{pods} pods fit") }
+}

@@ -1,0 +1,117 @@
+//! The reference's two methods: a prefix of the candidates for one node or none, then one candidate at a time.
+//! Behaviour: reference, section 4.4. Unlike there every candidate is examined, and one plan holds all moves.
+
+use crate::api::keys;
+use crate::api::node_pool::DisruptionReason;
+use crate::core::disrupt::{Pass, pods_text};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::ReasonCode;
+use crate::core::scheduler::Engine;
+
+use super::rules::NotKept;
+use super::trial::{Buying, Rooms, Trial, without};
+use super::{Refused, Source};
+
+/// Source: the reference's limit on the candidates of a multi-node consolidation.
+const PREFIX_MAX: usize = 100;
+
+impl Pass<'_, '_> {
+    pub(super) fn as_reference(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
+        let mut sources = sources.to_vec();
+        let ratio = |source: &Source<'_>| source.price.dollars() / source.candidate.disruption_cost;
+        sources.sort_by(|one, two| {
+            ratio(two).total_cmp(&ratio(one)).then_with(|| one.candidate.name.cmp(&two.candidate.name))
+        });
+        self.longest_prefix(engine, &sources);
+        for source in sources {
+            if self.done.contains(&source.candidate.host) {
+                continue;
+            }
+            if let Err((code, text)) = self.one_at_a_time(engine, source) {
+                self.hold_back(engine, source.candidate.host, code, text);
+            }
+        }
+    }
+
+    /// The longest prefix, found by bisection, whose pods fit on other nodes and one new node.
+    fn longest_prefix(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
+        let mut ledger = self.disruption.budgets.clone();
+        let within_budgets = sources
+            .iter()
+            .filter(|source| ledger.take(&source.candidate.pool, DisruptionReason::Underutilized).is_ok());
+        let within_budgets: Vec<Source<'_>> = within_budgets.copied().take(PREFIX_MAX).collect();
+        let (mut longest, mut shortest_that_fails) = (1, within_budgets.len() + 1);
+        while longest + 1 < shortest_that_fails {
+            let middle = usize::midpoint(longest, shortest_that_fails);
+            let prefix = &within_budgets[..middle];
+            let found = self.try_prefix(engine, prefix).is_some_and(|trial| {
+                engine.revert(trial.mark);
+                true
+            });
+            if found {
+                longest = middle;
+            } else {
+                shortest_that_fails = middle;
+            }
+        }
+        if longest < 2 {
+            return;
+        }
+        let prefix = &within_budgets[..longest];
+        if let Some(trial) = self.try_prefix(engine, prefix) {
+            // What the rules refuse of the prefix is tried one by one.
+            let _ = self.keep(engine, prefix, &trial);
+        }
+    }
+
+    fn try_prefix(&self, engine: &mut Engine<'_, '_>, prefix: &[Source<'_>]) -> Option<Trial> {
+        let before: HourlyPrice = prefix.iter().map(|source| source.price).sum();
+        let least_weight = prefix.iter().map(|source| source.candidate.weight).max().unwrap_or_default();
+        let buy = |engine: &mut Engine<'_, '_>, most| {
+            without(engine, prefix, &mut self.all_rooms(engine), Buying::OneNode { least_weight, most }).ok()
+        };
+        let trial = buy(engine, before)?;
+        match cheapest_alike(engine, prefix, &trial) {
+            None => Some(trial),
+            // Of the same type only if it costs less than each that goes; else that one would do.
+            Some(most) => {
+                engine.revert(trial.mark);
+                buy(engine, most)
+            }
+        }
+    }
+
+    fn one_at_a_time(&mut self, engine: &mut Engine<'_, '_>, source: Source<'_>) -> Result<(), Refused> {
+        self.is_not_receiving(source.candidate)?;
+        let mut rooms = self.all_rooms(engine);
+        let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.price };
+        let trial = without(engine, &[source], &mut rooms, buying).map_err(|unhoused| no_place(source, unhoused))?;
+        self.keep(engine, &[source], &trial).map_err(|not_kept| match not_kept {
+            NotKept::Refused(refused) => refused,
+            NotKept::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()),
+        })
+    }
+
+    /// Every node that may take pods, in the order of the engine.
+    fn all_rooms(&self, engine: &Engine<'_, '_>) -> Rooms {
+        let is_open = |host: &usize| self.targets[*host].is_open() && !self.targets[*host].restless;
+        Rooms { filling: engine.existing_hosts().filter(is_open).collect(), next: Vec::new() }
+    }
+}
+
+pub(super) fn no_place(source: Source<'_>, unhoused: usize) -> Refused {
+    let all = pods_text(source.candidate.displaced().count());
+    let text = format!("{unhoused} of its {all} fit neither on other nodes nor on one cheaper node");
+    (ReasonCode::NotCheaper, text)
+}
+
+/// The least that a node of the prefix costs whose type the new node has.
+fn cheapest_alike(engine: &Engine<'_, '_>, prefix: &[Source<'_>], trial: &Trial) -> Option<HourlyPrice> {
+    let open = engine.open_hosts_since(trial.mark).find(|host| !engine.is_closed(*host))?;
+    let open = engine.open_node(open)?;
+    let (instance_type, ..) = engine.problem.templates[open.template].offerings.cheapest(&open.set)?;
+    let name = &engine.problem.templates[open.template].offerings.types[instance_type].name;
+    let type_of = |source: &&Source<'_>| engine.problem.machines[source.candidate.host].label(keys::INSTANCE_TYPE);
+    let alike = prefix.iter().filter(|source| type_of(source) == Some(name)).map(|source| source.price).min();
+    alike.filter(|least| trial.bought >= *least)
+}

@@ -1,0 +1,322 @@
+//! Whether a move is allowed, and worth it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::keys;
+use crate::api::node_pool::DisruptionReason;
+use crate::api::settings::Packing;
+use crate::core::disrupt::candidate::Candidate;
+use crate::core::disrupt::rehome::{self, Rehoming};
+use crate::core::disrupt::{Pass, cost, duration_text, pods_text};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Reason, ReasonCode};
+use crate::core::provision::Purchase;
+use crate::core::provision::purchase::{Lowered, too_few};
+use crate::core::scheduler::{Engine, HostIndex};
+
+use super::trial::Trial;
+use super::{Refused, Source, fit_text};
+
+/// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
+const SPOT_TO_SPOT_TYPES: usize = 15;
+
+/// Under `Balanced` a move may disrupt at most this many times the part of the pool that it saves.
+/// Source: reference, section 4.5.
+const BALANCED_FACTOR: f64 = 2.0;
+
+/// Instance type, zone, capacity type.
+pub(in crate::core::disrupt) type Likeness = (String, String, String);
+
+/// All nodes of a pool together, as `Balanced` compares with.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::core::disrupt) struct PoolTotals {
+    pub price: HourlyPrice,
+    pub disruption_cost: f64,
+}
+
+/// Why a trial is not kept.
+#[derive(Debug)]
+pub(super) enum NotKept {
+    /// It would buy nodes like these, which it does without.
+    LikeThese(Vec<HostIndex>),
+    Refused(Refused),
+}
+
+impl From<Refused> for NotKept {
+    fn from(refused: Refused) -> Self {
+        Self::Refused(refused)
+    }
+}
+
+impl Pass<'_, '_> {
+    /// Keeps a trial that is allowed and worth it; of any other the engine knows nothing afterwards.
+    pub(super) fn keep(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        sources: &[Source<'_>],
+        trial: &Trial,
+    ) -> Result<(), NotKept> {
+        let going: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
+        match self.examined(engine, sources, &going, trial) {
+            Ok((reason, rehoming)) => {
+                for candidate in &going {
+                    // Checked for all of them together; nothing was taken since.
+                    let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Underutilized);
+                }
+                self.created.extend(rehoming.purchases.iter().map(likeness_of_purchase));
+                self.replaced.extend(going.iter().map(|candidate| likeness(engine, candidate.host)));
+                self.remove(engine, &going, reason, rehoming);
+                Ok(())
+            }
+            Err(not_kept) => {
+                engine.revert(trial.mark);
+                Err(not_kept)
+            }
+        }
+    }
+
+    fn examined(
+        &self,
+        engine: &Engine<'_, '_>,
+        sources: &[Source<'_>],
+        going: &[&Candidate],
+        trial: &Trial,
+    ) -> Result<(Reason, Rehoming), NotKept> {
+        self.refuse_spot_to_spot(engine, going, trial)?;
+        let mut rehoming = rehome::outcome(engine, going, trial.mark);
+        let crossing = zone_crossings(engine, &rehoming, going);
+        self.check_payback(engine, going, trial, HourlyPrice::ZERO, crossing)?;
+        self.check_likeness(engine, going, &rehoming.purchases)?;
+        let bought = rehoming.purchases.len();
+        for purchase in &mut rehoming.purchases {
+            self.keep_worthwhile(engine, purchase, going, trial, (bought, crossing));
+            self.keep_flexible(engine, going, purchase)?;
+        }
+        self.check_balance(sources, trial)?;
+        let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial) };
+        self.check_budgets(going)
+            .map_err(|budget| (ReasonCode::BudgetExhausted, format!("{}, but {budget}", reason.text)))?;
+        Ok((reason, rehoming))
+    }
+
+    /// Whether the budgets of all pools allow the nodes together.
+    fn check_budgets(&self, going: &[&Candidate]) -> Result<(), String> {
+        let mut ledger = self.disruption.budgets.clone();
+        going.iter().try_for_each(|candidate| ledger.take(&candidate.pool, DisruptionReason::Underutilized))
+    }
+
+    /// What the launch may fall back to must be worth the move as well, also where every new node falls back as far.
+    fn keep_worthwhile(
+        &self,
+        engine: &Engine<'_, '_>,
+        purchase: &mut Purchase,
+        going: &[&Candidate],
+        trial: &Trial,
+        (bought, crossing): (usize, usize),
+    ) {
+        let shown = purchase.price;
+        let gone: BTreeSet<Likeness> = going.iter().map(|candidate| likeness(engine, candidate.host)).collect();
+        purchase.alternatives.retain(|alternative| {
+            let dearer = (alternative.price_per_hour - shown).times(bought);
+            let like = (alternative.instance_type.clone(), alternative.zone.clone(), alternative.capacity_type.clone());
+            self.check_payback(engine, going, trial, dearer, crossing).is_ok() && !gone.contains(&like)
+        });
+    }
+
+    /// What is left must be as varied as the pool asks for. Under `packing: karpenter` a spot node is replaced by another only
+    /// with 15 types to choose from, and by the cheapest 15, so that nodes do not go down one type at a time.
+    fn keep_flexible(
+        &self,
+        engine: &Engine<'_, '_>,
+        going: &[&Candidate],
+        purchase: &mut Purchase,
+    ) -> Result<(), Refused> {
+        let alone_on_spot = going.len() == 1 && all_spot(engine, going);
+        let is_reference = self.inputs.policy.packing == Packing::Karpenter;
+        if is_reference && alone_on_spot && purchase.capacity_type == keys::SPOT {
+            let mut types: Vec<String> = Vec::new();
+            for alternative in &purchase.alternatives {
+                if !types.contains(&alternative.instance_type) {
+                    types.push(alternative.instance_type.clone());
+                }
+            }
+            if types.len() < SPOT_TO_SPOT_TYPES {
+                let text = format!("spot by spot: {} cheaper types, {SPOT_TO_SPOT_TYPES} are needed", types.len());
+                return Err((ReasonCode::NotCheaper, text));
+            }
+            types.truncate(SPOT_TO_SPOT_TYPES);
+            purchase.alternatives.retain(|alternative| types.contains(&alternative.instance_type));
+        }
+        match too_few(&engine.problem.templates[purchase.template], &purchase.alternatives).first() {
+            None => Ok(()),
+            Some(Lowered { key, asked, there }) => {
+                let text = format!("cheaper types have {there} values of {key}, minValues asks for {asked}");
+                Err((ReasonCode::NotCheaper, text))
+            }
+        }
+    }
+
+    /// Where the gate is off, as it is by default in the reference.
+    fn refuse_spot_to_spot(&self, engine: &Engine<'_, '_>, going: &[&Candidate], trial: &Trial) -> Result<(), Refused> {
+        let opens_spot = engine.open_hosts_since(trial.mark).filter_map(|host| engine.open_node(host)).any(|open| {
+            let template = &engine.problem.templates[open.template];
+            template.offerings.values_of(&open.set, keys::CAPACITY_TYPE).contains(&keys::SPOT)
+        });
+        let policy = &self.inputs.policy;
+        let gate = policy.feature_gates.spot_to_spot_consolidation;
+        if !gate.unwrap_or(policy.packing == Packing::Cheapest) && opens_spot && all_spot(engine, going) {
+            return Err((
+                ReasonCode::NotSupported,
+                "spot is not replaced by spot: spec.featureGates.SpotToSpotConsolidation is off".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// A move must repay its disruption in time. Under `packing: karpenter` any saving will do, as for the reference.
+    /// `dearer` is what the new nodes cost more than the trial says; `crossing` how many pods come to another zone.
+    fn check_payback(
+        &self,
+        engine: &Engine<'_, '_>,
+        going: &[&Candidate],
+        trial: &Trial,
+        dearer: HourlyPrice,
+        crossing: usize,
+    ) -> Result<(), Refused> {
+        let bought = trial.bought + dearer;
+        let penalty = |nodes: usize| engine.problem.per_node.times(nodes);
+        let saving = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        if saving <= HourlyPrice::ZERO {
+            return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()));
+        }
+        let Some(limit) = self.payback_seconds(going) else { return Ok(()) };
+        let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
+        let costs = &self.costs;
+        let seconds = cost::payback_seconds(saving, costs.of_move(bought, pods, crossing)).unwrap_or(i64::MAX);
+        if seconds <= limit {
+            return Ok(());
+        }
+        let text = format!(
+            "would save {saving}, but repays the disruption only after {} (payback {})",
+            duration_text(seconds),
+            duration_text(limit)
+        );
+        Err((ReasonCode::PaybackTooLong, text))
+    }
+
+    /// The shortest time in which a move of these nodes must repay itself; `None` where any saving will do.
+    pub(super) fn payback_seconds(&self, going: &[&Candidate]) -> Option<i64> {
+        if self.inputs.policy.packing == Packing::Karpenter {
+            return None;
+        }
+        going.iter().filter_map(|candidate| candidate.payback_seconds).min()
+    }
+
+    /// A plan that buys a node like one that it does without moves pods for nothing.
+    fn check_likeness(
+        &self,
+        engine: &Engine<'_, '_>,
+        going: &[&Candidate],
+        purchases: &[Purchase],
+    ) -> Result<(), NotKept> {
+        if self.inputs.policy.packing == Packing::Karpenter {
+            return Ok(());
+        }
+        let mut bought: BTreeMap<Likeness, usize> = BTreeMap::new();
+        for purchase in purchases {
+            *bought.entry(likeness_of_purchase(purchase)).or_default() += 1;
+        }
+        let mut like_these = Vec::new();
+        for candidate in going {
+            let like = likeness(engine, candidate.host);
+            if self.created.contains(&like) {
+                let text = "a node like it is created by an earlier move of this plan".to_owned();
+                return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text)));
+            }
+            if let Some(left) = bought.get_mut(&like).filter(|left| **left > 0) {
+                *left -= 1;
+                like_these.push(candidate.host);
+            }
+        }
+        if !like_these.is_empty() {
+            return Err(NotKept::LikeThese(like_these));
+        }
+        if bought.keys().any(|like| self.replaced.contains(like)) {
+            let text = "it would take a node like one that this plan removes".to_owned();
+            return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text)));
+        }
+        Ok(())
+    }
+
+    /// The part of the pool's price that is saved, against the part of its disruption cost that this takes.
+    fn check_balance(&self, sources: &[Source<'_>], trial: &Trial) -> Result<(), Refused> {
+        let mut of_pools: BTreeMap<&str, PoolTotals> = BTreeMap::new();
+        for source in sources.iter().filter(|source| source.candidate.is_balanced()) {
+            let of_pool = of_pools.entry(&source.candidate.pool).or_default();
+            of_pool.price += source.price;
+            of_pool.disruption_cost += source.candidate.disruption_cost;
+        }
+        let saving = (trial.before - trial.bought).dollars() / trial.before.dollars().max(f64::MIN_POSITIVE);
+        for (pool, moved) in of_pools {
+            let all = self.pool_totals.get(pool).copied().unwrap_or_default();
+            let saved = saving * moved.price.dollars() / all.price.dollars().max(f64::MIN_POSITIVE);
+            let disrupted = moved.disruption_cost / all.disruption_cost.max(f64::MIN_POSITIVE);
+            if saved * BALANCED_FACTOR < disrupted {
+                let text = format!(
+                    "consolidationPolicy: Balanced: {:.1} % of the price of NodePool {pool} would be saved for {:.1} % of its disruption cost",
+                    100.0 * saved,
+                    100.0 * disrupted
+                );
+                return Err((ReasonCode::ConsolidationDisabled, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn all_spot(engine: &Engine<'_, '_>, going: &[&Candidate]) -> bool {
+    let is_spot = |host: HostIndex| engine.problem.machines[host].label(keys::CAPACITY_TYPE) == Some(keys::SPOT);
+    going.iter().all(|candidate| is_spot(candidate.host))
+}
+
+fn likeness(engine: &Engine<'_, '_>, host: HostIndex) -> Likeness {
+    let label = |key| engine.problem.machines[host].label(key).unwrap_or_default().to_owned();
+    (label(keys::INSTANCE_TYPE), label(keys::ZONE), label(keys::CAPACITY_TYPE))
+}
+
+fn likeness_of_purchase(purchase: &Purchase) -> Likeness {
+    (purchase.instance_type.clone(), purchase.zone.clone(), purchase.capacity_type.clone())
+}
+
+/// Pods that come to another zone than they were in.
+fn zone_crossings(engine: &Engine<'_, '_>, rehoming: &Rehoming, going: &[&Candidate]) -> usize {
+    let zone_of = |host: HostIndex| engine.problem.machines[host].label(keys::ZONE).unwrap_or_default();
+    let mut from: BTreeMap<usize, &str> = BTreeMap::new();
+    for candidate in going {
+        from.extend(candidate.pods.iter().map(|pod| (*pod, zone_of(candidate.host))));
+    }
+    let to_existing = rehoming.placements.iter().map(|(pod, host)| (pod, zone_of(*host)));
+    let to_new = rehoming.purchases.iter().flat_map(|it| it.pods.iter().map(|pod| (pod, it.zone.as_str())));
+    to_existing.chain(to_new).filter(|(pod, zone)| from.get(pod).is_some_and(|from| from != zone)).count()
+}
+
+/// What is done, and what it saves.
+fn text(going: &[&Candidate], trial: &Trial) -> String {
+    let Trial { before, bought, nodes_bought, .. } = trial;
+    let saving = *before - *bought;
+    let all: usize = going.iter().map(|candidate| candidate.displaced().count()).sum();
+    match (going.len(), nodes_bought) {
+        (1, 0) => format!("Underutilized: its {} on other nodes, saves {saving}", fit_text(all)),
+        (1, 1) => format!("Underutilized: a node for {bought} is enough, saves {saving}"),
+        (1, nodes) => format!("Underutilized: {nodes} nodes for {bought} are enough, saves {saving}"),
+        (gone, 0) => {
+            format!("Underutilized: the {} of {gone} nodes fit on others, saves {saving}", pods_text(all))
+        }
+        (gone, 1) => {
+            format!("Underutilized: one node for {bought} instead of {gone} for {before}, saves {saving}")
+        }
+        (gone, nodes) => {
+            format!("Underutilized: {nodes} nodes for {bought} instead of {gone} for {before}, saves {saving}")
+        }
+    }
+}

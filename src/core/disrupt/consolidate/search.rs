@@ -1,0 +1,465 @@
+//! The search for moves worth making: nodes that are not needed, wrong nodes by the group, then the worst-used ones again.
+//!
+//! 1. Nodes that are used least for their price are emptied onto those that are used most.
+//! 2. Nodes that could not be filled with their price's worth (see `standing`) are replaced in groups: several go, fewer or cheaper
+//!    ones come.
+//! 3. What is left is tried alone, with one cheaper node in its place.
+//! 4. Groups of the worst-used are taken apart and bought for again, until the work is spent.
+//!
+//! Each failure is a certificate: a class that found no room finds none later in this plan, since room only shrinks, so most
+//! nodes of a well-used cluster are refused by a comparison ([`Reach`]).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fixedbitset::FixedBitSet;
+
+use crate::api::node_pool::DisruptionReason;
+use crate::core::disrupt::{Pass, cost, duration_text, pods_text};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::ReasonCode;
+use crate::core::provision::cheapest::Budget;
+use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::market::PRICE_WORK;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+
+use super::reference::no_place;
+use super::rules::NotKept;
+use super::standing::{Standing, Worth, demand, standings};
+use super::trial::{Buying, Rooms, without};
+use super::{Refused, Source};
+
+/// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
+const SET_NODES_MAX: usize = 12;
+
+/// Nodes that are taken apart together in the last phase.
+const REGROUPED_NODES_MAX: usize = 4;
+
+/// Prices of pods are a guide here, so a part of the work that buying spends on them will do.
+const PRICE_WORK_PART: u64 = 4;
+
+/// Where no payback is asked for, moves are compared over this time.
+const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
+
+impl Pass<'_, '_> {
+    /// Tries what may save money and keeps what does; the least that the nodes can cost, where that is known.
+    pub(super) fn search(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) -> Option<HourlyPrice> {
+        let demand = demand(engine.problem, sources);
+        let markets = Markets::priced(engine.problem, 0, &demand, PRICE_WORK / PRICE_WORK_PART);
+        let worth = Worth::new(&markets);
+        let mut budget = Budget::new(engine.problem);
+        let going: Vec<_> = sources.iter().map(|source| source.candidate).collect();
+        let horizon_seconds = self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS);
+        let horizon_hours = hours(horizon_seconds);
+        let costs = self.costs;
+        let move_dollars =
+            |source: &Source<'_>, bought: f64| costs.dollars_of_move(bought, source.candidate.move_nanodollars);
+        let standings = standings(engine, sources, &markets, &worth, move_dollars, horizon_hours, &mut budget);
+        let mut order: Vec<usize> = (0..sources.len()).collect();
+        order.sort_by(|one, two| {
+            standings[*one].used.total_cmp(&standings[*two].used).then_with(|| {
+                let name = |source: usize| &sources[source].candidate.name;
+                name(*one).cmp(name(*two))
+            })
+        });
+        let sources: Vec<Source<'_>> = order.iter().map(|source| sources[*source]).collect();
+        let standings: Vec<Standing> = order.iter().map(|source| standings[*source]).collect();
+        let goes: Vec<bool> = standings.iter().map(|standing| standing.goes).collect();
+        // Replacing wrong nodes costs the chance to fill them, so both ways are gone.
+        let mut ways = vec![vec![false; sources.len()]];
+        if goes.contains(&true) {
+            ways.push(goes);
+        }
+        let looks_each = budget.looks / ways.len() as u64;
+        let start = engine.mark();
+        let before = self.clone();
+        let mut best: Option<(i128, usize)> = None;
+        let ways_count = ways.len();
+        for (way, goes) in ways.iter().enumerate() {
+            let mut budget = Budget { looks: looks_each, ..budget };
+            Search::new(self, &sources, goes.clone(), &markets, &worth, engine).run(engine, &mut budget);
+            let gain = self.gain_since(engine, &before, horizon_seconds);
+            if best.is_none_or(|(most, _)| gain > most) {
+                best = Some((gain, way));
+            }
+            if way + 1 < ways_count {
+                engine.revert(start);
+                *self = before.clone();
+            }
+        }
+        if let Some((_, way)) = best.filter(|(_, way)| way + 1 < ways_count) {
+            engine.revert(start);
+            *self = before;
+            let mut budget = Budget { looks: looks_each, ..budget };
+            Search::new(self, &sources, ways[way].clone(), &markets, &worth, engine).run(engine, &mut budget);
+        }
+        None
+    }
+
+    /// What the moves since then save within the horizon, less what they cost once: billionths of a dollar, times 3,600.
+    fn gain_since(&self, engine: &Engine<'_, '_>, before: &Self, horizon_seconds: i64) -> i128 {
+        let mut gain: i128 = 0;
+        for removal in self.disruption.removals.iter().skip(before.disruption.removals.len()) {
+            let bought: HourlyPrice = removal.purchases.iter().map(|purchase| purchase.price).sum();
+            let machine = |host: HostIndex| &engine.problem.machines[host];
+            let of_node = |host| engine.problem.offer.price_of(self.inputs, machine(host)).unwrap_or_default();
+            let gone: HourlyPrice = removal.nodes.iter().map(|going| of_node(going.host)).sum();
+            let fewer = engine.problem.per_node.times(removal.nodes.len())
+                - engine.problem.per_node.times(removal.purchases.len());
+            let pods = removal.nodes.iter().flat_map(|going| &going.pods).map(|pod| &self.inputs.snapshot.pods[*pod]);
+            let cost = self.costs.of_move(bought, self.costs.of_pods(pods), 0);
+            gain += i128::from((gone - bought + fewer).nanodollars()) * i128::from(horizon_seconds);
+            gain -= i128::from(cost) * 3_600;
+        }
+        gain
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a time in hours; fifteen digits are plenty for a guide")]
+fn hours(seconds: i64) -> f64 {
+    seconds as f64 / 3_600.0
+}
+
+/// What doing without some nodes can save, when new ones for pods without a place cost the least they can.
+#[derive(Clone, Copy)]
+struct AtMost {
+    saving: HourlyPrice,
+    bought: HourlyPrice,
+}
+
+struct Search<'s, 'c, 'p, 'a> {
+    pass: &'s mut Pass<'p, 'a>,
+    /// Least used first.
+    sources: &'s [Source<'c>],
+    /// By source: whether it is to be replaced rather than filled.
+    goes: Vec<bool>,
+    markets: &'s Markets,
+    worth: &'s Worth,
+    reach: Reach,
+    rooms: Rooms,
+}
+
+impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
+    fn new(
+        pass: &'s mut Pass<'p, 'a>,
+        sources: &'s [Source<'c>],
+        goes: Vec<bool>,
+        markets: &'s Markets,
+        worth: &'s Worth,
+        engine: &Engine<'_, '_>,
+    ) -> Self {
+        let reach = Reach::new(engine.problem.classes.len());
+        Self { pass, sources, goes, markets, worth, reach, rooms: Rooms::default() }
+    }
+
+    fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+        self.find_rooms(engine);
+        self.empty_nodes(engine, budget);
+        self.replace_sets(engine, budget);
+        if self.goes.contains(&true) {
+            // Nothing better is to be had in their place, so they may be filled.
+            self.goes.iter_mut().for_each(|goes| *goes = false);
+            self.reach = Reach::new(engine.problem.classes.len());
+            self.find_rooms(engine);
+            self.empty_nodes(engine, budget);
+        }
+        let refusals = self.one_by_one(engine, budget);
+        self.regroup(engine, budget);
+        for (source, (code, text)) in refusals {
+            let host = self.sources[source].candidate.host;
+            if !self.pass.done.contains(&host) {
+                let (code, text) =
+                    self.pass.is_not_receiving(self.sources[source].candidate).err().unwrap_or((code, text));
+                self.pass.hold_back(engine, host, code, text);
+            }
+        }
+    }
+
+    /// Nodes that may take pods: those that stay anyway are filled first, then the sources that are best used.
+    fn find_rooms(&mut self, engine: &Engine<'_, '_>) {
+        let sources: BTreeSet<HostIndex> = self.sources.iter().map(|source| source.candidate.host).collect();
+        let targets = &self.pass.targets;
+        let takes_pods = |host: &HostIndex| targets[*host].is_open() && !targets[*host].restless;
+        let is_filled = |host: &HostIndex| takes_pods(host) && (!sources.contains(host) || targets[*host].receives);
+        let filling: FixedBitSet = engine.existing_hosts().filter(is_filled).collect();
+        let mut next = Vec::new();
+        let open: Vec<HostIndex> = (0..self.sources.len())
+            .rev()
+            .filter(|source| self.is_open(*source) && !self.goes[*source])
+            .map(|source| self.sources[source].candidate.host)
+            .filter(takes_pods)
+            .collect();
+        for part in [8, 4, 2, 1] {
+            next.push(open.iter().take(open.len().div_ceil(part)).copied().collect());
+        }
+        self.rooms = Rooms { filling, next };
+    }
+
+    /// Neither going nor filled by this plan.
+    fn is_open(&self, source: usize) -> bool {
+        let host = self.sources[source].candidate.host;
+        !self.pass.done.contains(&host) && !self.pass.targets[host].receives
+    }
+
+    fn is_within_budget(&self, source: usize) -> bool {
+        let pool = &self.sources[source].candidate.pool;
+        self.pass.disruption.budgets.allowance(pool, DisruptionReason::Underutilized).nodes != Some(0)
+    }
+
+    /// Whether a set was done without for good.
+    fn try_set(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        sources: &[Source<'_>],
+        buying: Buying<'_>,
+    ) -> Result<(), NotKept> {
+        let mut rooms = self.rooms.clone();
+        let trial = without(engine, sources, &mut rooms, buying)
+            .map_err(|unhoused| NotKept::Refused(no_place(sources[0], unhoused)))?;
+        self.pass.keep(engine, sources, &trial)?;
+        self.rooms.filling = rooms.filling;
+        Ok(())
+    }
+
+    fn empty_nodes(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+        for source in 0..self.sources.len() {
+            if !self.is_open(source) || !self.is_within_budget(source) {
+                continue;
+            }
+            if self.homeless(engine, source).is_empty() {
+                budget.spend_on_pods(self.sources[source].candidate.pods.len());
+                // A reason is found later, when it is tried with a new node.
+                let _ = self.try_set(engine, &[self.sources[source]], Buying::Nothing);
+            }
+        }
+    }
+
+    /// Classes on a source of which no pod fits on any other node, with how many pods of it there are.
+    fn homeless(&mut self, engine: &Engine<'_, '_>, source: usize) -> Vec<(ClassIndex, usize)> {
+        let candidate = self.sources[source].candidate;
+        let mut classes: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+        for class in candidate.displaced().filter_map(|pod| engine.problem.class_of_pod[pod]) {
+            *classes.entry(class).or_default() += 1;
+        }
+        classes.retain(|class, _| !self.reach.any_room(engine, *class, candidate.host, &self.rooms));
+        classes.into_iter().collect()
+    }
+
+    /// Replaces nodes that are wrong for what they cost, by pools, in groups as large as budgets allow.
+    fn replace_sets(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+        let mut by_pool: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for source in (0..self.sources.len()).filter(|source| self.goes[*source]) {
+            by_pool.entry(&self.sources[source].candidate.pool).or_default().push(source);
+        }
+        for of_pool in by_pool.into_values() {
+            let mut waiting: Vec<Vec<usize>> = of_pool.chunks(SET_NODES_MAX).rev().map(<[usize]>::to_vec).collect();
+            while let Some(mut set) = waiting.pop() {
+                if budget.is_spent() {
+                    return;
+                }
+                set.retain(|source| self.is_open(*source));
+                self.cut_to_budget(&mut set);
+                if set.is_empty() {
+                    continue;
+                }
+                match self.buy_for(engine, &set, budget) {
+                    Ok(()) => set.iter().for_each(|source| self.goes[*source] = false),
+                    Err(NotKept::LikeThese(hosts)) => {
+                        let before = set.len();
+                        set.retain(|source| !hosts.contains(&self.sources[*source].candidate.host));
+                        if (1..before).contains(&set.len()) {
+                            waiting.push(set);
+                        }
+                    }
+                    Err(NotKept::Refused(_)) if set.len() > 1 => {
+                        let second = set.split_off(set.len() / 2);
+                        waiting.push(second);
+                        waiting.push(set);
+                    }
+                    Err(NotKept::Refused(_)) => {}
+                }
+            }
+        }
+    }
+
+    fn cut_to_budget(&self, set: &mut Vec<usize>) {
+        let mut ledger = self.pass.disruption.budgets.clone();
+        set.retain(|source| {
+            ledger.take(&self.sources[*source].candidate.pool, DisruptionReason::Underutilized).is_ok()
+        });
+    }
+
+    fn buy_for(&mut self, engine: &mut Engine<'_, '_>, set: &[usize], budget: &mut Budget) -> Result<(), NotKept> {
+        let set: Vec<Source<'_>> = set.iter().map(|source| self.sources[*source]).collect();
+        let markets = self.markets;
+        budget.spend_on_pods(set.iter().map(|source| source.candidate.pods.len()).sum());
+        self.try_set(engine, &set, Buying::Nodes { markets, budget })
+    }
+
+    /// Every node that is left alone, with one cheaper node in its place; why those stay that stay.
+    fn one_by_one(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) -> Vec<(usize, Refused)> {
+        let mut refusals = Vec::new();
+        for source in 0..self.sources.len() {
+            let Source { candidate, price } = self.sources[source];
+            if self.pass.done.contains(&candidate.host) {
+                continue;
+            }
+            if let Err(refused) = self.pass.is_not_receiving(candidate) {
+                refusals.push((source, refused));
+                continue;
+            }
+            let bound = self.saving_at_most(engine, &[source]);
+            if !self.is_within_budget(source) {
+                refusals.push((source, self.over_budget(source, bound)));
+                continue;
+            }
+            let pays = bound.is_some_and(|bound| self.could_pay(&[source], bound));
+            let refused = if pays {
+                budget.spend_on_pods(candidate.pods.len());
+                let buying = Buying::OneNode { least_weight: candidate.weight, most: price };
+                self.try_set(engine, &[self.sources[source]], buying).err()
+            } else {
+                Some(NotKept::Refused(self.not_cheaper(engine, source, bound)))
+            };
+            match refused {
+                Some(NotKept::Refused(refused)) => refusals.push((source, refused)),
+                Some(NotKept::LikeThese(_)) => {
+                    refusals.push((source, (ReasonCode::NotCheaper, "nothing would be saved".to_owned())));
+                }
+                None => {}
+            }
+        }
+        refusals
+    }
+
+    fn over_budget(&self, source: usize, bound: Option<AtMost>) -> Refused {
+        let pool = &self.sources[source].candidate.pool;
+        let mut ledger = self.pass.disruption.budgets.clone();
+        let budget = ledger.take(pool, DisruptionReason::Underutilized).err().unwrap_or_default();
+        match bound {
+            Some(AtMost { saving, .. }) if saving > HourlyPrice::ZERO => {
+                let text = format!("Underutilized: up to {saving} could be saved, but {budget}");
+                (ReasonCode::BudgetExhausted, text)
+            }
+            _ => (ReasonCode::NotCheaper, "its pods fit on no other node, and new ones would cost as much".to_owned()),
+        }
+    }
+
+    fn not_cheaper(&mut self, engine: &Engine<'_, '_>, source: usize, bound: Option<AtMost>) -> Refused {
+        let candidate = self.sources[source].candidate;
+        let limit = self.pass.payback_seconds(&[candidate]);
+        if let Some((AtMost { saving, bought }, limit)) =
+            bound.zip(limit).filter(|(it, _)| it.saving > HourlyPrice::ZERO)
+        {
+            let cost = self.pass.costs.of_move(bought, candidate.move_nanodollars, 0);
+            let seconds = cost::payback_seconds(saving, cost).unwrap_or(i64::MAX);
+            let text = format!(
+                "at most {saving} could be saved, which repays the disruption only after {} (payback {})",
+                duration_text(seconds),
+                duration_text(limit)
+            );
+            return (ReasonCode::PaybackTooLong, text);
+        }
+        let all = pods_text(candidate.displaced().count());
+        let homeless: usize = self.homeless(engine, source).iter().map(|(_, count)| count).sum();
+        let text = format!("{homeless} of its {all} fit on no other node, and new ones would cost as much");
+        (ReasonCode::NotCheaper, text)
+    }
+
+    /// The price of the nodes, less what those pods would cost on new ones that no other node has room for; `None` when there are
+    /// some that can not be bought for. One comparison for each class.
+    fn saving_at_most(&mut self, engine: &Engine<'_, '_>, set: &[usize]) -> Option<AtMost> {
+        let mut at_most = AtMost { saving: HourlyPrice::ZERO, bought: HourlyPrice::ZERO };
+        for source in set {
+            let mut bought = 0.0;
+            for (class, count) in self.homeless(engine, *source) {
+                bought += self.worth.of(class)? * f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+            }
+            let price = self.sources[*source].price + engine.problem.per_node;
+            let bought = HourlyPrice::from_dollars(bought * (1.0 - 1e-9)).unwrap_or(HourlyPrice::MAX);
+            at_most.saving += price - bought;
+            at_most.bought += bought;
+        }
+        Some(at_most)
+    }
+
+    /// Whether a saving, if it can be had, would repay the move.
+    fn could_pay(&self, set: &[usize], AtMost { saving, bought }: AtMost) -> bool {
+        let going: Vec<_> = set.iter().map(|source| self.sources[*source].candidate).collect();
+        let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
+        let limit = self.pass.payback_seconds(&going);
+        let cost = self.pass.costs.of_move(bought, pods, 0);
+        saving > HourlyPrice::ZERO
+            && limit.is_none_or(|limit| cost::payback_seconds(saving, cost).is_some_and(|seconds| seconds <= limit))
+    }
+
+    /// Takes the worst-used nodes apart in groups of neighbours, and buys for their pods again.
+    fn regroup(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+        let mut found = true;
+        while found && !budget.is_spent() {
+            found = false;
+            for size in 1..=REGROUPED_NODES_MAX {
+                let mut open: Vec<usize> = (0..self.sources.len())
+                    .filter(|source| self.is_open(*source) && self.is_within_budget(*source))
+                    .collect();
+                // Neighbours are of one pool, since only those may be one node.
+                open.sort_by_key(|source| (&self.sources[*source].candidate.pool, *source));
+                let mut first = 0;
+                while first + size <= open.len() && !budget.is_spent() {
+                    let set = &open[first..first + size];
+                    // An earlier group may have taken one of them, or given it pods.
+                    if let Some(taken) = set.iter().rposition(|source| !self.is_open(*source)) {
+                        first += taken + 1;
+                        continue;
+                    }
+                    let bound = self.saving_at_most(engine, set);
+                    budget.spend(size as u64);
+                    let pays = bound.is_some_and(|bound| self.could_pay(set, bound));
+                    if pays && self.buy_for(engine, set, budget).is_ok() {
+                        found = true;
+                        first += size;
+                    } else {
+                        first += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
+/// passed over once needs no second look, unless topology has a say.
+struct Reach {
+    first: Vec<HostIndex>,
+}
+
+impl Reach {
+    fn new(classes: usize) -> Self {
+        Self { first: vec![0; classes] }
+    }
+
+    /// Whether a node but this one has room for a pod of the class.
+    fn any_room(&mut self, engine: &Engine<'_, '_>, class: ClassIndex, but: HostIndex, rooms: &Rooms) -> bool {
+        let problem = engine.problem;
+        let variants = &problem.classes[class].variants;
+        let forgets = variants.len() > 1
+            || variants.iter().any(|variant| !problem.variants[*variant].constraints.is_empty())
+            || !problem.classes[class].anti_affinity.is_empty();
+        let all = rooms.next.last();
+        variants.iter().any(|variant| {
+            let start = if forgets { 0 } else { self.first[class] };
+            let find = |first: HostIndex| {
+                let filling = engine.find_existing(class, *variant, first, Some(&rooms.filling));
+                let next = all.and_then(|all| engine.find_existing(class, *variant, first, Some(all)));
+                filling.into_iter().chain(next).min()
+            };
+            let found = find(start);
+            if !forgets {
+                self.first[class] = found.unwrap_or(HostIndex::MAX >> 1);
+            }
+            match found {
+                Some(host) if host == but => find(host + 1).is_some(),
+                found => found.is_some(),
+            }
+        })
+    }
+}

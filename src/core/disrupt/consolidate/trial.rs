@@ -1,0 +1,84 @@
+//! Doing without some nodes, in the engine: their pods on other nodes, and on new ones if need be.
+
+use fixedbitset::FixedBitSet;
+
+use crate::core::disrupt::candidate::Candidate;
+use crate::core::disrupt::rehome;
+use crate::core::model::HourlyPrice;
+use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::{Budget, improve};
+use crate::core::scheduler::{Engine, Mark};
+
+use super::Source;
+
+/// What may be bought for pods that no other node has room for.
+pub(super) enum Buying<'b> {
+    Nothing,
+    /// One node of a pool of at least this weight that costs less.
+    OneNode {
+        least_weight: i32,
+        most: HourlyPrice,
+    },
+    /// As many as it takes, and tried again with this much work.
+    Nodes {
+        markets: &'b Markets,
+        budget: &'b mut Budget,
+    },
+}
+
+/// Nodes that were done without. The engine holds the outcome.
+#[derive(Debug)]
+pub(super) struct Trial {
+    pub mark: Mark,
+    pub before: HourlyPrice,
+    /// What the new nodes cost together.
+    pub bought: HourlyPrice,
+    pub nodes_bought: usize,
+}
+
+/// Where pods that lose their node may go: nodes that are filled already, and those to be filled next, best first.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rooms {
+    pub filling: FixedBitSet,
+    pub next: Vec<FixedBitSet>,
+}
+
+/// Does without the sources; when some pods find no place, how many, and the engine is as it was.
+pub(super) fn without(
+    engine: &mut Engine<'_, '_>,
+    sources: &[Source<'_>],
+    rooms: &mut Rooms,
+    buying: Buying<'_>,
+) -> Result<Trial, usize> {
+    let mark = engine.mark();
+    let candidates: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
+    let mut left = rehome::take_off(engine, &candidates);
+    rehome::place_on(engine, &mut left, &mut rooms.filling, &rooms.next);
+    let unhoused = left.values().sum();
+    if unhoused > 0 {
+        match buying {
+            Buying::Nothing => {}
+            Buying::OneNode { least_weight, most } => {
+                if rehome::one_cheaper_node(engine, &left, least_weight, most).is_some() {
+                    left.clear();
+                }
+            }
+            Buying::Nodes { markets, budget } => {
+                let bought_since = engine.mark();
+                markets.fill(engine, bought_since.hosts(), &mut left, HourlyPrice::MAX, budget);
+                improve::improve(engine, bought_since, 0, markets, budget);
+            }
+        }
+    }
+    if !left.is_empty() {
+        engine.revert(mark);
+        return Err(unhoused);
+    }
+    let nodes_bought = engine.open_hosts_since(mark).filter(|host| !engine.is_closed(*host)).count();
+    Ok(Trial {
+        mark,
+        before: sources.iter().map(|source| source.price).sum(),
+        bought: improve::price_since(engine, mark),
+        nodes_bought,
+    })
+}

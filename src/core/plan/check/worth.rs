@@ -1,0 +1,198 @@
+//! Moves that are made to save money: do they save enough, do they go round in circles, and whom do they disturb.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::api::duration::NillableDuration;
+use crate::api::keys;
+use crate::api::node_pool::{ConsolidationPolicy, NodePool};
+use crate::api::settings::Packing;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::core::snapshot::Pod;
+
+use super::known::{Known, must_move, removed_node, steps};
+use super::plan::place;
+use super::removals::eviction_cost;
+use super::violation::{Findings, ViolationCode};
+
+const PAYBACK_ANNOTATION: &str = "cutlist.dev/payback";
+
+/// Rounding of money to billionths of a dollar may shift a moment by less than this.
+const TOLERANCE_SECONDS: f64 = 1.0;
+
+/// One move that saves money.
+struct Saving<'p> {
+    removed: Vec<&'p Step>,
+    created: Vec<&'p Step>,
+}
+
+pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let is_cheapest = known.inputs.policy.packing == Packing::Cheapest;
+    let moves = moves(plan);
+    for it in moves.values() {
+        let Some(first) = it.removed.first() else { continue };
+        cheaper(it, first, known, findings);
+        balanced(it, first, known, findings);
+        if is_cheapest {
+            repaid(plan, it, first, known, findings);
+        }
+    }
+    if is_cheapest {
+        bought_again(&moves, findings);
+    }
+    undisturbed(plan, &moves, known, findings);
+}
+
+fn moves(plan: &Plan) -> BTreeMap<u32, Saving<'_>> {
+    let mut moves: BTreeMap<u32, Saving<'_>> = BTreeMap::new();
+    for step in steps(plan, StepKind::Remove).filter(|step| step.reason.code == ReasonCode::Underutilized) {
+        let it = moves.entry(step.move_number).or_insert_with(|| Saving { removed: Vec::new(), created: Vec::new() });
+        it.removed.push(step);
+    }
+    for step in steps(plan, StepKind::Create) {
+        if let Some(it) = moves.get_mut(&step.move_number) {
+            it.created.push(step);
+        }
+    }
+    moves
+}
+
+impl Saving<'_> {
+    fn before(&self) -> HourlyPrice {
+        self.removed.iter().map(|step| step.price_per_hour).sum()
+    }
+
+    fn after(&self) -> HourlyPrice {
+        self.created.iter().map(|step| step.price_per_hour).sum()
+    }
+
+    /// In dollars per hour, with what every node costs beside its price.
+    fn saved(&self, known: &Known<'_>) -> f64 {
+        let policy = &known.inputs.policy;
+        let per_node =
+            if policy.packing == Packing::Cheapest { policy.penalties.per_node_per_hour.max(0.0) } else { 0.0 };
+        let nodes = |steps: &[&Step]| f64::from(u32::try_from(steps.len()).unwrap_or(u32::MAX));
+        (self.before() - self.after()).dollars() + per_node * (nodes(&self.removed) - nodes(&self.created))
+    }
+}
+
+/// A move for money saves money.
+fn cheaper(it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Findings) {
+    // Less than a billionth of a dollar is rounding.
+    if it.saved(known) < 0.5e-9 {
+        let text = format!("move {} replaces {} by {}", first.move_number, it.before(), it.after());
+        findings.add(ViolationCode::NotCheaper, place(first), text);
+    }
+}
+
+/// What the move costs once comes back within the time that the pools of its nodes allow.
+fn repaid(plan: &Plan, it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Findings) {
+    let of_pool = |step: &&&Step| {
+        let annotations = known.pools.get(step.node_pool.as_str())?.metadata.annotations.as_ref()?;
+        annotations.get(PAYBACK_ANNOTATION)?.parse::<NillableDuration>().ok()
+    };
+    let settings = &known.inputs.policy.disruption;
+    let allowed = |step: &&Step| of_pool(&step).unwrap_or_else(|| settings.payback.clone()).seconds();
+    let Some(limit) = it.removed.iter().filter_map(allowed).min() else { return };
+    let costs = &settings.costs;
+    let per_pod = costs.image_pull_per_pod + costs.warm_up_per_pod;
+    let pods = it.removed.iter().flat_map(|step| known.pods_on(removed_node(step))).filter(|pod| must_move(pod));
+    let of_pods: f64 = pods.map(|pod| per_pod * eviction_cost(pod).clamp(0.0, 10.0)).sum();
+    let crossing = costs.cross_zone_per_pod * crossings(plan, it, known);
+    #[expect(clippy::cast_precision_loss, reason = "seconds, as a number to calculate with")]
+    let overlap_hours = costs.node_overlap.seconds().unwrap_or(0) as f64 / 3_600.0;
+    let cost = it.after().dollars() * overlap_hours + of_pods + crossing;
+    let seconds = cost / it.saved(known).max(f64::MIN_POSITIVE) * 3_600.0;
+    #[expect(clippy::cast_precision_loss, reason = "seconds, as a number to calculate with")]
+    let limit = limit as f64;
+    if seconds > limit + TOLERANCE_SECONDS {
+        let text = format!("move {} repays itself after {seconds:.0} s, allowed are {limit:.0}", first.move_number);
+        findings.add(ViolationCode::PaybackTooLong, place(first), text);
+    }
+}
+
+/// Pods that come to another zone.
+fn crossings(plan: &Plan, it: &Saving<'_>, known: &Known<'_>) -> f64 {
+    let mut zone_of: BTreeMap<&str, String> = BTreeMap::new();
+    for step in &it.created {
+        zone_of.extend(step.pods.iter().map(|pod| (pod.as_str(), step.zone.clone())));
+    }
+    for placement in &plan.placements {
+        let labels = known.nodes.get(&placement.node).and_then(|existing| existing.node.metadata.labels.clone());
+        let zone = labels.and_then(|labels| labels.get(keys::ZONE).cloned()).unwrap_or_default();
+        zone_of.insert(&placement.pod, zone);
+    }
+    let left = it.removed.iter().flat_map(|step| step.pods.iter().map(|pod| (pod.as_str(), step.zone.as_str())));
+    let crossing = left.filter(|(pod, zone)| zone_of.get(pod).is_some_and(|to| to != zone)).count();
+    f64::from(u32::try_from(crossing).unwrap_or(u32::MAX))
+}
+
+/// `Balanced`: the part of the pool's price that is saved is at least half the part of its disruption cost.
+/// Source: reference, section 4.5.
+fn balanced(it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Findings) {
+    let is_balanced = |pool: &&NodePool| pool.spec.disruption.consolidation_policy == ConsolidationPolicy::Balanced;
+    let pools: BTreeSet<&str> = it.removed.iter().map(|step| step.node_pool.as_str()).collect();
+    for name in pools {
+        if known.pools.get(name).copied().filter(is_balanced).is_none() {
+            continue;
+        }
+        let moved: Vec<&&Step> = it.removed.iter().filter(|step| step.node_pool == name).collect();
+        let mut price_of_pool = 0.0;
+        let mut disruption_of_pool = 0.0;
+        for (node, existing) in known.nodes.iter().filter(|(_, existing)| existing.pool.as_deref() == Some(name)) {
+            if existing.going || existing.claim.is_none() {
+                continue;
+            }
+            let labels = existing.node.metadata.labels.clone().unwrap_or_default();
+            let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
+            let price = known.price(name, &label(keys::INSTANCE_TYPE), &label(keys::ZONE), &label(keys::CAPACITY_TYPE));
+            price_of_pool += price.unwrap_or(HourlyPrice::ZERO).dollars();
+            disruption_of_pool += disruption_cost(node, known);
+        }
+        let share = moved.iter().map(|step| step.price_per_hour.dollars()).sum::<f64>() / it.before().dollars();
+        let saved = (it.before() - it.after()).dollars() * share / price_of_pool;
+        let disrupted: f64 = moved.iter().map(|step| disruption_cost(removed_node(step), known)).sum();
+        if saved / (disrupted / disruption_of_pool) < 0.5 - 1e-9 {
+            let text = format!(
+                "Balanced: saves {:.3} of what {name} costs for {:.3} of its disruption",
+                saved,
+                disrupted / disruption_of_pool
+            );
+            findings.add(ViolationCode::NotBalanced, place(first), text);
+        }
+    }
+}
+
+fn disruption_cost(node: &str, known: &Known<'_>) -> f64 {
+    let pods = known.pods_on(node).filter(|pod| must_move(pod));
+    1.0 + pods.map(|pod: &Pod| eviction_cost(pod).clamp(-10.0, 10.0).max(0.0)).sum::<f64>()
+}
+
+/// No node is bought that is like one which goes to save money.
+fn bought_again(moves: &BTreeMap<u32, Saving<'_>>, findings: &mut Findings) {
+    let like = |step: &Step| (step.instance_type.clone(), step.zone.clone(), step.capacity_type.clone());
+    let gone: BTreeSet<_> = moves.values().flat_map(|it| &it.removed).map(|step| like(step)).collect();
+    for step in moves.values().flat_map(|it| &it.created).filter(|step| gone.contains(&like(step))) {
+        let text = format!("a {} in {} is removed by the same plan to save money", step.instance_type, step.zone);
+        findings.add(ViolationCode::BoughtAgain, place(step), text);
+    }
+}
+
+/// A node that pods came to or left less than `consolidateAfter` ago gets no pods of such a move.
+fn undisturbed(plan: &Plan, moves: &BTreeMap<u32, Saving<'_>>, known: &Known<'_>, findings: &mut Findings) {
+    let moved: BTreeSet<&String> = moves.values().flat_map(|it| &it.removed).flat_map(|step| &step.pods).collect();
+    for placement in plan.placements.iter().filter(|placement| moved.contains(&placement.pod)) {
+        let Some(existing) = known.nodes.get(&placement.node) else { continue };
+        let pool = existing.pool.as_deref().and_then(|pool| known.pools.get(pool));
+        let wait = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
+        let last = existing.claim.and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_deref()?.parse().ok());
+        let since = |last: Timestamp| known.inputs.now.as_second().saturating_sub(last.as_second());
+        let Some((wait, seconds)) = wait.zip(last.map(since)) else { continue };
+        if u64::try_from(seconds).unwrap_or(0) < wait {
+            let text = format!("goes to node {}, where a pod came or went {seconds} s ago", placement.node);
+            findings.add(ViolationCode::RestlessTarget, format!("pod {}", placement.pod), text);
+        }
+    }
+}

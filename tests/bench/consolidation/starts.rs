@@ -1,0 +1,184 @@
+//! Clusters at half load, drawn from fixed seeds.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a benchmark writes files")]
+
+use std::path::Path;
+
+use cutlist::api::ec2_node_class::EC2NodeClass;
+use cutlist::api::keys;
+use cutlist::api::node_pool::NodePool;
+use cutlist::api::settings::Packing;
+use cutlist::core::catalog::Catalog;
+use cutlist::core::plan::{Inputs, Policy, Revision, decide};
+use cutlist::core::snapshot::Snapshot;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::carried_out::carry_out;
+use crate::objects::{self, requirement};
+use crate::workloads;
+
+/// A cluster that is not built yet.
+pub struct Draft {
+    pub title: String,
+    /// Those that are left.
+    pub pods: usize,
+    deployments: usize,
+    pools: usize,
+    /// On how many CPUs a node may have at most.
+    largest_cpus: Option<usize>,
+    shape: Shape,
+    capacity_types: &'static [&'static str],
+}
+
+#[derive(Clone, Copy)]
+enum Shape {
+    Deployments,
+    /// The same with at most 250 millicores and a GiB.
+    Small,
+    /// One of each kind on a node (reference, section 9.7).
+    HostSpread,
+}
+
+pub struct Start {
+    pub title: String,
+    pub snapshot: Snapshot,
+    pub pools: Vec<NodePool>,
+    pub classes: Vec<EC2NodeClass>,
+    pub catalog: Catalog,
+}
+
+pub fn table() -> Vec<Draft> {
+    let draft = |title: &str, pods, deployments, pools, largest_cpus| Draft {
+        title: title.to_owned(),
+        pods,
+        deployments,
+        pools,
+        largest_cpus,
+        shape: Shape::Deployments,
+        capacity_types: &["on-demand"],
+    };
+    vec![
+        draft("1,500 pods", 1500, 100, 1, None),
+        Draft { capacity_types: &["on-demand", "spot"], ..draft("1,500 pods, spot", 1500, 100, 1, None) },
+        draft("3,000 pods", 3000, 100, 1, Some(16)),
+        draft("3,000 pods, 20 pools", 3000, 100, 20, Some(16)),
+        Draft { shape: Shape::HostSpread, ..draft("host spread", 1400, 2, 1, Some(31)) },
+        Draft { shape: Shape::Small, ..draft("30,000 pods, 20 pools", 30_000, 600, 20, Some(16)) },
+        Draft { shape: Shape::Small, ..draft("150,000 pods, 20 pools", 150_000, 3000, 20, Some(16)) },
+    ]
+}
+
+impl Draft {
+    /// Buys for twice the pods as the reference would, and takes every other one away.
+    pub fn build(&self) -> Start {
+        let catalog = Catalog::built_in("us-east-1").unwrap();
+        let classes = vec![serde_json::from_value(objects::node_class()).unwrap()];
+        let pools: Vec<NodePool> =
+            (0..self.pools).map(|pool| serde_json::from_value(self.node_pool(pool)).unwrap()).collect();
+        let whole = match self.shape {
+            Shape::Deployments => workloads::deployments(3, self.deployments, 2 * self.pods),
+            Shape::Small => workloads::small(workloads::deployments(3, self.deployments, 2 * self.pods)),
+            Shape::HostSpread => workloads::spread_over_hosts(2000),
+        };
+        let whole = if self.pools > 1 { workloads::of_team(whole, self.pools) } else { whole };
+        let mut snapshot = Snapshot {
+            pods: whole.iter().map(|pod| serde_json::from_value(pod.pending()).unwrap()).collect(),
+            ..Snapshot::default()
+        };
+        let mut start = Start { title: self.title.clone(), snapshot: Snapshot::default(), pools, classes, catalog };
+        let before: Timestamp = objects::CREATED.parse().unwrap();
+        let plan = decide(&start.inputs(&snapshot, Packing::Karpenter, before));
+        assert!(plan.pending.is_empty(), "{:?}", plan.pending.first());
+        carry_out(&plan, &mut snapshot, &start.catalog, &start.classes, before);
+        let mut number = 0;
+        snapshot.pods.retain(|_| {
+            number += 1;
+            match self.shape {
+                // Teams take turns, so every other round goes.
+                Shape::Deployments | Shape::Small => (number - 1) / self.pools % 2 == 0,
+                Shape::HostSpread => number % 10 < 7,
+            }
+        });
+        start.snapshot = snapshot;
+        start
+    }
+
+    /// As in the reference's getting-started guide, but without a limit on how many nodes go at once.
+    fn node_pool(&self, number: usize) -> Value {
+        let mut requirements = vec![
+            requirement(keys::OPERATING_SYSTEM, "In", &["linux"]),
+            requirement(keys::ARCHITECTURE, "In", &["amd64"]),
+            requirement(keys::CAPACITY_TYPE, "In", self.capacity_types),
+            requirement(keys::INSTANCE_CATEGORY, "In", &["c", "m", "r"]),
+            requirement(keys::INSTANCE_GENERATION, "Gt", &["2"]),
+        ];
+        if let Some(cpus) = self.largest_cpus {
+            requirements.push(requirement(keys::INSTANCE_CPU, "Lt", &[&(cpus + 1).to_string()]));
+        }
+        let team = format!("team-{number}");
+        let mut pool = objects::node_pool(if self.pools == 1 { "default" } else { &team }, &requirements);
+        if self.pools > 1 {
+            pool["spec"]["template"]["metadata"] = json!({ "labels": { "team": team } });
+            pool["spec"]["template"]["spec"]["taints"] =
+                json!([{ "key": "team", "value": team, "effect": "NoSchedule" }]);
+        }
+        pool["spec"]["disruption"] =
+            json!({ "consolidationPolicy": "WhenEmptyOrUnderutilized", "consolidateAfter": "0s", "budgets": [] });
+        pool
+    }
+}
+
+impl Start {
+    pub fn inputs<'a>(&'a self, snapshot: &'a Snapshot, packing: Packing, now: Timestamp) -> Inputs<'a> {
+        Inputs {
+            revision: Revision { id: "start".to_owned(), reference: "start".to_owned() },
+            cluster: "bench",
+            node_pools: &self.pools,
+            node_classes: &self.classes,
+            node_overlays: &[],
+            capacity_buffers: &[],
+            pod_templates: &[],
+            disruption_budgets: &[],
+            snapshot,
+            catalog: &self.catalog,
+            policy: Policy { packing, ..Policy::default() },
+            seed: 1,
+            now,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Dollars per hour: what new nodes for these pods would cost, and what no fleet for them costs less than.
+    pub fn fresh_and_bound(&self) -> (f64, f64) {
+        let mut pending = Snapshot { pods: self.snapshot.pods.clone(), ..Snapshot::default() };
+        for pod in &mut pending.pods {
+            pod.spec.node_name = None;
+            pod.status = serde_json::from_value(json!({ "phase": "Pending", "conditions": [
+                { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" },
+            ] }))
+            .unwrap();
+        }
+        let now = objects::NOW.parse().unwrap();
+        let plan = decide(&self.inputs(&pending, Packing::Cheapest, now));
+        let bound =
+            plan.summary.lower_bound_price_per_hour.map_or(f64::NAN, cutlist::core::model::HourlyPrice::dollars);
+        (plan.summary.price_per_hour_after.dollars(), bound)
+    }
+
+    pub fn write(&self, folder: &Path) {
+        let definitions = folder.join("definitions");
+        std::fs::create_dir_all(&definitions).unwrap();
+        let write = |name: String, value: &Value| {
+            std::fs::write(definitions.join(name), serde_json::to_vec_pretty(value).unwrap()).unwrap();
+        };
+        for (number, pool) in self.pools.iter().enumerate() {
+            write(format!("nodepool-{number}.yaml"), &serde_json::to_value(pool).unwrap());
+        }
+        write("ec2nodeclass.yaml".to_owned(), &objects::node_class());
+        write("cutlist.yaml".to_owned(), &objects::settings("Respect"));
+        let snapshot = cutlist::core::snapshot::write::write(&self.snapshot).unwrap();
+        std::fs::write(folder.join("snapshot.json"), snapshot).unwrap();
+    }
+}
