@@ -4,7 +4,6 @@ use std::future::Future;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
@@ -109,8 +108,7 @@ pub struct LaunchRequest {
     pub alternatives: Vec<Alternative>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     pub provider_id: String,
     pub token: String,

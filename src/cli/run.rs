@@ -136,16 +136,30 @@ fn shutdown_on_signal() -> Shutdown {
     let shutdown = Shutdown::default();
     let requested = shutdown.clone();
     tokio::spawn(async move {
-        if tokio::signal::ctrl_c().await.is_err() {
+        if told_to_stop().await.is_err() {
             return;
         }
         anstream::eprintln!("stopping after the call that is under way; Ctrl-C again to abort");
         requested.request();
-        if tokio::signal::ctrl_c().await.is_ok() {
+        if told_to_stop().await.is_ok() {
             abort();
         }
     });
     shutdown
+}
+
+/// Ctrl-C, or what Kubernetes sends to a container that should end.
+async fn told_to_stop() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+        tokio::select! {
+            result = tokio::signal::ctrl_c() => result,
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
 }
 
 #[expect(clippy::exit, clippy::disallowed_methods, reason = "the user asked twice; nothing is left to clean up")]

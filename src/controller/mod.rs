@@ -13,16 +13,18 @@
 //! | which moves may go without asking | `gate.rs` |
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
 //! | moves under way, finished or rolled back | `moves.rs` |
-//! | each NodeClaim's life | `claims.rs` (effects), `core::lifecycle` (decisions) |
+//! | each NodeClaim's life | `claims.rs`, `effects.rs`; decisions: `core::lifecycle` |
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | leaked instances | `garbage.rs` |
 //! | what a plan came to, on its `NodePlan` object | `records.rs`, `fidelity.rs` |
+//! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what is said | `events.rs`, `journal.rs` |
 
 mod announced;
 mod apply;
 mod batch;
 mod claims;
+mod effects;
 pub mod events;
 mod fidelity;
 mod garbage;
@@ -38,6 +40,7 @@ mod refusal;
 mod revisions;
 mod shutdown;
 mod stamps;
+mod statuses;
 mod view;
 
 use std::time::Duration;

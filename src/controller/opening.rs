@@ -12,7 +12,6 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::conditions;
 use crate::core::snapshot::Pod;
-use crate::ports::{Cluster, PortError};
 
 use super::marks;
 use super::view::View;
@@ -65,17 +64,13 @@ impl Nominations {
         self.0.retain(|pod, _| pods.contains(pod));
     }
 
-    /// Tells the node of a claim that is opening to the pods it was created for, unless they know it.
-    pub async fn renew<K: Cluster>(
-        &mut self,
-        cluster: &K,
-        opening: &Opening<'_>,
-        claim: &NodeClaim,
-        node: &str,
-    ) -> Result<(), PortError> {
+    /// The pods that the node of a claim has to be told to, now, each counted: those it was created for that are on no node
+    /// and do not know it. None once it is open.
+    pub fn due<'a>(&mut self, opening: &Opening<'a>, claim: &NodeClaim, node: &str) -> Vec<&'a Pod> {
         if claim.is_true(conditions::INITIALIZED) || claim.metadata.deletion_timestamp.is_some() {
-            return Ok(());
+            return Vec::new();
         }
+        let mut due = Vec::new();
         for name in marks::pods(claim) {
             let Some(pod) = opening.unbound.get(name) else { continue };
             if pod.status.nominated_node_name.as_deref() == Some(node) || pod.is_terminating() {
@@ -84,9 +79,9 @@ impl Nominations {
             let told = self.0.entry(name.to_owned()).or_default();
             if *told < MOST_NOMINATIONS {
                 *told += 1;
-                cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, node).await?;
+                due.push(*pod);
             }
         }
-        Ok(())
+        due
     }
 }

@@ -15,7 +15,7 @@ use super::apply::{self, ApplyError};
 use super::events::Event;
 use super::gate::gate;
 use super::view::{View, uids};
-use super::{Controller, Mode, POLL, Refusal, announced, inventory, records};
+use super::{Controller, Mode, POLL, Refusal, announced, inventory, records, statuses};
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
@@ -52,6 +52,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.use_definitions(snapshot, is_new_revision, now).await?;
         if self.options.mode == Mode::Observe {
             return Ok(());
+        }
+        if let Some(known) = &self.catalog {
+            statuses::write(&self.ports.cluster, snapshot, &plan, &known.zones_with_subnet, now).await?;
         }
         for placement in &plan.placements {
             apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,13 @@ use super::world::{Timer, World};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SavedMachine {
-    instance: Instance,
+    provider_id: String,
+    token: String,
+    instance_type: String,
+    zone: String,
+    capacity_type: String,
+    image_id: String,
+    launched_at: Timestamp,
     node_claim: String,
     node_name: String,
     ending: bool,
@@ -26,30 +33,62 @@ pub struct SavedMachine {
     reservation: Option<String>,
 }
 
-impl World {
-    /// Every instance, by provider ID.
-    pub fn saved_machines(&self) -> Vec<SavedMachine> {
-        let saved = |machine: &Machine| SavedMachine {
-            instance: machine.instance.clone(),
+impl From<&Machine> for SavedMachine {
+    fn from(machine: &Machine) -> Self {
+        let instance = machine.instance.clone();
+        Self {
+            provider_id: instance.provider_id,
+            token: instance.token,
+            instance_type: instance.instance_type,
+            zone: instance.zone,
+            capacity_type: instance.capacity_type,
+            image_id: instance.image_id,
+            launched_at: instance.launched_at,
             node_claim: machine.node_claim.clone(),
             node_name: machine.node_name.clone(),
             ending: machine.ending,
             reservation: machine.reservation.clone(),
+        }
+    }
+}
+
+impl From<SavedMachine> for Machine {
+    fn from(saved: SavedMachine) -> Self {
+        let instance = Instance {
+            provider_id: saved.provider_id,
+            token: saved.token,
+            instance_type: saved.instance_type,
+            zone: saved.zone,
+            capacity_type: saved.capacity_type,
+            image_id: saved.image_id,
+            launched_at: saved.launched_at,
         };
-        self.machines.values().map(saved).collect()
+        Self {
+            instance,
+            node_claim: saved.node_claim,
+            node_name: saved.node_name,
+            ending: saved.ending,
+            reservation: saved.reservation,
+        }
+    }
+}
+
+impl World {
+    /// Every instance, by provider ID.
+    pub fn saved_machines(&self) -> Vec<SavedMachine> {
+        self.machines.values().map(SavedMachine::from).collect()
     }
 
     /// Instances of an earlier process: they boot, run or end on.
     pub fn restore_machines(&mut self, saved: Vec<SavedMachine>) {
-        for SavedMachine { instance, node_claim, node_name, ending, reservation } in saved {
-            let provider_id = instance.provider_id.clone();
-            let timer = if ending {
+        for machine in saved.into_iter().map(Machine::from) {
+            let provider_id = machine.instance.provider_id.clone();
+            let timer = if machine.ending {
                 Timer::MachineEnds { provider_id: provider_id.clone() }
             } else {
                 Timer::NodeJoins { provider_id: provider_id.clone() }
             };
             self.after_seconds(self.settings.seconds_to_join.0, timer);
-            let machine = Machine { instance, node_claim, node_name, ending, reservation };
             self.machines.insert(provider_id, machine);
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 use kube::Client;
 
-use crate::adapters::embedded::{EmbeddedCloud, EmbeddedWorld, SavedMachine};
+use crate::adapters::embedded::{EmbeddedCloud, EmbeddedWorld, SavedMachine, World};
 use crate::adapters::kubernetes::nodes;
 use crate::cli::exit::Failure;
 use crate::controller::Shutdown;
@@ -44,7 +44,7 @@ async fn boot(world: &EmbeddedWorld, client: &Client, written: &mut BTreeSet<Str
             written.insert(name);
         }
     }
-    for name in world.with(|world| world.forget_ended_nodes()) {
+    for name in world.with(World::forget_ended_nodes) {
         nodes::remove(client, &name).await?;
         written.remove(&name);
     }

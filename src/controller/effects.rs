@@ -1,0 +1,248 @@
+//! Carries out what the life cycle of a NodeClaim asks for: for several claims at a time, which share what is remembered.
+
+use std::cell::{RefCell, RefMut};
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::catalog::node_class::for_node_class;
+use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
+use crate::core::lifecycle::{Effect, Milestone};
+use crate::core::model::Resources;
+use crate::core::offer::RefusedOffering;
+use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind};
+
+use super::claims::{Claims, Progress, Surroundings};
+use super::events::Event;
+use super::journal::Journal;
+use super::marks;
+use super::view::{label, name_of, provider_id};
+
+/// The ports, and what all claims of one look share. Nothing of it is held while a call is under way.
+pub struct Effects<'s, K, E> {
+    pub around: &'s Surroundings<'s, K, E>,
+    memory: RefCell<&'s mut Claims>,
+    journal: RefCell<&'s mut Journal>,
+    progress: RefCell<Progress>,
+}
+
+impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
+    pub fn new(memory: &'s mut Claims, journal: &'s mut Journal, around: &'s Surroundings<'s, K, E>) -> Self {
+        let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
+        Self { around, memory, journal, progress: RefCell::default() }
+    }
+
+    /// What came of it all.
+    pub fn progress(self) -> Progress {
+        self.progress.into_inner()
+    }
+
+    /// For as long as no call is made.
+    pub fn memory(&self) -> RefMut<'_, &'s mut Claims> {
+        self.memory.borrow_mut()
+    }
+
+    pub fn look_again(&self, moment: Option<jiff::Timestamp>) {
+        self.progress.borrow_mut().look_again(moment);
+    }
+
+    fn wrote(&self) {
+        self.progress.borrow_mut().wrote = true;
+    }
+
+    fn say(&self, event: &Event) {
+        self.journal.borrow_mut().say(self.around.now, event);
+    }
+
+    /// One that was changed meanwhile is looked at again.
+    pub async fn write_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        self.unless_overtaken(self.around.cluster.update_node_claim(claim).await)
+    }
+
+    pub async fn carry_out(&self, effect: Effect, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
+        let name = name_of(claim);
+        let cluster = self.around.cluster;
+        match effect {
+            Effect::Launch => self.launch(claim).await?,
+            Effect::WriteClaim(written) => self.write_claim(&written).await?,
+            Effect::PatchNode { node, patch } => {
+                let patched = unless_gone(cluster.patch_node(&node, &patch).await);
+                self.unless_overtaken(patched)?;
+            }
+            Effect::DeleteClaim(cause) => {
+                cluster.delete_node_claim(name).await?;
+                self.wrote();
+                self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
+            }
+            Effect::DeleteNode { node } => {
+                unless_gone(cluster.delete_node(&node).await)?;
+                self.wrote();
+            }
+            Effect::Evict { namespace, name } => {
+                let result = cluster.evict(&namespace, &name).await;
+                self.evicted(result, format!("{namespace}/{name}"), node)?;
+            }
+            Effect::DeletePod { namespace, name, grace_seconds } => {
+                unless_gone(cluster.delete_pod(&namespace, &name, grace_seconds).await)?;
+                self.wrote();
+            }
+            Effect::TerminateInstance { provider_id } => match self.around.cloud.terminate(&provider_id).await {
+                Err(error) if error.kind == PortErrorKind::NotFound => {
+                    self.memory().gone.insert(provider_id);
+                    self.look_again(Some(self.around.now));
+                }
+                result => result?,
+            },
+            Effect::Reached(milestone) => {
+                self.progress.borrow_mut().plan_now |= milestone == Milestone::Consolidatable;
+                if let Some(event) = milestone_event(milestone, claim, node) {
+                    self.say(&event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A budget that forbids an eviction is said once; the eviction is tried again later.
+    fn evicted(&self, result: Result<(), PortError>, pod: String, node: Option<&Node>) -> Result<(), PortError> {
+        match result {
+            Err(error) if error.kind == PortErrorKind::Conflict => {
+                if self.memory().blocked.insert(pod.clone()) {
+                    let node = node.and_then(|node| node.metadata.name.clone()).unwrap_or_default();
+                    self.say(&Event::EvictionBlocked { pod, node, error: error.to_string() });
+                }
+                Ok(())
+            }
+            result => {
+                if result.is_ok() {
+                    self.wrote();
+                }
+                unless_gone(result)
+            }
+        }
+    }
+
+    /// Somebody changed the object meanwhile: what is to be done follows from how it is now.
+    fn unless_overtaken(&self, result: Result<(), PortError>) -> Result<(), PortError> {
+        self.wrote();
+        match result {
+            Err(error) if error.kind == PortErrorKind::Conflict => {
+                self.look_again(self.around.now.checked_add(super::RETRY).ok());
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    async fn launch(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        let name = name_of(claim);
+        let Some(alternatives) = marks::alternatives(claim) else {
+            // Nobody planned for it. It stays as it is until its time is over, and says why.
+            let message = "the NodeClaim was not made by a plan of Cutlist";
+            let written = launch_failed(claim, "NotPlanned", message, self.around.now);
+            return if written == *claim { Ok(()) } else { self.write_claim(&written).await };
+        };
+        let request = LaunchRequest {
+            token: claim.metadata.uid.clone().unwrap_or_default(),
+            node_claim: name.to_owned(),
+            node_pool: label(claim, keys::NODE_POOL).to_owned(),
+            node_class: claim.spec.node_class_ref.name.clone(),
+            alternatives,
+        };
+        match self.around.cloud.launch(&request).await {
+            Ok(instance) => self.launched(claim, instance).await,
+            Err(error) if error.kind == PortErrorKind::InsufficientCapacity => self.refused(&request, &error).await,
+            Err(error) if error.kind == PortErrorKind::Permanent => {
+                let text = error.to_string();
+                let written = launch_failed(claim, "LaunchFailed", &text, self.around.now);
+                if written != *claim {
+                    self.write_claim(&written).await?;
+                    self.say(&Event::LaunchFailed { node_claim: name.to_owned(), error: text });
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// EC2 has none of what was asked for: the claim goes, and for a while nobody asks for it.
+    async fn refused(&self, request: &LaunchRequest, error: &PortError) -> Result<(), PortError> {
+        self.progress.borrow_mut().catalog_changed = true;
+        // It was asked for any of them, so it has none.
+        self.memory().refused.extend(request.alternatives.iter().map(|alternative| RefusedOffering {
+            instance_type: alternative.instance_type.clone(),
+            zone: alternative.zone.clone(),
+            capacity_type: alternative.capacity_type.clone(),
+            at: self.around.now,
+        }));
+        self.wrote();
+        self.around.cluster.delete_node_claim(&request.node_claim).await?;
+        self.say(&Event::InsufficientCapacity { node_claim: request.node_claim.clone(), error: error.to_string() });
+        Ok(())
+    }
+
+    async fn launched(&self, claim: &NodeClaim, instance: Instance) -> Result<(), PortError> {
+        let around = self.around;
+        let types = &around.catalog.instance_types;
+        let instance_type = types.iter().find(|instance_type| instance_type.name == instance.instance_type);
+        let class_name = claim.spec.node_class_ref.name.as_str();
+        let class = around.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(class_name));
+        // The class may change what a node of the type can hold: its kubelet settings, its disks.
+        let adjusted =
+            instance_type.zip(class).map(|(instance_type, class)| for_node_class(instance_type, &class.spec));
+        let instance_type = adjusted.as_ref().or(instance_type);
+        let facts = LaunchedInstance {
+            provider_id: instance.provider_id.clone(),
+            image_id: instance.image_id,
+            instance_type: instance.instance_type.clone(),
+            zone: instance.zone.clone(),
+            capacity_type: instance.capacity_type.clone(),
+            region: around.catalog.region.clone(),
+        };
+        let written = launched(claim, &facts, instance_type, around.now);
+        self.wrote();
+        around.cluster.update_node_claim(&written).await?;
+        self.say(&Event::LaunchedNodeClaim {
+            node_claim: name_of(claim).to_owned(),
+            provider_id: instance.provider_id,
+            instance_type: instance.instance_type,
+            zone: instance.zone,
+            capacity_type: instance.capacity_type,
+            allocatable: allocatable(&written),
+        });
+        Ok(())
+    }
+}
+
+/// What was to be changed is gone: that is as good.
+fn unless_gone(result: Result<(), PortError>) -> Result<(), PortError> {
+    match result {
+        Err(error) if error.kind == PortErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+pub fn allocatable(claim: &NodeClaim) -> Resources {
+    let quantities = claim.status.iter().flat_map(|status| &status.allocatable);
+    Resources::parse(quantities.map(|(name, quantity)| (name.as_str(), quantity.to_string()))).unwrap_or_default()
+}
+
+fn milestone_event(milestone: Milestone, claim: &NodeClaim, node: Option<&Node>) -> Option<Event> {
+    let node_claim = name_of(claim).to_owned();
+    let provider_id = provider_id(claim).unwrap_or_default().to_owned();
+    Some(match milestone {
+        Milestone::Registered { node } => Event::RegisteredNodeClaim { node_claim, provider_id, node },
+        Milestone::Initialized { node } => {
+            Event::InitializedNodeClaim { node_claim, provider_id, node, allocatable: allocatable(claim) }
+        }
+        Milestone::Tainted { node } => Event::TaintedNode { node, node_claim },
+        Milestone::NodeDeleted { node } => Event::DeletedNode { node, node_claim },
+        Milestone::ClaimDeleted => {
+            let known = claim.status.as_ref().and_then(|status| status.node_name.clone());
+            let node = node.and_then(|node| node.metadata.name.clone()).or(known).unwrap_or_default();
+            Event::DeletedNodeClaim { node_claim, provider_id, node }
+        }
+        Milestone::Consolidatable => return None,
+    })
+}

@@ -1,0 +1,171 @@
+//! What pools and classes say of themselves: conditions that `kubectl wait`, kstatus, Argo CD and Flux read, and how far a
+//! rollout has come.
+//!
+//! Progress stands in the message of `Reconciling`, since the kinds are Karpenter's and have no field for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use serde_json::{Value, json};
+
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::{IntOrString, NodePool, NodePoolStatus};
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::static_hash::node_pool_hash;
+use crate::core::model::Resources;
+use crate::core::model::resources::format_amount;
+use crate::core::plan::Plan;
+use crate::core::snapshot::Snapshot;
+use crate::ports::{Cluster, PortError, PortErrorKind};
+
+use super::records::set_condition;
+use super::view::{label, name_of};
+
+/// Writes the status of each class and pool where it changed. One that somebody else changed or removed meanwhile is looked at
+/// next time.
+pub async fn write<K: Cluster>(
+    cluster: &K,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    zones_with_subnet: &[String],
+    now: Timestamp,
+) -> Result<(), PortError> {
+    for class in &snapshot.node_classes {
+        let conditions = conditions_of_class(class, zones_with_subnet, now);
+        if class.status.as_ref().is_none_or(|status| status.conditions != conditions) {
+            let object = object(
+                "karpenter.k8s.aws/v1",
+                "EC2NodeClass",
+                &class.metadata.name,
+                &json!({ "conditions": conditions }),
+            );
+            unless_changed(cluster.write_status(&object).await)?;
+        }
+    }
+    for pool in &snapshot.node_pools {
+        let status = status_of_pool(pool, snapshot, plan, now);
+        if pool.status.as_ref() != Some(&status) {
+            let object = object("karpenter.sh/v1", "NodePool", &pool.metadata.name, &json!(status));
+            unless_changed(cluster.write_status(&object).await)?;
+        }
+    }
+    Ok(())
+}
+
+fn object(api_version: &str, kind: &str, name: &Option<String>, status: &Value) -> Value {
+    json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name }, "status": status })
+}
+
+fn unless_changed(result: Result<(), PortError>) -> Result<(), PortError> {
+    match result {
+        Err(error) if matches!(error.kind, PortErrorKind::NotFound | PortErrorKind::Conflict) => Ok(()),
+        result => result,
+    }
+}
+
+fn conditions_of_class(class: &EC2NodeClass, zones_with_subnet: &[String], now: Timestamp) -> Vec<Condition> {
+    let mut conditions = class.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+    let generation = class.metadata.generation.unwrap_or(1);
+    let (status, reason, message) = if zones_with_subnet.is_empty() {
+        ("False", "SubnetsNotFound", "subnetSelectorTerms found no subnet")
+    } else {
+        ("True", "Ready", "")
+    };
+    set_condition(&mut conditions, "SubnetsReady", status, reason, message, generation, now);
+    set_condition(&mut conditions, "Ready", status, reason, message, generation, now);
+    conditions
+}
+
+fn status_of_pool(pool: &NodePool, snapshot: &Snapshot, plan: &Plan, now: Timestamp) -> NodePoolStatus {
+    let mut status = pool.status.clone().unwrap_or_default();
+    let generation = pool.metadata.generation.unwrap_or(1);
+    let name = pool.metadata.name.as_deref().unwrap_or_default();
+    let claims: Vec<&NodeClaim> =
+        snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).collect();
+    status.nodes = i64::try_from(claims.len()).ok();
+    status.resources = resources_of(&claims);
+    let class_name = &pool.spec.template.spec.node_class_ref.name;
+    let class = snapshot.node_classes.iter().find(|class| class.metadata.name.as_ref() == Some(class_name));
+    status.node_class_observed_generation = class.and_then(|class| class.metadata.generation);
+    let (class_ready, reason, message) = match class {
+        Some(_) => ("True", "NodeClassReady", String::new()),
+        None => ("False", "NodeClassNotFound", format!("there is no EC2NodeClass {class_name}")),
+    };
+    let rollout = Rollout::of(pool, &claims, plan);
+    let is = |yes: bool| if yes { "True" } else { "False" };
+    for (type_, value, reason, message) in [
+        ("ValidationSucceeded", "True", "ValidationSucceeded", ""),
+        ("NodeClassReady", class_ready, reason, message.as_str()),
+        ("Ready", class_ready, reason, message.as_str()),
+        ("Reconciling", is(rollout.is_under_way()), rollout.reason(), rollout.text().as_str()),
+        ("Stalled", is(class.is_none()), reason, message.as_str()),
+    ] {
+        set_condition(&mut status.conditions, type_, value, reason, message, generation, now);
+    }
+    status
+}
+
+/// Capacity of all nodes of a pool, and their number, as limits count them.
+fn resources_of(claims: &[&NodeClaim]) -> BTreeMap<String, IntOrString> {
+    let mut total = Resources::new();
+    for claim in claims {
+        let quantities = claim.status.iter().flat_map(|status| &status.capacity);
+        let capacity = Resources::parse(quantities.map(|(name, quantity)| (name.as_str(), quantity.to_string())));
+        total.add(&capacity.unwrap_or_default());
+    }
+    let mut resources: BTreeMap<String, IntOrString> = total
+        .iter()
+        .map(|(name, amount)| (name.to_owned(), IntOrString::String(format_amount(name, amount))))
+        .collect();
+    resources.insert("nodes".to_owned(), IntOrString::String(claims.len().to_string()));
+    resources
+}
+
+/// How many nodes of a pool are as it wants them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Rollout {
+    nodes: usize,
+    updated: usize,
+    ready: usize,
+    drifted: usize,
+    /// Drifted, and held back by something.
+    blocked: usize,
+}
+
+impl Rollout {
+    fn of(pool: &NodePool, claims: &[&NodeClaim], plan: &Plan) -> Self {
+        let hash = node_pool_hash(pool);
+        let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).collect();
+        let mut rollout = Self { nodes: claims.len(), ..Self::default() };
+        for claim in claims {
+            let annotations = claim.metadata.annotations.as_ref();
+            let is_old = annotations.and_then(|it| it.get(keys::NODE_POOL_HASH)).is_some_and(|its| *its != hash);
+            let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+            rollout.updated += usize::from(!is_old);
+            rollout.drifted += usize::from(is_old);
+            rollout.ready += usize::from(claim.is_true(conditions::INITIALIZED));
+            rollout.blocked += usize::from(is_old && held.contains(node.unwrap_or_else(|| name_of(claim))));
+        }
+        rollout
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.drifted > 0 || self.ready < self.nodes
+    }
+
+    fn reason(&self) -> &'static str {
+        match (self.drifted, self.is_under_way()) {
+            (0, true) => "NodesStarting",
+            (0, false) => "UpToDate",
+            _ => "RollingOut",
+        }
+    }
+
+    fn text(&self) -> String {
+        let Self { nodes, updated, ready, drifted, blocked } = self;
+        format!("{nodes} nodes, {updated} updated, {ready} ready, {drifted} drifted, {blocked} blocked")
+    }
+}
