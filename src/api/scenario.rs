@@ -1,5 +1,7 @@
 //! `Scenario` (cutlist.dev/v1alpha1): what happens to the embedded cluster, step by step. Only the embedded world reads it.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -38,6 +40,9 @@ pub struct ScenarioStep {
     pub wait: Option<NillableDuration>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Scale>,
+    /// Files beside the scenario with plain Kubernetes objects that are created, or replaced where they exist.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub apply: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
 }
@@ -54,6 +59,10 @@ pub struct Scale {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Commit {
     pub message: String,
-    /// Files to write: path in the repository, and the file beside the scenario that holds its new content; `null` deletes.
-    pub files: std::collections::BTreeMap<String, Option<String>>,
+    /// Files to write: path in the repository, and the file beside the scenario that holds its new content.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+    /// Files that the commit deletes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delete: Vec<String>,
 }

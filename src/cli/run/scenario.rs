@@ -37,6 +37,8 @@ pub struct Script {
     scenario: Scenario,
     files: BTreeMap<String, Vec<u8>>,
     objects: Snapshot,
+    /// By the name of their file.
+    applied_later: BTreeMap<String, Snapshot>,
 }
 
 /// Reads the folder; everything that is missing or wrong in it is said now and not in the middle of the play.
@@ -50,10 +52,13 @@ pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, 
     };
     let mut objects = Snapshot::default();
     for name in &scenario.value.objects {
-        let bytes = read_beside(folder, name)?;
-        read(&bytes, &mut objects)
-            .with_context(|| format!("objects of the scenario, {name}"))
-            .map_err(|error| Failure::usage(FAILURE, error))?;
+        read_objects(folder, name, &mut objects)?;
+    }
+    let mut applied_later = BTreeMap::new();
+    for name in scenario.value.steps.iter().flat_map(|step| &step.apply) {
+        let mut objects = Snapshot::default();
+        read_objects(folder, name, &mut objects)?;
+        applied_later.insert(name.clone(), objects);
     }
     Ok(Script {
         folder: folder.to_owned(),
@@ -61,7 +66,14 @@ pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, 
         scenario: scenario.value,
         files: files.into_iter().map(|file| (file.path, file.content)).collect(),
         objects,
+        applied_later,
     })
+}
+
+fn read_objects(folder: &Path, name: &str, into: &mut Snapshot) -> Result<(), Failure> {
+    let bytes = read_beside(folder, name)?;
+    let outcome = read(&bytes, into).with_context(|| format!("objects of the scenario, {name}"));
+    outcome.map(|_report| ()).map_err(|error| Failure::usage(FAILURE, error))
 }
 
 fn read_beside(folder: &Path, name: &str) -> Result<Vec<u8>, Failure> {
@@ -178,6 +190,11 @@ impl Stage {
         if let Some(scale) = &step.scale {
             self.scale(scale)?;
         }
+        for name in &step.apply {
+            let objects = script.applied_later.get(name).cloned().unwrap_or_default();
+            self.world.with(|world| world.load(objects));
+            self.screen.note(self.world.clock().now(), &format!("kubectl apply -f {name}"));
+        }
         if let Some(commit) = &step.commit {
             self.commit(commit, script)?;
         }
@@ -215,9 +232,9 @@ impl Stage {
     fn commit(&mut self, commit: &Commit, script: &Script) -> Result<(), Failure> {
         let mut changes = Changes::new();
         for (path, source) in &commit.files {
-            let content = source.as_ref().map(|name| read_beside(&script.folder, name)).transpose()?;
-            changes.insert(path.clone(), content);
+            changes.insert(path.clone(), Some(read_beside(&script.folder, source)?));
         }
+        changes.extend(commit.delete.iter().map(|path| (path.clone(), None)));
         let id = self.repository.commit(&changes, &commit.message, self.world.clock().now());
         self.expected_commit = Some(id.map_err(|error| Failure::usage(FAILURE, error))?);
         self.nudge.nudge();
@@ -229,6 +246,7 @@ fn default_title(step: &ScenarioStep) -> String {
     match (&step.scale, &step.commit) {
         (Some(scale), _) => format!("{} pods of {}", scale.replicas, scale.deployment),
         (None, Some(commit)) => commit.message.lines().next().unwrap_or_default().to_owned(),
-        (None, None) => "time passes".to_owned(),
+        (None, None) if step.apply.is_empty() => "time passes".to_owned(),
+        (None, None) => step.apply.join(", "),
     }
 }
