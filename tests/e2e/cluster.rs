@@ -12,7 +12,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::GroupVersionKind;
 use kube::discovery::{ApiResource, Scope, pinned_kind};
 use kube::{Client, Resource};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 /// The field manager of what tests apply.
@@ -81,6 +81,13 @@ impl Cluster {
         for object in documents(text) {
             self.apply(&object, Apply::ForReal).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
         }
+    }
+
+    /// A token of a service account.
+    pub fn token(&self, namespace: &str, service_account: &str) -> String {
+        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token");
+        let request = json!({ "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {} });
+        self.create(&path, &request).unwrap()["status"]["token"].as_str().unwrap().to_owned()
     }
 
     /// Waits until `look` finds what it looks for; panics after `patience`, with what there was instead.

@@ -32,7 +32,7 @@ pub fn api_server_takes_our_definitions(plane: &mut ControlPlane) {
     let cases = read("rejected.yaml");
     reject(&cluster, &bases, &cases);
     assert_every_rule_has_a_case(&definitions, &cases);
-    println!("{} definitions, {accepted} objects of examples, {} bad ones", definitions.len(), cases.len());
+    plane.say(format!("{} definitions, {accepted} objects of examples, {} bad ones", definitions.len(), cases.len()));
     assert!(accepted > 20, "the examples are missing");
 }
 

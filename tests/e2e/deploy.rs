@@ -86,7 +86,7 @@ pub fn observe_may_write_nothing_but_its_own(plane: &mut ControlPlane) {
     assert!(may(&cluster, "update", "coordination.k8s.io", "leases", "cutlist"), "its own lease");
     assert!(may(&cluster, "watch", "", "pods", "default"), "what it observes");
     assert!(!may(&cluster, "get", "", "secrets", "cutlist"), "no secrets");
-    println!("{asked} questions asked");
+    plane.say(format!("{asked} questions asked"));
 }
 
 /// Definitions, the namespace, and two nodes to run on.

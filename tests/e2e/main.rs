@@ -4,7 +4,8 @@
 //! cargo test --test e2e -- --programs FOLDER [PART OF A NAME]...
 //! ```
 //!
-//! Each case has a control plane of its own, which takes some five seconds. A case that panics has failed; the others go on.
+//! Each case has a control plane of its own, which takes some five seconds; a few run at the same time. A case that panics has
+//! failed; the others go on.
 //! The logs of its programs are then in `target/e2e/logs`.
 
 #![cfg(test)]
@@ -14,11 +15,20 @@ mod cluster;
 mod control_plane;
 mod definitions;
 mod deploy;
+mod interruptions;
+mod load;
+mod played;
+mod program;
 mod self_tests;
+#[path = "../scenarios/state.rs"]
+mod state;
+#[path = "../scenarios/table.rs"]
+mod table;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use control_plane::ControlPlane;
@@ -27,14 +37,31 @@ use control_plane::ControlPlane;
 struct Case {
     name: &'static str,
     run: fn(&mut ControlPlane),
+    /// Nothing else runs meanwhile, since it measures.
+    alone: bool,
 }
 
+const fn case(name: &'static str, run: fn(&mut ControlPlane)) -> Case {
+    Case { name, run, alone: false }
+}
+
+/// As many at the same time: they wait more than they compute.
+const WORKERS: usize = 3;
+
 const CASES: &[Case] = &[
-    Case { name: "control_plane_runs_pods", run: self_tests::control_plane_runs_pods },
-    Case { name: "nothing_outlives_the_test", run: self_tests::nothing_outlives_the_test },
-    Case { name: "api_server_takes_our_definitions", run: definitions::api_server_takes_our_definitions },
-    Case { name: "chart_and_kustomize_base_apply", run: deploy::chart_and_kustomize_base_apply },
-    Case { name: "observe_may_write_nothing_but_its_own", run: deploy::observe_may_write_nothing_but_its_own },
+    case("control_plane_runs_pods", self_tests::control_plane_runs_pods),
+    case("nothing_outlives_the_test", self_tests::nothing_outlives_the_test),
+    case("api_server_takes_our_definitions", definitions::api_server_takes_our_definitions),
+    case("chart_and_kustomize_base_apply", deploy::chart_and_kustomize_base_apply),
+    case("scenario_quickstart", |plane| played::play(plane, "quickstart")),
+    case("scenario_topology_spread", |plane| played::play(plane, "topology-spread")),
+    case("scenario_budget_opens", |plane| played::play(plane, "budget-opens")),
+    case("scenario_pool_label", |plane| played::play(plane, "pool-label")),
+    case("scenario_pool_deleted", |plane| played::play(plane, "pool-deleted")),
+    case("killed_between_any_two_writes", interruptions::killed_between_any_two_writes),
+    case("api_server_stops_answering", interruptions::api_server_stops_answering),
+    Case { name: "a_thousand_pods", run: load::a_thousand_pods, alone: true },
+    case("observe_may_write_nothing_but_its_own", deploy::observe_may_write_nothing_but_its_own),
 ];
 
 /// What was asked for on the command line.
@@ -69,16 +96,26 @@ fn main() -> ExitCode {
         self_tests::hold(&arguments.programs);
     }
     let logs = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/e2e/logs");
-    let mut failed = Vec::new();
-    for case in CASES.iter().filter(|case| arguments.chooses(case)) {
-        let begin = Instant::now();
-        println!("---- {}", case.name);
-        let passed = run(case, &arguments.programs, &logs.join(case.name));
-        println!("{} in {:.1} s", if passed { "passed" } else { "FAILED" }, begin.elapsed().as_secs_f64());
-        if !passed {
-            failed.push(case.name);
+    let chosen: Vec<&Case> = CASES.iter().filter(|case| arguments.chooses(case)).collect();
+    let (alone, together): (Vec<&Case>, Vec<&Case>) = chosen.iter().partition(|case| case.alone);
+    let failed = Mutex::new(Vec::new());
+    let run = |case: &Case| {
+        if !report(case, &arguments.programs, &logs.join(case.name)) {
+            failed.lock().unwrap().push(case.name);
         }
-    }
+    };
+    let queue = Mutex::new(together.into_iter());
+    std::thread::scope(|scope| {
+        for _ in 0..WORKERS {
+            scope.spawn(|| {
+                while let Some(case) = { queue.lock().unwrap().next() } {
+                    run(case);
+                }
+            });
+        }
+    });
+    alone.into_iter().for_each(run);
+    let failed = failed.into_inner().unwrap();
     if failed.is_empty() {
         return ExitCode::SUCCESS;
     }
@@ -86,9 +123,18 @@ fn main() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Whether the case passed, and left nothing behind.
-fn run(case: &Case, programs: &Path, logs: &Path) -> bool {
-    let mut folder = PathBuf::new();
+/// Runs a case and says how it went; gives whether it passed.
+fn report(case: &Case, programs: &Path, logs: &Path) -> bool {
+    let begin = Instant::now();
+    let (passed, said) = run(case, programs, logs);
+    let verdict = if passed { "passed" } else { "FAILED" };
+    println!("{verdict} {} in {:.1} s\n{}", case.name, begin.elapsed().as_secs_f64(), said.trim_end_matches('\n'));
+    passed
+}
+
+/// Whether the case passed and left nothing behind, and what it said.
+fn run(case: &Case, programs: &Path, logs: &Path) -> (bool, String) {
+    let (mut folder, mut said) = (PathBuf::new(), String::new());
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         let mut plane = ControlPlane::start(programs);
         folder = plane.folder().to_owned();
@@ -99,7 +145,9 @@ fn run(case: &Case, programs: &Path, logs: &Path) -> bool {
         if outcome.is_err() {
             plane.keep_logs(logs);
         }
+        said = plane.said();
         outcome.is_ok()
     }));
-    outcome.unwrap_or(false) && catch_unwind(|| self_tests::assert_nothing_is_left(&folder)).is_ok()
+    let passed = outcome.unwrap_or(false) && catch_unwind(|| self_tests::assert_nothing_is_left(&folder)).is_ok();
+    (passed, said)
 }

@@ -50,7 +50,7 @@ pub fn control_plane_runs_pods(plane: &mut ControlPlane) {
     cluster.patch("/apis/apps/v1/namespaces/default/deployments/web", &json!({ "spec": { "replicas": 2 } })).unwrap();
     phases([2, 0]);
     let version = cluster.get("/version").unwrap();
-    println!("Kubernetes {}", version["gitVersion"].as_str().unwrap());
+    plane.say(format!("Kubernetes {}", version["gitVersion"].as_str().unwrap()));
 }
 
 /// Also when the test is killed, or interrupted by Ctrl-C.

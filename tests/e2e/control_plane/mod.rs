@@ -8,6 +8,7 @@ mod process;
 mod shared;
 mod watchdog;
 
+use std::cell::RefCell;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
 use files::Files;
-use process::Process;
+pub use process::Process;
 use shared::Shared;
 
 /// How long the API server may take until it answers; it takes about four seconds on two cores.
@@ -28,9 +29,11 @@ pub struct ControlPlane {
     controller_manager: Process,
     api_server: Process,
     etcd: Process,
+    server: String,
     files: Files,
     shared: Shared,
     programs: PathBuf,
+    said: RefCell<String>,
 }
 
 impl ControlPlane {
@@ -51,10 +54,20 @@ impl ControlPlane {
         let controller_manager = start("kube-controller-manager", &controller_manager_arguments(&files));
         let scheduler = start("kube-scheduler", &scheduler_arguments(&files));
         let kwok = start("kwok", &kwok_arguments(&files));
-        let programs = programs.to_owned();
-        let plane = Self { kwok, scheduler, controller_manager, api_server, etcd, files, shared, programs };
+        let (programs, said) = (programs.to_owned(), RefCell::default());
+        let plane =
+            Self { kwok, scheduler, controller_manager, api_server, etcd, server, files, shared, programs, said };
         plane.wait_for_service_accounts();
         plane
+    }
+
+    /// A line for the report of the case, which is printed when the case is over: others run at the same time.
+    pub fn say(&self, line: impl AsRef<str>) {
+        self.said.borrow_mut().push_str(&format!("  {}\n", line.as_ref()));
+    }
+
+    pub fn said(&self) -> String {
+        self.said.borrow().clone()
     }
 
     /// The folder with its programs.
@@ -86,6 +99,26 @@ impl ControlPlane {
     /// The temporary folder; it goes with the control plane.
     pub fn folder(&self) -> &Path {
         self.shared.folder()
+    }
+
+    /// A kubeconfig for a service account, which may do what its roles say.
+    pub fn kubeconfig_of(&self, namespace: &str, service_account: &str) -> PathBuf {
+        let token = self.cluster().token(namespace, service_account);
+        self.files.kubeconfig(service_account, &token, &self.server)
+    }
+
+    /// One request in a line, as JSON.
+    pub fn audit_log(&self) -> PathBuf {
+        self.files.audit_log()
+    }
+
+    pub fn api_server(&self) -> &Process {
+        &self.api_server
+    }
+
+    /// Starts another program that ends with the control plane.
+    pub fn run(&self, name: &str, command: Command) -> Process {
+        Process::start(name, command, &self.shared)
     }
 
     /// Panics when one of the programs has ended.

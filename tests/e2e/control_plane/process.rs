@@ -35,6 +35,10 @@ impl Process {
         Self { name: name.to_owned(), child, group, log, shared: shared.clone() }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
@@ -45,6 +49,15 @@ impl Process {
         if let Some(status) = self.ended() {
             panic!("{} ended by itself, {status}; its last lines:\n{}", self.name, self.last_lines());
         }
+    }
+
+    /// The program does nothing until it is resumed; its connections stay open.
+    pub fn suspend(&self) {
+        kill_process_group(self.group, Signal::STOP).unwrap();
+    }
+
+    pub fn resume(&self) {
+        kill_process_group(self.group, Signal::CONT).unwrap();
     }
 
     /// Ends it at once, as a node that loses its power would.

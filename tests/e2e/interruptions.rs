@@ -1,0 +1,109 @@
+//! What ends in the middle: the controller is killed between two of its writes, the API server does not answer for a while.
+//! Nothing may be leaked or doubled.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use cutlist::adapters::git::ScriptedRepository;
+use jiff::Timestamp;
+
+use crate::cluster::Cluster;
+use crate::control_plane::ControlPlane;
+use crate::played;
+use crate::program::{self, Calls, Program};
+use crate::state::describe;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+const DEPLOYMENT: &str = "shop/web";
+
+/// Killed after the first write of a launch, after the second, and so on; then the same for a drain.
+pub fn killed_between_any_two_writes(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (_repository, program) = prepare(plane, &cluster);
+    let (mut kills, mut last) = (0, 0);
+    for writes in [1, 2, 4, 7, 11] {
+        for replicas in [4, 0] {
+            let before = Calls::so_far(plane).writes();
+            let mut cutlist = program.start(plane);
+            program::scale(&cluster, DEPLOYMENT, replicas);
+            if is_reached(plane, before + writes) {
+                cutlist.kill();
+                kills += 1;
+                last = writes;
+                cutlist = program.start(plane);
+            }
+            let what = format!("killed after {writes} writes, {replicas} pods");
+            settles(&cluster, &program, &what, replicas);
+            cutlist.must_run();
+            cutlist.kill();
+        }
+    }
+    assert!(kills >= 8, "only {kills} kills hit something");
+    plane.say(format!("{kills} times killed, up to {last} writes after the start of a launch or a drain"));
+    plane.say(Calls::so_far(plane).summary());
+}
+
+/// Whether it comes to so many writes; it does not where fewer are needed.
+fn is_reached(plane: &ControlPlane, writes: usize) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < Duration::from_secs(8) {
+        if Calls::so_far(plane).writes() >= writes {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    false
+}
+
+/// Its connections stay open, and nobody answers on them.
+pub fn api_server_stops_answering(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (_repository, program) = prepare(plane, &cluster);
+    let mut cutlist = program.start(plane);
+    program::scale(&cluster, DEPLOYMENT, 4);
+    settles(&cluster, &program, "before", 4);
+    let before = describe(&program::objects(&cluster));
+    plane.api_server().suspend();
+    std::thread::sleep(Duration::from_secs(20));
+    cutlist.must_run();
+    plane.api_server().resume();
+    // Nodes that missed a heartbeat or two are no reason to do anything.
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(describe(&program::objects(&cluster)), before);
+    program::scale(&cluster, DEPLOYMENT, 0);
+    settles(&cluster, &program, "after 20 s without an API server, no pods", 0);
+    cutlist.must_run();
+}
+
+fn prepare(plane: &ControlPlane, cluster: &Cluster) -> (ScriptedRepository, Program) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label");
+    let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
+    let program = Program::prepare(plane, cluster, repository.path().to_owned());
+    cluster.apply_all(&std::fs::read_to_string(folder.join("objects/web.yaml")).unwrap());
+    (repository, program)
+}
+
+/// As many pods run, on nodes that have one claim and one instance each and run something; nothing else is there.
+fn settles(cluster: &Cluster, program: &Program, what: &str, replicas: u32) {
+    cluster.wait(what, PATIENCE, |cluster| {
+        let objects = program::objects(cluster);
+        let texts = |kind: &str, at: &str| -> Vec<String> {
+            let of_kind = objects.iter().filter(|object| object["kind"] == kind);
+            of_kind.filter_map(|object| object.pointer(at)?.as_str().map(str::to_owned)).collect()
+        };
+        let (nodes, claims) = (texts("Node", "/metadata/name"), texts("NodeClaim", "/status/nodeName"));
+        let used: BTreeSet<String> = texts("Pod", "/spec/nodeName").into_iter().collect();
+        let all_claims = objects.iter().filter(|object| object["kind"] == "NodeClaim").count();
+        let same = |one: &[String], other: &[String]| {
+            one.iter().collect::<BTreeSet<_>>() == other.iter().collect::<BTreeSet<_>>() && one.len() == other.len()
+        };
+        let is_settled = program::running(&objects) == usize::try_from(replicas).unwrap()
+            && texts("Pod", "/metadata/name").len() == usize::try_from(replicas).unwrap()
+            && same(&nodes, &claims)
+            && same(&nodes, &program.instances())
+            && all_claims == claims.len()
+            && nodes.iter().all(|node| used.contains(node));
+        if is_settled { Ok(()) } else { Err(format!("instances {:?}\n{}", program.instances(), describe(&objects))) }
+    });
+}
