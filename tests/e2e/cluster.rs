@@ -83,6 +83,18 @@ impl Cluster {
         }
     }
 
+    /// A node that kwok keeps. With its room from the start: kwok fills in what is missing, and generously.
+    pub fn add_node(&self, name: &str, cpu: &str) {
+        let room = json!({ "cpu": cpu, "memory": "8Gi", "pods": "10" });
+        let node = json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": { "name": name },
+            "status": { "capacity": room, "allocatable": room },
+        });
+        self.create("/api/v1/nodes", &node).unwrap();
+    }
+
     /// A token of a service account.
     pub fn token(&self, namespace: &str, service_account: &str) -> String {
         let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{service_account}/token");

@@ -94,10 +94,7 @@ fn prepare(plane: &ControlPlane, cluster: &Cluster) {
     plane.tool("kubectl", &["apply", "--server-side", "-f", "deploy/kustomize/base/crds.yaml"]).unwrap();
     plane.tool("kubectl", &["apply", "--server-side", "-f", "deploy/kustomize/base/namespace.yaml"]).unwrap();
     for name in ["a", "b"] {
-        let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": name } });
-        cluster.create("/api/v1/nodes", &node).unwrap();
-        let room = json!({ "status": { "capacity": { "cpu": "4", "memory": "8Gi", "pods": "10" } } });
-        cluster.patch(&format!("/api/v1/nodes/{name}/status"), &room).unwrap();
+        cluster.add_node(name, "4");
     }
 }
 

@@ -29,10 +29,7 @@ spec:
 
 pub fn control_plane_runs_pods(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
-    let node = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "a" } });
-    cluster.create("/api/v1/nodes", &node).unwrap();
-    let room = json!({ "status": { "capacity": { "cpu": "2", "memory": "8Gi", "pods": "10" } } });
-    cluster.patch("/api/v1/nodes/a/status", &room).unwrap();
+    cluster.add_node("a", "2");
     cluster.apply_all(DEPLOYMENT);
     let phases = |wanted: [usize; 2]| {
         let what = format!("{wanted:?} pods of the Deployment running and pending");
