@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test e2e fmt lint doc update-golden bench bench-quick bench-parity bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -64,6 +64,9 @@ bench-quick: bench-programs ## the small sizes of it (some minutes after buildin
 
 bench-parity: bench-programs ## the placements of `packing: karpenter` against Karpenter's own, on small random inputs
 	@$(BENCH) --parity 200
+
+bench-consolidation: ## consolidation to its fixed point: price, pods moved, seconds (minutes, after a release build)
+	@$(CARGO) bench $(LOCKED) $(FEATURES) --bench consolidation
 
 # The harness only starts programs and reads their output; what is measured is built for use.
 bench-programs:

@@ -7,6 +7,9 @@
 
 mod bad_input;
 mod build;
+#[path = "../carried_out/mod.rs"]
+mod carried_out;
+mod fixed_point;
 mod found;
 mod lower_bound;
 mod naive;

@@ -14,9 +14,14 @@ impl<'a> PodDisruptionBudgets<'a> {
         Self { budgets: snapshot.pod_disruption_budgets.iter().collect() }
     }
 
+    /// The budgets that cover a pod. O(budgets)
+    pub fn covering(&self, pod: &Pod) -> Vec<&'a PodDisruptionBudget> {
+        self.budgets.iter().copied().filter(|budget| covers(budget, pod)).collect()
+    }
+
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses.
     pub fn obstacle(&self, pod: &Pod) -> Option<String> {
-        let covering: Vec<&&PodDisruptionBudget> = self.budgets.iter().filter(|budget| covers(budget, pod)).collect();
+        let covering = self.covering(pod);
         let name = |budget: &PodDisruptionBudget| budget.metadata.name.clone().unwrap_or_default();
         match covering.as_slice() {
             [] => None,

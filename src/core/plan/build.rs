@@ -66,6 +66,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             allocatable: purchase.allocatable.clone(),
             requested: purchase.requested.clone(),
             also_in_base: None,
+            wave: None,
         });
     }
 
@@ -105,6 +106,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             allocatable: machine.allocatable(),
             requested,
             also_in_base: None,
+            wave: None,
         });
     }
 

@@ -22,7 +22,7 @@ use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
-use super::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, Revision, StepKind, report};
+use super::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, Revision, StepKind, report, risks};
 
 /// Everything a plan depends on. The same inputs give the same bytes.
 #[derive(Clone, Debug)]
@@ -172,6 +172,9 @@ pub(super) fn assemble(
         purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
     notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.extend(report::notes_of_reservations(problem, &purchases));
+    let waves = risks::number_waves(&mut builder.steps, inputs.snapshot);
+    let (risks, notes_of_risks) = risks::risks(&builder.steps, inputs.snapshot, waves);
+    notes.extend(notes_of_risks);
     notes.sort();
     notes.dedup();
     let mut plan = Plan {
@@ -192,6 +195,7 @@ pub(super) fn assemble(
         pending,
         held_back: disruption.held_back,
         budgets: disruption.budgets.into_states(),
+        risks,
         notes,
         summary,
     };

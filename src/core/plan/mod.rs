@@ -8,6 +8,7 @@ pub mod check;
 pub mod decide;
 mod names;
 mod report;
+mod risks;
 pub mod why;
 
 use schemars::JsonSchema;
@@ -19,6 +20,7 @@ pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
+pub use risks::{Risk, RiskCode};
 
 /// The version of the plan format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -48,6 +50,9 @@ pub struct Plan {
     pub pending: Vec<Pending>,
     pub held_back: Vec<HeldBack>,
     pub budgets: Vec<BudgetState>,
+    /// What may go wrong for whom when nodes go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<Risk>,
     /// What the reader should know about the inputs, such as zones taken without a subnet.
     pub notes: Vec<Note>,
     pub summary: Summary,
@@ -82,6 +87,10 @@ pub struct Step {
     pub move_number: u32,
     pub node_pool: String,
     pub node_claim: String,
+    /// Nodes of one wave may go together: no workload on several nodes loses all of its replicas in one. Creations belong to the
+    /// wave that needs them. Absent where one wave is enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u32>,
     /// The node's name; for a creation the name is known once it registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,

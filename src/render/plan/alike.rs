@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::plan::{HeldBack, Pending, ReasonCode};
+use crate::core::plan::{HeldBack, Pending, ReasonCode, Risk, RiskCode};
 
 /// The sentence without what differs from node to node: words with a digit or a slash.
 fn shape(text: &str) -> String {
@@ -12,6 +12,15 @@ fn shape(text: &str) -> String {
         if is_particular { "#".to_owned() } else { word.to_owned() }
     };
     text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// What is at risk, by the kind of risk.
+pub fn risks_by_code(risks: &[Risk]) -> BTreeMap<RiskCode, Vec<&Risk>> {
+    let mut by_code: BTreeMap<RiskCode, Vec<&Risk>> = BTreeMap::new();
+    for risk in risks {
+        by_code.entry(risk.code).or_default().push(risk);
+    }
+    by_code
 }
 
 /// Nodes that are held back with sentences of one shape.

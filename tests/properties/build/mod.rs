@@ -29,7 +29,7 @@ const NOW_SECONDS: i64 = 1_795_176_000;
 pub struct Built {
     seed: u64,
     pub pools: Vec<NodePool>,
-    classes: Vec<EC2NodeClass>,
+    pub classes: Vec<EC2NodeClass>,
     budgets: Vec<DisruptionBudget>,
     pub snapshot: Snapshot,
     pub catalog: Catalog,

@@ -34,6 +34,9 @@ const SET_NODES_MAX: usize = 12;
 /// Nodes that are taken apart together in the last phase.
 const REGROUPED_NODES_MAX: usize = 4;
 
+/// The part of the work that is left which one group may take in the last phase.
+const REGROUPED_PART: u64 = 32;
+
 /// Prices of pods are a guide here, so a part of the work that buying spends on them will do.
 const PRICE_WORK_PART: u64 = 4;
 
@@ -250,6 +253,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         for source in (0..self.sources.len()).filter(|source| self.goes[*source]) {
             by_pool.entry(&self.sources[source].candidate.pool).or_default().push(source);
         }
+        let sets: usize = by_pool.values().map(|of_pool| of_pool.len().div_ceil(SET_NODES_MAX)).sum();
+        let mut sets = sets as u64;
         for of_pool in by_pool.into_values() {
             let mut waiting: Vec<Vec<usize>> = of_pool.chunks(SET_NODES_MAX).rev().map(<[usize]>::to_vec).collect();
             while let Some(mut set) = waiting.pop() {
@@ -261,7 +266,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 if set.is_empty() {
                     continue;
                 }
-                match self.buy_for(engine, &set, budget) {
+                // The rest is for what comes after.
+                let tried = self.buy_for(engine, &set, 2 * sets, budget);
+                sets = sets.saturating_sub(1).max(1);
+                match tried {
                     Ok(()) => set.iter().for_each(|source| self.goes[*source] = false),
                     Err(NotKept::LikeThese(hosts)) => {
                         let before = set.len();
@@ -288,11 +296,22 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         });
     }
 
-    fn buy_for(&mut self, engine: &mut Engine<'_, '_>, set: &[usize], budget: &mut Budget) -> Result<(), NotKept> {
+    /// `part`: of the work that is left, how many such sets it has to do for.
+    fn buy_for(
+        &mut self,
+        engine: &mut Engine<'_, '_>,
+        set: &[usize],
+        part: u64,
+        budget: &mut Budget,
+    ) -> Result<(), NotKept> {
         let set: Vec<Source<'_>> = set.iter().map(|source| self.sources[*source]).collect();
         let markets = self.markets;
         budget.spend_on_pods(set.iter().map(|source| source.candidate.pods.len()).sum());
-        self.try_set(engine, &set, Buying::Nodes { markets, budget })
+        let looks = budget.looks / part.max(1);
+        let mut of_set = Budget { looks, ..*budget };
+        let tried = self.try_set(engine, &set, Buying::Nodes { markets, budget: &mut of_set });
+        budget.spend(looks - of_set.looks);
+        tried
     }
 
     /// Every node that is left alone, with one cheaper node in its place; why those stay that stay.
@@ -414,7 +433,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                     let bound = self.saving_at_most(engine, set);
                     budget.spend(size as u64);
                     let pays = bound.is_some_and(|bound| self.could_pay(set, bound));
-                    if pays && self.buy_for(engine, set, budget).is_ok() {
+                    if pays && self.buy_for(engine, set, REGROUPED_PART, budget).is_ok() {
                         found = true;
                         first += size;
                     } else {

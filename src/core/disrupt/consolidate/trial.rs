@@ -7,6 +7,7 @@ use crate::core::disrupt::rehome;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{Budget, improve};
+use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::{Engine, Mark};
 
 use super::Source;
@@ -64,9 +65,7 @@ pub(super) fn without(
                 }
             }
             Buying::Nodes { markets, budget } => {
-                let bought_since = engine.mark();
-                markets.fill(engine, bought_since.hosts(), &mut left, HourlyPrice::MAX, budget);
-                improve::improve(engine, bought_since, 0, markets, budget);
+                left = buy(engine, &left, markets, budget);
             }
         }
     }
@@ -81,4 +80,48 @@ pub(super) fn without(
         bought: improve::price_since(engine, mark),
         nodes_bought,
     })
+}
+
+/// With less work than this the prices of all pods together have to do for each set.
+const OWN_PRICES_LOOKS: u64 = 200_000;
+
+/// Buys in several ways, improves the cheapest, and says what is left: by what pods are worth in the whole cluster, by what they
+/// are worth among themselves, and as the linear program of these pods alone would buy.
+fn buy(engine: &mut Engine<'_, '_>, wanted: &Leftover, markets: &Markets, budget: &mut Budget) -> Leftover {
+    let problem = engine.problem;
+    let since = engine.mark();
+    let own = (budget.looks >= OWN_PRICES_LOOKS).then(|| {
+        let work = budget.looks / 4;
+        budget.spend(work);
+        Markets::priced(problem, 0, wanted, work)
+    });
+    let mut ways: Vec<(&Markets, bool)> = vec![(markets, false)];
+    ways.extend(own.iter().flat_map(|own| [(own, false), (own, true)]));
+    let go = |engine: &mut Engine<'_, '_>, (markets, as_allotted): (&Markets, bool), budget: &mut Budget| {
+        let mut left = wanted.clone();
+        if as_allotted {
+            markets.fill_as_allotted(engine, since.hosts(), &mut left, budget);
+        } else {
+            markets.fill(engine, since.hosts(), &mut left, HourlyPrice::MAX, budget);
+        }
+        for host in engine.open_hosts_since(since) {
+            improve::tighten(engine, host);
+        }
+        left
+    };
+    let mut best = None;
+    for way in &ways {
+        let left = go(engine, *way, budget);
+        let nodes = engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).count();
+        let price = improve::price_since(engine, since) + problem.per_node.times(nodes);
+        let cost = (left.values().sum::<usize>(), price, nodes);
+        if best.as_ref().is_none_or(|(least, _)| cost < *least) {
+            best = Some((cost, *way));
+        }
+        engine.revert(since);
+    }
+    let way = best.map_or((markets, false), |(_, way)| way);
+    let left = go(engine, way, budget);
+    improve::improve(engine, since, 0, way.0, budget);
+    left
 }

@@ -546,6 +546,24 @@ fn what_a_move_must_be_worth() {
 }
 
 #[test]
+fn somebody_stays_in_each_wave() {
+    let second_replica = |case: &mut Case, wave: u32| {
+        let web_1 = pod("web-1").cpu("0").label("app", "web").owned_by("ReplicaSet", "web").on("node-empty");
+        case.snapshot.pods.push(web_1);
+        case.edit_step("claim-empty", json!({ "pods": ["default/web-1"], "reason": { "code": "Underutilized" } }));
+        case.plan.placements.push(object(json!({ "pod": "default/web-1", "node": "node-kept" })));
+        case.plan.summary.pods_disrupted = 2;
+        case.step("claim-empty").wave = Some(wave);
+    };
+    let is_broken = |case: &Case| case.check().iter().any(|it| it.code == Code::AllReplicasAtOnce);
+    let mut two_waves = valid();
+    second_replica(&mut two_waves, 2);
+    assert!(!is_broken(&two_waves), "{:?}", two_waves.check());
+    breaks(Code::AllReplicasAtOnce, |case| second_replica(case, 1));
+    breaks(Code::WrongOrder, |case| case.step("new-2").wave = Some(2));
+}
+
+#[test]
 fn who_must_not_be_disturbed() {
     let annotation = keys::DO_NOT_DISRUPT;
     breaks(Code::DoNotDisrupt, |case| case.edit_pod("web-0", |pod| pod.annotation(annotation, "true")));

@@ -48,6 +48,8 @@ pub enum ViolationCode {
     NotBalanced,
     /// A node like one that is removed to save money is bought by the same plan.
     BoughtAgain,
+    /// All replicas of a workload leave several nodes in one wave.
+    AllReplicasAtOnce,
     /// A pod moves to a node where pods came or went a moment ago.
     RestlessTarget,
     ConsolidationNotAllowed,

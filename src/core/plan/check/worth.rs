@@ -43,6 +43,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         bought_again(&moves, findings);
     }
     undisturbed(plan, &moves, known, findings);
+    some_replica_stays(plan, known, findings);
 }
 
 fn moves(plan: &Plan) -> BTreeMap<u32, Saving<'_>> {
@@ -193,6 +194,39 @@ fn undisturbed(plan: &Plan, moves: &BTreeMap<u32, Saving<'_>>, known: &Known<'_>
         if u64::try_from(seconds).unwrap_or(0) < wait {
             let text = format!("goes to node {}, where a pod came or went {seconds} s ago", placement.node);
             findings.add(ViolationCode::RestlessTarget, format!("pod {}", placement.pod), text);
+        }
+    }
+}
+
+/// In no wave do all replicas of a workload go, unless they are all on one node anyway; and nothing is removed in a wave before the
+/// one that creates its replacements.
+fn some_replica_stays(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let mut nodes_of: BTreeMap<(String, String, String), Vec<&str>> = BTreeMap::new();
+    let running = known.inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal() && !pod.is_terminating());
+    for pod in running.filter(|pod| must_move(pod)) {
+        let owner = pod.metadata.owner_references.iter().find(|owner| owner.controller == Some(true));
+        if let Some((owner, node)) = owner.zip(pod.spec.node_name.as_deref()) {
+            let workload = (pod.metadata.namespace.clone(), owner.kind.clone(), owner.name.clone());
+            nodes_of.entry(workload).or_default().push(node);
+        }
+    }
+    let mut waves: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    for step in steps(plan, StepKind::Remove) {
+        waves.entry(step.wave.unwrap_or(1)).or_default().insert(removed_node(step));
+    }
+    for ((namespace, kind, name), nodes) in nodes_of {
+        let on_several = nodes.iter().any(|node| *node != nodes[0]);
+        for (wave, gone) in &waves {
+            if on_several && nodes.iter().all(|node| gone.contains(node)) {
+                let text = format!("all {} replicas leave in wave {wave}", nodes.len());
+                findings.add(ViolationCode::AllReplicasAtOnce, format!("{kind} {namespace}/{name}"), text);
+            }
+        }
+    }
+    for created in steps(plan, StepKind::Create) {
+        let mut same = steps(plan, StepKind::Remove).filter(|step| step.move_number == created.move_number);
+        if same.any(|step| step.wave < created.wave) {
+            findings.add(ViolationCode::WrongOrder, place(created), "comes in a later wave than what it replaces");
         }
     }
 }

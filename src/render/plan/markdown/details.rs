@@ -6,6 +6,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{HeldBack, Plan, ReasonCode, Step, StepKind};
 use crate::render::terminal::{clean, left, width, wrap};
 
+use super::super::alike::risks_by_code;
 use super::super::groups::{Action, Folding, Group, Row, fold, rows, unfolded, use_of_created};
 use super::super::units::{count, signed_per_hour, thousands, use_of};
 use super::super::workloads::by_workload;
@@ -255,6 +256,24 @@ pub(super) fn held_back(plan: &Plan, detail: Detail, text: &mut String) {
         let sentence = nodes.first().map_or_else(String::new, |held| prose(&held.text));
         let number = thousands(&nodes.len().to_string());
         body.push_str(&format!("| {reason:?} | {number} | {} | {sentence} |\n", examples.join(", ")));
+    }
+    folded_part(&summary, &body, text);
+}
+
+pub(super) fn risks(plan: &Plan, detail: Detail, text: &mut String) {
+    let by_code = risks_by_code(&plan.risks);
+    if by_code.is_empty() {
+        return;
+    }
+    let summary = count(plan.risks.len(), "risk");
+    if detail == Detail::CountsOnly {
+        text.push_str(&format!("\n- {summary}\n"));
+        return;
+    }
+    let mut body = String::from("| risk | | such as |\n|---|---:|---|\n");
+    for (risk, all) in by_code {
+        let first = all.first().map_or_else(String::new, |it| format!("{}: {}", code(&it.subject), prose(&it.text)));
+        body.push_str(&format!("| {risk:?} | {} | {first} |\n", thousands(&all.len().to_string())));
     }
     folded_part(&summary, &body, text);
 }

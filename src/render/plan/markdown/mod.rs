@@ -40,6 +40,7 @@ fn page(plan: &Plan, detail: Detail) -> String {
     details::placements(plan, detail, &mut text);
     details::pending(plan, detail, &mut text);
     details::held_back(plan, detail, &mut text);
+    details::risks(plan, detail, &mut text);
     for note in &plan.notes {
         text.push_str(&format!("\n> {}\n", prose(&note.text)));
     }

@@ -19,6 +19,7 @@ pub fn text(plan: &Plan, style: Style) -> String {
     report::placements(plan, &mut page);
     report::pending(plan, &mut page);
     report::held_back(plan, &mut page);
+    report::risks(plan, &mut page);
     report::notes(plan, &mut page);
     report::summary(plan, &mut page);
     page.text

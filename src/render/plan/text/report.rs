@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::core::plan::{BudgetState, Plan, Summary};
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
-use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike};
+use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike, risks_by_code};
 use super::super::units::{change, count, distance_from_cheapest, money, thousands};
 use super::super::workloads::by_workload;
 use super::Page;
@@ -165,6 +165,28 @@ fn held_back_row(row: &HeldBackAlike<'_>, head: &str, page: &mut Page) {
         let line = format!("{}{}", " ".repeat(indent), page.style.paint(Tone::Dim, &part));
         page.line(&line);
     }
+}
+
+/// By kind, who may be gone for a while; of each kind some, and how many more.
+pub(super) fn risks(plan: &Plan, page: &mut Page) {
+    let by_code = risks_by_code(&plan.risks);
+    if by_code.is_empty() {
+        return;
+    }
+    page.title("risks");
+    for (code, risks) in by_code {
+        page.line(&format!("  {code:?}"));
+        for risk in risks.iter().take(MAX_TEXTS) {
+            for part in wrap(&clean(&format!("{}: {}", risk.subject, risk.text)), COLUMNS - 6) {
+                page.line(&format!("      {part}"));
+            }
+        }
+        if let Some(rest) = risks.len().checked_sub(MAX_TEXTS).filter(|rest| *rest > 0) {
+            let text = format!("and {} more", thousands(&rest.to_string()));
+            page.line(&format!("      {}", page.style.paint(Tone::Dim, &text)));
+        }
+    }
+    page.blank();
 }
 
 pub(super) fn notes(plan: &Plan, page: &mut Page) {

@@ -1,0 +1,240 @@
+//! Whom a plan disturbs: waves in which nodes can go without a workload losing all of its replicas at once, and what is at risk all
+//! the same. A wave begins when the nodes of the one before are gone.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::core::disrupt::duration_text;
+use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::{Note, Step, StepKind};
+
+/// More risks than this are counted in a note.
+const RISKS_MAX: usize = 100;
+
+/// What Kubernetes gives a pod that says nothing.
+const DEFAULT_GRACE_SECONDS: i64 = 30;
+
+/// A drain that may take longer is worth knowing of.
+const LONG_DRAIN_SECONDS: i64 = 300;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Risk {
+    pub code: RiskCode,
+    /// `namespace/Kind/name` of a workload, `namespace/name` of a pod or a PodDisruptionBudget.
+    pub subject: String,
+    pub text: String,
+}
+
+/// One code, one meaning, never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub enum RiskCode {
+    /// Nobody makes the pod again.
+    NoController,
+    /// The only replica moves.
+    SingleReplica,
+    /// All replicas run on one node, which goes.
+    AllReplicasOnOneNode,
+    /// Several replicas move, and nothing keeps them from being evicted together.
+    NoPodDisruptionBudget,
+    /// No eviction will ever be allowed, so the drain ends only by force.
+    PodDisruptionBudgetNeverAllows,
+    /// A pod may take long to end.
+    LongDrain,
+    /// Volumes must detach before the pod starts elsewhere.
+    VolumesDetach,
+}
+
+/// `namespace/Kind/name` of what made a pod.
+type Workload = String;
+
+fn workload(pod: &Pod) -> Option<Workload> {
+    let owner = pod.controller().filter(|owner| owner.kind != "DaemonSet" && owner.kind != "Node")?;
+    Some(format!("{}/{}/{}", pod.metadata.namespace, owner.kind, owner.name))
+}
+
+/// How many replicas each workload has running.
+fn replicas(snapshot: &Snapshot) -> BTreeMap<Workload, usize> {
+    let mut replicas = BTreeMap::new();
+    let running =
+        snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating());
+    for workload in running.filter_map(workload) {
+        *replicas.entry(workload).or_default() += 1;
+    }
+    replicas
+}
+
+/// Pods of removals, by key.
+fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Pod> {
+    let mut named: BTreeMap<String, Option<&Pod>> = BTreeMap::new();
+    for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
+        named.extend(step.pods.iter().map(|pod| (pod.clone(), None)));
+    }
+    for pod in &snapshot.pods {
+        if let Some(found) = named.get_mut(&pod.key()) {
+            *found = Some(pod);
+        }
+    }
+    named.into_iter().filter_map(|(key, pod)| Some((key, pod?))).collect()
+}
+
+/// How many pods of each workload a removal makes move.
+fn moved_by(step: &Step, moving: &BTreeMap<String, &Pod>) -> BTreeMap<Workload, usize> {
+    let mut moved = BTreeMap::new();
+    for workload in step.pods.iter().filter_map(|pod| workload(moving.get(pod)?)) {
+        *moved.entry(workload).or_default() += 1;
+    }
+    moved
+}
+
+/// Numbers the waves of a plan that needs more than one; how many it needs. O(removals x waves x workloads on one).
+pub fn number_waves(steps: &mut [Step], snapshot: &Snapshot) -> u32 {
+    let replicas = replicas(snapshot);
+    let moving = moving(steps, snapshot);
+    // By wave, how many of each workload move.
+    let mut waves: Vec<BTreeMap<Workload, usize>> = Vec::new();
+    let mut wave_of: Vec<Option<usize>> = vec![None; steps.len()];
+    for (position, step) in steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Remove) {
+        let moved = moved_by(step, &moving);
+        let leaves_some = |wave: &BTreeMap<Workload, usize>| {
+            moved.iter().all(|(workload, count)| {
+                let all = replicas.get(workload).copied().unwrap_or(0);
+                let before = wave.get(workload).copied().unwrap_or(0);
+                // What is all on one node can not be spared.
+                *count >= all || before + count < all
+            })
+        };
+        let wave = waves.iter().position(leaves_some).unwrap_or(waves.len());
+        if wave == waves.len() {
+            waves.push(BTreeMap::new());
+        }
+        for (workload, count) in moved {
+            *waves[wave].entry(workload).or_default() += count;
+        }
+        wave_of[position] = Some(wave);
+    }
+    if waves.len() > 1 {
+        let mut first_of_move: BTreeMap<u32, usize> = BTreeMap::new();
+        for (step, wave) in steps.iter().zip(&wave_of) {
+            if let Some(wave) = wave {
+                let first = first_of_move.entry(step.move_number).or_insert(*wave);
+                *first = (*first).min(*wave);
+            }
+        }
+        for (step, wave) in steps.iter_mut().zip(wave_of) {
+            // Capacity comes before it is needed.
+            let wave = wave.or_else(|| first_of_move.get(&step.move_number).copied());
+            step.wave = wave.and_then(|wave| u32::try_from(wave + 1).ok());
+        }
+    }
+    u32::try_from(waves.len()).unwrap_or(u32::MAX)
+}
+
+/// What is at risk when the plan is carried out, and a note if there is more than is listed. O(moved pods x budgets).
+pub fn risks(steps: &[Step], snapshot: &Snapshot, waves: u32) -> (Vec<Risk>, Vec<Note>) {
+    let replicas = replicas(snapshot);
+    let moving = moving(steps, snapshot);
+    let budgets = PodDisruptionBudgets::new(snapshot);
+    let mut risks = of_workloads(steps, &replicas, &moving, &budgets);
+    risks.extend(of_pods(&moving, &budgets));
+    risks.sort();
+    risks.dedup();
+    let mut notes = Vec::new();
+    let left_out = risks.len().saturating_sub(RISKS_MAX);
+    risks.truncate(RISKS_MAX);
+    if left_out > 0 {
+        notes.push(Note { code: "RisksLeftOut".to_owned(), text: format!("{left_out} more risks are not listed") });
+    }
+    if waves > 1 {
+        let text =
+            format!("nodes go in {waves} waves, so that no workload on several nodes loses all replicas at once");
+        notes.push(Note { code: "Waves".to_owned(), text });
+    }
+    (risks, notes)
+}
+
+fn of_workloads(
+    steps: &[Step],
+    replicas: &BTreeMap<Workload, usize>,
+    moving: &BTreeMap<String, &Pod>,
+    budgets: &PodDisruptionBudgets<'_>,
+) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
+        for (workload, count) in moved_by(step, moving) {
+            let all = replicas.get(&workload).copied().unwrap_or(0);
+            let node = step.node.as_deref().unwrap_or(&step.node_claim);
+            match count {
+                1 if all == 1 => {
+                    let text = format!("its only replica moves from node {node}");
+                    risks.push(Risk { code: RiskCode::SingleReplica, subject: workload, text });
+                }
+                count if count >= all && all > 1 => {
+                    let text = format!("all {all} replicas run on node {node}, which goes");
+                    risks.push(Risk { code: RiskCode::AllReplicasOnOneNode, subject: workload, text });
+                }
+                _ => {}
+            }
+        }
+    }
+    let mut unguarded: BTreeMap<Workload, usize> = BTreeMap::new();
+    for pod in moving.values().filter(|pod| budgets.covering(pod).is_empty()) {
+        if let Some(workload) = workload(pod) {
+            *unguarded.entry(workload).or_default() += 1;
+        }
+    }
+    for (workload, moved) in unguarded.into_iter().filter(|(_, moved)| *moved > 1) {
+        let all = replicas.get(&workload).copied().unwrap_or(0);
+        let text = format!("{moved} of {all} replicas move, and no PodDisruptionBudget covers them");
+        risks.push(Risk { code: RiskCode::NoPodDisruptionBudget, subject: workload, text });
+    }
+    risks
+}
+
+fn of_pods(moving: &BTreeMap<String, &Pod>, budgets: &PodDisruptionBudgets<'_>) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    for (key, pod) in moving {
+        let mut risk = |code, subject: &str, text: String| {
+            risks.push(Risk { code, subject: subject.to_owned(), text });
+        };
+        if pod.metadata.owner_references.is_empty() {
+            risk(RiskCode::NoController, key, "nobody makes it again when it is evicted".to_owned());
+        }
+        let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
+        if grace > LONG_DRAIN_SECONDS {
+            risk(RiskCode::LongDrain, key, format!("may take {} to end", duration_text(grace)));
+        }
+        let volumes = pod.spec.volumes.len();
+        if volumes > 0 {
+            let noun = if volumes == 1 { "volume" } else { "volumes" };
+            risk(RiskCode::VolumesDetach, key, format!("{volumes} {noun} must detach before it starts elsewhere"));
+        }
+        for budget in budgets.covering(pod).into_iter().filter(|budget| never_allows(budget)) {
+            let name = format!("{}/{}", pod.metadata.namespace, budget.metadata.name.as_deref().unwrap_or_default());
+            let text = "never allows an eviction, however many replicas are ready".to_owned();
+            risk(RiskCode::PodDisruptionBudgetNeverAllows, &name, text);
+        }
+    }
+    risks
+}
+
+/// Whether a budget asks for all pods at any time.
+fn never_allows(budget: &PodDisruptionBudget) -> bool {
+    let Some(spec) = &budget.spec else { return false };
+    let expected = budget.status.as_ref().map_or(0, |status| status.expected_pods);
+    let none = |amount: &IntOrString| match amount {
+        IntOrString::Int(amount) => *amount <= 0,
+        IntOrString::String(text) => text == "0%" || text == "0",
+    };
+    let all = |amount: &IntOrString| match amount {
+        IntOrString::Int(amount) => expected > 0 && *amount >= expected,
+        IntOrString::String(text) => text == "100%",
+    };
+    spec.max_unavailable.as_ref().is_some_and(none) || spec.min_available.as_ref().is_some_and(all)
+}
