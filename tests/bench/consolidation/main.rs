@@ -6,11 +6,7 @@
 //! which is built for use. The bound is that of the linear program for the same pods and no nodes.
 
 #![cfg(test)]
-#![expect(
-    clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "a benchmark reads the clock and prints its table"
-)]
+#![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
 #[path = "../../carried_out/mod.rs"]
 mod carried_out;

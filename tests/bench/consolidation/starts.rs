@@ -97,7 +97,7 @@ impl Draft {
             number += 1;
             match self.shape {
                 // Teams take turns, so every other round goes.
-                Shape::Deployments | Shape::Small => (number - 1) / self.pools % 2 == 0,
+                Shape::Deployments | Shape::Small => ((number - 1) / self.pools).is_multiple_of(2),
                 Shape::HostSpread => number % 10 < 7,
             }
         });
