@@ -13,7 +13,7 @@ use crate::core::catalog::Catalog;
 use crate::core::lifecycle::{self, Observation};
 use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
-use crate::ports::{Cloud, Cluster, PortError};
+use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::effects::Effects;
 use super::journal::Journal;
@@ -80,7 +80,10 @@ impl Claims {
         for together in view.snapshot.node_claims.chunks(CLAIMS_TOGETHER) {
             let one = |claim| advance_one(claim, view, &opening, &effects);
             for outcome in join_all(together.iter().map(one)).await {
-                outcome?;
+                match outcome {
+                    Err(error) if error.kind == PortErrorKind::Conflict => effects.overtaken(),
+                    outcome => outcome?,
+                }
             }
         }
         Ok(effects.progress())

@@ -55,9 +55,9 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         self.journal.borrow_mut().say(self.around.now, event);
     }
 
-    /// One that was changed meanwhile is looked at again.
     pub async fn write_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        self.unless_overtaken(self.around.cluster.update_node_claim(claim).await)
+        self.wrote();
+        self.around.cluster.update_node_claim(claim).await
     }
 
     pub async fn carry_out(&self, effect: Effect, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
@@ -67,8 +67,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Launch => self.launch(claim).await?,
             Effect::WriteClaim(written) => self.write_claim(&written).await?,
             Effect::PatchNode { node, patch } => {
-                let patched = unless_gone(cluster.patch_node(&node, &patch).await);
-                self.unless_overtaken(patched)?;
+                self.wrote();
+                unless_gone(cluster.patch_node(&node, &patch).await)?;
             }
             Effect::DeleteClaim(cause) => {
                 cluster.delete_node_claim(name).await?;
@@ -123,16 +123,11 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         }
     }
 
-    /// Somebody changed the object meanwhile: what is to be done follows from how it is now.
-    fn unless_overtaken(&self, result: Result<(), PortError>) -> Result<(), PortError> {
+    /// Somebody changed the object meanwhile: what is to be done follows from how it is now. Nothing that was to come after
+    /// this write is done, since it would say that the write was.
+    pub fn overtaken(&self) {
         self.wrote();
-        match result {
-            Err(error) if error.kind == PortErrorKind::Conflict => {
-                self.look_again(self.around.now.checked_add(super::RETRY).ok());
-                Ok(())
-            }
-            result => result,
-        }
+        self.look_again(self.around.now.checked_add(super::RETRY).ok());
     }
 
     async fn launch(&self, claim: &NodeClaim) -> Result<(), PortError> {
