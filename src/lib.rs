@@ -32,7 +32,8 @@
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
-//! - [`adapters`] touch the world: one folder for each thing that is touched. `embedded` is a cluster and a cloud in memory.
+//! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
+//!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory.
 //! - `controller` runs: observe, plan, post, gate, apply, record.
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.
 //!

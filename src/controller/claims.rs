@@ -35,6 +35,8 @@ pub struct Claims {
     /// What EC2 had no capacity for, while that counts.
     pub(super) refused: Vec<RefusedOffering>,
     nominations: Nominations,
+    /// It was tried, refused and said.
+    pub(super) may_not_nominate: bool,
 }
 
 /// What came of looking at every claim.
@@ -77,6 +79,7 @@ impl Claims {
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
         let opening = Opening::new(view, around.now);
         let effects = Effects::new(self, journal, around);
+        say_places(view, &opening, &effects).await?;
         for together in view.snapshot.node_claims.chunks(CLAIMS_TOGETHER) {
             let one = |claim| advance_one(claim, view, &opening, &effects);
             for outcome in join_all(together.iter().map(one)).await {
@@ -109,6 +112,29 @@ impl Claims {
     }
 }
 
+/// Before a start-up taint goes: from then on kube-scheduler takes the node for any pod. For all nodes that open now, so that
+/// none is open while the pods of another one have not been told.
+async fn say_places<K: Cluster, E: Cloud>(
+    view: &View<'_>,
+    opening: &Opening<'_>,
+    effects: &Effects<'_, K, E>,
+) -> Result<(), PortError> {
+    let mut due = Vec::new();
+    for claim in &view.snapshot.node_claims {
+        let Some(node) = view.node_of(claim) else { continue };
+        if opening.waits_for_others(claim, node).is_none() {
+            let pods = effects.memory().nominations.due(opening, claim, node_name(node));
+            due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
+        }
+    }
+    for together in due.chunks(CLAIMS_TOGETHER) {
+        for outcome in join_all(together.iter().map(|(pod, node)| effects.nominate(pod, node))).await {
+            outcome?;
+        }
+    }
+    Ok(())
+}
+
 async fn advance_one<K: Cluster, E: Cloud>(
     claim: &NodeClaim,
     view: &View<'_>,
@@ -123,16 +149,9 @@ async fn advance_one<K: Cluster, E: Cloud>(
         return effects.write_claim(&claim).await;
     }
     let node = view.node_of(claim);
-    if let Some(node) = node {
-        // Before its start-up taint goes: from then on kube-scheduler takes it for any pod.
-        let due = effects.memory().nominations.due(opening, claim, node_name(node));
-        for pod in due {
-            around.cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, node_name(node)).await?;
-        }
-        if let Some(moment) = opening.waits_for_others(claim, node) {
-            effects.look_again(Some(moment));
-            return Ok(());
-        }
+    if let Some(moment) = node.and_then(|node| opening.waits_for_others(claim, node)) {
+        effects.look_again(Some(moment));
+        return Ok(());
     }
     let instance_gone = provider_id(claim).is_some_and(|id| effects.memory().gone.contains(id));
     let reaction = lifecycle::react(&Observation {

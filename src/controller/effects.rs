@@ -11,6 +11,7 @@ use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
 use crate::core::lifecycle::{Effect, Milestone};
 use crate::core::model::Resources;
 use crate::core::offer::RefusedOffering;
+use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind};
 
 use super::claims::{Claims, Progress, Surroundings};
@@ -53,6 +54,21 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
 
     fn say(&self, event: &Event) {
         self.journal.borrow_mut().say(self.around.now, event);
+    }
+
+    /// Says where a pod should land. Where that is not allowed, kube-scheduler chooses by itself: said once, and no reason to
+    /// leave a node closed.
+    pub async fn nominate(&self, pod: &Pod, node: &str) -> Result<(), PortError> {
+        match self.around.cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, node).await {
+            Err(error) if error.kind == PortErrorKind::Denied => {
+                let is_new = !std::mem::replace(&mut self.memory().may_not_nominate, true);
+                if is_new {
+                    self.say(&Event::CallFailed { error: super::chain(&error) });
+                }
+                Ok(())
+            }
+            result => result,
+        }
     }
 
     pub async fn write_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {

@@ -72,6 +72,8 @@ pub use shutdown::Shutdown;
 const POLL: SignedDuration = SignedDuration::from_secs(10);
 /// How long a failed call is left alone.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// How often trouble that goes on is said.
+const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// How old the catalog may get.
 const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -132,6 +134,8 @@ pub struct Controller<R, K, E, F, C> {
     approved: bool,
     prunes_said: Vec<(&'static str, String)>,
     fleet: Fleet,
+    /// What fails at every attempt, and when it was said.
+    trouble: Option<(String, Timestamp)>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
     garbage_due_at: Option<Timestamp>,
@@ -165,6 +169,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             approved: false,
             prunes_said: Vec::new(),
             fleet: Fleet::default(),
+            trouble: None,
             repository_due: true,
             plan_due_at: None,
             garbage_due_at: None,
@@ -186,9 +191,24 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.settled = false;
         let now = self.ports.clock.now();
         self.wake_at = None;
-        if let Err(error) = self.look(now).await {
-            self.journal.say(now, &Event::CallFailed { error: chain(&error) });
-            self.wake(Some(now.saturating_add(RETRY).unwrap_or(now)));
+        match self.look(now).await {
+            Ok(()) => self.trouble = None,
+            Err(error) => {
+                self.say_trouble(chain(&error), now);
+                self.wake(Some(now.saturating_add(RETRY).unwrap_or(now)));
+            }
+        }
+    }
+
+    /// The same trouble is said once in a while, not at every attempt.
+    fn say_trouble(&mut self, error: String, now: Timestamp) {
+        let said_lately = self
+            .trouble
+            .as_ref()
+            .is_some_and(|(before, said_at)| *before == error && now.duration_since(*said_at) < TROUBLE_SAID_AGAIN);
+        if !said_lately {
+            self.journal.say(now, &Event::CallFailed { error: error.clone() });
+            self.trouble = Some((error, now));
         }
     }
 

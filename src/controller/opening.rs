@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
-use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::{conditions, is_ready};
 use crate::core::snapshot::Pod;
 
 use super::marks;
@@ -21,11 +21,17 @@ const WINDOW: SignedDuration = SignedDuration::from_secs(5);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
 const MOST_NOMINATIONS: u8 = 5;
 
+#[derive(Clone, Copy, Debug, Default)]
+struct Closed {
+    nodes: usize,
+    ready: usize,
+}
+
 /// What opening nodes is decided by, at one moment.
 pub struct Opening<'a> {
     unbound: BTreeMap<String, &'a Pod>,
-    /// Plans of which a claim has its instance and no node yet.
-    awaited: BTreeSet<&'a str>,
+    /// By plan: its nodes that are closed, and whether each of them could open now.
+    closed: BTreeMap<&'a str, Closed>,
     now: Timestamp,
 }
 
@@ -38,21 +44,32 @@ impl<'a> Opening<'a> {
         };
         let opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
         let unbound = if opening.is_empty() { BTreeMap::new() } else { view.unbound_pods() };
-        let without_node = opening.iter().filter(|claim| view.node_of(claim).is_none());
-        let awaited = without_node.filter_map(|claim| marks::plan(claim)).collect();
-        Self { unbound, awaited, now }
+        let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
+        for claim in opening.iter().filter(|claim| is_closed(claim)) {
+            let Some(plan) = marks::plan(claim) else { continue };
+            let closed = closed.entry(plan).or_default();
+            closed.nodes += 1;
+            closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
+        }
+        Self { unbound, closed, now }
     }
 
-    /// Until when a node that has joined stays closed, because another one of its plan is about to join.
+    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
     pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let registered = claim.is_true(conditions::REGISTERED) || claim.metadata.deletion_timestamp.is_some();
-        let is_awaited = marks::plan(claim).is_some_and(|plan| self.awaited.contains(plan));
-        if registered || !is_awaited || marks::pods(claim).next().is_none() {
+        let closed = marks::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
+        if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
         let joined = node.metadata.creation_timestamp.as_ref()?.0;
         joined.checked_add(WINDOW).ok().filter(|until| *until > self.now)
     }
+}
+
+/// Created for pods that are waiting, and not registered yet.
+fn is_closed(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_none()
+        && !claim.is_true(conditions::REGISTERED)
+        && marks::pods(claim).next().is_some()
 }
 
 /// How often each pod was told, by `namespace/name`. Lost with the process: it only bounds the work.

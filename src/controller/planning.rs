@@ -8,14 +8,14 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::node_plan::NodePlanPhase;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
 use crate::render::{self, plan::Style};
 
 use super::apply::{self, ApplyError};
 use super::events::Event;
 use super::gate::gate;
 use super::view::{View, uids};
-use super::{Controller, Mode, POLL, Refusal, announced, inventory, records, statuses};
+use super::{Controller, Mode, POLL, Refusal, announced, chain, inventory, records, statuses};
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
@@ -54,15 +54,38 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         if let Some(known) = &self.catalog {
-            statuses::write(&self.ports.cluster, snapshot, &plan, &known.zones_with_subnet, now).await?;
+            let written = statuses::write(&self.ports.cluster, snapshot, &plan, &known.zones_with_subnet, now).await;
+            match written {
+                // Nothing depends on what a pool says of itself.
+                Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),
+                result => result?,
+            }
         }
-        for placement in &plan.placements {
-            apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await?;
-        }
+        self.say_places(&plan, &view, now).await?;
         // What is written from here on should not make the cluster copy what nobody looks at any more.
         drop(view);
         drop(shared);
         self.pass_gate(plan, is_news || is_new_revision, now).await
+    }
+
+    /// Tells kube-scheduler where pods should land that it found no place for.
+    async fn say_places(&mut self, plan: &Plan, view: &View<'_>, now: Timestamp) -> Result<(), PortError> {
+        let unbound = view.unbound_pods();
+        for placement in &plan.placements {
+            let Some(pod) = unbound.get(&placement.pod) else { continue };
+            if pod.status.nominated_node_name.as_deref() == Some(&placement.node) {
+                continue;
+            }
+            match apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await {
+                // Then it chooses by itself.
+                Err(error) if error.kind == PortErrorKind::Denied => {
+                    self.say_trouble(chain(&error), now);
+                    return Ok(());
+                }
+                result => result?,
+            }
+        }
+        Ok(())
     }
 
     /// Somebody may have approved the plan that waits, on its object.

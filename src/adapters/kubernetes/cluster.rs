@@ -41,7 +41,7 @@ impl KubernetesCluster {
     /// Begins to watch. Call it inside a runtime.
     pub fn watch(connection: &Connection, leadership: Leadership) -> Self {
         let changes = Arc::new(Changes::default());
-        let mut start = Start { client: connection.client.clone(), changes: Arc::clone(&changes), feeds: Vec::new() };
+        let mut start = Start { client: connection.watching.clone(), changes: Arc::clone(&changes), feeds: Vec::new() };
         // Kinds that are also written through get their feed here; the others need no name.
         let node_claims = start.feed::<NodeClaim>();
         let nodes = start.feed::<Node>();

@@ -13,11 +13,18 @@ use super::calls::Calls;
 
 /// An API server that does not answer within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A request that is not answered within this time has failed; whether it was carried out is seen by the next look.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+const ELECTION_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A client, and what it is connected to.
 #[derive(Clone)]
 pub struct Connection {
     pub client: Client,
+    /// The same for watches, which may be silent for long.
+    pub watching: Client,
+    /// The same for the lease, whose holder must know soon that it can not renew.
+    pub electing: Client,
     /// The API server's address, for messages.
     pub address: String,
     /// The namespace of the context, or of the pod this runs in.
@@ -58,19 +65,32 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         }
     };
     config.connect_timeout = Some(CONNECT_TIMEOUT);
-    // Watches are quiet for as long as nothing happens; the server ends them when their time is over.
-    config.read_timeout = None;
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
     let calls = Calls::default();
-    let counted = calls.clone();
+    let client = |read_timeout: Option<Duration>| {
+        let mut config = config.clone();
+        config.read_timeout = read_timeout;
+        counted(config, &calls)
+            .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })
+    };
+    Ok(Connection {
+        client: client(Some(ANSWER_TIMEOUT))?,
+        // Watches are quiet for as long as nothing happens; the server ends them when their time is over.
+        watching: client(None)?,
+        electing: client(Some(ELECTION_TIMEOUT))?,
+        address: address.clone(),
+        namespace,
+        calls: calls.clone(),
+    })
+}
+
+/// A client whose requests are counted.
+fn counted(config: Config, calls: &Calls) -> Result<Client, kube::Error> {
+    let calls = calls.clone();
     let count = MapRequestLayer::new(move |request: Request<Body>| {
-        counted.count(request.method(), request.uri().path(), request.uri().query());
+        calls.count(request.method(), request.uri().path(), request.uri().query());
         request
     });
-    let client = ClientBuilder::try_from(config)
-        .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })?
-        .with_layer(&count)
-        .build();
-    Ok(Connection { client, address, namespace, calls })
+    Ok(ClientBuilder::try_from(config)?.with_layer(&count).build())
 }

@@ -310,3 +310,81 @@ impl<T: Stored> AnyFeed for Feed<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::snapshot::Pod;
+
+    fn pod(name: &str, uid: &str, version: u32, node: Option<&str>) -> Watched<Pod> {
+        let object = json!({
+            "metadata": {"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version.to_string()},
+            "spec": {"nodeName": node, "containers": []},
+        });
+        serde_json::from_value(object).unwrap()
+    }
+
+    fn feed() -> Feed<Pod> {
+        let feed = Feed::new(Arc::new(Changes::default()));
+        feed.take(watcher::Event::Init);
+        feed.take(watcher::Event::InitApply(pod("a", "1", 10, None)));
+        feed.take(watcher::Event::InitApply(pod("b", "2", 11, None)));
+        feed.take(watcher::Event::InitDone);
+        feed
+    }
+
+    /// Name and node of every pod.
+    fn seen(feed: &Feed<Pod>, snapshot: &mut Snapshot) -> Vec<(String, Option<String>)> {
+        feed.drain_into(snapshot);
+        snapshot.pods.iter().map(|pod| (pod.metadata.name.clone(), pod.spec.node_name.clone())).collect()
+    }
+
+    fn on(name: &str, node: Option<&str>) -> (String, Option<String>) {
+        (name.to_owned(), node.map(str::to_owned))
+    }
+
+    #[test]
+    fn lists_and_follows() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        assert_eq!(feed.standing(), Standing::Synced);
+        assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", None)]);
+        feed.take(watcher::Event::Apply(pod("aa", "3", 12, Some("n"))));
+        feed.take(watcher::Event::Delete(pod("a", "1", 13, None)));
+        assert_eq!(seen(&feed, &mut snapshot), [on("aa", Some("n")), on("b", None)]);
+        assert!(!feed.has_news());
+    }
+
+    #[test]
+    fn what_was_written_is_not_undone_by_an_older_event() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        feed.wrote_watched(pod("a", "1", 20, Some("n")));
+        feed.take(watcher::Event::Apply(pod("a", "1", 15, None)));
+        assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("n")), on("b", None)]);
+        feed.take(watcher::Event::Apply(pod("a", "1", 21, Some("m"))));
+        assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("m")), on("b", None)]);
+    }
+
+    #[test]
+    fn what_was_seen_to_go_does_not_come_back_with_an_older_event() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        feed.saw_go("shop", "a");
+        feed.take(watcher::Event::Apply(pod("a", "1", 15, None)));
+        assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
+        feed.take(watcher::Event::Apply(pod("a", "9", 30, None)));
+        feed.take(watcher::Event::Delete(pod("a", "1", 16, None)));
+        assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", None)], "another object of that name");
+    }
+
+    #[test]
+    fn a_relist_takes_away_what_went_in_the_gap_and_keeps_what_was_written_meanwhile() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        seen(&feed, &mut snapshot);
+        feed.take(watcher::Event::Init);
+        feed.take(watcher::Event::InitApply(pod("b", "2", 11, None)));
+        feed.wrote_watched(pod("c", "4", 40, None));
+        feed.take(watcher::Event::InitDone);
+        assert_eq!(seen(&feed, &mut snapshot), [on("b", None), on("c", None)]);
+    }
+}

@@ -46,7 +46,7 @@ impl Leadership {
             kind: PortErrorKind::Denied,
             source: Some(Box::new(error)),
         };
-        let manager = LeaseManagerBuilder::new(connection.client.clone(), LEASE)
+        let manager = LeaseManagerBuilder::new(connection.electing.clone(), LEASE)
             .with_namespace(namespace)
             .with_identity(identity)
             .with_field_manager(FIELD_MANAGER)
@@ -59,7 +59,7 @@ impl Leadership {
         let (mut elected, _task) = manager.watch().await;
         let transitions = Arc::new(AtomicI64::new(0));
         let (tell, leads) = watch::channel(false);
-        let api: Api<Lease> = Api::namespaced(connection.client.clone(), namespace);
+        let api: Api<Lease> = Api::namespaced(connection.electing.clone(), namespace);
         let (seen, identity) = (Arc::clone(&transitions), identity.to_owned());
         tokio::spawn(async move {
             loop {

@@ -71,7 +71,7 @@ async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
     if controller.mode == ModeArgument::Enforce {
         refuse_beside_karpenter(&connection).await?;
     }
-    lead(arguments, connection, leadership, &identity, metrics, readiness, shutdown).await
+    Box::pin(lead(arguments, connection, leadership, &identity, metrics, readiness, shutdown)).await
 }
 
 /// Acts as the leader until stopped, or until it no longer leads.
