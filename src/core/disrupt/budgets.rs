@@ -222,7 +222,8 @@ enum Window {
     Unreadable,
 }
 
-/// Open when the schedule last hit no longer ago than the duration. No schedule: always.
+/// Open when the schedule last hit no longer ago than the duration. No schedule: always. One that never hits, such as the 30th of
+/// February: always as well, since the reference takes the zero time that its parser then answers for a hit in the past.
 fn window(
     schedule: Option<&str>,
     duration: Option<&NillableDuration>,
@@ -238,8 +239,8 @@ fn window(
     let (Some(seconds), Ok(cron)) = (seconds, Cron::from_str(&standard(schedule))) else { return Window::Unreadable };
     let Ok(start) = now.checked_sub(Span::new().seconds(seconds)) else { return Window::Unreadable };
     match next_hit(&cron, start, &zone) {
-        Some(hit) if hit <= now => Window::Open,
-        _ => Window::Closed,
+        Some(hit) if hit > now => Window::Closed,
+        Some(_) | None => Window::Open,
     }
 }
 
@@ -307,6 +308,8 @@ mod tests {
         assert_eq!(allowed(nightly(), nodes(10, 0), "2026-11-20T08:59:59Z"), 1000);
         let wrong = serde_json::json!([{ "nodes": "5", "schedule": "whenever", "duration": "8h" }]);
         assert_eq!(allowed(wrong, nodes(10, 0), NOON), 0, "what can not be read allows nothing");
+        let never = serde_json::json!([{ "nodes": "2", "schedule": "0 0 30 2 *", "duration": "8h" }]);
+        assert_eq!(allowed(never, nodes(10, 0), NOON), 2, "what never hits is in force, as for the reference");
     }
 
     #[test]

@@ -7,9 +7,13 @@ use jiff::{SignedDuration, Timestamp, Zoned};
 /// Longer windows than this are taken for this long: a schedule comes round within it.
 const LONGEST_WINDOW_MINUTES: u64 = 366 * 24 * 60;
 
-/// Whether `now` lies in a window: the schedule struck at most `duration_seconds` ago. An error where the schedule can not be read.
+/// Whether `now` lies in a window: the schedule struck at most `duration_seconds` ago, or never does, which for the reference is
+/// always. An error where the schedule can not be read.
 pub(super) fn is_open(schedule: &str, duration_seconds: u64, zone: &TimeZone, now: Timestamp) -> Result<bool, String> {
     let schedule = Schedule::parse(schedule)?;
+    if schedule.never_strikes() {
+        return Ok(true);
+    }
     let this_minute = now - SignedDuration::from_secs(now.as_second().rem_euclid(60));
     for minutes_ago in 0..=(duration_seconds / 60).min(LONGEST_WINDOW_MINUTES) {
         let ago = SignedDuration::from_mins(i64::try_from(minutes_ago).map_err(|error| error.to_string())?);
@@ -59,6 +63,18 @@ impl Schedule {
             any_day: days.starts_with(['*', '?']),
             any_weekday: weekdays.starts_with(['*', '?']),
         })
+    }
+
+    /// Whether no month that it names has one of its days.
+    fn never_strikes(&self) -> bool {
+        let days_of = |month: i8| match month {
+            2 => 29,
+            4 | 6 | 9 | 11 => 30,
+            _ => 31,
+        };
+        let least = self.days.iter().min().copied().unwrap_or(i8::MAX);
+        let is_by_weekday = !self.any_day && !self.any_weekday;
+        !is_by_weekday && self.months.iter().all(|month| days_of(*month) < least)
     }
 
     /// Where both the day of the month and the day of the week are restricted, either will do.
@@ -124,6 +140,16 @@ mod tests {
         assert!(!open("0 9 * * *", 1, "UTC", "2026-11-20T00:30:00Z"));
         assert!(open("@daily", 24, "UTC", "2026-11-20T23:59:00Z"));
         assert!(open("*/15 9-10 20 11 1", 1, "UTC", "2026-11-20T09:20:00Z"), "day of month or day of week");
+    }
+
+    #[test]
+    fn a_schedule_that_never_strikes_is_always_in_force() {
+        for never in ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *"] {
+            assert!(open(never, 1, "UTC", "2026-11-20T12:00:00Z"), "{never}");
+        }
+        for rare in ["0 0 29 2 *", "0 0 31 2,3 *", "0 0 30 2 mon"] {
+            assert!(!open(rare, 1, "UTC", "2026-11-20T12:00:00Z"), "{rare}");
+        }
     }
 
     #[test]
