@@ -102,7 +102,7 @@ fn rebuild(
     let weights_before = pods_by_weight(engine, ruined);
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
-    let skews_before = engine.skews();
+    let skews_before = engine.skews_around(ruined);
     let mark = engine.mark();
     for together in [true, false] {
         let mut demand = discard_all(engine, ruined);

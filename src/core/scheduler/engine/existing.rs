@@ -1,6 +1,6 @@
 //! Whether a node that exists takes one more pod, and what its constraints have to say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fixedbitset::FixedBitSet;
 
@@ -10,7 +10,7 @@ use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{Host, HostIndex, OpenNode};
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::taints::repelling;
-use crate::core::scheduler::topology::{Domain, Group, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN, Spread};
 use crate::core::scheduler::vectors;
 
 impl Engine<'_, '_> {
@@ -253,15 +253,28 @@ impl Engine<'_, '_> {
     /// By group, how far apart the fullest and the emptiest domain are; 0 for groups that are no spread over domains.
     /// O(groups x domains).
     pub fn skews(&self) -> Vec<u32> {
-        let skew = |(group, compiled): (GroupIndex, &Group)| match &compiled.kind {
+        (0..self.problem.groups.len()).map(|group| self.skew(group)).collect()
+    }
+
+    /// The same of those groups only that pods on these hosts count in: moving these pods changes no other.
+    /// O(classes on them x groups of each x domains).
+    pub fn skews_around(&self, hosts: &[HostIndex]) -> BTreeMap<GroupIndex, u32> {
+        let classes = hosts.iter().flat_map(|host| self.hosts[*host].pods.keys());
+        let groups: BTreeSet<GroupIndex> =
+            classes.flat_map(|class| &self.problem.classes[*class].counted_in).copied().collect();
+        groups.into_iter().map(|group| (group, self.skew(group))).collect()
+    }
+
+    fn skew(&self, group: GroupIndex) -> u32 {
+        let compiled = &self.problem.groups[group];
+        match &compiled.kind {
             GroupKind::Spread(spread) if !self.problem.domains.is_hostname(compiled.key) => {
                 let domains = self.problem.eligible_domains(group);
                 let fullest = domains.map(|domain| self.counters[group].matching(domain)).max().unwrap_or(0);
                 fullest.saturating_sub(self.fewest(group, spread))
             }
             _ => 0,
-        };
-        self.problem.groups.iter().enumerate().map(skew).collect()
+        }
     }
 
     /// An open node in the fullest domain of a spread that is exceeded more than before.
@@ -280,11 +293,11 @@ impl Engine<'_, '_> {
         })
     }
 
-    /// Whether no spread is exceeded that was not exceeded as much before: taking pods from one domain makes every other
+    /// Whether no spread of these is exceeded that was not exceeded as much before: taking pods from one domain makes every other
     /// one fuller, also for pods that are not asked again.
-    pub fn keeps_spreads(&self, before: &[u32]) -> bool {
-        self.skews().iter().zip(before).zip(&self.problem.groups).all(|((after, before), group)| match &group.kind {
-            GroupKind::Spread(spread) => *after <= spread.max_skew.max(*before),
+    pub fn keeps_spreads(&self, before: &BTreeMap<GroupIndex, u32>) -> bool {
+        before.iter().all(|(group, before)| match &self.problem.groups[*group].kind {
+            GroupKind::Spread(spread) => self.skew(*group) <= spread.max_skew.max(*before),
             GroupKind::Affinity | GroupKind::AntiAffinity => true,
         })
     }
