@@ -121,7 +121,8 @@ pub struct Instance {
 
 /// EC2.
 pub trait Cloud {
-    fn catalog(&self) -> impl Future<Output = Result<Catalog, PortError>>;
+    /// What is sold now; the same one, not only an equal one, while nothing changed.
+    fn catalog(&self) -> impl Future<Output = Result<Arc<Catalog>, PortError>>;
     /// Zones in which the class has a subnet.
     fn zones_with_subnet(&self, node_class: &str) -> impl Future<Output = Result<Vec<String>, PortError>>;
     fn launch(&self, request: &LaunchRequest) -> impl Future<Output = Result<Instance, PortError>>;

@@ -129,7 +129,8 @@ mod tests {
                 pod("cache").namespace("shop"),
                 pod("front-6f5f6c9d4b-2zqxv").owned_by("ReplicaSet", "front-6f5f6c9d4b").on("a"),
                 pod("front-6f5f6c9d4b-8wq2c").owned_by("ReplicaSet", "front-6f5f6c9d4b"),
-            ],
+            ]
+            .into(),
             ..Snapshot::default()
         };
         find(&snapshot, None, typed).map(|pods| snapshot.pods[pods[0]].key()).map_err(|unknown| unknown.hint)

@@ -9,6 +9,7 @@
 //! | a revision comes: lint, use or refuse it | `revisions.rs` |
 //! | definitions into the cluster and out of it | `inventory.rs`, `stamps.rs` |
 //! | pods collected before they are planned for | `batch.rs` |
+//! | whether another plan could say anything else | `last_look.rs` |
 //! | whether a plan says something new | `announced.rs` |
 //! | which moves may go without asking | `gate.rs` |
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
@@ -31,6 +32,7 @@ mod garbage;
 mod gate;
 mod inventory;
 mod journal;
+mod last_look;
 mod marks;
 mod moves;
 mod opening;
@@ -43,6 +45,7 @@ mod stamps;
 mod statuses;
 mod view;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -60,6 +63,7 @@ use batch::BatchWindow;
 use claims::{Claims, Surroundings};
 use events::{Event, Fleet};
 use fidelity::Expectations;
+use last_look::LastLook;
 use records::Records;
 use revisions::Revisions;
 use view::{Prices, View};
@@ -126,6 +130,7 @@ pub struct Controller<R, K, E, F, C> {
     claims: Claims,
     batch: BatchWindow,
     announced: Announced,
+    last_look: LastLook,
     records: Records,
     expectations: Expectations,
     catalog: Option<Known>,
@@ -145,7 +150,7 @@ pub struct Controller<R, K, E, F, C> {
 
 /// The catalog and what was derived from it.
 struct Known {
-    catalog: Catalog,
+    catalog: Arc<Catalog>,
     prices: Prices,
     zones_with_subnet: Vec<String>,
     until: Timestamp,
@@ -162,6 +167,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             claims: Claims::default(),
             batch: BatchWindow::default(),
             announced: Announced::default(),
+            last_look: LastLook::default(),
             records: Records::default(),
             expectations: Expectations::default(),
             catalog: None,
@@ -272,12 +278,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn go_on(&mut self, snapshot: &Snapshot, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let Some(known) = &self.catalog else { return Ok(false) };
         let node_pools = self.revisions.node_pools();
+        let node_classes: Vec<_> = snapshot.node_classes.iter().cloned().collect();
         let around = Surroundings {
             cluster: &self.ports.cluster,
             cloud: &self.ports.cloud,
             catalog: &known.catalog,
             node_pools: &node_pools,
-            node_classes: &snapshot.node_classes,
+            node_classes: &node_classes,
             now,
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
@@ -317,6 +324,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         let catalog = self.ports.cloud.catalog().await?;
+        let until = now.saturating_add(CATALOG_AGE).unwrap_or(now);
+        if let Some(known) = self.catalog.as_mut().filter(|known| Arc::ptr_eq(&known.catalog, &catalog)) {
+            known.until = until;
+            return Ok(());
+        }
         let mut zones_with_subnet: Vec<String> = Vec::new();
         for class in self.revisions.node_class_names() {
             zones_with_subnet.extend(self.ports.cloud.zones_with_subnet(&class).await?);
@@ -324,7 +336,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         zones_with_subnet.sort();
         zones_with_subnet.dedup();
         let prices = Prices::new(&catalog);
-        let until = now.saturating_add(CATALOG_AGE).unwrap_or(now);
+        self.last_look = LastLook::default();
         self.catalog = Some(Known { catalog, prices, zones_with_subnet, until });
         Ok(())
     }

@@ -14,6 +14,7 @@ use crate::render::{self, plan::Style};
 use super::apply::{self, ApplyError};
 use super::events::Event;
 use super::gate::gate;
+use super::last_look::LastLook;
 use super::view::{View, uids};
 use super::{Controller, Mode, POLL, Refusal, announced, chain, inventory, records, statuses};
 
@@ -43,8 +44,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.approved {
             return self.carry_out_approved(now).await;
         }
+        if !is_new_revision && self.last_look.is_same(&shared, &self.claims, now) {
+            self.settled = self.last_look.settled;
+            return Ok(());
+        }
         let Some(plan) = self.decide(snapshot, now) else { return Ok(()) };
         self.settled = is_settled(&plan, &view) && !is_new_revision;
+        // What is to be done may fail, and is then planned again.
+        let is_to_be_done = plan.steps.iter().any(|step| !apply::is_held(step));
+        self.last_look =
+            if is_to_be_done { LastLook::default() } else { LastLook::new(&shared, &self.claims, self.settled, now) };
         let is_news = self.announced.is_news(&plan, snapshot);
         if is_news || is_new_revision {
             self.post(&plan, snapshot, now).await?;

@@ -39,7 +39,7 @@ async fn when_nothing_is_left_the_claim_goes_and_another_type_is_planned() {
     // Everything that the first plan may launch, which is the cheaper part of what fits.
     stage.scale(5);
     stage.run_for(2).await;
-    let claim = stage.snapshot().node_claims.remove(0);
+    let claim = stage.snapshot().node_claims[0].clone();
     let launched = &claim.metadata.annotations.unwrap()["cutlist.dev/launch-alternatives"];
     let alternatives: Vec<cutlist::core::plan::Alternative> = serde_json::from_str(launched).unwrap();
     stage.scale(0);
@@ -63,7 +63,9 @@ async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
     let budget = json!({"metadata": {"name": "web", "namespace": "default"},
         "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
     let pod_disruption_budgets = vec![serde_json::from_value(budget).unwrap()];
-    stage.world.with(|world| world.load(Snapshot { pod_disruption_budgets, ..Snapshot::default() }));
+    stage.world.with(|world| {
+        world.load(Snapshot { pod_disruption_budgets: pod_disruption_budgets.into(), ..Snapshot::default() })
+    });
     // Somebody deletes the node by hand: it is tainted, and drained no further than the budget allows.
     let node = stage.snapshot().nodes[0].metadata.name.clone().unwrap();
     cutlist::ports::Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
@@ -75,7 +77,9 @@ async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
     let budget = json!({"metadata": {"name": "web", "namespace": "default"},
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
     let pod_disruption_budgets = vec![serde_json::from_value(budget).unwrap()];
-    stage.world.with(|world| world.load(Snapshot { pod_disruption_budgets, ..Snapshot::default() }));
+    stage.world.with(|world| {
+        world.load(Snapshot { pod_disruption_budgets: pod_disruption_budgets.into(), ..Snapshot::default() })
+    });
     assert!(stage.settle().await);
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
     assert!(stage.snapshot().nodes.iter().all(|object| object.metadata.name.as_ref() != Some(&node)));

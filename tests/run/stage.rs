@@ -190,7 +190,7 @@ impl Cluster for FusedCluster {
 pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<BTreeMap<String, Vec<String>>>>);
 
 impl Cloud for FusedCloud {
-    async fn catalog(&self) -> Result<Catalog, PortError> {
+    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
         self.0.catalog().await
     }
     async fn zones_with_subnet(&self, node_class: &str) -> Result<Vec<String>, PortError> {
@@ -256,7 +256,7 @@ impl Stage {
             }},
         });
         let deployments = vec![serde_json::from_value(deployment).unwrap()];
-        world.with(|world| world.load(Snapshot { deployments, ..Snapshot::default() }));
+        world.with(|world| world.load(Snapshot { deployments: deployments.into(), ..Snapshot::default() }));
         let script = Script::default();
         script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", settings)]);
         let (forge, fuse) = (EmbeddedForge::default(), Fuse::default());

@@ -16,7 +16,7 @@ async fn an_instance_boots_joins_and_gets_ready_within_a_minute() {
 
     let ready = loop {
         let nodes = cluster.observe().await.unwrap().nodes.clone();
-        if let [node] = nodes.as_slice() {
+        if let Some(node) = nodes.first() {
             let taints = node.spec.as_ref().unwrap().taints.clone().unwrap_or_default();
             assert!(taints.iter().any(|taint| taint.key == "karpenter.sh/unregistered"));
             if !taints.iter().any(|taint| taint.key == "node.kubernetes.io/not-ready") {
@@ -49,7 +49,8 @@ async fn a_reservation_is_counted_down_and_up_again() {
         "spec": {"subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": []},
         "status": {"capacityReservations": [reservation]},
     });
-    let snapshot = Snapshot { node_classes: vec![serde_json::from_value(class).unwrap()], ..Snapshot::default() };
+    let snapshot =
+        Snapshot { node_classes: vec![serde_json::from_value(class).unwrap()].into(), ..Snapshot::default() };
     world.with(|world| world.load(snapshot));
     for name in ["default-1", "default-2"] {
         let mut claim = claim(name);
@@ -77,7 +78,8 @@ async fn capacity_runs_out_and_comes_back() {
     world.with(|world| world.exhaust(offering.clone()));
     let error = cloud.launch(&request("a", "claim-a", &["c7.large"], "on-demand")).await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::InsufficientCapacity);
-    let available = |catalog: cutlist::core::catalog::Catalog| catalog.instance_types[0].offerings[0].available;
+    let available =
+        |catalog: std::sync::Arc<cutlist::core::catalog::Catalog>| catalog.instance_types[0].offerings[0].available;
     assert!(!available(cloud.catalog().await.unwrap()));
     pass(&world, 181).await;
     assert!(available(cloud.catalog().await.unwrap()), "after three minutes it is worth another try");

@@ -46,7 +46,8 @@ pub fn deployment(name: &str, replicas: u32, cpu: &str) -> Value {
 }
 
 pub fn load_deployment(world: &EmbeddedWorld, deployment: Value) {
-    let snapshot = Snapshot { deployments: vec![serde_json::from_value(deployment).unwrap()], ..Snapshot::default() };
+    let snapshot =
+        Snapshot { deployments: vec![serde_json::from_value(deployment).unwrap()].into(), ..Snapshot::default() };
     world.with(|world| world.load(snapshot));
 }
 

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use crate::core::snapshot::Pod;
 
 use super::objects::key_of;
+use super::pods::Counts;
 use super::world::World;
 
 /// What came of asking to evict a pod.
@@ -24,14 +25,18 @@ impl World {
     /// Recomputes the status of each budget.
     pub(super) fn reconcile_budgets(&mut self) {
         let mut changed = false;
-        for key in self.pod_disruption_budgets.keys().cloned().collect::<Vec<_>>() {
+        for (key, Counts { expected, healthy }) in self.pods.take_changed_budgets() {
             let Some(budget) = self.pod_disruption_budgets.get(&key) else { continue };
-            let (expected, healthy, desired) = self.budget_counts(budget);
+            let desired = desired(budget, expected);
             let allowed = (healthy - desired).max(0);
+            let status = budget.status.clone().unwrap_or_default();
+            let before = (status.disruptions_allowed, status.current_healthy, status.expected_pods);
+            if budget.status.is_some() && before == (allowed, healthy, expected) && status.desired_healthy == desired {
+                continue;
+            }
+            changed |= before != (allowed, healthy, expected);
             let Some(budget) = self.pod_disruption_budgets.get_mut(&key) else { continue };
             let status = budget.status.get_or_insert_default();
-            changed |= (status.disruptions_allowed, status.current_healthy, status.expected_pods)
-                != (allowed, healthy, expected);
             status.disruptions_allowed = allowed;
             status.current_healthy = healthy;
             status.desired_healthy = desired;
@@ -42,29 +47,14 @@ impl World {
         }
     }
 
-    /// Pods that should be there, that are healthy, and that must stay healthy.
-    fn budget_counts(&self, budget: &PodDisruptionBudget) -> (i32, i32, i32) {
-        let covered: Vec<_> = self.pods.values().filter(|pod| covers(budget, pod)).collect();
-        let healthy = covered.iter().filter(|pod| !pod.is_terminating() && is_healthy(pod)).count();
-        let healthy = i32::try_from(healthy).unwrap_or(i32::MAX);
-        let expected = i32::try_from(covered.iter().filter(|pod| !pod.is_terminating()).count()).unwrap_or(i32::MAX);
-        let Some(spec) = &budget.spec else { return (expected, healthy, 0) };
-        let desired = match (&spec.min_available, &spec.max_unavailable) {
-            (Some(minimum), _) => part_of(minimum, expected),
-            (None, Some(maximum)) => expected - part_of(maximum, expected),
-            (None, None) => 0,
-        };
-        (expected, healthy, desired)
-    }
-
     /// Evicts a pod if its budget allows; the budget is charged at once.
     pub(super) fn try_evict(&mut self, key: &str) -> Eviction {
         let Some(pod) = self.pods.get(key) else { return Eviction::NotFound };
         if pod.is_terminating() {
             return Eviction::Accepted;
         }
-        let covering: Vec<_> = self.pod_disruption_budgets.values().filter(|budget| covers(budget, pod)).collect();
-        match covering.as_slice() {
+        let covering = self.pods.budgets_of(key).iter().filter_map(|name| self.pod_disruption_budgets.get(name));
+        match covering.collect::<Vec<_>>().as_slice() {
             [] => {}
             [budget] => {
                 let always = budget.spec.as_ref().and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
@@ -76,19 +66,30 @@ impl World {
             }
             _ => return Eviction::TooManyBudgets,
         }
+        self.evicted += usize::from(!pod.is_owned_by("DaemonSet"));
         self.delete_pod(key, None);
         self.reconcile_budgets();
         Eviction::Accepted
     }
 }
 
-fn is_healthy(pod: &Pod) -> bool {
+/// How many of `expected` pods must stay healthy.
+fn desired(budget: &PodDisruptionBudget, expected: i32) -> i32 {
+    let Some(spec) = &budget.spec else { return 0 };
+    match (&spec.min_available, &spec.max_unavailable) {
+        (Some(minimum), _) => part_of(minimum, expected),
+        (None, Some(maximum)) => expected - part_of(maximum, expected),
+        (None, None) => 0,
+    }
+}
+
+pub(super) fn is_healthy(pod: &Pod) -> bool {
     pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
-fn covers(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
+/// Whether a budget is for this pod, by namespace and labels.
+pub(super) fn covers(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
     budget.metadata.namespace.as_deref().unwrap_or("default") == pod.metadata.namespace
-        && !pod.is_terminal()
         && budget.spec.as_ref().and_then(|spec| spec.selector.as_ref()).is_some_and(|selector| selects(selector, pod))
 }
 

@@ -1,6 +1,7 @@
 //! EC2 of the embedded world.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use crate::core::catalog::Catalog;
 use crate::ports::{Cloud, Instance, LaunchRequest, PortError, PortErrorKind};
@@ -21,14 +22,14 @@ impl EmbeddedCloud {
 
 impl Cloud for EmbeddedCloud {
     /// Offerings that ran out lately are shown as unavailable.
-    async fn catalog(&self) -> Result<Catalog, PortError> {
+    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
         Ok(self.world.with(|world| {
             let now = world.now;
             world.unavailable_until.retain(|_, until| *until > now);
-            let mut catalog = world.catalog.clone();
             if world.unavailable_until.is_empty() {
-                return catalog;
+                return world.catalog.clone();
             }
+            let mut catalog = world.catalog.as_ref().clone();
             for instance_type in &mut catalog.instance_types {
                 for offering in &mut instance_type.offerings {
                     let key = OfferingKey {
@@ -39,7 +40,7 @@ impl Cloud for EmbeddedCloud {
                     offering.available &= !world.unavailable_until.contains_key(&key);
                 }
             }
-            catalog
+            Arc::new(catalog)
         }))
     }
 

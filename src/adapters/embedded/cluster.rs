@@ -62,7 +62,7 @@ impl Cluster for EmbeddedCluster {
     }
 
     async fn apply(&self, object: &Value) -> Result<(), PortError> {
-        self.world.with(|world| world.apply(object))
+        self.world.act(|world| world.apply(object))
     }
 
     async fn write_status(&self, object: &Value) -> Result<(), PortError> {
@@ -70,7 +70,7 @@ impl Cluster for EmbeddedCluster {
         let name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default();
         let operation = format!("write the status of {kind} {name}");
         let patch = serde_json::json!({ "status": object.get("status") });
-        self.world.with(|world| match kind {
+        self.world.act(|world| match kind {
             "NodePool" => patch_in(&mut world.node_pools, name, &patch, &operation),
             "EC2NodeClass" => patch_in(&mut world.node_classes, name, &patch, &operation),
             _ => Err(failure(format!("{operation}: no such kind"), PortErrorKind::Permanent)),
@@ -78,7 +78,7 @@ impl Cluster for EmbeddedCluster {
     }
 
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             let removed = match kind {
                 "NodePool" => world.node_pools.remove(name).is_some(),
                 "EC2NodeClass" => world.node_classes.remove(name).is_some(),
@@ -96,7 +96,7 @@ impl Cluster for EmbeddedCluster {
     }
 
     async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             let name = name_of(&claim.metadata);
             if world.node_claims.contains_key(&name) {
                 return Err(failure(format!("create NodeClaim/{name}: it exists"), PortErrorKind::Conflict));
@@ -110,11 +110,11 @@ impl Cluster for EmbeddedCluster {
     }
 
     async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        self.world.with(|world| world.update_node_claim(claim))
+        self.world.act(|world| world.update_node_claim(claim))
     }
 
     async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             let now = world.now;
             let Some(claim) = world.node_claims.get_mut(name) else { return Err(missing("NodeClaim", name)) };
             if claim.metadata.deletion_timestamp.is_some() {
@@ -124,13 +124,13 @@ impl Cluster for EmbeddedCluster {
             if claim.metadata.finalizers.as_deref().unwrap_or_default().is_empty() {
                 world.node_claims.remove(name);
             }
-            world.touch();
+            world.touch_nodes();
             Ok(())
         })
     }
 
     async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             let Some(node) = world.nodes.get(name) else { return Err(missing("Node", name)) };
             let patched = patched(node, patch, &format!("patch Node/{name}"))?;
             if patched == *node {
@@ -143,13 +143,13 @@ impl Cluster for EmbeddedCluster {
             } else {
                 world.nodes.insert(name.to_owned(), patched);
             }
-            world.touch();
+            world.touch_nodes();
             Ok(())
         })
     }
 
     async fn delete_node(&self, name: &str) -> Result<(), PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             let now = world.now;
             let Some(node) = world.nodes.get_mut(name) else { return Err(missing("Node", name)) };
             if node.metadata.deletion_timestamp.is_some() {
@@ -159,14 +159,14 @@ impl Cluster for EmbeddedCluster {
             if node.metadata.finalizers.as_deref().unwrap_or_default().is_empty() {
                 world.nodes.remove(name);
             }
-            world.touch();
+            world.touch_nodes();
             Ok(())
         })
     }
 
     async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
         let key = format!("{namespace}/{name}");
-        self.world.with(|world| match world.try_evict(&key) {
+        self.world.act(|world| match world.try_evict(&key) {
             Eviction::Accepted => Ok(()),
             Eviction::NotFound => Err(missing("Pod", &key)),
             Eviction::Forbidden(budget) => {
@@ -182,24 +182,23 @@ impl Cluster for EmbeddedCluster {
 
     async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
         let key = format!("{namespace}/{name}");
-        self.world.with(|world| {
-            if !world.pods.contains_key(&key) {
-                return Err(missing("Pod", &key));
-            }
+        self.world.act(|world| {
+            let Some(pod) = world.pods.get(&key) else { return Err(missing("Pod", &key)) };
+            world.evicted += usize::from(!pod.is_terminating() && !pod.is_owned_by("DaemonSet"));
             world.delete_pod(&key, i64::try_from(grace_seconds).ok());
             Ok(())
         })
     }
 
     async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             world.nominations.insert(format!("{namespace}/{pod}"), node.to_owned());
         });
         Ok(())
     }
 
     async fn record_plan(&self, plan: &NodePlan) -> Result<(), PortError> {
-        self.world.with(|world| {
+        self.world.act(|world| {
             let name = name_of(&plan.metadata);
             match world.node_plans.get_mut(&name) {
                 Some(recorded) => recorded.status.clone_from(&plan.status),
@@ -214,7 +213,7 @@ impl Cluster for EmbeddedCluster {
     }
 
     async fn forget_plan(&self, name: &str) -> Result<(), PortError> {
-        self.world.with(|world| world.node_plans.remove(name));
+        self.world.act(|world| world.node_plans.remove(name));
         Ok(())
     }
 }

@@ -6,6 +6,8 @@ use k8s_openapi::api::core::v1::Toleration;
 use crate::core::plan::check::daemons::TOLERATED;
 use crate::core::plan::check::filters::{FilterContext, refusal};
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::pod::PodSpec;
+use crate::core::snapshot::requests::effective_requests;
 
 use super::objects::name_of;
 use super::random::Random;
@@ -13,40 +15,50 @@ use super::workloads::owner_reference;
 use super::world::World;
 
 impl World {
+    /// Makes the pod of each DaemonSet on each node that has none, once the node accepts it.
     pub(super) fn reconcile_daemons(&mut self) {
-        if self.daemons_at_generation == self.generation {
+        let state = (self.nodes_generation, self.pods.room_changes());
+        if self.daemons_at == state {
             return;
         }
-        for key in self.daemon_keys() {
-            let Some(set) = self.daemon_sets.get(&key).cloned() else { continue };
-            for node in self.nodes.keys().cloned().collect::<Vec<_>>() {
-                self.reconcile_daemon(&set, &node);
+        let missing = self.missing_daemons();
+        if !missing.is_empty() {
+            let snapshot = self.visible_to(&missing);
+            let mut context = FilterContext::new(&snapshot);
+            let mut rooms = self.rooms();
+            for pod in &missing {
+                let Some(name) = pod.spec.node_name.as_deref() else { continue };
+                let unbound = Pod { spec: PodSpec { node_name: None, ..pod.spec.clone() }, ..pod.clone() };
+                let requests = effective_requests(&unbound).unwrap_or_default();
+                let has_room = rooms.get(name).is_some_and(|room| room.has_room_for(&requests));
+                let Some(node) = context.node(name).filter(|_| has_room) else { continue };
+                if refusal(&unbound, node, &context).is_some() {
+                    continue;
+                }
+                context.place(pod, name);
+                if let Some(room) = rooms.get_mut(name) {
+                    room.take(&requests);
+                }
+                self.pods.insert(pod.clone());
+                self.bound(&pod.key());
             }
         }
-        self.daemons_at_generation = self.generation;
+        self.daemons_at = (self.nodes_generation, self.pods.room_changes());
     }
 
-    /// Makes the daemon's pod on a node that has none, once the node accepts it.
-    fn reconcile_daemon(&mut self, set: &DaemonSet, node_name: &str) {
-        let owner = set.metadata.uid.as_deref().unwrap_or_default();
-        let is_here = |pod: &Pod| {
-            pod.spec.node_name.as_deref() == Some(node_name)
-                && pod.controller().is_some_and(|reference| reference.uid == owner)
-        };
-        if self.pods.values().any(is_here) {
-            return;
+    /// Pods that DaemonSets want on nodes that do not have them, with the node of each.
+    fn missing_daemons(&self) -> Vec<Pod> {
+        let mut missing = Vec::new();
+        for set in self.daemon_sets.values() {
+            let owner = set.metadata.uid.as_deref().unwrap_or_default();
+            for node in self.nodes.keys().filter(|node| !self.pods.has_on(node, owner)) {
+                if let Some(mut pod) = self.daemon_pod(set, node) {
+                    pod.spec.node_name = Some(node.clone());
+                    missing.push(pod);
+                }
+            }
         }
-        let Some(mut pod) = self.daemon_pod(set, node_name) else { return };
-        let snapshot = self.snapshot();
-        let context = FilterContext::new(&snapshot);
-        let Some(node) = context.node(node_name) else { return };
-        if refusal(&pod, node, &context).is_some() {
-            return;
-        }
-        pod.spec.node_name = Some(node_name.to_owned());
-        let key = pod.key();
-        self.pods.insert(key.clone(), pod);
-        self.bound(&key);
+        missing
     }
 
     fn daemon_pod(&self, set: &DaemonSet, node: &str) -> Option<Pod> {

@@ -15,22 +15,28 @@ const DEFAULT_GRACE_SECONDS: i64 = 30;
 impl World {
     /// A pod got a node: its containers start, as soon as the node is ready for them.
     pub(super) fn bound(&mut self, key: &str) {
-        let Some(pod) = self.pods.get_mut(key) else { return };
-        pod.status.start_time = Some(written(self.now));
-        set_condition(pod, "PodScheduled", "True", None);
-        let (uid, key) = (pod.metadata.uid.clone(), key.to_owned());
+        let now = written(self.now);
+        let bound = self.pods.change(key, |pod| {
+            pod.status.start_time = Some(now);
+            set_condition(pod, "PodScheduled", "True", None);
+            pod.metadata.uid.clone()
+        });
+        let Some(uid) = bound else { return };
+        let key = key.to_owned();
         let delay = self.random("start", &uid).between(SECONDS_TO_START.0, SECONDS_TO_START.1);
         self.after_seconds(delay, Timer::PodStarts { key, uid });
         self.touch();
     }
 
     pub(super) fn pod_starts(&mut self, key: &str, uid: &str) {
-        let Some(pod) = self.pods.get_mut(key) else { return };
-        if pod.metadata.uid != uid || pod.is_terminating() || pod.is_terminal() {
+        let starts = |pod: &Pod| pod.metadata.uid == uid && !pod.is_terminating() && !pod.is_terminal();
+        if !self.pods.get(key).is_some_and(starts) {
             return;
         }
-        pod.status.phase = Some("Running".to_owned());
-        set_condition(pod, "Ready", "True", None);
+        self.pods.change(key, |pod| {
+            pod.status.phase = Some("Running".to_owned());
+            set_condition(pod, "Ready", "True", None);
+        });
         self.touch();
     }
 
@@ -47,9 +53,11 @@ impl World {
         let needed = self.random("end", &uid).between(SECONDS_TO_END.0, SECONDS_TO_END.1);
         let delay = needed.min(u64::try_from(grace).unwrap_or(0));
         let now = written(self.now);
-        if let Some(pod) = self.pods.get_mut(key).filter(|pod| !pod.is_terminating()) {
-            pod.metadata.deletion_timestamp = Some(now);
-            set_condition(pod, "Ready", "False", None);
+        if !pod.is_terminating() {
+            self.pods.change(key, |pod| {
+                pod.metadata.deletion_timestamp = Some(now);
+                set_condition(pod, "Ready", "False", None);
+            });
         }
         self.after_seconds(delay, Timer::PodEnds { key: key.to_owned(), uid });
         self.touch();

@@ -134,7 +134,7 @@ impl World {
         self.nodes.insert(machine.node_name, node);
         let delay = self.random("ready", &machine.instance.token).between(SECONDS_TO_READY.0, SECONDS_TO_READY.1);
         self.after_seconds(delay, Timer::NodeReady { provider_id: provider_id.to_owned() });
-        self.touch();
+        self.touch_nodes();
     }
 
     fn node_of(&self, machine: &Machine, claim: Option<&NodeClaim>) -> Option<Node> {
@@ -191,7 +191,7 @@ impl World {
         if let Some(status) = &mut node.status {
             status.conditions = Some(vec![condition]);
         }
-        self.touch();
+        self.touch_nodes();
     }
 
     fn ready_condition(&self, status: &str, reason: &str) -> NodeCondition {
@@ -237,7 +237,7 @@ impl World {
     pub(super) fn machine_reclaimed(&mut self, provider_id: &str) {
         let Some(machine) = self.machines.remove(provider_id) else { return };
         self.nodes.remove(&machine.node_name);
-        self.touch();
+        self.touch_nodes();
     }
 
     /// From now on EC2 has none of this offering.
@@ -276,6 +276,33 @@ impl World {
         let node_claim = name_of(&claim.metadata);
         let machine = Machine { instance, node_claim, node_name, ending: false, reservation };
         self.machines.insert(provider_id, machine);
+    }
+
+    /// An instance that was found without a node boots.
+    pub(super) fn boot(&mut self, provider_id: &str) {
+        let region = self.catalog.region.clone();
+        let mut random = self.random("instance", provider_id);
+        let name =
+            format!("ip-192-168-{}-{}.{region}.compute.internal", random.between(32, 191), random.between(4, 254));
+        let delay = random.between(self.settings.seconds_to_join.0, self.settings.seconds_to_join.1);
+        let Some(machine) = self.machines.get_mut(provider_id) else { return };
+        if machine.node_name.is_empty() {
+            machine.node_name = name;
+        }
+        self.after_seconds(delay, Timer::NodeJoins { provider_id: provider_id.to_owned() });
+    }
+
+    /// The node of an instance that was found.
+    pub(super) fn name_machine(&mut self, provider_id: &str, node_name: String) {
+        if let Some(machine) = self.machines.get_mut(provider_id) {
+            machine.node_name = node_name;
+        }
+    }
+
+    /// A node that was found starting becomes ready.
+    pub(super) fn get_ready(&mut self, provider_id: &str) {
+        let delay = self.random("ready", provider_id).between(SECONDS_TO_READY.0, SECONDS_TO_READY.1);
+        self.after_seconds(delay, Timer::NodeReady { provider_id: provider_id.to_owned() });
     }
 
     fn instance_type(&self, name: &str) -> Option<&InstanceType> {

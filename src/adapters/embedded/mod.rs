@@ -9,7 +9,9 @@
 //! |---|---|
 //! | state, timers, catching up | `world.rs` |
 //! | Deployments and ReplicaSets | `workloads.rs` |
+//! | a cluster that was found elsewhere and goes on here | `found.rs` |
 //! | DaemonSets | `daemons.rs` |
+//! | pods by owner, node and budget | `pods.rs` |
 //! | binding pods to nodes | `scheduler.rs` |
 //! | pods starting and ending | `kubelet.rs` |
 //! | disruption budgets of pods, evictions | `budgets.rs` |
@@ -23,19 +25,23 @@ mod cloud;
 mod cluster;
 mod daemons;
 mod forge;
+mod found;
 mod kubelet;
 mod machines;
 mod merge;
 mod objects;
+mod pods;
 mod random;
 mod reservations;
 mod saved;
 mod scheduler;
+mod shelf;
 mod workloads;
 mod world;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -45,6 +51,7 @@ pub use clock::EmbeddedClock;
 pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
 pub use forge::{EmbeddedForge, Post};
+pub use found::ScaleError;
 pub use machines::OfferingKey;
 pub use saved::SavedMachine;
 pub use world::World;
@@ -76,9 +83,9 @@ pub struct EmbeddedWorld {
 
 impl EmbeddedWorld {
     /// A world that sells what `catalog` says. Begins now on tokio's clock: call it inside a runtime.
-    pub fn new(settings: WorldSettings, catalog: Catalog) -> Self {
+    pub fn new(settings: WorldSettings, catalog: impl Into<Arc<Catalog>>) -> Self {
         let clock = EmbeddedClock::starting_at(settings.epoch);
-        Self { world: Rc::new(RefCell::new(World::new(settings, catalog))), clock }
+        Self { world: Rc::new(RefCell::new(World::new(settings, catalog.into()))), clock }
     }
 
     pub fn clock(&self) -> EmbeddedClock {
@@ -93,12 +100,28 @@ impl EmbeddedWorld {
         EmbeddedCloud::new(self.clone())
     }
 
-    /// Looks at or changes the world at this moment, after it caught up.
+    /// How many pods were evicted so far; those of DaemonSets do not count.
+    pub fn pods_evicted(&self) -> usize {
+        self.world.borrow().evicted
+    }
+
+    /// Looks at or changes the world at this moment, after it caught up; then it reacts.
     pub fn with<T>(&self, action: impl FnOnce(&mut World) -> T) -> T {
         let mut world = self.world.borrow_mut();
         world.advance(crate::ports::Clock::now(&self.clock));
+        world.reconcile();
         let result = action(&mut world);
         world.reconcile();
+        result
+    }
+
+    /// Changes the world at this moment. Where pods go is found out when somebody looks: a drain is many changes, and one
+    /// round of scheduling after them is enough.
+    fn act<T>(&self, action: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world.borrow_mut();
+        world.advance(crate::ports::Clock::now(&self.clock));
+        let result = action(&mut world);
+        world.reconcile_pods();
         result
     }
 }

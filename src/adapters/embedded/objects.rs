@@ -54,7 +54,7 @@ impl World {
                 pod.metadata.uid = self.new_uid("Pod", &pod.key());
             }
             pod.metadata.creation_timestamp.get_or_insert_with(|| self.now.to_string());
-            self.pods.insert(pod.key(), pod);
+            self.pods.insert(pod);
         }
         for mut set in std::mem::take(&mut others.daemon_sets) {
             self.complete("DaemonSet", &mut set.metadata);
@@ -73,7 +73,9 @@ impl World {
             self.pod_disruption_budgets.insert(key_of(&budget.metadata), budget);
         }
         self.keep_others(others);
-        self.touch();
+        self.pods.count_for(self.pod_disruption_budgets.shared());
+        self.workloads_changed = true;
+        self.touch_nodes();
         self.reconcile();
     }
 
@@ -86,6 +88,8 @@ impl World {
         kept.resource_slices.extend(others.resource_slices);
         kept.stateful_sets.extend(others.stateful_sets);
         kept.jobs.extend(others.jobs);
+        kept.replication_controllers.extend(others.replication_controllers);
+        kept.services.extend(others.services);
         kept.persistent_volumes.extend(others.persistent_volumes);
         kept.persistent_volume_claims.extend(others.persistent_volume_claims);
         kept.storage_classes.extend(others.storage_classes);
@@ -111,6 +115,7 @@ impl World {
     pub fn scale(&mut self, deployment: &str, replicas: u32) -> bool {
         let Some(object) = self.deployments.get_mut(deployment) else { return false };
         object.spec.get_or_insert_default().replicas = i32::try_from(replicas).ok();
+        self.workloads_changed = true;
         self.touch();
         true
     }

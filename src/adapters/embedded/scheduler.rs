@@ -1,5 +1,10 @@
 //! Binding pods to nodes, as kube-scheduler would: the nominated node first, then every node that passes the filters, the
 //! least allocated one of them, ties by name.
+//!
+//! Filters look at a part of the cluster: every node, and of the pods those that decide about others by more than their size.
+//! What the rest takes is known for each node as a sum.
+
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -7,64 +12,125 @@ use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::plan::check::filters::{Examination, FilterContext};
 use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::kubelet::set_condition;
 use super::world::World;
+
+/// What is free on one node.
+pub(super) struct Room {
+    allocatable: Resources,
+    free: Resources,
+}
+
+impl Room {
+    pub(super) fn take(&mut self, requests: &Resources) {
+        self.free.subtract(requests);
+    }
+
+    pub(super) fn has_room_for(&self, requests: &Resources) -> bool {
+        requests.fits_in(&self.free)
+    }
+
+    /// The share of cpu and memory that would stay free, in thousandths, averaged: kube-scheduler's LeastAllocated.
+    fn score(&self, requests: &Resources) -> i64 {
+        let share = |name: &str| {
+            let total = i128::from(self.allocatable.get(name));
+            let left = i128::from(self.free.get(name)) - i128::from(requests.get(name));
+            i64::try_from(left * 1000 / total.max(1)).unwrap_or(0)
+        };
+        (share(CPU) + share(MEMORY)) / 2
+    }
+}
+
+/// Free room by node.
+pub(super) type Rooms = BTreeMap<String, Room>;
 
 impl World {
     /// Tries every pod that waits for a node: the most important first, of these those that a node was made for, then the
     /// oldest.
     pub(super) fn schedule(&mut self) {
-        let waits = |pod: &Pod| pod.spec.node_name.is_none() && !pod.is_terminating() && !pod.is_terminal();
-        if self.scheduled_at_generation == self.generation || !self.pods.values().any(waits) {
+        let state = (self.nodes_generation, self.pods.room_changes());
+        if self.scheduled_at == state || self.pods.waiting().is_empty() {
             return;
         }
-        let snapshot = self.snapshot();
-        let mut context = FilterContext::new(&snapshot);
-        let mut waiting: Vec<&Pod> = snapshot.pods.iter().filter(|pod| waits(pod)).collect();
+        let mut waiting: Vec<Pod> = self.pods.waiting().iter().filter_map(|key| self.pods.get(key).cloned()).collect();
         waiting.sort_by_cached_key(|pod| {
             let is_expected = self.nominations.contains_key(&pod.key());
             let priority = -i64::from(pod.spec.priority.unwrap_or(0));
             (priority, !is_expected, pod.metadata.creation_timestamp.clone(), pod.key())
         });
-        for pod in waiting {
-            match self.choose(pod, &snapshot, &context) {
+        let snapshot = self.visible_to(&waiting);
+        let mut context = FilterContext::new(&snapshot);
+        let mut rooms = self.rooms();
+        for pod in &waiting {
+            let requests = effective_requests(pod).unwrap_or_default();
+            match self.choose(pod, &requests, &rooms, &context) {
                 Some(node) => {
                     context.place(pod, &node);
+                    if let Some(room) = rooms.get_mut(&node) {
+                        room.take(&requests);
+                    }
                     self.bind(&pod.key(), node);
                 }
                 None if pod.spec.scheduling_gates.is_empty() => self.refuse(&pod.key(), "Unschedulable"),
                 None => self.refuse(&pod.key(), "SchedulingGated"),
             }
         }
-        self.scheduled_at_generation = self.generation;
+        self.scheduled_at = (self.nodes_generation, self.pods.room_changes());
     }
 
-    fn choose(&self, pod: &Pod, snapshot: &Snapshot, context: &FilterContext<'_>) -> Option<String> {
+    /// The part of the cluster that filters have to see to judge these pods; what the other pods take is in [`World::rooms`].
+    pub(super) fn visible_to(&self, pods: &[Pod]) -> Snapshot {
+        let looks_at_others =
+            |pod: &Pod| pod.spec.affinity.is_some() || !pod.spec.topology_spread_constraints.is_empty();
+        let shown = if pods.iter().any(looks_at_others) {
+            self.pods.all()
+        } else {
+            Objects::sharing(self.pods.special().iter().filter_map(|key| self.pods.shared(key)))
+        };
+        Snapshot { nodes: self.nodes.shared(), pods: shown, ..self.others.clone() }
+    }
+
+    pub(super) fn rooms(&self) -> Rooms {
+        let room = |(name, node): (&String, &Node)| {
+            let allocatable = allocatable(node);
+            let mut free = allocatable.clone();
+            free.subtract(&self.pods.requested_on(name));
+            (name.clone(), Room { allocatable, free })
+        };
+        self.nodes.keys().zip(self.nodes.values()).map(room).collect()
+    }
+
+    fn choose(&self, pod: &Pod, requests: &Resources, rooms: &Rooms, context: &FilterContext<'_>) -> Option<String> {
         let examination = context.examine(pod);
-        if let Some(node) = self.nominated_node(&pod.key()).and_then(|name| context.node(&name))
+        let has_room = |name: &str| rooms.get(name).is_some_and(|room| room.has_room_for(requests));
+        if let Some(node) =
+            self.nominated_node(&pod.key()).filter(|name| has_room(name)).and_then(|it| context.node(&it))
             && examination.refusal(node).is_none()
         {
             return node.metadata.name.clone();
         }
-        let requests = effective_requests(pod).unwrap_or_default();
-        best_node(&examination, &requests, snapshot, context)
+        best_node(&examination, requests, rooms, context)
     }
 
     fn bind(&mut self, key: &str, node: String) {
         self.nominations.remove(key);
-        if let Some(pod) = self.pods.get_mut(key) {
-            pod.spec.node_name = Some(node);
-        }
+        self.pods.change(key, |pod| pod.spec.node_name = Some(node));
         self.bound(key);
     }
 
     fn refuse(&mut self, key: &str, reason: &str) {
-        let Some(pod) = self.pods.get_mut(key) else { return };
-        if set_condition(pod, "PodScheduled", "False", Some(reason)) {
-            self.touch();
+        let is_known = |pod: &Pod| {
+            let mut conditions = pod.status.conditions.iter();
+            conditions
+                .any(|it| it.type_ == "PodScheduled" && it.status == "False" && it.reason.as_deref() == Some(reason))
+        };
+        if self.pods.get(key).is_none_or(is_known) {
+            return;
         }
+        self.pods.change(key, |pod| set_condition(pod, "PodScheduled", "False", Some(reason)));
+        self.touch();
     }
 
     /// A nomination names a node, or the claim of a node that is not there yet.
@@ -77,29 +143,18 @@ impl World {
     }
 }
 
+/// The nodes are asked from the best one down, so most pods ask one.
 fn best_node(
     examination: &Examination<'_, '_>,
     requests: &Resources,
-    snapshot: &Snapshot,
+    rooms: &Rooms,
     context: &FilterContext<'_>,
 ) -> Option<String> {
-    let fitting = snapshot.nodes.iter().filter(|node| examination.refusal(node).is_none());
-    // max_by_key keeps the last of equals: from the back of the alphabet, that is the first name.
-    let best = fitting.rev().max_by_key(|node| score(node, requests, context))?;
-    best.metadata.name.clone()
-}
-
-/// The share of cpu and memory that would stay free, in thousandths, averaged: kube-scheduler's LeastAllocated.
-fn score(node: &Node, requests: &Resources, context: &FilterContext<'_>) -> i64 {
-    let allocatable = allocatable(node);
-    let mut taken = context.requested_on(node.metadata.name.as_deref().unwrap_or_default());
-    taken.add(requests);
-    let share = |name: &str| {
-        let total = i128::from(allocatable.get(name));
-        let left = (total - i128::from(taken.get(name))) * 1000;
-        i64::try_from(left / total.max(1)).unwrap_or(0)
-    };
-    (share(CPU) + share(MEMORY)) / 2
+    let fitting = rooms.iter().filter(|(_, room)| room.has_room_for(requests));
+    let mut fitting: Vec<(i64, &String)> = fitting.map(|(name, room)| (-room.score(requests), name)).collect();
+    fitting.sort_unstable();
+    let accepts = |name: &str| context.node(name).is_some_and(|node| examination.refusal(node).is_none());
+    fitting.into_iter().map(|(_, name)| name).find(|name| accepts(name)).cloned()
 }
 
 fn allocatable(node: &Node) -> Resources {

@@ -1,6 +1,6 @@
 //! Deployments and ReplicaSets: pods are made and removed until there are as many as asked for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet, ReplicaSetSpec, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::PodTemplateSpec;
@@ -17,13 +17,26 @@ const TEMPLATE_HASH: &str = "pod-template-hash";
 
 impl World {
     pub(super) fn reconcile_workloads(&mut self) {
-        for deployment in self.deployments.values().cloned().collect::<Vec<_>>() {
-            self.reconcile_deployment(&deployment);
+        let mut owners = self.pods.take_changed_owners();
+        if std::mem::take(&mut self.workloads_changed) {
+            self.collect_replica_sets();
+            for deployment in self.deployments.shared().shared() {
+                self.reconcile_deployment(deployment);
+            }
+            owners.extend(self.replica_sets.values().filter_map(|set| set.metadata.uid.clone()));
+            let sets = self.replica_sets.shared();
+            let uids = sets.iter().filter_map(|set| Some((set.metadata.uid.clone()?, key_of(&set.metadata))));
+            self.replica_sets_by_uid = uids.collect();
         }
-        for set in self.replica_sets.values().cloned().collect::<Vec<_>>() {
+        let mut counted = BTreeSet::new();
+        for owner in owners {
+            self.reconcile_kept(&owner);
+            let Some(key) = self.replica_sets_by_uid.get(&owner).cloned() else { continue };
+            let Some(set) = self.replica_sets.get(&key).cloned() else { continue };
             self.reconcile_replica_set(&set);
+            counted.insert(key);
         }
-        self.count_deployments();
+        self.count_deployments(&counted);
     }
 
     /// Makes the ReplicaSet of the current template and scales it; older ones go to zero at once.
@@ -38,20 +51,19 @@ impl World {
             if wanted == 0 {
                 return;
             }
-            let set = replica_set_of(deployment, &namespace, &name, &hash);
-            let mut set = set;
+            let mut set = replica_set_of(deployment, &namespace, &name, &hash);
             self.complete("ReplicaSet", &mut set.metadata);
             self.replica_sets.insert(key.clone(), set);
             self.touch();
         }
         let owner = deployment.metadata.uid.clone();
         let mut changed = false;
-        for (other, set) in &mut self.replica_sets {
+        for set in self.replica_sets.values_mut() {
             let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
             if !owners.iter().any(|reference| Some(&reference.uid) == owner.as_ref()) {
                 continue;
             }
-            let replicas = if *other == key { wanted } else { 0 };
+            let replicas = if key_of(&set.metadata) == key { wanted } else { 0 };
             let spec = set.spec.get_or_insert_default();
             changed |= spec.replicas != Some(replicas);
             spec.replicas = Some(replicas);
@@ -64,11 +76,11 @@ impl World {
     fn reconcile_replica_set(&mut self, set: &ReplicaSet) {
         let Some(spec) = &set.spec else { return };
         let wanted = usize::try_from(spec.replicas.unwrap_or(1)).unwrap_or(0);
-        let mut alive = self.pods_of(set.metadata.uid.as_deref());
+        let mut alive = self.pods.going_on_of(set.metadata.uid.as_deref().unwrap_or_default());
         while alive.len() < wanted {
             let Some(pod) = self.pod_from(set) else { return };
             alive.push(pod.key());
-            self.pods.insert(pod.key(), pod);
+            self.pods.insert(pod);
             self.touch();
         }
         if alive.len() > wanted {
@@ -77,14 +89,6 @@ impl World {
                 self.delete_pod(key, None);
             }
         }
-    }
-
-    /// Keys of the pods of an owner that are neither ending nor ended.
-    fn pods_of(&self, owner: Option<&str>) -> Vec<String> {
-        let Some(owner) = owner else { return Vec::new() };
-        let belongs = |pod: &&Pod| pod.controller().is_some_and(|reference| reference.uid == owner);
-        let alive = self.pods.values().filter(belongs).filter(|pod| !pod.is_terminating() && !pod.is_terminal());
-        alive.map(Pod::key).collect()
     }
 
     fn pod_from(&mut self, set: &ReplicaSet) -> Option<Pod> {
@@ -139,34 +143,41 @@ impl World {
         }
     }
 
-    /// Writes how many pods there are and run into the status of ReplicaSets and Deployments.
-    fn count_deployments(&mut self) {
-        let mut counts: BTreeMap<String, (i32, i32)> = BTreeMap::new();
-        for pod in self.pods.values().filter(|pod| !pod.is_terminating() && !pod.is_terminal()) {
-            let Some(owner) = pod.controller() else { continue };
-            let count = counts.entry(owner.uid.clone()).or_default();
-            count.0 += 1;
-            count.1 += i32::from(pod.status.phase.as_deref() == Some("Running"));
-        }
-        let mut by_deployment: BTreeMap<String, (i32, i32)> = BTreeMap::new();
-        for set in self.replica_sets.values_mut() {
-            let (pods, running) =
-                set.metadata.uid.as_ref().and_then(|uid| counts.get(uid)).copied().unwrap_or_default();
-            set.status = Some(ReplicaSetStatus {
-                replicas: pods,
+    /// Writes how many pods there are and run into the status of these ReplicaSets, and of the Deployments behind them.
+    fn count_deployments(&mut self, sets: &BTreeSet<String>) {
+        let mut owners: BTreeSet<String> = BTreeSet::new();
+        for key in sets {
+            let Some(uid) = self.replica_sets.get(key).and_then(|set| set.metadata.uid.clone()) else { continue };
+            let pods: Vec<String> = self.pods.going_on_of(&uid);
+            let is_running =
+                |key: &&String| self.pods.get(key).is_some_and(|pod| pod.status.phase.as_deref() == Some("Running"));
+            let running = count(pods.iter().filter(is_running).count());
+            let status = ReplicaSetStatus {
+                replicas: count(pods.len()),
                 ready_replicas: Some(running),
                 available_replicas: Some(running),
                 ..ReplicaSetStatus::default()
-            });
-            for owner in set.metadata.owner_references.iter().flatten() {
+            };
+            let Some(set) = self.replica_sets.get_mut(key) else { continue };
+            set.status = Some(status);
+            owners.extend(set.metadata.owner_references.iter().flatten().map(|owner| owner.uid.clone()));
+        }
+        if owners.is_empty() {
+            return;
+        }
+        let mut by_deployment: BTreeMap<String, (i32, i32)> = BTreeMap::new();
+        for set in self.replica_sets.values() {
+            for owner in set.metadata.owner_references.iter().flatten().filter(|owner| owners.contains(&owner.uid)) {
                 let count = by_deployment.entry(owner.uid.clone()).or_default();
-                count.0 += pods;
-                count.1 += running;
+                count.0 += set.status.as_ref().map_or(0, |status| status.replicas);
+                count.1 += set.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
             }
         }
-        for deployment in self.deployments.values_mut() {
-            let uid = deployment.metadata.uid.as_ref();
-            let (pods, running) = uid.and_then(|uid| by_deployment.get(uid)).copied().unwrap_or_default();
+        for (key, uid) in
+            self.deployments.values().map(|it| (key_of(&it.metadata), it.metadata.uid.clone())).collect::<Vec<_>>()
+        {
+            let Some((pods, running)) = uid.and_then(|uid| by_deployment.get(&uid).copied()) else { continue };
+            let Some(deployment) = self.deployments.get_mut(&key) else { continue };
             let status = deployment.status.get_or_insert_default();
             status.replicas = Some(pods);
             status.ready_replicas = Some(running);
@@ -174,6 +185,10 @@ impl World {
             status.unavailable_replicas = Some(pods - running);
         }
     }
+}
+
+fn count(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
 }
 
 fn replica_set_of(deployment: &Deployment, namespace: &str, name: &str, hash: &str) -> ReplicaSet {
@@ -220,7 +235,7 @@ fn template_hash(template: &PodTemplateSpec) -> String {
 }
 
 /// Which pod goes first when there are too many: unbound, then not running, then the cheapest to delete, then the newest.
-fn removal_rank(pod: &Pod) -> impl Ord + use<> {
+pub(super) fn removal_rank(pod: &Pod) -> impl Ord + use<> {
     let cost = pod.metadata.annotations.get("controller.kubernetes.io/pod-deletion-cost");
     (
         pod.spec.node_name.is_some(),
@@ -232,42 +247,45 @@ fn removal_rank(pod: &Pod) -> impl Ord + use<> {
 }
 
 impl World {
-    /// Removes what belonged to owners that are gone, and pods of nodes that are gone.
-    pub(super) fn collect_orphans(&mut self) {
-        let deployments: Vec<_> = self.deployments.values().filter_map(|object| object.metadata.uid.clone()).collect();
-        let before = self.replica_sets.len();
+    /// Removes the ReplicaSets of Deployments that are gone; their pods follow.
+    fn collect_replica_sets(&mut self) {
+        let deployments: BTreeSet<_> =
+            self.deployments.values().filter_map(|object| object.metadata.uid.clone()).collect();
+        let mut gone: Vec<String> = Vec::new();
         self.replica_sets.retain(|_, set| {
             let owners = set.metadata.owner_references.as_deref().unwrap_or_default();
-            owners.iter().all(|owner| owner.kind != "Deployment" || deployments.contains(&owner.uid))
+            let stays = owners.iter().all(|owner| owner.kind != "Deployment" || deployments.contains(&owner.uid));
+            gone.extend(set.metadata.uid.clone().filter(|_| !stays));
+            stays
         });
-        if self.replica_sets.len() != before {
+        for uid in gone {
             self.touch();
+            for key in self.pods.of(&uid) {
+                if self.pods.get(&key).is_some_and(|pod| !pod.is_terminating()) {
+                    self.delete_pod(&key, None);
+                }
+            }
         }
-        let orphaned = |pod: &&Pod| pod.spec.node_name.as_ref().is_some_and(|node| !self.nodes.contains_key(node));
-        let orphans: Vec<_> = self.pods.values().filter(orphaned).map(Pod::key).collect();
+    }
+
+    /// Removes the pods of nodes that are gone.
+    pub(super) fn collect_orphans(&mut self) {
+        if self.orphans_at_generation == self.nodes_generation {
+            return;
+        }
+        let nodes = self.pods.nodes().filter(|node| !self.nodes.contains_key(node));
+        let orphans: Vec<String> = nodes.flat_map(|node| self.pods.on(node)).collect();
         for key in orphans {
             self.remove_pod(&key);
         }
-        let sets: Vec<_> = self.replica_sets.values().map(|set| set.metadata.uid.clone()).collect();
-        let daemons: Vec<_> = self.daemon_sets.values().map(|set| set.metadata.uid.clone()).collect();
-        let ownerless = |pod: &&Pod| {
-            !pod.is_terminating()
-                && pod.controller().is_some_and(|owner| match owner.kind.as_str() {
-                    "ReplicaSet" => !sets.contains(&Some(owner.uid.clone())),
-                    "DaemonSet" => !daemons.contains(&Some(owner.uid.clone())),
-                    _ => false,
-                })
-        };
-        let ownerless: Vec<_> = self.pods.values().filter(ownerless).map(Pod::key).collect();
-        for key in ownerless {
-            self.delete_pod(&key, None);
-        }
+        self.orphans_at_generation = self.nodes_generation;
     }
 
     /// Removes a Deployment; its pods follow. `false` when there is none.
     pub fn delete_deployment(&mut self, key: &str) -> bool {
         let removed = self.deployments.remove(key).is_some();
         if removed {
+            self.workloads_changed = true;
             self.touch();
         }
         removed
@@ -284,9 +302,5 @@ impl World {
         let (bound, waiting): (Vec<_>, Vec<_>) =
             self.pods.values().filter(counted).partition(|pod| pod.spec.node_name.is_some());
         (bound.len(), waiting.len())
-    }
-
-    pub(super) fn daemon_keys(&self) -> Vec<String> {
-        self.daemon_sets.values().map(|set| key_of(&set.metadata)).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The state of the world, its timers, and catching up with the clock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet};
@@ -15,11 +16,14 @@ use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Objects, Snapshot};
 
 use super::WorldSettings;
+use super::found::Kept;
 use super::machines::{Machine, OfferingKey};
+use super::pods::Pods;
 use super::random::Random;
+use super::shelf::Shelf;
 
 /// More rounds than any chain of controllers needs (Deployment, ReplicaSet, pod, binding, budget); a guard against a cycle.
 const RECONCILE_ROUNDS: usize = 16;
@@ -30,34 +34,45 @@ pub struct World {
     pub(super) now: Timestamp,
     /// Goes up with every change that a watch would see.
     pub(super) generation: u64,
-    /// The generation at which no waiting pod found a node; before something changes, trying again is of no use.
-    pub(super) scheduled_at_generation: u64,
+    /// Goes up with every change of a node.
+    pub(super) nodes_generation: u64,
+    /// Nodes and room when no waiting pod found a node; before something changes, trying again is of no use.
+    pub(super) scheduled_at: (u64, u64),
     /// The same for nodes that lack the pod of a DaemonSet.
-    pub(super) daemons_at_generation: u64,
+    pub(super) daemons_at: (u64, u64),
+    /// Nodes when there was no pod of a node that is gone.
+    pub(super) orphans_at_generation: u64,
     pub(super) timers: BTreeMap<(Timestamp, u64), Timer>,
     timers_set: u64,
     objects_made: u64,
 
-    pub(super) nodes: BTreeMap<String, Node>,
-    pub(super) node_claims: BTreeMap<String, NodeClaim>,
+    pub(super) nodes: Shelf<Node>,
+    pub(super) node_claims: Shelf<NodeClaim>,
     pub(super) node_pools: BTreeMap<String, NodePool>,
     pub(super) node_classes: BTreeMap<String, EC2NodeClass>,
     pub(super) node_overlays: BTreeMap<String, NodeOverlay>,
     pub(super) capacity_buffers: BTreeMap<String, CapacityBuffer>,
     pub(super) pod_templates: BTreeMap<String, PodTemplate>,
     pub(super) disruption_budgets: BTreeMap<String, DisruptionBudget>,
-    pub(super) pods: BTreeMap<String, Pod>,
-    pub(super) deployments: BTreeMap<String, Deployment>,
-    pub(super) replica_sets: BTreeMap<String, ReplicaSet>,
-    pub(super) daemon_sets: BTreeMap<String, DaemonSet>,
-    pub(super) pod_disruption_budgets: BTreeMap<String, PodDisruptionBudget>,
+    pub(super) pods: Pods,
+    pub(super) deployments: Shelf<Deployment>,
+    pub(super) replica_sets: Shelf<ReplicaSet>,
+    pub(super) replica_sets_by_uid: BTreeMap<String, String>,
+    /// A Deployment or ReplicaSet came, went or is to have another size.
+    pub(super) workloads_changed: bool,
+    /// Owners of pods that are run as they were found, by UID.
+    pub(super) kept: BTreeMap<String, Kept>,
+    pub(super) daemon_sets: Shelf<DaemonSet>,
+    pub(super) pod_disruption_budgets: Shelf<PodDisruptionBudget>,
+    /// Pods that were evicted so far, those of DaemonSets left out.
+    pub(super) evicted: usize,
     /// Kinds that no controller of this world acts on; kept so that an observation shows them.
     pub(super) others: Snapshot,
     /// Where pods are expected to land: pod to node or claim.
     pub(super) nominations: BTreeMap<String, String>,
-    pub(super) node_plans: BTreeMap<String, NodePlan>,
+    pub(super) node_plans: Shelf<NodePlan>,
 
-    pub(super) catalog: Catalog,
+    pub(super) catalog: Arc<Catalog>,
     pub(super) machines: BTreeMap<String, Machine>,
     /// Offerings that EC2 has none of, until somebody says otherwise.
     pub(super) exhausted: BTreeSet<OfferingKey>,
@@ -77,32 +92,38 @@ pub(super) enum Timer {
 }
 
 impl World {
-    pub fn new(settings: WorldSettings, catalog: Catalog) -> Self {
+    pub fn new(settings: WorldSettings, catalog: Arc<Catalog>) -> Self {
         Self {
             now: settings.epoch,
             settings,
             generation: 1,
-            scheduled_at_generation: 0,
-            daemons_at_generation: 0,
+            nodes_generation: 1,
+            scheduled_at: (0, 0),
+            daemons_at: (0, 0),
+            orphans_at_generation: 0,
             timers: BTreeMap::new(),
             timers_set: 0,
             objects_made: 0,
-            nodes: BTreeMap::new(),
-            node_claims: BTreeMap::new(),
+            nodes: Shelf::default(),
+            node_claims: Shelf::default(),
             node_pools: BTreeMap::new(),
             node_classes: BTreeMap::new(),
             node_overlays: BTreeMap::new(),
             capacity_buffers: BTreeMap::new(),
             pod_templates: BTreeMap::new(),
             disruption_budgets: BTreeMap::new(),
-            pods: BTreeMap::new(),
-            deployments: BTreeMap::new(),
-            replica_sets: BTreeMap::new(),
-            daemon_sets: BTreeMap::new(),
-            pod_disruption_budgets: BTreeMap::new(),
+            pods: Pods::default(),
+            deployments: Shelf::default(),
+            replica_sets: Shelf::default(),
+            replica_sets_by_uid: BTreeMap::new(),
+            workloads_changed: false,
+            kept: BTreeMap::new(),
+            daemon_sets: Shelf::default(),
+            pod_disruption_budgets: Shelf::default(),
+            evicted: 0,
             others: Snapshot::default(),
             nominations: BTreeMap::new(),
-            node_plans: BTreeMap::new(),
+            node_plans: Shelf::default(),
             catalog,
             machines: BTreeMap::new(),
             exhausted: BTreeSet::new(),
@@ -116,12 +137,19 @@ impl World {
             if due > moment {
                 break;
             }
+            // What was left undone at the moment before belongs to that moment.
+            if due > self.now {
+                self.reconcile();
+            }
             let timer = self.timers.remove(&(due, number));
             self.now = self.now.max(due);
             if let Some(timer) = timer {
                 self.fire(timer);
             }
-            self.reconcile();
+            let is_last_of_moment = self.timers.first_key_value().is_none_or(|((next, _), _)| *next > due);
+            if is_last_of_moment {
+                self.reconcile();
+            }
         }
         self.now = self.now.max(moment);
     }
@@ -142,14 +170,20 @@ impl World {
         for _ in 0..RECONCILE_ROUNDS {
             let before = self.generation;
             self.reconcile_workloads();
-            self.reconcile_daemons();
             self.collect_orphans();
+            self.reconcile_daemons();
             self.schedule();
             self.reconcile_budgets();
             if self.generation == before {
                 return;
             }
         }
+    }
+
+    /// Lets the owners of pods make those that are missing, and counts what budgets allow.
+    pub(super) fn reconcile_pods(&mut self) {
+        self.reconcile_workloads();
+        self.reconcile_budgets();
     }
 
     /// Whether nothing will happen by itself.
@@ -175,6 +209,12 @@ impl World {
         self.generation += 1;
     }
 
+    /// The same for a change of a node.
+    pub(super) fn touch_nodes(&mut self) {
+        self.nodes_generation += 1;
+        self.touch();
+    }
+
     pub(super) fn after_seconds(&mut self, seconds: u64, timer: Timer) {
         let delay = SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX));
         let due = self.now.saturating_add(delay).unwrap_or(Timestamp::MAX);
@@ -195,21 +235,27 @@ impl World {
     /// Everything a watch would show.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
-            nodes: self.nodes.values().cloned().collect(),
-            node_claims: self.node_claims.values().cloned().collect(),
+            nodes: self.nodes.shared(),
+            node_claims: self.node_claims.shared(),
             node_pools: self.node_pools.values().cloned().collect(),
             node_classes: self.node_classes.values().cloned().collect(),
             node_overlays: self.node_overlays.values().cloned().collect(),
             capacity_buffers: self.capacity_buffers.values().cloned().collect(),
             pod_templates: self.pod_templates.values().cloned().collect(),
-            node_plans: self.node_plans.values().cloned().collect(),
+            node_plans: self.node_plans.shared(),
             disruption_budgets: self.disruption_budgets.values().cloned().collect(),
-            pods: self.pods.values().cloned().collect(),
-            daemon_sets: self.daemon_sets.values().cloned().collect(),
-            deployments: self.deployments.values().cloned().collect(),
-            replica_sets: self.replica_sets.values().cloned().collect(),
-            pod_disruption_budgets: self.pod_disruption_budgets.values().cloned().collect(),
+            pods: self.pods.all(),
+            daemon_sets: self.daemon_sets.shared(),
+            deployments: with_found(self.deployments.shared(), &self.others.deployments),
+            replica_sets: with_found(self.replica_sets.shared(), &self.others.replica_sets),
+            pod_disruption_budgets: self.pod_disruption_budgets.shared(),
             ..self.others.clone()
         }
     }
+}
+
+/// What this world runs, and what it keeps as it was found.
+fn with_found<T: Clone>(mut running: Objects<T>, found: &Objects<T>) -> Objects<T> {
+    running.shared_mut().extend(found.shared().iter().cloned());
+    running
 }

@@ -277,7 +277,7 @@ impl<T: Stored> AnyFeed for Feed<T> {
 
     fn drain_into(&self, snapshot: &mut Snapshot) {
         let news = std::mem::take(&mut self.lock().news);
-        let objects = T::all_mut(snapshot);
+        let objects = T::all_mut(snapshot).shared_mut();
         let mut added = Vec::new();
         let mut removed = BTreeSet::new();
         for ((namespace, name), change) in news {
@@ -286,11 +286,11 @@ impl<T: Stored> AnyFeed for Feed<T> {
                 (its_namespace, its_name).cmp(&(namespace.as_str(), name.as_str()))
             });
             match (place, change) {
-                (Ok(place), Some(object)) => objects[place] = object,
+                (Ok(place), Some(object)) => objects[place] = Arc::new(object),
                 (Ok(place), None) => {
                     removed.insert(place);
                 }
-                (Err(_), Some(object)) => added.push(object),
+                (Err(_), Some(object)) => added.push(Arc::new(object)),
                 (Err(_), None) => {}
             }
         }

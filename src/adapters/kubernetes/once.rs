@@ -68,5 +68,5 @@ async fn read_kind<T: Stored>(client: Client) -> Result<Put, PortError> {
         let ((one_namespace, one_name, _), (two_namespace, two_name, _)) = (one.key(), two.key());
         (one_namespace, one_name).cmp(&(two_namespace, two_name))
     });
-    Ok(Box::new(move |snapshot| *T::all_mut(snapshot) = objects))
+    Ok(Box::new(move |snapshot| *T::all_mut(snapshot) = objects.into()))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -103,7 +104,7 @@ impl SavedCloud {
 }
 
 impl Cloud for SavedCloud {
-    async fn catalog(&self) -> Result<Catalog, PortError> {
+    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
         self.cloud.catalog().await
     }
 

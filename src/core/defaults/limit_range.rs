@@ -78,7 +78,7 @@ mod tests {
     /// Effective requests of a pod in the namespace `default` with this range.
     fn requests(limits: serde_json::Value, pod: Pod) -> String {
         let range = json!({ "metadata": { "name": "range", "namespace": "default" }, "spec": { "limits": [limits] } });
-        let snapshot = Snapshot { limit_ranges: vec![object(range)], ..Snapshot::default() };
+        let snapshot = Snapshot { limit_ranges: vec![object(range)].into(), ..Snapshot::default() };
         let mut pod = pod;
         LimitRanges::new(&snapshot).complete(&mut pod);
         serde_json::to_string(&effective_requests(&pod).unwrap()).unwrap()

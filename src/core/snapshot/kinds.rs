@@ -27,6 +27,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 
 use super::collect::{Object, parse};
+use super::list::Objects;
 use super::objects::Snapshot;
 use super::pod::Pod;
 use super::trim;
@@ -81,8 +82,8 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     /// Its name in paths and permissions.
     const RESOURCE: &'static str;
     const NAMESPACED: bool;
-    fn all(snapshot: &Snapshot) -> &Vec<Self>;
-    fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self>;
+    fn all(snapshot: &Snapshot) -> &Objects<Self>;
+    fn all_mut(snapshot: &mut Snapshot) -> &mut Objects<Self>;
     /// Namespace (empty for kinds without), name, UID (empty when unknown).
     fn key(&self) -> (&str, &str, &str);
     /// Of the API server's; empty when unknown, and after trimming.
@@ -107,12 +108,12 @@ fn add<T: Stored>(snapshot: &mut Snapshot, object: &Object<'_>) -> Result<(), St
 }
 
 fn merge<T: Stored>(into: &mut Snapshot, from: &mut Snapshot, merged: &mut Merged) {
-    let objects = T::all_mut(into);
-    objects.append(T::all_mut(from));
+    let objects = T::all_mut(into).shared_mut();
+    objects.append(T::all_mut(from).shared_mut());
     // Stable: of two with one name the later stays behind the earlier.
-    objects.sort_by(|left, right| place(left).cmp(&place(right)));
+    objects.sort_by(|left, right| place(left.as_ref()).cmp(&place(right.as_ref())));
     objects.dedup_by(|later, earlier| {
-        let same = place(later) == place(earlier);
+        let same = place(later.as_ref()) == place(earlier.as_ref());
         if same {
             merged.count(T::KIND, later.key(), earlier.key());
             std::mem::swap(later, earlier);
@@ -186,10 +187,10 @@ impl Stored for Pod {
     const KIND: &'static str = "Pod";
     const RESOURCE: &'static str = "pods";
     const NAMESPACED: bool = true;
-    fn all(snapshot: &Snapshot) -> &Vec<Self> {
+    fn all(snapshot: &Snapshot) -> &Objects<Self> {
         &snapshot.pods
     }
-    fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self> {
+    fn all_mut(snapshot: &mut Snapshot) -> &mut Objects<Self> {
         &mut snapshot.pods
     }
     fn key(&self) -> (&str, &str, &str) {
@@ -216,10 +217,10 @@ macro_rules! stored {
             const KIND: &'static str = stringify!($type);
             const RESOURCE: &'static str = $resource;
             const NAMESPACED: bool = $namespaced;
-            fn all(snapshot: &Snapshot) -> &Vec<Self> {
+            fn all(snapshot: &Snapshot) -> &Objects<Self> {
                 &snapshot.$field
             }
-            fn all_mut(snapshot: &mut Snapshot) -> &mut Vec<Self> {
+            fn all_mut(snapshot: &mut Snapshot) -> &mut Objects<Self> {
                 &mut snapshot.$field
             }
             fn key(&self) -> (&str, &str, &str) {

@@ -4,6 +4,8 @@ mod collect;
 mod decode;
 mod json;
 pub mod kinds;
+pub mod list;
+pub mod moment;
 pub mod nodes;
 pub mod objects;
 pub mod pod;
@@ -15,5 +17,6 @@ mod trim;
 pub mod write;
 mod yaml;
 
+pub use list::Objects;
 pub use objects::Snapshot;
 pub use pod::Pod;

@@ -20,42 +20,43 @@ use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 
+use super::list::Objects;
 use super::pod::Pod;
 
 /// A cluster at one moment. Its file form is plain Kubernetes objects, as `kubectl get -o json` prints them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    pub nodes: Vec<Node>,
-    pub node_claims: Vec<NodeClaim>,
+    pub nodes: Objects<Node>,
+    pub node_claims: Objects<NodeClaim>,
     /// The pools and classes that are applied now; what should be applied comes from the definitions.
-    pub node_pools: Vec<NodePool>,
-    pub node_classes: Vec<EC2NodeClass>,
-    pub node_overlays: Vec<NodeOverlay>,
+    pub node_pools: Objects<NodePool>,
+    pub node_classes: Objects<EC2NodeClass>,
+    pub node_overlays: Objects<NodeOverlay>,
     /// Plans that were posted before, and what became of them.
-    pub node_plans: Vec<NodePlan>,
-    pub disruption_budgets: Vec<DisruptionBudget>,
-    pub capacity_buffers: Vec<CapacityBuffer>,
-    pub pod_templates: Vec<PodTemplate>,
-    pub pods: Vec<Pod>,
-    pub resource_claims: Vec<ResourceClaim>,
-    pub resource_claim_templates: Vec<ResourceClaimTemplate>,
-    pub device_classes: Vec<DeviceClass>,
-    pub resource_slices: Vec<ResourceSlice>,
-    pub namespaces: Vec<Namespace>,
-    pub daemon_sets: Vec<DaemonSet>,
-    pub deployments: Vec<Deployment>,
-    pub replica_sets: Vec<ReplicaSet>,
-    pub stateful_sets: Vec<StatefulSet>,
-    pub jobs: Vec<Job>,
-    pub replication_controllers: Vec<ReplicationController>,
-    pub services: Vec<Service>,
-    pub pod_disruption_budgets: Vec<PodDisruptionBudget>,
-    pub persistent_volumes: Vec<PersistentVolume>,
-    pub persistent_volume_claims: Vec<PersistentVolumeClaim>,
-    pub storage_classes: Vec<StorageClass>,
-    pub csi_nodes: Vec<CSINode>,
-    pub limit_ranges: Vec<LimitRange>,
-    pub priority_classes: Vec<PriorityClass>,
+    pub node_plans: Objects<NodePlan>,
+    pub disruption_budgets: Objects<DisruptionBudget>,
+    pub capacity_buffers: Objects<CapacityBuffer>,
+    pub pod_templates: Objects<PodTemplate>,
+    pub pods: Objects<Pod>,
+    pub resource_claims: Objects<ResourceClaim>,
+    pub resource_claim_templates: Objects<ResourceClaimTemplate>,
+    pub device_classes: Objects<DeviceClass>,
+    pub resource_slices: Objects<ResourceSlice>,
+    pub namespaces: Objects<Namespace>,
+    pub daemon_sets: Objects<DaemonSet>,
+    pub deployments: Objects<Deployment>,
+    pub replica_sets: Objects<ReplicaSet>,
+    pub stateful_sets: Objects<StatefulSet>,
+    pub jobs: Objects<Job>,
+    pub replication_controllers: Objects<ReplicationController>,
+    pub services: Objects<Service>,
+    pub pod_disruption_budgets: Objects<PodDisruptionBudget>,
+    pub persistent_volumes: Objects<PersistentVolume>,
+    pub persistent_volume_claims: Objects<PersistentVolumeClaim>,
+    pub storage_classes: Objects<StorageClass>,
+    pub csi_nodes: Objects<CSINode>,
+    pub limit_ranges: Objects<LimitRange>,
+    pub priority_classes: Objects<PriorityClass>,
     /// Kinds that planning does not use, with how many there were: `v1/ConfigMap` to 12.
     pub ignored: BTreeMap<String, usize>,
 }

@@ -39,7 +39,7 @@ pub(super) fn bind(workloads: &[Vec<Pod>], descriptions: &[Workload], snapshot: 
             }
         }
     }
-    snapshot.pods = bound;
+    snapshot.pods = bound.into();
 }
 
 fn daemon_pods(snapshot: &Snapshot) -> Vec<(Pod, String)> {

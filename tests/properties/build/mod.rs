@@ -62,9 +62,9 @@ impl Built {
         let budgets: Vec<DisruptionBudget> =
             world.cluster_budget.iter().map(|nodes| object(definitions::cluster_budget(*nodes))).collect();
         let mut snapshot = Snapshot {
-            node_pools: pools.clone(),
-            node_classes: classes.clone(),
-            disruption_budgets: budgets.clone(),
+            node_pools: pools.clone().into(),
+            node_classes: classes.clone().into(),
+            disruption_budgets: budgets.clone().into(),
             ..Snapshot::default()
         };
         for (index, node) in world.nodes.iter().enumerate() {
@@ -75,7 +75,7 @@ impl Built {
         }
         snapshot.daemon_sets =
             world.daemons.iter().enumerate().map(|(index, it)| object(workloads::daemon_set(index, it))).collect();
-        snapshot.storage_classes = workloads::storage_classes();
+        snapshot.storage_classes = workloads::storage_classes().into();
         let mut workloads = Vec::new();
         for (index, workload) in world.workloads.iter().enumerate() {
             workloads.push(workloads::add_workload(index, workload, world, &mut snapshot));
@@ -100,8 +100,8 @@ impl Built {
         Self {
             seed: 1,
             snapshot: Snapshot {
-                node_pools: pools.clone(),
-                node_classes: classes.clone(),
+                node_pools: pools.clone().into(),
+                node_classes: classes.clone().into(),
                 pods: pods.into_iter().map(object).collect(),
                 ..Snapshot::default()
             },

@@ -80,8 +80,12 @@ fn pods(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Option<Vec<Pod>> {
     Some((0..count.min(10_000)).map(numbered).collect())
 }
 
-fn object<T: serde::Serialize>(objects: &[T], namespace: &str, name: &str) -> Option<Value> {
-    let mut objects = objects.iter().filter_map(|object| serde_json::to_value(object).ok());
+fn object<'a, T: serde::Serialize + 'a>(
+    objects: impl IntoIterator<Item = &'a T>,
+    namespace: &str,
+    name: &str,
+) -> Option<Value> {
+    let mut objects = objects.into_iter().filter_map(|object| serde_json::to_value(object).ok());
     objects.find(|object| {
         let metadata = &object["metadata"];
         metadata["name"] == json!(name) && metadata["namespace"].as_str().unwrap_or("default") == namespace

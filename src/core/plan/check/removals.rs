@@ -8,7 +8,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{ConsolidationPolicy, NodePool};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
-use crate::core::snapshot::Pod;
+use crate::core::snapshot::{Objects, Pod};
 
 use super::filters::label_selector_matches;
 use super::known::{Existing, Known, is_mirror, must_move, removed_node, steps};
@@ -133,7 +133,7 @@ fn is_protected(pod: &Pod, now: Timestamp) -> bool {
 }
 
 /// Why the eviction API would refuse this pod now.
-fn eviction_refusal(pod: &Pod, budgets: &[PodDisruptionBudget]) -> Option<String> {
+fn eviction_refusal(pod: &Pod, budgets: &Objects<PodDisruptionBudget>) -> Option<String> {
     if is_mirror(pod) || pod.is_owned_by("DaemonSet") {
         return None;
     }

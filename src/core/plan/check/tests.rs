@@ -183,7 +183,8 @@ fn valid() -> Case {
         claim_of("claim-empty", "node-empty"),
         claim_of("claim-big", "node-big"),
         claim_of("claim-kept", "node-kept"),
-    ];
+    ]
+    .into();
     let daemon = json!({ "metadata": { "labels": { "app": "agent" } }, "spec": { "containers": [
         { "name": "agent", "resources": { "requests": { "cpu": "100m" } } }
     ] } });

@@ -10,7 +10,7 @@ use crate::core::plan::{Inputs, Policy};
 use crate::core::provision::explain::{Distance, distances};
 use crate::core::provision::{self, provision};
 use crate::core::scheduler::{ClassIndex, Engine, Problem, quota};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::change::Change;
 use super::propose::{Side, propose};
@@ -118,7 +118,7 @@ impl<'e, 'a> Trials<'e, 'a> {
         // It may be one that has to leave its node.
         pod.spec.node_name = None;
         pod.metadata.deletion_timestamp = None;
-        self.bare.pods = vec![pod];
+        self.bare.pods = vec![pod].into();
         let inputs = Inputs { snapshot: &self.bare, node_pools: &pools, policy, ..self.inputs.clone() };
         let problem = Problem::new(&inputs);
         let mut engine = provision::engine(&problem, &inputs);
@@ -223,35 +223,35 @@ fn take_off(limits: &mut BTreeMap<String, IntOrString>, used: Option<&Resources>
 /// Everything else that a pod may refer to. Every field is named, so that one that is added is thought of.
 fn without_pods_and_nodes(snapshot: &Snapshot) -> Snapshot {
     Snapshot {
-        nodes: Vec::new(),
-        node_claims: Vec::new(),
-        node_pools: Vec::new(),
-        node_classes: Vec::new(),
+        nodes: Objects::default(),
+        node_claims: Objects::default(),
+        node_pools: Objects::default(),
+        node_classes: Objects::default(),
         node_overlays: snapshot.node_overlays.clone(),
-        node_plans: Vec::new(),
-        disruption_budgets: Vec::new(),
-        pods: Vec::new(),
+        node_plans: Objects::default(),
+        disruption_budgets: Objects::default(),
+        pods: Objects::default(),
         resource_claims: snapshot.resource_claims.clone(),
         resource_claim_templates: snapshot.resource_claim_templates.clone(),
         device_classes: snapshot.device_classes.clone(),
-        resource_slices: Vec::new(),
+        resource_slices: Objects::default(),
         namespaces: snapshot.namespaces.clone(),
         daemon_sets: snapshot.daemon_sets.clone(),
-        deployments: Vec::new(),
+        deployments: Objects::default(),
         replica_sets: snapshot.replica_sets.clone(),
         replication_controllers: snapshot.replication_controllers.clone(),
         stateful_sets: snapshot.stateful_sets.clone(),
         services: snapshot.services.clone(),
-        jobs: Vec::new(),
-        pod_disruption_budgets: Vec::new(),
+        jobs: Objects::default(),
+        pod_disruption_budgets: Objects::default(),
         persistent_volumes: snapshot.persistent_volumes.clone(),
         persistent_volume_claims: snapshot.persistent_volume_claims.clone(),
         storage_classes: snapshot.storage_classes.clone(),
-        csi_nodes: Vec::new(),
+        csi_nodes: Objects::default(),
         limit_ranges: snapshot.limit_ranges.clone(),
         // Their pods are among the pods already.
-        capacity_buffers: Vec::new(),
-        pod_templates: Vec::new(),
+        capacity_buffers: Objects::default(),
+        pod_templates: Objects::default(),
         priority_classes: snapshot.priority_classes.clone(),
         ignored: BTreeMap::new(),
     }

@@ -300,7 +300,8 @@ fn volumes_to_be_made_follow_their_class() {
         class("at-once", "Immediate", json!({})),
         class("local", "WaitForFirstConsumer", json!({ "provisioner": "kubernetes.io/no-provisioner" })),
         class("zone-b", "WaitForFirstConsumer", zone_b),
-    ];
+    ]
+    .into();
     for name in ["anywhere", "at-once", "local", "zone-b", "missing"] {
         world.persistent_volume_claims.push(object(claim(name, json!({ "storageClassName": name }), false)));
     }

@@ -14,7 +14,7 @@ fn reserved() -> Case {
     let mut case = valid();
     let terms = json!({ "spec": { "capacityReservationSelectorTerms": [{ "id": "cr-1" }] } });
     case.classes[0] = case.classes[0].clone().merge(terms);
-    case.snapshot.node_classes = case.classes.clone();
+    case.snapshot.node_classes = case.classes.clone().into();
     case.plan.summary = case.plan.summary.clone().merge(json!({ "pricePerHourAfter": 0.300_000_01 }));
     status(&mut case, json!({ "availableInstanceCount": 1 }));
     let requirement = |key: &str, value: &str| json!({ "key": key, "operator": "In", "values": [value] });

@@ -1,0 +1,340 @@
+//! A cluster that was found elsewhere, and goes on here: its nodes have machines behind them, its pods come back when they
+//! are evicted, and what was under way goes on.
+//!
+//! Nobody here rolls out Deployments or counts Jobs. Whoever owned pods is run as it was found: so many pods, each like the
+//! one that went. That is also right for owners that the snapshot does not show, and for pods that admission changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{Node, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::snapshot::pod::PodStatus;
+use crate::core::snapshot::{Objects, Pod, Snapshot};
+
+use super::kubelet::set_condition;
+use super::objects::{key_of, name_of, written};
+use super::random::Random;
+use super::workloads::{owner_reference, removal_rank};
+use super::world::{Timer, World};
+
+/// An owner of pods, run as it was found.
+#[derive(Clone)]
+pub(super) struct Kept {
+    /// `namespace/name` as people call it: of the Deployment behind a ReplicaSet.
+    workload: String,
+    /// What each new pod is like.
+    pattern: Arc<Pod>,
+    names: Names,
+}
+
+#[derive(Clone)]
+enum Names {
+    /// As many as this, with names that are made up.
+    Generated { prefix: String, replicas: usize },
+    /// Just these, such as `web-0`; by key, with what each of them is like.
+    Fixed(BTreeMap<String, Arc<Pod>>),
+}
+
+/// Why a workload can not have another size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScaleError {
+    #[error("there is no workload {workload}")]
+    Unknown { workload: String },
+    #[error("pods of {workload} have volumes of their own, and nobody here makes further ones")]
+    OwnVolumes { workload: String },
+}
+
+impl World {
+    /// Adds everything of a snapshot and lets it go on. The owner of pods need not be in it; a pod without an owner does not
+    /// come back.
+    pub fn take_over(&mut self, mut snapshot: Snapshot) {
+        let deployments = std::mem::take(&mut snapshot.deployments);
+        let replica_sets = std::mem::take(&mut snapshot.replica_sets);
+        self.keep_owners_of(&snapshot);
+        self.keep_templates(&snapshot);
+        for set in &replica_sets {
+            let workload = self.workload_of(&set.metadata);
+            let template = set.spec.as_ref().and_then(|spec| spec.template.as_ref());
+            self.keep_template("ReplicaSet", &set.metadata, workload, template);
+        }
+        let with_sets: BTreeSet<String> = self.kept.values().map(|kept| kept.workload.clone()).collect();
+        for deployment in deployments.iter().filter(|it| !with_sets.contains(&key_of(&it.metadata))) {
+            let template = deployment.spec.as_ref().map(|spec| &spec.template);
+            self.keep_template("Deployment", &deployment.metadata, key_of(&deployment.metadata), template);
+        }
+        let nodes = by_provider_id(&snapshot.nodes);
+        for claim in &mut snapshot.node_claims {
+            complete_labels(claim, &nodes);
+            hold(&mut claim.metadata);
+        }
+        let ids = snapshot.node_claims.iter().filter_map(|claim| claim.status.as_ref()?.provider_id.clone());
+        let ids: BTreeSet<String> = ids.collect();
+        let id = |node: &Node| node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
+        for node in snapshot.nodes.iter_mut().filter(|node| id(node).is_some_and(|id| ids.contains(&id))) {
+            hold(&mut node.metadata);
+        }
+        self.load(snapshot);
+        self.others.deployments.extend(deployments);
+        self.others.replica_sets.extend(replica_sets);
+        self.go_on();
+    }
+
+    /// Owners by their pods.
+    fn keep_owners_of(&mut self, snapshot: &Snapshot) {
+        for pod in snapshot.pods.shared() {
+            let Some(owner) = pod.controller().filter(|owner| !matches!(owner.kind.as_str(), "DaemonSet" | "Node"))
+            else {
+                continue;
+            };
+            let is_fixed = owner.kind == "StatefulSet";
+            if pod.is_terminal() || (pod.is_terminating() && !is_fixed) {
+                continue;
+            }
+            let kept = self.kept.entry(owner.uid.clone()).or_insert_with(|| Kept {
+                workload: workload_name(pod, owner),
+                pattern: pod.clone(),
+                names: if is_fixed {
+                    Names::Fixed(BTreeMap::new())
+                } else {
+                    Names::Generated { prefix: owner.name.clone(), replicas: 0 }
+                },
+            });
+            match &mut kept.names {
+                Names::Generated { replicas, .. } => *replicas += 1,
+                Names::Fixed(pods) => {
+                    pods.insert(pod.key(), pod.clone());
+                }
+            }
+        }
+    }
+
+    /// Owners without pods, for those who want some.
+    fn keep_templates(&mut self, snapshot: &Snapshot) {
+        for set in &snapshot.stateful_sets {
+            let template = set.spec.as_ref().map(|spec| &spec.template);
+            self.keep_template("StatefulSet", &set.metadata, key_of(&set.metadata), template);
+        }
+    }
+
+    fn keep_template(
+        &mut self,
+        kind: &str,
+        metadata: &ObjectMeta,
+        workload: String,
+        template: Option<&PodTemplateSpec>,
+    ) {
+        let uid = metadata.uid.clone().unwrap_or_else(|| format!("{kind} {}", key_of(metadata)));
+        if self.kept.contains_key(&uid) {
+            return;
+        }
+        let named = ObjectMeta { uid: Some(uid.clone()), ..metadata.clone() };
+        let owner = owner_reference("apps/v1", kind, &named);
+        let namespace = metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
+        let pattern = template
+            .and_then(|template| self.pod_from_template(template, namespace, name_of(metadata), uid.clone(), owner));
+        let Some(pattern) = pattern else { return };
+        let names = match kind {
+            "StatefulSet" => Names::Fixed(BTreeMap::new()),
+            _ => Names::Generated { prefix: name_of(metadata), replicas: 0 },
+        };
+        self.kept.insert(uid, Kept { workload, pattern: Arc::new(pattern), names });
+    }
+
+    /// The Deployment behind a ReplicaSet, else the set itself.
+    fn workload_of(&self, metadata: &ObjectMeta) -> String {
+        let owners = metadata.owner_references.iter().flatten();
+        let deployment = owners.filter(|owner| owner.kind == "Deployment").map(|owner| owner.name.clone()).next();
+        let namespace = metadata.namespace.as_deref().unwrap_or("default");
+        format!("{namespace}/{}", deployment.unwrap_or_else(|| name_of(metadata)))
+    }
+
+    /// Starts what was starting and ends what was ending.
+    fn go_on(&mut self) {
+        let nodes = self.nodes.shared();
+        let nodes = by_provider_id(&nodes);
+        for claim in self.node_claims.shared().iter() {
+            let Some(id) = claim.status.as_ref().and_then(|status| status.provider_id.clone()) else { continue };
+            let Some(node) = nodes.get(id.as_str()) else {
+                self.boot(&id);
+                continue;
+            };
+            self.name_machine(&id, name_of(&node.metadata));
+            if !is_ready(node) && !claim.is_true("Initialized") {
+                self.get_ready(&id);
+            }
+        }
+        for pod in self.pods.all().iter() {
+            let (key, uid) = (pod.key(), pod.metadata.uid.clone());
+            if pod.is_terminating() && pod.spec.node_name.is_some() {
+                self.after_seconds(1, Timer::PodEnds { key, uid });
+            } else if pod.is_terminating() {
+                self.remove_pod(&key);
+            } else if pod.spec.node_name.is_some() && pod.status.phase.as_deref() == Some("Pending") {
+                self.after_seconds(1, Timer::PodStarts { key, uid });
+            } else if pod.status.phase.as_deref() == Some("Running") && pod.status.conditions.is_empty() {
+                // A snapshot written by hand: nothing speaks against its health.
+                self.pods.change(&key, |pod| set_condition(pod, "Ready", "True", None));
+            }
+        }
+        self.touch_nodes();
+        self.reconcile();
+    }
+
+    /// Makes and removes pods until an owner has those that it should.
+    pub(super) fn reconcile_kept(&mut self, owner: &str) {
+        let Some(kept) = self.kept.get(owner).cloned() else { return };
+        match &kept.names {
+            Names::Generated { prefix, replicas } => {
+                let mut alive = self.pods.going_on_of(owner);
+                for _ in alive.len()..*replicas {
+                    let uid = self.new_uid("Pod", prefix);
+                    let suffix = Random::new(self.settings.seed, "pod", &uid).suffix(5);
+                    self.make_like(&kept.pattern, format!("{prefix}-{suffix}"), uid);
+                }
+                if alive.len() > *replicas {
+                    alive.sort_by_key(|key| self.pods.get(key).map(removal_rank));
+                    for key in alive.iter().take(alive.len() - replicas) {
+                        self.delete_pod(key, None);
+                    }
+                }
+            }
+            Names::Fixed(pods) => {
+                for (key, pattern) in pods {
+                    if !self.pods.contains_key(key) {
+                        let uid = self.new_uid("Pod", key);
+                        self.make_like(pattern, pattern.metadata.name.clone(), uid);
+                    }
+                }
+                for key in self.pods.going_on_of(owner) {
+                    if !pods.contains_key(&key) {
+                        self.delete_pod(&key, None);
+                    }
+                }
+            }
+        }
+    }
+
+    fn make_like(&mut self, pattern: &Pod, name: String, uid: String) {
+        let mut pod = pattern.clone();
+        pod.metadata.name = name;
+        pod.metadata.uid = uid;
+        pod.metadata.creation_timestamp = Some(written(self.now));
+        pod.metadata.deletion_timestamp = None;
+        pod.spec.node_name = None;
+        pod.status = PodStatus {
+            phase: Some("Pending".to_owned()),
+            // Devices that are claimed by the pod's own claims stay claimed by the pod that takes its place.
+            resource_claim_statuses: pattern.status.resource_claim_statuses.clone(),
+            ..PodStatus::default()
+        };
+        self.pods.insert(pod);
+        self.touch();
+    }
+
+    /// Workloads that were found, as `namespace/name`.
+    pub fn workloads(&self) -> BTreeSet<String> {
+        self.kept.values().map(|kept| kept.workload.clone()).collect()
+    }
+
+    /// Gives a workload that was found another size. Where it has pods of several templates, those of the one with the most
+    /// pods stay.
+    pub fn resize(&mut self, workload: &str, replicas: usize) -> Result<(), ScaleError> {
+        let of_workload = |(uid, kept): (&String, &Kept)| (kept.workload == workload).then(|| uid.clone());
+        let mut owners: Vec<String> = self.kept.iter().filter_map(of_workload).collect();
+        owners.sort_by_key(|uid| std::cmp::Reverse(self.kept.get(uid).map_or(0, Kept::size)));
+        if owners.is_empty() {
+            return Err(ScaleError::Unknown { workload: workload.to_owned() });
+        }
+        for (position, owner) in owners.iter().enumerate() {
+            let wanted = if position == 0 { replicas } else { 0 };
+            if let Some(kept) = self.kept.get_mut(owner) {
+                kept.resize(wanted)?;
+            }
+            self.reconcile_kept(owner);
+        }
+        self.touch();
+        self.reconcile();
+        Ok(())
+    }
+}
+
+impl Kept {
+    fn size(&self) -> usize {
+        match &self.names {
+            Names::Generated { replicas, .. } => *replicas,
+            Names::Fixed(pods) => pods.len(),
+        }
+    }
+
+    fn resize(&mut self, wanted: usize) -> Result<(), ScaleError> {
+        let pods = match &mut self.names {
+            Names::Generated { replicas, .. } => {
+                *replicas = wanted;
+                return Ok(());
+            }
+            Names::Fixed(pods) => pods,
+        };
+        let has_volumes = |pod: &Pod| pod.spec.volumes.iter().any(|volume| volume.persistent_volume_claim.is_some());
+        if wanted > pods.len() && (has_volumes(&self.pattern) || !self.pattern.spec.resource_claims.is_empty()) {
+            return Err(ScaleError::OwnVolumes { workload: self.workload.clone() });
+        }
+        let name = self.workload.split_once('/').map_or(self.workload.as_str(), |(_, name)| name).to_owned();
+        // The highest numbers go first, and come last.
+        let number = |key: &String| key.rsplit_once('-').and_then(|(_, text)| text.parse::<usize>().ok()).unwrap_or(0);
+        while pods.len() > wanted {
+            let Some(last) = pods.keys().max_by_key(|key| number(key)).cloned() else { break };
+            pods.remove(&last);
+        }
+        for ordinal in 0_usize.. {
+            if pods.len() >= wanted {
+                break;
+            }
+            let mut pod = self.pattern.as_ref().clone();
+            pod.metadata.name = format!("{name}-{ordinal}");
+            pods.entry(pod.key()).or_insert_with(|| Arc::new(pod));
+        }
+        Ok(())
+    }
+}
+
+/// `namespace/name` of the workload by its pod: a ReplicaSet of a Deployment has a hash behind its name, which its pods carry.
+fn workload_name(pod: &Pod, owner: &OwnerReference) -> String {
+    let hash = pod.metadata.labels.get("pod-template-hash").filter(|_| owner.kind == "ReplicaSet");
+    let name = hash.and_then(|hash| owner.name.strip_suffix(hash)?.strip_suffix('-')).unwrap_or(&owner.name);
+    format!("{}/{name}", pod.metadata.namespace)
+}
+
+/// Nodes that are managed do not go before they are drained. Snapshots that were written by hand do not say so.
+fn hold(metadata: &mut ObjectMeta) {
+    let finalizers = metadata.finalizers.get_or_insert_default();
+    if !finalizers.iter().any(|finalizer| finalizer == keys::TERMINATION_FINALIZER) {
+        finalizers.push(keys::TERMINATION_FINALIZER.to_owned());
+    }
+}
+
+fn is_ready(node: &Node) -> bool {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_ref());
+    conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}
+
+fn by_provider_id(nodes: &Objects<Node>) -> BTreeMap<&str, &Node> {
+    nodes.iter().filter_map(|node| Some((node.spec.as_ref()?.provider_id.as_deref()?, node))).collect()
+}
+
+/// What a claim lacks of the labels that its price is found by is on its node.
+fn complete_labels(claim: &mut NodeClaim, nodes: &BTreeMap<&str, &Node>) {
+    let lacks = |key: &str| claim.metadata.labels.as_ref().is_none_or(|labels| !labels.contains_key(key));
+    let wanted = [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE, keys::NODE_POOL];
+    let missing: Vec<&str> = wanted.into_iter().filter(|key| lacks(key)).collect();
+    let id = claim.status.as_ref().and_then(|status| status.provider_id.as_deref());
+    let Some(labels) = id.and_then(|id| nodes.get(id)?.metadata.labels.as_ref()) else { return };
+    for key in missing {
+        if let Some(value) = labels.get(key) {
+            claim.metadata.labels.get_or_insert_default().insert(key.to_owned(), value.clone());
+        }
+    }
+}
