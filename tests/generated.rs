@@ -11,6 +11,8 @@ use cutlist::api::definitions;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
+use cutlist::core::plan::calendar::Calendar;
+use cutlist::core::plan::simulation::Simulation;
 use cutlist::render::diagnostics::LintReport;
 use schemars::{JsonSchema, SchemaGenerator};
 
@@ -24,6 +26,8 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("schemas/cutlist.json", || schema::<SettingsDocument>("cutlist.yaml")),
     ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
     ("schemas/plan.json", || schema::<Plan>("Cutlist plan, version 1")),
+    ("schemas/calendar.json", || schema::<Calendar>("Cutlist calendar, version 1")),
+    ("schemas/simulation.json", || schema::<Simulation>("Cutlist simulation, version 1")),
 ];
 
 /// The JSON Schema of a published form, 2020-12.

@@ -23,6 +23,8 @@ pub enum Command {
     Plan(PlanArguments),
     /// Say why a pod waits, or goes where the plan puts it, and what would help
     Why(WhyArguments),
+    /// Carry definitions to their end on a copy of the cluster in memory: what nodes, pods and the price come to
+    Simulate(SimulateArguments),
     /// Check definitions; needs no network and no credentials
     Lint(LintArguments),
     /// Watch a repository, post each plan, then apply it
@@ -73,12 +75,58 @@ pub struct PlanArguments {
     pub against: Option<String>,
     #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
     pub output: PlanOutput,
+    /// Show what the disruption budgets allow over the days to come, instead of a plan
+    #[arg(long, conflicts_with_all = ["against", "detailed_exitcode"])]
+    pub calendar: bool,
+    /// Days of the calendar
+    #[arg(long, default_value_t = 14, requires = "calendar", value_parser = clap::value_parser!(u16).range(1..=366))]
+    pub days: u16,
+    /// Whose days and hours the calendar shows: an IANA name such as `Asia/Seoul`
+    #[arg(long, value_name = "ZONE", default_value = "UTC", requires = "calendar")]
+    pub timezone: String,
     /// Exit with 2 when there are changes (0: nothing to do, 1: error)
     #[arg(long)]
     pub detailed_exitcode: bool,
     /// Print seconds of each phase and peak memory as one line of JSON on stderr
     #[arg(long)]
     pub timings: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SimulateArguments {
+    #[command(flatten)]
+    pub inputs: InputArguments,
+    /// When to stop: when nothing moves any more, or after this much virtual time, such as `2h`
+    #[arg(long, value_name = "settled|DURATION", default_value = "settled")]
+    pub until: Until,
+    /// Give a workload another size first; repeatable
+    #[arg(long, value_name = "NAMESPACE/NAME=REPLICAS")]
+    pub scale: Vec<Resize>,
+    #[arg(short, long, value_enum, default_value_t = SimulateOutput::Text)]
+    pub output: SimulateOutput,
+    /// Show every plan, and what is done for it
+    #[arg(short, long)]
+    pub verbose: bool,
+}
+
+/// When a simulation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    Settled,
+    Seconds(u64),
+}
+
+/// Another size of a workload, which is `namespace/name`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resize {
+    pub workload: String,
+    pub replicas: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SimulateOutput {
+    Text,
+    Json,
 }
 
 #[derive(Debug, Args)]

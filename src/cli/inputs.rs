@@ -49,6 +49,7 @@ pub fn read_cluster(arguments: &InputArguments, head: ReadRevision) -> Result<Re
 }
 
 /// A revision and what it defines.
+#[derive(Clone)]
 pub struct ReadRevision {
     pub content: RevisionContent,
     pub definitions: Definitions,

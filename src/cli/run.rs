@@ -3,15 +3,15 @@
 mod boot;
 mod lines;
 mod live;
-mod log;
+pub(super) mod log;
 mod measures;
 mod notices;
 mod nowhere;
 mod scenario;
-mod screen;
+pub(super) mod screen;
 mod source;
 mod tally;
-mod world;
+pub(super) mod world;
 
 use std::io::Write;
 use std::path::Path;
@@ -112,7 +112,7 @@ fn epoch() -> Result<Timestamp, Failure> {
     Timestamp::from_second(world::EPOCH_SECONDS).map_err(|error| Failure::usage(FAILURE, error))
 }
 
-fn runtime(is_paused: bool) -> Result<tokio::runtime::Runtime, Failure> {
+pub(super) fn runtime(is_paused: bool) -> Result<tokio::runtime::Runtime, Failure> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     builder.enable_all().start_paused(is_paused).build().map_err(|error| Failure::usage(FAILURE, error))
 }
@@ -122,7 +122,7 @@ fn outcome(shutdown: &Shutdown) -> Outcome {
 }
 
 /// Text with terminal escapes goes in; what is no terminal gets it without.
-fn standard_output() -> Box<dyn Write> {
+pub(super) fn standard_output() -> Box<dyn Write> {
     Box::new(anstream::AutoStream::auto(std::io::stdout()))
 }
 
@@ -132,7 +132,7 @@ fn now() -> Timestamp {
 }
 
 /// The first Ctrl-C asks for an end after the call that is under way; the second does not wait.
-fn shutdown_on_signal() -> Shutdown {
+pub(super) fn shutdown_on_signal() -> Shutdown {
     let shutdown = Shutdown::default();
     let requested = shutdown.clone();
     tokio::spawn(async move {

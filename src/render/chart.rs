@@ -93,6 +93,32 @@ pub fn chart(points: &[(u64, HourlyPrice)], seconds: u64, style: Style) -> Strin
     text
 }
 
+/// One row that goes with [`chart`] of the same run: an amount over time, its first and last value behind it. Empty when the
+/// amount was never above zero.
+pub fn strip(name: &str, points: &[(u64, usize)], seconds: u64, axis_columns: usize, style: Style) -> String {
+    let dollars = |amount: usize| HourlyPrice::from_nanodollars(i64::try_from(amount).unwrap_or(i64::MAX));
+    let points: Vec<(u64, HourlyPrice)> = points.iter().map(|(second, amount)| (*second, dollars(*amount))).collect();
+    let top = points.iter().map(|(_, amount)| *amount).max().unwrap_or_default();
+    let (Some((_, first)), Some((_, last))) = (points.first(), points.last()) else { return String::new() };
+    if seconds == 0 || top <= HourlyPrice::ZERO {
+        return String::new();
+    }
+    let eighths = |column: usize| {
+        let amount = highest_in(&points, seconds, column);
+        level(amount, top).div_ceil(CHART_ROWS)
+    };
+    let cells: String = (0..CHART_COLUMNS).map(|column| cell(eighths(column), 0)).collect();
+    let name = style.paint(Tone::Dim, &right(name, axis_columns));
+    let cells = style.paint(Tone::Created, &cells);
+    format!("{name}  {cells}  {} -> {}\n", first.nanodollars(), last.nanodollars())
+}
+
+/// Columns before the axis of [`chart`].
+pub fn axis_columns(points: &[(u64, HourlyPrice)]) -> usize {
+    let top = points.iter().map(|(_, price)| *price).max().unwrap_or_default();
+    (0..=2).map(|half| width(&label(top, half))).max().unwrap_or(0)
+}
+
 /// The highest price within the time that a column stands for, so that a node that lived for seconds is seen.
 fn highest_in(points: &[(u64, HourlyPrice)], seconds: u64, column: usize) -> HourlyPrice {
     let at = |column: usize| u128::from(seconds) * column as u128 / CHART_COLUMNS as u128;
@@ -138,7 +164,7 @@ fn time_axis(indent: usize, seconds: u64) -> String {
 }
 
 /// `45s`, `5m`, `12m30s`, `2h05m`, `3d04h`
-fn duration(seconds: u64) -> String {
+pub fn duration(seconds: u64) -> String {
     let (days, hours, minutes, rest) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
     match (days, hours, minutes) {
         (0, 0, 0) => format!("{rest}s"),

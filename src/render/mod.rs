@@ -1,8 +1,10 @@
 //! SHOW. Values in their serialised form to text, Markdown, JSON and other forms. Pure: gives strings, writes nothing.
 
+pub mod calendar;
 pub mod catalog;
 pub mod chart;
 pub mod diagnostics;
 pub mod plan;
+pub mod simulation;
 pub mod terminal;
 pub mod why;

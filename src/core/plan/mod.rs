@@ -4,11 +4,13 @@
 
 mod against;
 pub mod build;
+pub mod calendar;
 pub mod check;
 pub mod decide;
 mod names;
 mod report;
 mod risks;
+pub mod simulation;
 pub mod why;
 
 use schemars::JsonSchema;

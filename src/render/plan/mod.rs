@@ -13,6 +13,7 @@ use crate::core::plan::Plan;
 
 pub use markdown::markdown;
 pub use text::text;
+pub use units::count;
 
 pub use super::terminal::Style;
 

@@ -61,8 +61,13 @@ const PER_MILLE_WORTH_SAYING: i128 = 200;
 
 /// `within 1.2 % of the cheapest possible`, when that is known and says something.
 pub fn distance_from_cheapest(summary: &Summary) -> Option<String> {
-    let cheapest = summary.lower_bound_price_per_hour?;
-    let above = i128::from((summary.price_per_hour_after - cheapest).nanodollars());
+    distance(summary.price_per_hour_after, summary.lower_bound_price_per_hour)
+}
+
+/// The same for a price and a bound.
+pub fn distance(price: HourlyPrice, bound: Option<HourlyPrice>) -> Option<String> {
+    let cheapest = bound?;
+    let above = i128::from((price - cheapest).nanodollars());
     let per_mille = match i128::from(cheapest.nanodollars()) {
         // Nothing is needed: there is no share of nothing.
         ..=0 if above > 0 => return None,

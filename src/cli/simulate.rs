@@ -1,0 +1,327 @@
+//! `cutlist simulate`
+
+mod revision;
+mod tally;
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::rc::Rc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+
+use super::arguments::{PackingArgument, Resize, SimulateArguments, SimulateOutput, Until};
+use super::exit::{Failure, Outcome};
+use super::inputs::{self, ERROR, ReadInputs};
+use super::run::log;
+use super::run::screen::{Screen, Times};
+use super::run::{runtime, shutdown_on_signal, standard_output, world};
+use super::settings;
+use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldSettings};
+use crate::api::keys;
+use crate::api::settings::{Approval, ApprovalMode, Packing};
+use crate::controller::{Controller, Journal, Mode, Options, Shutdown};
+use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
+use crate::core::plan::{Note, decide};
+use crate::core::snapshot::{Snapshot, moment};
+use crate::definitions::Definitions;
+use crate::definitions::suggest::nearest;
+use crate::ports::Clock;
+use crate::render::chart::duration;
+use crate::render::plan::count;
+use crate::render::simulation as render;
+use crate::render::terminal::Style;
+
+use revision::OneRevision;
+use tally::Tally;
+
+/// A cluster in which something is still under way after this time, or these many plans, does not settle.
+const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
+const MOST_PLANS: usize = 1000;
+/// Looks in a row that found and changed nothing, after which a cluster is stuck: for an hour if they are retries.
+const MOST_IDLE_LOOKS: usize = 720;
+/// Workloads that an error lists.
+const MAX_NAMES: usize = 5;
+
+pub fn run(arguments: &SimulateArguments) -> Result<Outcome, Failure> {
+    if arguments.inputs.snapshot.is_empty() {
+        let error = anyhow!("there is no cluster to begin with");
+        return Err(Failure::usage(2, error).with_hint(
+            "give its objects with --snapshot FILE, as `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json` \
+             prints them; `cutlist run --embedded PATH` begins with an empty one",
+        ));
+    }
+    let mut read = inputs::read_all(&arguments.inputs)?;
+    // A kubelet confirms its node every few minutes, so the newest date is close to when the snapshot was taken.
+    read.now = arguments.inputs.now.or_else(|| moment::newest(&read.snapshot)).unwrap_or(read.now);
+    runtime(true)?.block_on(simulate(arguments, &read))
+}
+
+async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Outcome, Failure> {
+    let settings = WorldSettings::new(arguments.inputs.seed, read.now);
+    let world = EmbeddedWorld::new(settings, read.catalog.clone());
+    world.with(|world| world.take_over(read.snapshot.clone()));
+    let tally = Rc::new(RefCell::new(Tally::new(read.now)));
+    for resize in &arguments.scale {
+        world
+            .with(|state| state.resize(&resize.workload, resize.replicas))
+            .map_err(|error| not_scaled(&world, error))?;
+    }
+    let shutdown = shutdown_on_signal();
+    let settled = carry_on(arguments, read, &world, &tally, &shutdown).await;
+    if shutdown.is_requested() {
+        return Ok(Outcome::Interrupted);
+    }
+    let simulation = simulation(arguments, read, &world, &tally.borrow(), settled);
+    let text = match arguments.output {
+        SimulateOutput::Text => render::text(&simulation, Style::Coloured),
+        SimulateOutput::Json => render::json(&simulation).map_err(|error| Failure::usage(ERROR, error))?,
+    };
+    // A reader that closed the pipe has seen enough.
+    let _ = standard_output().write_all(text.as_bytes());
+    if arguments.until == Until::Settled && !settled {
+        let plans = simulation.summary.plans;
+        let error = anyhow!(
+            "the cluster does not settle: after {plans} plans and {} something is still under way",
+            duration(simulation.summary.virtual_seconds)
+        );
+        return Err(Failure::usage(ERROR, error)
+            .with_hint("`-v` shows every plan; `--until 2h` stops after that time and is no error"));
+    }
+    Ok(Outcome::Clean)
+}
+
+/// Lets the controller look and act until nothing moves any more, or the time is over. Whether nothing moves.
+async fn carry_on(
+    arguments: &SimulateArguments,
+    read: &ReadInputs,
+    world: &EmbeddedWorld,
+    tally: &Rc<RefCell<Tally>>,
+    shutdown: &Shutdown,
+) -> bool {
+    let patience = match arguments.until {
+        Until::Settled => PATIENCE,
+        Until::Seconds(seconds) => SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
+    };
+    let end = read.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
+    let repository = OneRevision::new(read.head.content.clone());
+    let ports = world::ports(repository, world, EmbeddedForge::default());
+    let inputs = &arguments.inputs;
+    let (definitions, packing) = (inputs.definitions.clone(), inputs.packing);
+    let options = Options {
+        mode: Mode::Enforce,
+        applies_definitions: true,
+        lease_transitions: None,
+        read: Box::new(move |files| for_simulation(settings::read_definitions(files, &definitions), packing)),
+        seed: inputs.seed,
+        planner: Box::new(decide),
+    };
+    let journal = journal(arguments, read.now, world, tally, shutdown);
+    let mut controller = Controller::new(ports, options, journal, shutdown.clone());
+    let clock = world.clock();
+    let (mut idle, mut settled_at) = (Idle::default(), None);
+    loop {
+        controller.pass().await;
+        let seen = controller.last_revision().is_some();
+        let (generation, is_still) = world.with(|world| (world.generation(), world.is_still()));
+        if seen && controller.is_settled() && is_still {
+            settled_at = Some(generation);
+        }
+        let settled = settled_at == Some(generation);
+        let is_over = match arguments.until {
+            Until::Settled => settled || tally.borrow().plans() >= MOST_PLANS || idle.for_long(generation),
+            Until::Seconds(_) => false,
+        };
+        if is_over || clock.now() >= end || shutdown.is_requested() {
+            return settled;
+        }
+        let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
+        // Whoever waits for ever here would wait without a clock that runs.
+        let _time_is_over = tokio::time::timeout(left, controller.wait()).await;
+    }
+}
+
+/// Looks that changed nothing.
+#[derive(Default)]
+struct Idle {
+    generation: u64,
+    looks: usize,
+}
+
+impl Idle {
+    /// Whether this look, too, found nothing new, after very many of them.
+    fn for_long(&mut self, generation: u64) -> bool {
+        self.looks = if generation == self.generation { self.looks + 1 } else { 0 };
+        self.generation = generation;
+        self.looks >= MOST_IDLE_LOOKS
+    }
+}
+
+/// Nobody is there to approve anything, and who asks for a simulation wants to see what comes after.
+fn for_simulation(mut definitions: Definitions, packing: Option<PackingArgument>) -> Definitions {
+    let approve = ApprovalMode::Automatic;
+    definitions.settings.approval = Approval { provision: approve, disrupt: approve, ..definitions.settings.approval };
+    match packing {
+        Some(PackingArgument::Cheapest) => definitions.settings.packing = Packing::Cheapest,
+        Some(PackingArgument::Karpenter) => definitions.settings.packing = Packing::Karpenter,
+        None => {}
+    }
+    definitions
+}
+
+/// Counts every event; shows them to those who asked for it.
+fn journal(
+    arguments: &SimulateArguments,
+    began: Timestamp,
+    world: &EmbeddedWorld,
+    tally: &Rc<RefCell<Tally>>,
+    shutdown: &Shutdown,
+) -> Journal {
+    let shows = arguments.verbose && arguments.output == SimulateOutput::Text;
+    let screen = shows.then(|| Screen::new(standard_output(), Times::SinceBeginning, began, shutdown.clone()));
+    let (world, tally) = (world.clone(), tally.clone());
+    Journal::new(move |now, event| {
+        tally.borrow_mut().count(now, event, world.pods_evicted());
+        if let Some(screen) = &screen {
+            log::record(now, event);
+            screen.show(now, event);
+        }
+    })
+}
+
+fn simulation(
+    arguments: &SimulateArguments,
+    read: &ReadInputs,
+    world: &EmbeddedWorld,
+    tally: &Tally,
+    settled: bool,
+) -> Simulation {
+    let now = world.clock().now();
+    let snapshot = world.with(|world| world.snapshot());
+    let at_end =
+        ReadInputs { head: read.head.clone(), snapshot, catalog: read.catalog.clone(), now, notes: Vec::new() };
+    let last = inputs::with_inputs(&arguments.inputs, &at_end, decide);
+    let summary = SimulationSummary {
+        lower_bound_price_per_hour_end: last.summary.lower_bound_price_per_hour,
+        ..tally.summary(now, world.pods_evicted())
+    };
+    let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();
+    notes.extend(about_nodes(read));
+    if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
+        let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();
+        notes.push(Note { code: "ApprovedAutomatically".to_owned(), text });
+    }
+    Simulation {
+        version: FORMAT_VERSION,
+        revision: read.head.content.revision.clone(),
+        cluster: read.head.definitions.settings.cluster_name.clone(),
+        began_at: read.now.to_string(),
+        catalog_date: read.catalog.date.clone(),
+        seed: arguments.inputs.seed,
+        packing: last.packing,
+        settled,
+        summary,
+        series: tally.series(now, world.pods_evicted()),
+        plans: tally.posted().to_vec(),
+        held_back: last.held_back,
+        pending: last.pending,
+        notes,
+    }
+}
+
+/// Nodes that nobody here touches, and such that have no price.
+fn about_nodes(read: &ReadInputs) -> Vec<Note> {
+    let Snapshot { nodes, node_claims, .. } = &read.snapshot;
+    let mut notes = Vec::new();
+    let claimed: BTreeSet<&str> =
+        node_claims.iter().filter_map(|claim| claim.status.as_ref()?.provider_id.as_deref()).collect();
+    let label = |node: &Node, key: &str| node.metadata.labels.as_ref().and_then(|labels| labels.get(key)).cloned();
+    let provider_id = |node: &&Node| node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
+    let unclaimed = nodes.iter().filter(|node| provider_id(node).is_none_or(|id| !claimed.contains(id.as_str())));
+    let (of_pools, of_nobody): (Vec<_>, Vec<_>) =
+        unclaimed.partition(|node| label(node, keys::NODE_POOL).is_some_and(|pool| !pool.is_empty()));
+    if let Some(node) = of_pools.first() {
+        let name = node.metadata.name.clone().unwrap_or_default();
+        let text = format!(
+            "{} of NodePools, such as {name}, have no NodeClaim in the snapshot: they stay as they are and their price \
+             does not count; take the snapshot with nodeclaims",
+            count(of_pools.len(), "node")
+        );
+        notes.push(Note { code: "NodesWithoutClaim".to_owned(), text });
+    }
+    if !of_nobody.is_empty() {
+        let nodes = count(of_nobody.len(), "node");
+        let text = format!("{nodes} of no NodePool: they stay as they are and their price does not count");
+        notes.push(Note { code: "NodesOfNobody".to_owned(), text });
+    }
+    let sold: BTreeSet<&str> =
+        read.catalog.instance_types.iter().map(|instance_type| instance_type.name.as_str()).collect();
+    let unknown: BTreeSet<String> = nodes
+        .iter()
+        .filter(|node| provider_id(node).is_some_and(|id| claimed.contains(id.as_str())))
+        .filter_map(|node| label(node, keys::INSTANCE_TYPE))
+        .filter(|name| !sold.contains(name.as_str()))
+        .collect();
+    if !unknown.is_empty() {
+        let names: Vec<String> = unknown.into_iter().take(MAX_NAMES).collect();
+        let text = format!("instance types that the catalog does not have count as free: {}", names.join(", "));
+        notes.push(Note { code: "UnknownInstanceTypes".to_owned(), text });
+    }
+    notes
+}
+
+fn not_scaled(world: &EmbeddedWorld, error: ScaleError) -> Failure {
+    let failure = Failure::usage(ERROR, error.clone());
+    let ScaleError::Unknown { workload } = error else { return failure };
+    let workloads = world.with(|world| world.workloads());
+    let of_name = |other: &&String| other.split_once('/').map(|(_, name)| name) == Some(workload.as_str());
+    let alike = workloads.iter().find(of_name).map(String::as_str);
+    if let Some(alike) = alike.or_else(|| nearest(&workload, workloads.iter().map(String::as_str))) {
+        return failure.with_hint(format!("did you mean {alike}?"));
+    }
+    let names: Vec<&str> = workloads.iter().take(MAX_NAMES).map(String::as_str).collect();
+    failure.with_hint(match (names.is_empty(), workloads.len().saturating_sub(names.len())) {
+        (true, _) => "nothing in the snapshot owns pods".to_owned(),
+        (false, 0) => format!("there are {}", names.join(", ")),
+        (false, more) => format!("there are {} and {more} more", names.join(", ")),
+    })
+}
+
+impl std::str::FromStr for Until {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "settled" {
+            return Ok(Self::Settled);
+        }
+        let duration = text.parse::<crate::api::duration::NillableDuration>();
+        match duration.map_err(|error| error.to_string())?.seconds() {
+            Some(seconds) if seconds > 0 => Ok(Self::Seconds(seconds)),
+            _ => Err("write `settled`, or a time such as `2h`".to_owned()),
+        }
+    }
+}
+
+impl std::str::FromStr for Resize {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || "write NAMESPACE/NAME=REPLICAS".to_owned();
+        let (workload, replicas) = text.split_once('=').ok_or_else(form)?;
+        let (namespace, name) = workload.split_once('/').ok_or_else(form)?;
+        if namespace.is_empty() || name.is_empty() {
+            return Err(form());
+        }
+        let replicas: usize = replicas.parse().map_err(|_| form())?;
+        if replicas > MOST_REPLICAS {
+            return Err(format!("at most {MOST_REPLICAS} replicas"));
+        }
+        Ok(Self { workload: workload.to_owned(), replicas })
+    }
+}
+
+/// More pods than any cluster has.
+const MOST_REPLICAS: usize = 500_000;

@@ -1,0 +1,123 @@
+//! What happened, counted and as a series over time.
+
+use jiff::Timestamp;
+
+use crate::controller::events::{Event, Fleet};
+use crate::core::plan::simulation::{PlanPosted, Point, SimulationSummary};
+
+/// More points than any chart has columns; when they are exceeded, every second one is dropped.
+const POINTS_KEPT: usize = 4096;
+
+#[derive(Debug)]
+pub struct Tally {
+    began: Timestamp,
+    first: Option<Fleet>,
+    fleet: Fleet,
+    series: Vec<Point>,
+    plans: Vec<PlanPosted>,
+    summary: SimulationSummary,
+}
+
+impl Tally {
+    pub fn new(began: Timestamp) -> Self {
+        Self {
+            began,
+            first: None,
+            fleet: Fleet::default(),
+            series: Vec::new(),
+            plans: Vec::new(),
+            summary: SimulationSummary::default(),
+        }
+    }
+
+    /// Counts an event. `pods_moved`: so far.
+    pub fn count(&mut self, now: Timestamp, event: &Event, pods_moved: usize) {
+        match event {
+            Event::FleetChanged { fleet } => {
+                self.first.get_or_insert(*fleet);
+                self.fleet = *fleet;
+                self.summary.nodes_at_most = self.summary.nodes_at_most.max(fleet.nodes);
+                let point = self.point(now, pods_moved);
+                self.add(point);
+            }
+            Event::RegisteredNodeClaim { .. } => self.summary.nodes_created += 1,
+            Event::DeletedNode { .. } => self.summary.nodes_removed += 1,
+            Event::MoveBegun { .. } => self.summary.moves += 1,
+            Event::PlanPosted { plan } => self.plans.push(PlanPosted {
+                id: plan.id.clone(),
+                second: self.second(now),
+                steps: plan.steps.len(),
+                summary: plan.summary.clone(),
+            }),
+            _ => {}
+        }
+    }
+
+    /// How many plans were posted.
+    pub fn plans(&self) -> usize {
+        self.plans.len()
+    }
+
+    pub fn posted(&self) -> &[PlanPosted] {
+        &self.plans
+    }
+
+    /// What it came to at `now`.
+    pub fn summary(&self, now: Timestamp, pods_moved: usize) -> SimulationSummary {
+        let first = self.first.unwrap_or(self.fleet);
+        SimulationSummary {
+            price_per_hour_start: first.price_per_hour,
+            price_per_hour_end: self.fleet.price_per_hour,
+            nodes_start: first.nodes,
+            nodes_end: self.fleet.nodes,
+            pods_bound_start: first.pods_bound,
+            pods_bound_end: self.fleet.pods_bound,
+            pods_pending_end: self.fleet.pods_pending,
+            pods_moved,
+            plans: self.plans.len(),
+            virtual_seconds: self.second(now),
+            ..self.summary.clone()
+        }
+    }
+
+    /// The series, with the moment of the end.
+    pub fn series(&self, now: Timestamp, pods_moved: usize) -> Vec<Point> {
+        let mut series = self.series.clone();
+        let last = self.point(now, pods_moved);
+        if series.last() != Some(&last) {
+            series.push(last);
+        }
+        series
+    }
+
+    fn point(&self, now: Timestamp, pods_moved: usize) -> Point {
+        Point {
+            second: self.second(now),
+            price_per_hour: self.fleet.price_per_hour,
+            nodes: self.fleet.nodes,
+            pods_bound: self.fleet.pods_bound,
+            pods_pending: self.fleet.pods_pending,
+            pods_moved,
+        }
+    }
+
+    /// Of several points of one second the last stays; the very first stays anyhow.
+    fn add(&mut self, point: Point) {
+        if self.series.len() > 1 {
+            self.series.pop_if(|last| last.second == point.second);
+        }
+        // Room for the point of the end.
+        if self.series.len() + 1 == POINTS_KEPT {
+            let mut keep = false;
+            self.series.retain(|_| {
+                keep = !keep;
+                keep
+            });
+        }
+        self.series.push(point);
+    }
+
+    fn second(&self, now: Timestamp) -> u64 {
+        u64::try_from(now.duration_since(self.began).as_secs()).unwrap_or(0)
+    }
+}

@@ -1,0 +1,143 @@
+//! What a simulation came to: for a terminal, and for machines.
+
+use std::collections::BTreeMap;
+
+use crate::core::model::HourlyPrice;
+use crate::core::plan::simulation::Simulation;
+use crate::core::plan::{HeldBack, ReasonCode};
+
+use super::chart::{axis_columns, chart, duration, strip};
+use super::plan::units::{count, distance, money, thousands};
+use super::terminal::{COLUMNS, Style, Tone, clean, left, wrap};
+
+const LABEL_COLUMNS: usize = 11;
+/// Reasons for which nodes are held back, and groups of pods that wait, that are shown; the JSON form has all.
+const MAX_REASONS: usize = 8;
+
+/// The simulation as pretty JSON. The error is that of a value that JSON can not express; there is none in a simulation.
+pub fn json(simulation: &Simulation) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(simulation)?;
+    text.push('\n');
+    Ok(text)
+}
+
+/// Charts and counts, at most [`COLUMNS`] wide.
+pub fn text(simulation: &Simulation, style: Style) -> String {
+    let summary = &simulation.summary;
+    let mut page = Page { style, text: charts(simulation, style) };
+    let change = summary.price_per_hour_end - summary.price_per_hour_start;
+    let mut price = format!("{} -> {}, {}", summary.price_per_hour_start, summary.price_per_hour_end, money(change));
+    if let Some(share) = share(change, summary.price_per_hour_start) {
+        price.push_str(&format!(", {share}"));
+    }
+    page.line("price", &price);
+    if let Some(distance) = distance(summary.price_per_hour_end, summary.lower_bound_price_per_hour_end) {
+        page.line("", &distance);
+    }
+    page.line(
+        "nodes",
+        &format!(
+            "{} -> {}, {} created, {} removed, at most {}",
+            summary.nodes_start, summary.nodes_end, summary.nodes_created, summary.nodes_removed, summary.nodes_at_most
+        ),
+    );
+    page.line(
+        "pods",
+        &format!(
+            "{} moved, {} bound and {} pending at the end",
+            thousands(&summary.pods_moved.to_string()),
+            thousands(&summary.pods_bound_end.to_string()),
+            thousands(&summary.pods_pending_end.to_string())
+        ),
+    );
+    let plans = format!("{}, {}", count(summary.plans, "plan"), count(summary.moves, "move"));
+    let time = duration(summary.virtual_seconds);
+    page.line("took", &format!("{time} of virtual time from {}, {plans}", simulation.began_at));
+    if !simulation.settled {
+        page.line("unsettled", "something still moves, or would with time");
+    }
+    page.held_back(&simulation.held_back);
+    page.pending(simulation);
+    for note in &simulation.notes {
+        page.line("note", &note.text);
+    }
+    page.text
+}
+
+fn charts(simulation: &Simulation, style: Style) -> String {
+    let seconds = simulation.summary.virtual_seconds;
+    let prices: Vec<(u64, HourlyPrice)> =
+        simulation.series.iter().map(|point| (point.second, point.price_per_hour)).collect();
+    let mut text = chart(&prices, seconds, style);
+    if text.is_empty() {
+        return text;
+    }
+    let axis = axis_columns(&prices).max("moved".len());
+    let amounts = |amount: fn(&crate::core::plan::simulation::Point) -> usize| -> Vec<(u64, usize)> {
+        simulation.series.iter().map(|point| (point.second, amount(point))).collect()
+    };
+    text.push_str(&strip("nodes", &amounts(|point| point.nodes), seconds, axis, style));
+    text.push_str(&strip("moved", &amounts(|point| point.pods_moved), seconds, axis, style));
+    text.push('\n');
+    text
+}
+
+struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, label: &str, text: &str) {
+        for (row, line) in wrap(&clean(text), COLUMNS - LABEL_COLUMNS).iter().enumerate() {
+            let label = if row == 0 { label } else { "" };
+            let label = self.style.paint(Tone::Dim, &left(label, LABEL_COLUMNS));
+            self.text.push_str(format!("{label}{line}").trim_end());
+            self.text.push('\n');
+        }
+    }
+
+    /// By reason, most nodes first; the sentence is that of the first node.
+    fn held_back(&mut self, held_back: &[HeldBack]) {
+        let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
+        for held in held_back {
+            by_code.entry(held.code).or_default().push(held);
+        }
+        let mut groups: Vec<(ReasonCode, Vec<&HeldBack>)> = by_code.into_iter().collect();
+        groups.sort_by_key(|(code, nodes)| (std::cmp::Reverse(nodes.len()), *code));
+        let more = groups.len().saturating_sub(MAX_REASONS);
+        for (position, (code, nodes)) in groups.iter().take(MAX_REASONS).enumerate() {
+            let Some(first) = nodes.first() else { continue };
+            let label = if position == 0 { "stays" } else { "" };
+            let such_as = if nodes.len() == 1 { "" } else { "such as " };
+            self.line(
+                label,
+                &format!("{} {code:?}: {such_as}{}: {}", count(nodes.len(), "node"), first.node, first.text),
+            );
+        }
+        if more > 0 {
+            self.line("", &format!("and {more} more reasons"));
+        }
+    }
+
+    fn pending(&mut self, simulation: &Simulation) {
+        for (position, pending) in simulation.pending.iter().take(MAX_REASONS).enumerate() {
+            let label = if position == 0 { "pending" } else { "" };
+            let Some(first) = pending.pods.first() else { continue };
+            let reason = pending.reasons.first().map_or("", |reason| reason.text.as_str());
+            self.line(label, &format!("{} such as {first}: {reason}", count(pending.pods.len(), "pod")));
+        }
+    }
+}
+
+/// `-43.1 %`
+fn share(change: HourlyPrice, of: HourlyPrice) -> Option<String> {
+    let of = i128::from(of.nanodollars());
+    if of <= 0 {
+        return None;
+    }
+    let per_mille = (i128::from(change.nanodollars()) * 1000).div_euclid(of);
+    let sign = if per_mille < 0 { '-' } else { '+' };
+    let per_mille = per_mille.abs();
+    Some(format!("{sign}{}.{} %", per_mille / 10, per_mille % 10))
+}
