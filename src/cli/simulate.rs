@@ -163,7 +163,7 @@ impl Idle {
 /// Nobody is there to approve anything, and who asks for a simulation wants to see what comes after.
 fn for_simulation(mut definitions: Definitions, packing: Option<PackingArgument>) -> Definitions {
     let approve = ApprovalMode::Automatic;
-    definitions.settings.approval = Approval { provision: approve, disrupt: approve, ..definitions.settings.approval };
+    definitions.settings.approval = Approval { provision: approve, disrupt: approve };
     match packing {
         Some(PackingArgument::Cheapest) => definitions.settings.packing = Packing::Cheapest,
         Some(PackingArgument::Karpenter) => definitions.settings.packing = Packing::Karpenter,

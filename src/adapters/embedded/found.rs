@@ -57,7 +57,7 @@ impl World {
         self.keep_owners_of(&snapshot);
         self.keep_templates(&snapshot);
         for set in &replica_sets {
-            let workload = self.workload_of(&set.metadata);
+            let workload = Self::workload_of(&set.metadata);
             let template = set.spec.as_ref().and_then(|spec| spec.template.as_ref());
             self.keep_template("ReplicaSet", &set.metadata, workload, template);
         }
@@ -145,7 +145,7 @@ impl World {
     }
 
     /// The Deployment behind a ReplicaSet, else the set itself.
-    fn workload_of(&self, metadata: &ObjectMeta) -> String {
+    fn workload_of(metadata: &ObjectMeta) -> String {
         let owners = metadata.owner_references.iter().flatten();
         let deployment = owners.filter(|owner| owner.kind == "Deployment").map(|owner| owner.name.clone()).next();
         let namespace = metadata.namespace.as_deref().unwrap_or("default");
@@ -156,7 +156,7 @@ impl World {
     fn go_on(&mut self) {
         let nodes = self.nodes.shared();
         let nodes = by_provider_id(&nodes);
-        for claim in self.node_claims.shared().iter() {
+        for claim in &self.node_claims.shared() {
             let Some(id) = claim.status.as_ref().and_then(|status| status.provider_id.clone()) else { continue };
             let Some(node) = nodes.get(id.as_str()) else {
                 self.boot(&id);
@@ -167,7 +167,7 @@ impl World {
                 self.get_ready(&id);
             }
         }
-        for pod in self.pods.all().iter() {
+        for pod in &self.pods.all() {
             let (key, uid) = (pod.key(), pod.metadata.uid.clone());
             if pod.is_terminating() && pod.spec.node_name.is_some() {
                 self.after_seconds(1, Timer::PodEnds { key, uid });
