@@ -64,7 +64,7 @@ async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
         "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"app": "web"}}}});
     let pod_disruption_budgets = vec![serde_json::from_value(budget).unwrap()];
     stage.world.with(|world| {
-        world.load(Snapshot { pod_disruption_budgets: pod_disruption_budgets.into(), ..Snapshot::default() })
+        world.load(Snapshot { pod_disruption_budgets: pod_disruption_budgets.into(), ..Snapshot::default() });
     });
     // Somebody deletes the node by hand: it is tainted, and drained no further than the budget allows.
     let node = stage.snapshot().nodes[0].metadata.name.clone().unwrap();
@@ -78,7 +78,7 @@ async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
     let pod_disruption_budgets = vec![serde_json::from_value(budget).unwrap()];
     stage.world.with(|world| {
-        world.load(Snapshot { pod_disruption_budgets: pod_disruption_budgets.into(), ..Snapshot::default() })
+        world.load(Snapshot { pod_disruption_budgets: pod_disruption_budgets.into(), ..Snapshot::default() });
     });
     assert!(stage.settle().await);
     assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
