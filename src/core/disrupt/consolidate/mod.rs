@@ -3,7 +3,7 @@
 //! repay what it costs.
 //!
 //! [`standing`] says what a node is worth its price for, [`trial`] does without some nodes in the engine, [`rules`] says whether
-//! that is worth it. [`search`] and [`reference`] decide which nodes to try.
+//! that is worth it. [`search`] and [`mod@reference`] decide which nodes to try.
 
 mod reference;
 pub(super) mod rules;
