@@ -16,6 +16,7 @@ use jiff::Timestamp;
 
 use crate::api::node_pool::DisruptionReason;
 use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
+use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
 
@@ -55,6 +56,8 @@ pub struct Disruption {
     pub candidates: usize,
     /// Of what consolidation looked at; `None` where it had nothing to look at.
     pub consolidation: Option<Outlook>,
+    /// Nodes that might have gone to save money.
+    pub open: Vec<Open>,
 }
 
 /// Looks at every candidate. The engine holds the result of provisioning before, and of both after.

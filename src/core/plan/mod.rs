@@ -309,7 +309,7 @@ pub struct Summary {
     pub nodes_removed: usize,
     pub price_per_hour_before: HourlyPrice,
     pub price_per_hour_after: HourlyPrice,
-    /// No fleet for the same pods can cost less; absent when it was not computed.
+    /// No fleet for the same pods can cost less, while nodes that may not go stay; absent when it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_price_per_hour: Option<HourlyPrice>,
     /// Pending pods that got a place.

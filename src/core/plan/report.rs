@@ -9,15 +9,14 @@ use crate::core::disrupt::{Disruption, Going, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::offer::Reservation;
 use crate::core::provision::advice::{Adviser, change};
-use crate::core::provision::bound::lower_bound;
-
+use crate::core::provision::bound::{Open, lower_bound};
 use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::static_capacity::Shortfall;
 use crate::core::provision::{self, Provisioning, Purchase};
 use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::{ClassIndex, Engine, Problem, Refusal};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 
 use super::{Inputs, Note, Pending, PendingReason, Policy, Reason, ReasonCode, Step, StepKind, Summary};
@@ -156,15 +155,17 @@ fn going(disruption: &Disruption) -> impl Iterator<Item = &Going> {
     disruption.removals.iter().flat_map(|removal| &removal.nodes)
 }
 
-/// The nodes that stay, and the least that new nodes for everything else can cost.
+/// The nodes that can not go, and the least that nodes for everything else can cost.
 fn bound(
     inputs: &Inputs<'_>,
     problem: &Problem<'_>,
     provisioning: &Provisioning,
     disruption: &Disruption,
 ) -> Option<HourlyPrice> {
-    let removed: BTreeSet<usize> = going(disruption).map(|going| going.host).collect();
-    let stays = |host: &usize, machine: &Machine<'_>| !removed.contains(host) && !machine.is_being_removed();
+    let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
+    let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
+    let counted: BTreeSet<HostIndex> = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
+    let stays = |host: &HostIndex, machine: &Machine<'_>| !counted.contains(host) && !machine.is_being_removed();
     let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
     let price_of_staying: HourlyPrice =
         staying.filter_map(|(_, machine)| problem.offer.price_of(inputs, machine)).sum();
@@ -173,17 +174,18 @@ fn bound(
     let purchases: Vec<&Purchase> = purchases.collect();
     // Nodes for their own sake are no part of what pods cost.
     let is_static = |purchase: &&Purchase| problem.templates[purchase.template].is_static();
-    if purchases.is_empty() || purchases.iter().any(is_static) {
+    if purchases.is_empty() && disruption.open.is_empty() || purchases.iter().any(is_static) {
         return None;
     }
     let placed =
         provisioning.placements.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.placements));
     let pods = purchases.iter().flat_map(|purchase| &purchase.pods).chain(placed.map(|(pod, _)| pod));
+    let pods = pods.chain(open.iter().flat_map(|open| &open.pods));
     let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
     for class in pods.filter_map(|pod| problem.class_of_pod[*pod]) {
         *demand.entry(class).or_default() += 1;
     }
-    Some(price_of_staying + lower_bound(problem, &demand, &removed)?)
+    Some(price_of_staying + lower_bound(problem, &demand, &removed, &open)?)
 }
 
 /// Static pools that stay below their replicas, and why.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, Problem};
+use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::dual::{Bin, Filling, Item};
 use super::cheapest::kinds::{Kind, kinds};
@@ -21,12 +21,23 @@ const EXACT_PODS_MAX: usize = 20_000;
 /// Pairs of offers and classes looked at: more than a guide needs, since the bound is what the plan is measured with.
 const BOUND_WORK: u64 = 18_000_000;
 
-/// The least that new nodes for the demand can cost, when nodes that exist (but those removed) give all their free room
-/// for nothing. `None` when a class can not be hosted at all. O(classes x offers + pods of the largest class x offers).
+/// A node that may go, or stay for its price.
+#[derive(Clone, Debug)]
+pub struct Open {
+    pub host: HostIndex,
+    pub price: HourlyPrice,
+    /// Positions of the pods on it that would have to move.
+    pub pods: Vec<usize>,
+}
+
+/// The least that nodes for the demand can cost, new ones and any number like those in `open`, when other nodes that exist (but
+/// those removed) give all their free room for nothing. The demand has the pods of the open nodes, too. `None` when a class can
+/// not be hosted at all. O(classes x offers + pods of the largest class x offers).
 pub fn lower_bound(
     problem: &Problem<'_>,
     demand: &BTreeMap<ClassIndex, usize>,
-    removed: &BTreeSet<usize>,
+    removed: &BTreeSet<HostIndex>,
+    open: &[Open],
 ) -> Option<HourlyPrice> {
     // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
     let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
@@ -34,8 +45,10 @@ pub fn lower_bound(
     let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
     let start = start?;
     let offers = offers(problem, &kinds, None, HourlyPrice::ZERO, Purpose::Pricing);
-    let offers: Vec<Offer> = unlimited(&kinds, &offers).cloned().collect();
-    let mut free = free_room(problem, removed);
+    let mut offers: Vec<Offer> = unlimited(&kinds, &offers).cloned().collect();
+    offers.extend(like_those_open(problem, &kinds, open));
+    let taken = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
+    let mut free = free_room(problem, &taken);
     let pods: usize = demand.values().sum();
     let reserved = reserved_room(problem);
     free.extend(reserved.iter().flat_map(|(count, room)| std::iter::repeat_n(room, pods.min(*count))));
@@ -54,9 +67,23 @@ pub fn lower_bound(
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
 }
 
-fn free_room<'p>(problem: &'p Problem<'_>, removed: &BTreeSet<usize>) -> Vec<&'p Vector> {
-    let staying =
-        problem.nodes.iter().enumerate().filter(|(host, node)| !node.being_removed && !removed.contains(host));
+/// One offer for all open nodes that are alike.
+fn like_those_open(problem: &Problem<'_>, kinds: &[Kind], open: &[Open]) -> Vec<Offer> {
+    let mut alike: BTreeMap<(HourlyPrice, usize, Vector), HostIndex> = BTreeMap::new();
+    for Open { host, price, pods } in open {
+        let mut room = problem.nodes[*host].free.clone();
+        for class in pods.iter().filter_map(|pod| problem.class_of_pod[*pod]) {
+            vectors::add(&mut room, &problem.classes[class].request, 1);
+        }
+        alike.entry((*price, problem.nodes[*host].group, room)).or_insert(*host);
+    }
+    let offer = |((price, _, room), host)| Offer::of_node(problem, kinds, host, price, room);
+    alike.into_iter().map(offer).collect()
+}
+
+/// Of nodes that neither go nor are counted with their pods.
+fn free_room<'p>(problem: &'p Problem<'_>, taken: &BTreeSet<HostIndex>) -> Vec<&'p Vector> {
+    let staying = problem.nodes.iter().enumerate().filter(|(host, node)| !node.being_removed && !taken.contains(host));
     staying.map(|(_, node)| &node.free).collect()
 }
 

@@ -122,7 +122,8 @@ fn merge<T: Stored>(into: &mut Snapshot, from: &mut Snapshot, merged: &mut Merge
     });
 }
 
-fn place<T: Stored>(object: &T) -> (&str, &str) {
+/// Namespace and name: the order in which a snapshot keeps the objects of a kind.
+pub fn place<T: Stored>(object: &T) -> (&str, &str) {
     let (namespace, name, _) = object.key();
     (namespace, name)
 }

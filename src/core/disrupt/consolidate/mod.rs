@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::ReasonCode;
+use crate::core::provision::bound::Open;
 use crate::core::scheduler::Engine;
 
 use super::Pass;
@@ -32,7 +33,7 @@ struct Source<'c> {
     price: HourlyPrice,
 }
 
-/// What consolidation found, and what it can have missed at most.
+/// What consolidation found.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Outlook {
@@ -42,9 +43,6 @@ pub struct Outlook {
     pub saving_per_hour: HourlyPrice,
     /// What the nodes that may go, or replace those that go, cost after this plan.
     pub price_per_hour_after: HourlyPrice,
-    /// No nodes for the same pods can cost less than this; absent where it was not computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lower_bound_price_per_hour: Option<HourlyPrice>,
 }
 
 impl Pass<'_, '_> {
@@ -60,22 +58,21 @@ impl Pass<'_, '_> {
         if sources.is_empty() {
             return;
         }
+        let open = |source: &Source<'_>| Open {
+            host: source.candidate.host,
+            price: source.price,
+            pods: source.candidate.displaced().collect(),
+        };
+        self.disruption.open = sources.iter().map(open).collect();
         let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
         let first_move = self.disruption.removals.len();
-        let lower_bound = match self.inputs.policy.packing {
+        match self.inputs.policy.packing {
             Packing::Cheapest => self.search(engine, &sources),
-            Packing::Karpenter => {
-                self.as_reference(engine, &sources);
-                None
-            }
-        };
+            Packing::Karpenter => self.as_reference(engine, &sources),
+        }
         let saving = self.saving_since(engine, &sources, first_move);
-        self.disruption.consolidation = Some(Outlook {
-            nodes_open: sources.len(),
-            saving_per_hour: saving,
-            price_per_hour_after: before - saving,
-            lower_bound_price_per_hour: lower_bound,
-        });
+        self.disruption.consolidation =
+            Some(Outlook { nodes_open: sources.len(), saving_per_hour: saving, price_per_hour_after: before - saving });
     }
 
     fn saving_since(&self, engine: &Engine<'_, '_>, sources: &[Source<'_>], first_move: usize) -> HourlyPrice {

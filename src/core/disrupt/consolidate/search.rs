@@ -44,8 +44,8 @@ const PRICE_WORK_PART: u64 = 4;
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
 
 impl Pass<'_, '_> {
-    /// Tries what may save money and keeps what does; the least that the nodes can cost, where that is known.
-    pub(super) fn search(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) -> Option<HourlyPrice> {
+    /// Tries what may save money and keeps what does.
+    pub(super) fn search(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
         let demand = demand(engine.problem, sources);
         let markets = Markets::priced(engine.problem, 0, &demand, PRICE_WORK / PRICE_WORK_PART);
         let worth = Worth::new(&markets);
@@ -95,7 +95,6 @@ impl Pass<'_, '_> {
             let mut budget = Budget { looks: looks_each, ..budget };
             Search::new(self, &sources, ways[way].clone(), &markets, &worth, engine).run(engine, &mut budget);
         }
-        None
     }
 
     /// What the moves since then save within the horizon, less what they cost once: billionths of a dollar, times 3,600.
