@@ -40,6 +40,8 @@ pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
 /// On a NodeClaim: the pods that it was created for, as `namespace/name`, with commas.
 pub const PODS: &str = "cutlist.dev/pods";
+/// On a NodeClaim that a plan removes: where its pods go, as `namespace/name=node`, with commas.
+pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.

@@ -238,6 +238,8 @@ pub struct ConsolidationCosts {
     /// Until it is as useful as the one before.
     #[schemars(range(min = 0))]
     pub warm_up_per_pod: f64,
+    /// How long a pod takes to be as useful as before it moved. For that time its part of its node's price is lost.
+    pub warm_up: NillableDuration,
     /// Traffic of a pod that comes to another zone than it was in.
     #[schemars(range(min = 0))]
     pub cross_zone_per_pod: f64,
@@ -249,6 +251,7 @@ impl Default for ConsolidationCosts {
             node_overlap: NillableDuration::from_seconds(180),
             image_pull_per_pod: 0.0001,
             warm_up_per_pod: 0.0001,
+            warm_up: NillableDuration::from_seconds(300),
             cross_zone_per_pod: 0.0,
         }
     }

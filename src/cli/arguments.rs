@@ -139,6 +139,8 @@ pub struct WhyArguments {
 pub enum WhySubject {
     /// Why a pod waits, or why it goes where the plan puts it, or why its node stays
     Pod(WhyPodArguments),
+    /// Why a node is there, stays or went, by the plan for now and the plans that were posted
+    Node(WhyNodeArguments),
 }
 
 #[derive(Debug, Args)]
@@ -149,6 +151,17 @@ pub struct WhyPodArguments {
     /// Namespace of the pod
     #[arg(short, long)]
     pub namespace: Option<String>,
+    #[command(flatten)]
+    pub inputs: InputArguments,
+    #[arg(short, long, value_enum, default_value_t = WhyOutput::Text)]
+    pub output: WhyOutput,
+}
+
+#[derive(Debug, Args)]
+pub struct WhyNodeArguments {
+    /// The node, or its NodeClaim; it may be gone
+    #[arg(value_name = "NODE")]
+    pub node: String,
     #[command(flatten)]
     pub inputs: InputArguments,
     #[arg(short, long, value_enum, default_value_t = WhyOutput::Text)]

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use anyhow::anyhow;
+use serde::Serialize;
 
-use super::arguments::{WhyArguments, WhyOutput, WhyPodArguments, WhySubject};
+use super::arguments::{WhyArguments, WhyNodeArguments, WhyOutput, WhyPodArguments, WhySubject};
 use super::exit::{Failure, Outcome};
 use super::inputs;
-use crate::core::plan::why;
+use crate::core::plan::why::node::{known_names, why_node};
+use crate::core::plan::why::pod::why_pod;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::definitions::suggest::nearest;
 use crate::render::terminal::Style;
@@ -23,6 +25,7 @@ const MAX_NAMES: usize = 5;
 pub fn run(arguments: &WhyArguments) -> Result<Outcome, Failure> {
     match &arguments.subject {
         WhySubject::Pod(arguments) => pod(arguments),
+        WhySubject::Node(arguments) => node(arguments),
     }
 }
 
@@ -36,11 +39,35 @@ fn pod(arguments: &WhyPodArguments) -> Result<Outcome, Failure> {
             None => failure,
         }
     })?;
-    let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| why::why_pod(inputs, &positions));
+    let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| why_pod(inputs, &positions));
     let answer = answer.ok_or_else(|| Failure::usage(ERROR, anyhow!("there is no pod to answer for")))?;
-    let text = match arguments.output {
-        WhyOutput::Text => render::text(&answer, Style::Coloured),
-        WhyOutput::Json => render::json(&answer).map_err(|error| Failure::usage(ERROR, error))?,
+    say(arguments.output, &answer, |answer| render::pod(answer, Style::Coloured))
+}
+
+fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
+    let read = inputs::read_all(&arguments.inputs)?;
+    let name = arguments.node.strip_prefix("node/").unwrap_or(&arguments.node);
+    let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| {
+        why_node(inputs, name).ok_or_else(|| {
+            let (names, records) = (known_names(inputs), inputs.snapshot.node_plans.len());
+            let text = format!("there is no node {name} in the snapshot, and none of its {records} NodePlans names it");
+            let failure = Failure::usage(ERROR, anyhow!(text));
+            match nearest(name, names.iter().map(String::as_str)) {
+                Some(alike) => failure.with_hint(format!("did you mean {alike}?")),
+                None if records == 0 => failure.with_hint(
+                    "nodes that are gone are known from NodePlans: is `nodeplans.cutlist.dev` in the snapshot?",
+                ),
+                None => failure,
+            }
+        })
+    })?;
+    say(arguments.output, &answer, |answer| render::node(answer, Style::Coloured))
+}
+
+fn say<A: Serialize>(output: WhyOutput, answer: &A, text: impl Fn(&A) -> String) -> Result<Outcome, Failure> {
+    let text = match output {
+        WhyOutput::Text => text(answer),
+        WhyOutput::Json => render::json(answer).map_err(|error| Failure::usage(ERROR, error))?,
     };
     // A reader that closed the pipe has seen enough.
     let _ = anstream::AutoStream::auto(std::io::stdout()).lock().write_all(text.as_bytes());

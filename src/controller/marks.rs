@@ -1,10 +1,12 @@
 //! What the controller notes on NodeClaims, so that a restart knows what the last process was about.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::plan::{Alternative, Plan, Step, buffer_of};
+use crate::core::plan::{Alternative, Plan, Step, StepKind, buffer_of};
 
 use super::refusal::Refusal;
 
@@ -70,9 +72,21 @@ pub fn marked(claim: &NodeClaim, plan: &Plan, step: &Step, replacements: &[Strin
     let mut claim = claim.clone();
     let annotations = claim.metadata.annotations.get_or_insert_default();
     annotations.insert(REPLACED_BY.to_owned(), replacements.join(","));
+    annotations.insert(keys::DESTINATIONS.to_owned(), destinations(plan, step));
     annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
     annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
     claim
+}
+
+/// Where the pods of a node go that a plan removes, as `namespace/name=node`, with commas.
+fn destinations(plan: &Plan, step: &Step) -> String {
+    let moved: BTreeSet<&str> = step.pods.iter().map(String::as_str).collect();
+    let creations = plan.steps.iter().filter(|other| other.kind == StepKind::Create);
+    let to_new = creations.flat_map(|other| other.pods.iter().map(move |pod| (pod, &other.node_claim)));
+    let to_existing = plan.placements.iter().map(|placement| (&placement.pod, &placement.node));
+    let to_any = to_existing.chain(to_new).filter(|(pod, _)| moved.contains(pod.as_str()));
+    let entries: Vec<String> = to_any.map(|(pod, node)| format!("{pod}={node}")).collect();
+    entries.join(",")
 }
 
 /// The claim without that note.
@@ -80,6 +94,7 @@ pub fn unmarked(claim: &NodeClaim) -> NodeClaim {
     let mut claim = claim.clone();
     if let Some(annotations) = &mut claim.metadata.annotations {
         annotations.remove(REPLACED_BY);
+        annotations.remove(keys::DESTINATIONS);
     }
     claim
 }

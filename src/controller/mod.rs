@@ -74,6 +74,8 @@ pub use shutdown::Shutdown;
 
 /// How often disruption is looked for when nothing happens.
 const POLL: SignedDuration = SignedDuration::from_secs(10);
+/// How often, while moves are under way, it is searched for more than nodes that can simply go.
+const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 /// How long a failed call is left alone.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How often trouble that goes on is said.
@@ -143,6 +145,8 @@ pub struct Controller<R, K, E, F, C> {
     trouble: Option<(String, Timestamp)>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
+    /// When the whole search for savings was made last.
+    searched_at: Option<Timestamp>,
     garbage_due_at: Option<Timestamp>,
     wake_at: Option<Timestamp>,
     settled: bool,
@@ -178,6 +182,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             trouble: None,
             repository_due: true,
             plan_due_at: None,
+            searched_at: None,
             garbage_due_at: None,
             wake_at: None,
             settled: false,

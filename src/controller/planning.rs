@@ -16,7 +16,7 @@ use super::events::Event;
 use super::gate::gate;
 use super::last_look::LastLook;
 use super::view::{View, uids};
-use super::{Controller, Mode, POLL, Refusal, announced, chain, inventory, records, statuses};
+use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
@@ -48,7 +48,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.settled = self.last_look.settled;
             return Ok(());
         }
-        let Some(plan) = self.decide(snapshot, now) else { return Ok(()) };
+        let searched_lately =
+            self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
+        let moves_under_way = searched_lately && !(view.is_at_rest() && pods.is_empty());
+        let Some(plan) = self.decide(snapshot, moves_under_way, now) else { return Ok(()) };
+        if !moves_under_way {
+            self.searched_at = Some(now);
+        }
         self.settled = is_settled(&plan, &view) && !is_new_revision;
         // What is to be done may fail, and is then planned again.
         let is_to_be_done = plan.steps.iter().any(|step| !apply::is_held(step));
@@ -113,7 +119,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.journal.say(now, &Event::FoundProvisionablePods { pods: names, duration });
     }
 
-    fn decide(&self, snapshot: &Snapshot, now: Timestamp) -> Option<Plan> {
+    fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
         let in_force = self.revisions.in_force.as_ref()?;
         let known = self.catalog.as_ref()?;
         let definitions = &in_force.definitions;
@@ -139,6 +145,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 zones_with_subnet: Some(known.zones_with_subnet.clone()),
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
+                moves_under_way,
                 ..Policy::of(settings)
             },
             notes: in_force.notes.clone(),

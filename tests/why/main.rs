@@ -1,5 +1,6 @@
 //! Each folder of `tests/why` is a question about a case of `tests/plan`: `question` holds the name of the case and what is
-//! typed behind `cutlist why`, `expected.txt` the answer (and `expected.json` where it is there).
+//! typed behind `cutlist why`, `expected.txt` the answer (and `expected.json` where it is there). `records.json` is the quickstart
+//! after its fifth step: a cluster whose plans were recorded.
 //! `UPDATE=1 cargo test --test why` rewrites what is expected; read the difference before it is committed.
 
 #![cfg(test)]
@@ -17,6 +18,7 @@ fn ask(question: &Path, further: &[&str]) -> Ran {
     let (case, typed) = asked.trim().split_once(' ').unwrap();
     let folder = tempfile::tempdir().unwrap();
     program::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan").join(case), folder.path());
+    std::fs::copy(question.with_file_name("records.json"), folder.path().join("records.json")).unwrap();
     let mut arguments: Vec<&str> = std::iter::once("why").chain(typed.split(' ')).collect();
     arguments.extend(["definitions", "--snapshot", "cluster.yaml", "--now", NOW]);
     arguments.extend(further);

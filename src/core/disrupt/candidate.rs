@@ -177,16 +177,19 @@ fn candidate(
     let initialized = claim.and_then(|claim| transition(claim, INITIALIZED));
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
     let removal_cause = drift::removal_cause(inputs, machine, pool);
+    let price = engine.problem.offer.price_of(inputs, machine);
+    let costs = MoveCosts::new(&inputs.policy.disruption.costs);
+    let used = cost::used_thousandths(engine.problem, host, pods.iter().copied());
+    let warm_up = costs.of_warm_up(price.unwrap_or_default(), used);
     let mut candidate = Candidate {
         host,
         name: machine.name.to_owned(),
         pool: pool_name,
         disruption: pool.map(|pool| pool.spec.disruption.clone()),
         weight: pool.and_then(|pool| pool.spec.weight).unwrap_or(0),
-        price: engine.problem.offer.price_of(inputs, machine),
+        price,
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
-        move_nanodollars: MoveCosts::new(&inputs.policy.disruption.costs)
-            .of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
+        move_nanodollars: costs.of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])).saturating_add(warm_up),
         payback_seconds: payback_seconds(inputs, pool),
         pods,
         buffer_pods: Vec::new(),

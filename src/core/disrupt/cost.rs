@@ -1,7 +1,9 @@
 //! What a disruption costs: in the reference's units to rank candidates, in dollars to see whether it pays.
 
+use crate::api::duration::NillableDuration;
 use crate::api::settings::ConsolidationCosts;
 use crate::core::model::HourlyPrice;
+use crate::core::scheduler::{HostIndex, Problem, vectors};
 use crate::core::snapshot::Pod;
 
 /// Annotation that says how dear the deletion of a pod is, compared with others.
@@ -29,6 +31,7 @@ fn of_pod(pod: &Pod) -> f64 {
 pub struct MoveCosts {
     /// How long a new node and the one that it replaces are both paid for.
     overlap_seconds: i64,
+    warm_up_seconds: i64,
     per_pod: i64,
     per_crossing: i64,
 }
@@ -36,9 +39,10 @@ pub struct MoveCosts {
 impl MoveCosts {
     pub fn new(settings: &ConsolidationCosts) -> Self {
         let nanodollars = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap_or_default().nanodollars();
-        let overlap = settings.node_overlap.seconds().and_then(|seconds| i64::try_from(seconds).ok());
+        let seconds = |duration: &NillableDuration| duration.seconds().and_then(|seconds| i64::try_from(seconds).ok());
         Self {
-            overlap_seconds: overlap.unwrap_or(0),
+            overlap_seconds: seconds(&settings.node_overlap).unwrap_or(0),
+            warm_up_seconds: seconds(&settings.warm_up).unwrap_or(0),
             per_pod: nanodollars(settings.image_pull_per_pod).saturating_add(nanodollars(settings.warm_up_per_pod)),
             per_crossing: nanodollars(settings.cross_zone_per_pod),
         }
@@ -48,6 +52,12 @@ impl MoveCosts {
     #[expect(clippy::cast_possible_truncation, reason = "a price times a number from 0 to 10, and saturating")]
     pub fn of_pods<'a>(&self, pods: impl Iterator<Item = &'a Pod>) -> i64 {
         pods.map(|pod| (self.per_pod as f64 * of_pod(pod).max(0.0)).round() as i64).fold(0, i64::saturating_add)
+    }
+
+    /// The price of that part of a node, in thousandths, whose pods warm up elsewhere.
+    pub fn of_warm_up(&self, price: HourlyPrice, used_thousandths: i64) -> i64 {
+        let part = i128::from(price.nanodollars()) * i128::from(used_thousandths) / 1_000;
+        i64::try_from(part * i128::from(self.warm_up_seconds) / 3_600).unwrap_or(i64::MAX)
     }
 
     /// A move, once: the price of its new nodes while both run, its pods, and those that come to another zone.
@@ -69,4 +79,15 @@ pub fn payback_seconds(saving: HourlyPrice, cost_nanodollars: i64) -> Option<i64
     let per_hour = saving.nanodollars();
     (per_hour > 0)
         .then(|| i64::try_from(i128::from(cost_nanodollars) * 3_600 / i128::from(per_hour)).unwrap_or(i64::MAX))
+}
+
+/// Of the resource of a node that these pods on it take most of, in thousandths.
+pub fn used_thousandths(problem: &Problem<'_>, host: HostIndex, pods: impl Iterator<Item = usize>) -> i64 {
+    let free = &problem.nodes[host].free;
+    let mut used = vec![0; free.len()];
+    for class in pods.filter_map(|pod| problem.class_of_pod[pod]) {
+        vectors::add(&mut used, &problem.classes[class].request, 1);
+    }
+    let share = |(used, free): (&i64, &i64)| used.saturating_mul(1_000) / used.saturating_add(*free).max(1);
+    used.iter().zip(free).map(share).max().unwrap_or(0)
 }

@@ -63,6 +63,9 @@ pub struct Policy {
     pub refused: Vec<RefusedOffering>,
     /// Zones that have a subnet, or `None` where no cloud was asked: then every zone of the catalog counts.
     pub zones_with_subnet: Option<Vec<String>>,
+    /// Whether moves of earlier plans are under way: then nodes go to save money only where others have room for their pods.
+    /// What to buy in place of nodes is looked for when it is known what those moves come to.
+    pub moves_under_way: bool,
     /// Whether the removal of every pool was confirmed.
     pub removal_confirmed: bool,
     /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.

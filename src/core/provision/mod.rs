@@ -8,6 +8,7 @@ pub mod backlog;
 pub mod bound;
 pub mod cheapest;
 pub mod choice;
+mod expected;
 pub mod explain;
 pub mod karpenter;
 pub mod priority;
@@ -56,11 +57,12 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         // Room that is there is for pods that are there.
         order.sort_by_key(|class| backlog.is_of_buffer(problem, *class));
     }
-    let demand: Leftover = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
+    let mut demand: Leftover = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
     let shortfalls = static_capacity::open_missing(engine);
+    expected::settle(engine, &backlog, &mut demand);
     let mut budget = cheapest::Budget::new(problem);
     match packing {
         Packing::Karpenter => karpenter::pack(engine, &order, &demand),

@@ -97,6 +97,28 @@ impl Pass<'_, '_> {
         }
     }
 
+    /// Takes off nodes whose pods fit on others, least used first, and buys nothing. O(pods of the sources x nodes / 64).
+    pub(super) fn only_remove(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
+        let mut sources = sources.to_vec();
+        let used = |source: &Source<'_>| {
+            cost::used_thousandths(engine.problem, source.candidate.host, source.candidate.displaced())
+        };
+        sources.sort_by_cached_key(|source| (used(source), std::cmp::Reverse(source.price), &source.candidate.name));
+        let markets = Markets(Vec::new());
+        let (worth, goes) = (Worth::new(&markets), vec![false; sources.len()]);
+        let mut search = Search::new(self, &sources, goes, &markets, &worth, engine);
+        search.find_rooms(engine);
+        search.empty_nodes(engine, &mut Budget::new(engine.problem));
+        for Source { candidate, .. } in &sources {
+            if !self.done.contains(&candidate.host) {
+                let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
+                let waits = Err((ReasonCode::WaitsForOtherMove, text));
+                let refused = self.is_not_receiving(candidate).and(waits);
+                refused.unwrap_or_else(|(code, text)| self.hold_back(engine, candidate.host, code, text));
+            }
+        }
+    }
+
     /// What the moves since then save within the horizon, less what they cost once: billionths of a dollar, times 3,600.
     fn gain_since(&self, engine: &Engine<'_, '_>, before: &Self, horizon_seconds: i64) -> i128 {
         let mut gain: i128 = 0;
@@ -108,7 +130,12 @@ impl Pass<'_, '_> {
             let fewer = engine.problem.per_node.times(removal.nodes.len())
                 - engine.problem.per_node.times(removal.purchases.len());
             let pods = removal.nodes.iter().flat_map(|going| &going.pods).map(|pod| &self.inputs.snapshot.pods[*pod]);
-            let cost = self.costs.of_move(bought, self.costs.of_pods(pods), 0);
+            let warm_up = removal.nodes.iter().map(|going| {
+                let used = cost::used_thousandths(engine.problem, going.host, going.pods.iter().copied());
+                self.costs.of_warm_up(of_node(going.host), used)
+            });
+            let pods = warm_up.fold(self.costs.of_pods(pods), i64::saturating_add);
+            let cost = self.costs.of_move(bought, pods, 0);
             gain += i128::from((gone - bought + fewer).nanodollars()) * i128::from(horizon_seconds);
             gain -= i128::from(cost) * 3_600;
         }

@@ -15,10 +15,10 @@ use crate::core::provision::explain::{existing_nodes, explain};
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::{ClassIndex, Engine, Problem};
 use crate::core::snapshot::Pod;
-use crate::core::snapshot::nodes::Machine;
 
-use super::decide::assemble;
-use super::{Alternative, Change, Inputs, PendingReason, Plan, Reason, ReasonCode, Step, StepKind, report};
+use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step};
+use crate::core::plan::decide::assemble;
+use crate::core::plan::{Alternative, Change, Inputs, PendingReason, Plan, Step, StepKind, report};
 
 /// What is to be said about one pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ pub enum Answer {
     },
     /// It waits, and a node would be created for it.
     PlacedOnNewNode {
-        node: WhyNode,
+        node: NodeDetails,
         because: String,
         /// Pods that the node is created for.
         pods: Vec<String>,
@@ -59,10 +59,10 @@ pub enum Answer {
         considered: Vec<Alternative>,
     },
     /// It waits, and there is room for it.
-    PlacedOnExistingNode { node: WhyNode },
+    PlacedOnExistingNode { node: NodeDetails },
     /// It runs.
     Running {
-        node: WhyNode,
+        node: NodeDetails,
         fate: Fate,
         /// Where it goes when its node is removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,41 +70,6 @@ pub enum Answer {
     },
     /// It does not take part: it is over, on its way out, or belongs to its node.
     NotPlanned { because: String },
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WhyNode {
-    pub name: String,
-    pub node_pool: String,
-    pub instance_type: String,
-    pub zone: String,
-    pub capacity_type: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price_per_hour: Option<HourlyPrice>,
-    pub allocatable: Resources,
-    /// With DaemonSets.
-    pub requested: Resources,
-}
-
-/// What the plan does with the node of a running pod.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", tag = "fate")]
-pub enum Fate {
-    Removed {
-        reason: Reason,
-    },
-    NeedsConfirmation {
-        reason: Reason,
-    },
-    /// A candidate that is held back.
-    HeldBack {
-        reason: Reason,
-    },
-    /// No NodeClaim stands behind it, so nobody here removes it.
-    NotManaged,
-    /// A candidate that no method had anything to say about.
-    Stays,
 }
 
 /// Answers for one of the pods at these positions of the snapshot: the first that gets no place, else the first; `None`
@@ -211,56 +176,13 @@ fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, re
 
 fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: usize, pod: &str) -> Answer {
     let machine = &problem.machines[host];
-    let of_node = |step: &&Step| step.node.as_deref() == Some(machine.name) || step.node_claim == machine.name;
-    let step = |kind| plan.steps.iter().filter(move |step| step.kind == kind).find(of_node);
-    let held_back = plan.held_back.iter().find(|held| held.node == machine.name);
-    let leaving = machine
-        .is_being_removed()
-        .then(|| Reason { code: ReasonCode::BeingDeleted, text: "it was on its way out before this plan".to_owned() });
-    let fate = if let Some(reason) = step(StepKind::Remove).map(|step| step.reason.clone()).or(leaving) {
-        Fate::Removed { reason }
-    } else if let Some(step) = step(StepKind::Hold) {
-        Fate::NeedsConfirmation { reason: step.reason.clone() }
-    } else if let Some(held) = held_back {
-        Fate::HeldBack { reason: Reason { code: held.code, text: held.text.clone() } }
-    } else if machine.is_managed() {
-        Fate::Stays
-    } else {
-        Fate::NotManaged
-    };
     let creation = plan.steps.iter().filter(|step| step.kind == StepKind::Create);
     let on_new = creation.filter(|step| step.pods.iter().any(|other| other == pod)).map(|step| &step.node_claim).next();
     let existing = plan.placements.iter().find(|placement| placement.pod == pod).map(|placement| &placement.node);
-    Answer::Running { node: node_of_machine(inputs, problem, host), fate, moves_to: on_new.or(existing).cloned() }
-}
-
-fn node_of_step(step: &Step) -> WhyNode {
-    WhyNode {
-        name: step.node_claim.clone(),
-        node_pool: step.node_pool.clone(),
-        instance_type: step.instance_type.clone(),
-        zone: step.zone.clone(),
-        capacity_type: step.capacity_type.clone(),
-        price_per_hour: Some(step.price_per_hour),
-        allocatable: step.allocatable.clone(),
-        requested: step.requested.clone(),
-    }
-}
-
-fn node_of_machine(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> WhyNode {
-    let machine: &Machine<'_> = &problem.machines[host];
-    let label = |key: &str| machine.label(key).unwrap_or_default().to_owned();
-    let mut requested = Resources::new();
-    problem.nodes[host].pods.iter().for_each(|(_, class)| requested.add(&problem.classes[*class].requests));
-    WhyNode {
-        name: machine.name.to_owned(),
-        node_pool: machine.node_pool().unwrap_or_default().to_owned(),
-        instance_type: label(crate::api::keys::INSTANCE_TYPE),
-        zone: label(crate::api::keys::ZONE),
-        capacity_type: label(crate::api::keys::CAPACITY_TYPE),
-        price_per_hour: problem.offer.price_of(inputs, machine),
-        allocatable: machine.allocatable(),
-        requested,
+    Answer::Running {
+        node: node_of_machine(inputs, problem, host),
+        fate: fate(plan, machine),
+        moves_to: on_new.or(existing).cloned(),
     }
 }
 
@@ -273,21 +195,4 @@ fn share(requests: &Resources, allocatable: &Resources, price: HourlyPrice) -> H
     };
     let part = i128::from(price.nanodollars()) * of(CPU).max(of(MEMORY)) / WHOLE;
     HourlyPrice::from_nanodollars(i64::try_from(part).unwrap_or(i64::MAX))
-}
-
-/// The launch list by type, without the type that was chosen.
-fn considered(step: &Step) -> Vec<Alternative> {
-    let mut considered: Vec<Alternative> = Vec::new();
-    for alternative in step.launch.iter().flat_map(|launch| &launch.alternatives) {
-        let known = considered.iter_mut().find(|other| other.instance_type == alternative.instance_type);
-        match known {
-            Some(other) if other.price_per_hour > alternative.price_per_hour => *other = alternative.clone(),
-            Some(_) => {}
-            None if alternative.instance_type == step.instance_type => {}
-            None => considered.push(alternative.clone()),
-        }
-    }
-    considered
-        .sort_by(|one, two| (one.price_per_hour, &one.instance_type).cmp(&(two.price_per_hour, &two.instance_type)));
-    considered
 }

@@ -1,0 +1,259 @@
+//! Why a node is there, stays or went: what the plan does with it now, and what the plans that were posted decided about it.
+//! The record outlives the node.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
+use crate::core::defaults;
+use crate::core::disrupt::disrupt;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::decide::assemble;
+use crate::core::plan::{Alternative, Inputs, Plan, Reason, Revision, Step, StepKind, report};
+use crate::core::provision::{self, provision};
+use crate::core::scheduler::Problem;
+use crate::core::snapshot::Objects;
+use crate::core::snapshot::nodes::{Machine, machines};
+
+use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step};
+
+/// What is to be said about one node.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WhyNode {
+    /// The node's name, or its NodeClaim's where it never registered or was not recorded.
+    pub node: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_claim: Option<String>,
+    /// Absent when the node is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub present: Option<Present>,
+    /// Oldest first.
+    pub decisions: Vec<Decision>,
+    /// Posted plans that were looked through.
+    pub records: usize,
+    /// RFC 3339: the oldest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records_since: Option<String>,
+}
+
+/// A node that exists, and what the plan for this moment does with it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Present {
+    pub details: NodeDetails,
+    pub fate: Fate,
+    /// What goes with it and comes in its place, where it is removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchange: Option<Exchange>,
+}
+
+/// The move that a removal belongs to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Exchange {
+    /// `namespace/name`: pods of this node that had to move.
+    pub pods: Vec<String>,
+    /// Other nodes that go by the same move.
+    pub together_with: Vec<String>,
+    pub replaced_by: Vec<NodeDetails>,
+    /// All nodes that go, less all that come.
+    pub saving_per_hour: HourlyPrice,
+}
+
+/// What one posted plan, or a run of them, decided.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// RFC 3339: the moment that was planned for; of a run the first.
+    pub at: String,
+    /// Of a run of plans that held the node back for the same reason: the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<String>,
+    /// Plans of the run.
+    pub plans: usize,
+    pub plan_id: String,
+    /// Of the definitions.
+    pub revision: Revision,
+    pub phase: NodePlanPhase,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
+    pub reason: Reason,
+    #[serde(flatten)]
+    pub decided: Decided,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "decided")]
+pub enum Decided {
+    Created {
+        details: NodeDetails,
+        /// Pods it was created for.
+        pods: Vec<String>,
+        /// Other types that would have held the same pods, cheapest first.
+        considered: Vec<Alternative>,
+        /// Whether the move was begun.
+        begun: bool,
+    },
+    Removed {
+        details: NodeDetails,
+        exchange: Exchange,
+        begun: bool,
+    },
+    NeedsConfirmation,
+    HeldBack,
+}
+
+/// Answers for the node, or the node of the NodeClaim, of this name. `None` when neither the snapshot nor a posted plan has it.
+/// Takes as long as a plan.
+pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
+    let snapshot = defaults::complete(inputs);
+    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
+    let problem = Problem::new(inputs);
+    let records = records(&inputs.snapshot.node_plans);
+    let is_meant = |machine: &Machine<'_>| machine.name == name || claim_name(machine) == Some(name);
+    let host = problem.machines.iter().position(is_meant);
+    let machine = host.map(|host| &problem.machines[host]);
+    let removals = records.iter().flat_map(|record| &record.plan.steps).filter(|step| step.node.is_some());
+    let removal = removals.clone().find(|step| step.node.as_deref() == Some(name) || step.node_claim == name);
+    let node = machine.map(|machine| machine.name).or(removal.and_then(|step| step.node.as_deref())).unwrap_or(name);
+    let of_record = removal.map(|step| step.node_claim.as_str()).filter(|claim| !claim.is_empty());
+    let node_claim = machine.and_then(claim_name).or(of_record);
+    let names: BTreeSet<&str> = [name, node].into_iter().chain(node_claim).collect();
+    let decisions = decisions(&records, &names);
+    if host.is_none() && decisions.is_empty() {
+        return None;
+    }
+    Some(WhyNode {
+        node: node.to_owned(),
+        node_claim: node_claim.map(str::to_owned),
+        present: host.map(|host| present(inputs, &problem, host)),
+        decisions,
+        records: records.len(),
+        records_since: records.first().map(|record| record.plan.generated_for.clone()),
+    })
+}
+
+/// Names that can be asked for: of nodes that exist, and of those that posted plans removed or created.
+pub fn known_names(inputs: &Inputs<'_>) -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = machines(inputs.snapshot).iter().map(|machine| machine.name.to_owned()).collect();
+    for step in records(&inputs.snapshot.node_plans).iter().flat_map(|record| &record.plan.steps) {
+        names.insert(step.node_claim.clone());
+        names.extend(step.node.clone());
+    }
+    names
+}
+
+fn claim_name<'a>(machine: &Machine<'a>) -> Option<&'a str> {
+    machine.claim?.metadata.name.as_deref()
+}
+
+fn present(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> Present {
+    let mut engine = provision::engine(problem, inputs);
+    let provisioning = provision(&mut engine, inputs.policy.packing);
+    let reasons = report::creation_reasons(&engine, inputs, &provisioning);
+    let disruption = disrupt(&mut engine, inputs, &provisioning);
+    let plan = assemble(inputs, problem, &provisioning, reasons, Vec::new(), disruption, Vec::new());
+    let machine = &problem.machines[host];
+    let goes = |step: &&Step| step.kind == StepKind::Remove && step.node.as_deref() == Some(machine.name);
+    Present {
+        details: node_of_machine(inputs, problem, host),
+        fate: fate(&plan, machine),
+        exchange: plan.steps.iter().find(goes).map(|step| exchange(&plan, step)),
+    }
+}
+
+fn exchange(plan: &Plan, removal: &Step) -> Exchange {
+    let of_move = |kind| plan.steps.iter().filter(move |it| it.kind == kind && it.move_number == removal.move_number);
+    let price = |kind| of_move(kind).map(|step| step.price_per_hour).sum::<HourlyPrice>();
+    let others = of_move(StepKind::Remove).filter(|step| *step != removal);
+    Exchange {
+        pods: removal.pods.clone(),
+        together_with: others.map(|step| step.node.clone().unwrap_or_else(|| step.node_claim.clone())).collect(),
+        replaced_by: of_move(StepKind::Create).map(node_of_step).collect(),
+        saving_per_hour: price(StepKind::Remove) - price(StepKind::Create),
+    }
+}
+
+/// A posted plan that can be read.
+struct Record<'a> {
+    object: &'a NodePlan,
+    plan: Plan,
+}
+
+impl<'a> Record<'a> {
+    fn read(object: &'a NodePlan) -> Option<Self> {
+        let plan = Plan::deserialize(object.spec.plan.as_ref()?).ok()?;
+        Some(Self { object, plan })
+    }
+}
+
+/// Oldest first. What was too long to be kept whole, or is of another version, is left out.
+fn records(objects: &Objects<NodePlan>) -> Vec<Record<'_>> {
+    let mut records: Vec<Record<'_>> = objects.iter().filter_map(Record::read).collect();
+    records.sort_by(|one, two| {
+        let key = |record: &Record<'_>| (record.plan.generated_for.clone(), record.plan.id.clone());
+        key(one).cmp(&key(two))
+    });
+    records
+}
+
+fn decisions(records: &[Record<'_>], names: &BTreeSet<&str>) -> Vec<Decision> {
+    let mut decisions: Vec<Decision> = Vec::new();
+    for record in records {
+        let Record { plan, .. } = record;
+        let is_meant = |step: &&Step| {
+            names.contains(step.node_claim.as_str()) || step.node.as_deref().is_some_and(|node| names.contains(node))
+        };
+        for step in plan.steps.iter().filter(is_meant) {
+            decisions.extend(decided(record, step).map(|decided| decision(record, &step.reason, decided)));
+        }
+        for held in plan.held_back.iter().filter(|held| names.contains(held.node.as_str())) {
+            let reason = Reason { code: held.code, text: held.text.clone() };
+            match decisions.last_mut() {
+                Some(last) if last.decided == Decided::HeldBack && last.reason.code == held.code => {
+                    last.until = Some(plan.generated_for.clone());
+                    last.plans += 1;
+                    last.reason = reason;
+                }
+                _ => decisions.push(decision(record, &reason, Decided::HeldBack)),
+            }
+        }
+    }
+    decisions
+}
+
+fn decided(record: &Record<'_>, step: &Step) -> Option<Decided> {
+    let begun = record.object.status.as_ref().is_some_and(|status| status.moves_begun.contains(&step.move_number));
+    match step.kind {
+        StepKind::Create => Some(Decided::Created {
+            details: node_of_step(step),
+            pods: step.pods.clone(),
+            considered: considered(step),
+            begun,
+        }),
+        StepKind::Remove => {
+            Some(Decided::Removed { details: node_of_step(step), exchange: exchange(&record.plan, step), begun })
+        }
+        StepKind::Hold => Some(Decided::NeedsConfirmation),
+        StepKind::Adopt => None,
+    }
+}
+
+fn decision(record: &Record<'_>, reason: &Reason, decided: Decided) -> Decision {
+    let Record { object, plan } = record;
+    let annotations = object.metadata.annotations.as_ref();
+    Decision {
+        at: plan.generated_for.clone(),
+        until: None,
+        plans: 1,
+        plan_id: plan.id.clone(),
+        revision: plan.revision.clone(),
+        phase: object.status.as_ref().map(|status| status.phase).unwrap_or_default(),
+        approved_by: annotations.and_then(|all| all.get(APPROVED_BY)).cloned(),
+        reason: reason.clone(),
+        decided,
+    }
+}

@@ -1,0 +1,126 @@
+//! Pods that an earlier plan found a place for, and that are not there yet, are counted there first.
+//!
+//! While nodes boot and drain every look plans again. Packed anew, the same pods would not come out as they were planned: some
+//! would find no room on the nodes that were bought for them, and more would be bought, at every look.
+
+use std::collections::BTreeMap;
+
+use fixedbitset::FixedBitSet;
+
+use crate::api::keys;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::core::snapshot::Pod;
+use crate::core::snapshot::nodes::Machine;
+
+use super::backlog::Backlog;
+use super::karpenter::Leftover;
+
+/// Namespace and name, without the part that tells the replicas of one owner apart.
+type Owner = String;
+
+/// Places pods of the backlog where they are expected, if they fit there, and takes them off the demand. A pod that was evicted
+/// comes back under another name: it is expected where one of its owner's is missing. O(pods that are expected somewhere).
+pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Leftover) {
+    let problem = engine.problem;
+    let mut places = places(problem);
+    if places.is_empty() {
+        return;
+    }
+    let mut missing = missing(problem, &places);
+    let mut successors: BTreeMap<Owner, Vec<ClassIndex>> = BTreeMap::new();
+    let mut settling: Vec<(ClassIndex, HostIndex)> = Vec::new();
+    for (class, position) in backlog.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))) {
+        let pod = &problem.snapshot.pods[position];
+        let Some(owner) = owner_of(pod) else { continue };
+        match places.remove(&pod.key()) {
+            Some(host) => {
+                settling.push((class, host));
+                if let Some(count) = missing.get_mut(&owner).and_then(|hosts| hosts.get_mut(&host)) {
+                    *count = count.saturating_sub(1);
+                }
+            }
+            None => successors.entry(owner).or_default().push(class),
+        }
+    }
+    for (owner, classes) in successors {
+        let hosts = missing.get(&owner).into_iter().flatten();
+        let hosts = hosts.flat_map(|(host, count)| std::iter::repeat_n(*host, *count));
+        settling.extend(classes.into_iter().zip(hosts));
+    }
+    // One zone may take its pod only after another has got one, so those that are refused are asked again while some are not.
+    while !settling.is_empty() {
+        let before = settling.len();
+        settling.retain(|(class, host)| !place(engine, *class, *host, demand));
+        if settling.len() == before {
+            return;
+        }
+    }
+}
+
+/// Whether the pod is settled, or nobody waits any more.
+fn place(engine: &mut Engine<'_, '_>, class: ClassIndex, host: HostIndex, demand: &mut Leftover) -> bool {
+    let Some(left) = demand.get_mut(&class).filter(|left| **left > 0) else { return true };
+    let mut only = FixedBitSet::with_capacity(host + 1);
+    only.insert(host);
+    let mut variants = engine.problem.classes[class].variants.iter();
+    let fits = variants.any(|variant| engine.find_existing(class, *variant, host, Some(&only)).is_some());
+    if fits {
+        engine.place_on_existing(class, host);
+        *left -= 1;
+        if *left == 0 {
+            demand.remove(&class);
+        }
+    }
+    fits
+}
+
+/// Where pods are expected, by `namespace/name`: on the nodes that were created for them, and where the plan that removes their
+/// node sends them.
+fn places(problem: &Problem<'_>) -> BTreeMap<String, HostIndex> {
+    let mut hosts: BTreeMap<&str, HostIndex> = BTreeMap::new();
+    for (host, node) in problem.nodes.iter().enumerate().filter(|(_, node)| !node.being_removed) {
+        let machine = &problem.machines[node.machine];
+        hosts.insert(machine.name, host);
+        hosts.extend(machine.claim.and_then(|claim| claim.metadata.name.as_deref()).map(|name| (name, host)));
+    }
+    let mut places = BTreeMap::new();
+    for (host, node) in problem.nodes.iter().enumerate() {
+        let machine = &problem.machines[node.machine];
+        if node.being_removed {
+            for (pod, target) in listed(machine, keys::DESTINATIONS).filter_map(|entry| entry.split_once('=')) {
+                places.extend(hosts.get(target).map(|host| (pod.to_owned(), *host)));
+            }
+        } else {
+            places.extend(listed(machine, keys::PODS).map(|pod| (pod.to_owned(), host)));
+        }
+    }
+    places
+}
+
+fn listed<'a>(machine: &Machine<'a>, annotation: &str) -> impl Iterator<Item = &'a str> {
+    let text = machine.claim.and_then(|claim| claim.metadata.annotations.as_ref()?.get(annotation));
+    text.into_iter().flat_map(|text| text.split(',')).filter(|entry| !entry.is_empty())
+}
+
+/// How many pods of an owner each node waits for.
+fn missing(problem: &Problem<'_>, places: &BTreeMap<String, HostIndex>) -> BTreeMap<Owner, BTreeMap<HostIndex, usize>> {
+    let mut missing: BTreeMap<Owner, BTreeMap<HostIndex, usize>> = BTreeMap::new();
+    for (pod, host) in places {
+        if let Some((owner, _)) = pod.rsplit_once('-') {
+            *missing.entry(owner.to_owned()).or_default().entry(*host).or_default() += 1;
+        }
+    }
+    for (host, node) in problem.nodes.iter().enumerate().filter(|(_, node)| !node.being_removed) {
+        for (position, _) in node.pods.iter().chain(&node.nominated) {
+            let owner = owner_of(&problem.snapshot.pods[*position]);
+            let count = owner.and_then(|owner| missing.get_mut(&owner)?.get_mut(&host));
+            count.into_iter().for_each(|count| *count = count.saturating_sub(1));
+        }
+    }
+    missing
+}
+
+fn owner_of(pod: &Pod) -> Option<Owner> {
+    let owner = pod.metadata.owner_references.first()?;
+    Some(format!("{}/{}", pod.metadata.namespace, owner.name))
+}

@@ -1,0 +1,134 @@
+//! Why a node is there, stays or went, for a terminal.
+
+use crate::api::node_plan::NodePlanPhase;
+use crate::core::plan::why::NodeDetails;
+use crate::core::plan::why::node::{Decided, Decision, Exchange, WhyNode};
+use crate::render::plan::units::count;
+use crate::render::terminal::{Style, clean};
+
+use super::{Page, fate_text, workloads};
+
+/// Characters of a plan's identity and of a commit that are shown, as Git shows them.
+const PLAN_CHARACTERS: usize = 12;
+const COMMIT_CHARACTERS: usize = 7;
+
+/// The answer for people.
+pub fn text(why: &WhyNode, style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    let claim = why.node_claim.as_ref().filter(|claim| **claim != why.node);
+    let claim = claim.map(|claim| format!(" (NodeClaim {})", clean(claim))).unwrap_or_default();
+    let verdict = if why.present.is_some() { "is there" } else { "is gone" };
+    page.title(&format!("{}{claim} {verdict}", clean(&why.node)));
+    match &why.present {
+        Some(present) => {
+            page.node(&present.details);
+            page.row("plan", &fate_text(&present.fate));
+            if let Some(exchange) = &present.exchange {
+                page.exchange(exchange);
+            }
+        }
+        None => page.gone(why),
+    }
+    for decision in &why.decisions {
+        page.decision(decision);
+    }
+    page.source(why);
+    page.text
+}
+
+impl Page {
+    /// Of a node that is gone: what it was, and that no plan is to blame where none is.
+    fn gone(&mut self, why: &WhyNode) {
+        let details = why.decisions.iter().rev().find_map(|decision| match &decision.decided {
+            Decided::Created { details, .. } | Decided::Removed { details, .. } => Some(details),
+            Decided::NeedsConfirmation | Decided::HeldBack => None,
+        });
+        if let Some(details) = details {
+            self.node(&NodeDetails { name: String::new(), ..details.clone() });
+        }
+        let was_removed = |decision: &Decision| matches!(decision.decided, Decided::Removed { begun: true, .. });
+        if !why.decisions.iter().any(was_removed) {
+            self.row(
+                "but",
+                "no posted plan removed it: it was interrupted, failed to launch, or was deleted by somebody else",
+            );
+        }
+    }
+
+    fn exchange(&mut self, exchange: &Exchange) {
+        let Exchange { pods, together_with, replaced_by, saving_per_hour } = exchange;
+        if !pods.is_empty() {
+            self.row("moves", &format!("{}: {}", count(pods.len(), "pod"), workloads(pods)));
+        }
+        if !together_with.is_empty() {
+            self.row("with it", &together_with.join(", "));
+        }
+        for (index, node) in replaced_by.iter().enumerate() {
+            let NodeDetails { name, instance_type, capacity_type, zone, .. } = node;
+            let price = node.price_per_hour.unwrap_or_default();
+            let label = if index == 0 { "instead" } else { "" };
+            self.row(label, &format!("{name}, {instance_type}, {capacity_type}, {zone}, {price}"));
+        }
+        self.row("saves", &saving_per_hour.to_string());
+    }
+
+    fn decision(&mut self, decision: &Decision) {
+        self.text.push('\n');
+        self.title(&headline(decision));
+        self.row("because", &decision.reason.text);
+        match &decision.decided {
+            Decided::Created { details, pods, considered, .. } => {
+                if !pods.is_empty() {
+                    self.row("for", &format!("{}: {}", count(pods.len(), "pod"), workloads(pods)));
+                }
+                self.considered(details, considered);
+            }
+            Decided::Removed { exchange, .. } => self.exchange(exchange),
+            Decided::NeedsConfirmation | Decided::HeldBack => {}
+        }
+        self.row("plan", &plan(decision));
+    }
+
+    /// Where this is known from, so that silence is not taken for an answer.
+    fn source(&mut self, why: &WhyNode) {
+        self.text.push('\n');
+        let text = match &why.records_since {
+            Some(since) => format!("{} since {since}", count(why.records, "posted plan")),
+            None => "the snapshot has no NodePlans: what was decided before is not known".to_owned(),
+        };
+        self.row("known from", &text);
+    }
+}
+
+fn headline(decision: &Decision) -> String {
+    let Decision { at, until, plans, reason, .. } = decision;
+    let done = |verb: &str, begun: bool| if begun { verb.to_owned() } else { format!("to be {verb}") };
+    match &decision.decided {
+        Decided::Created { begun, .. } => format!("{at}  {}", done("created", *begun)),
+        Decided::Removed { begun, .. } => format!("{at}  {} ({:?})", done("removed", *begun), reason.code),
+        Decided::NeedsConfirmation => format!("{at}  waits for a confirmation ({:?})", reason.code),
+        Decided::HeldBack => match until {
+            Some(until) => {
+                format!("{at}  held back by {} until {until} ({:?})", count(*plans, "plan"), reason.code)
+            }
+            None => format!("{at}  held back ({:?})", reason.code),
+        },
+    }
+}
+
+/// Which plan, for which commit, how far it came, and who let it.
+fn plan(decision: &Decision) -> String {
+    let Decision { plan_id, revision, phase, approved_by, .. } = decision;
+    let short = |text: &str, characters: usize| text.chars().take(characters).collect::<String>();
+    let phase = match phase {
+        NodePlanPhase::Posted => "posted",
+        NodePlanPhase::WaitsForApproval => "waits for approval",
+        NodePlanPhase::Applying => "being applied",
+        NodePlanPhase::Applied => "applied",
+        NodePlanPhase::Superseded => "superseded",
+    };
+    let approval = approved_by.as_ref().map(|who| format!(", approved by {who}")).unwrap_or_default();
+    let reference = if revision.reference.is_empty() { String::new() } else { format!(" ({})", revision.reference) };
+    let (plan_id, commit) = (short(plan_id, PLAN_CHARACTERS), short(&revision.id, COMMIT_CHARACTERS));
+    format!("{plan_id} of revision {commit}{reference}, {phase}{approval}")
+}
