@@ -17,6 +17,7 @@ import (
 	"github.com/awslabs/operatorpkg/option"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/karpenter/pkg/controllers/disruption"
@@ -61,6 +62,7 @@ type action struct {
 type result struct {
 	PricePerHourStart float64 `json:"pricePerHourStart"`
 	PricePerHourEnd   float64 `json:"pricePerHourEnd"`
+	Pods              int     `json:"pods"`
 	NodesStart        int     `json:"nodesStart"`
 	NodesEnd          int     `json:"nodesEnd"`
 	PodsMoved         int     `json:"podsMoved"`
@@ -180,7 +182,11 @@ func (d *disrupter) run(ctx context.Context, s settings, out io.Writer) error {
 	if _, err := d.provisionPending(ctx); err != nil {
 		return err
 	}
-	done := result{PricePerHourStart: d.price(), NodesStart: len(all[v1.NodeClaim](d.store))}
+	done := result{
+		PricePerHourStart: d.price(),
+		Pods:              len(all[corev1.Pod](d.store)),
+		NodesStart:        len(all[v1.NodeClaim](d.store)),
+	}
 	barren := 0
 	for {
 		if err := d.refresh(ctx); err != nil {
@@ -281,6 +287,9 @@ func (d *disrupter) loop(ctx context.Context, s settings) (loop, error) {
 		return one, err
 	}
 	one.PricePerHourAfter = d.price()
+	if err := d.check(); err != nil {
+		return one, err
+	}
 	if s.summary {
 		for i := range one.Commands {
 			for j := range one.Commands[i].NodesCreated {
@@ -299,6 +308,18 @@ func (d *disrupter) price() float64 {
 		sum += d.provider.price(claim.Labels)
 	}
 	return sum
+}
+
+// check says where a node holds more than it can, which would be a mistake of this program.
+func (d *disrupter) check() error {
+	for node := range d.cluster.Nodes() {
+		for resource, left := range node.Available() {
+			if left.Sign() < 0 {
+				return fmt.Errorf("%s has %s of %s left", node.Name(), left.String(), resource)
+			}
+		}
+	}
+	return nil
 }
 
 var errUnfinished = errors.New("its queue did not let the command end")
