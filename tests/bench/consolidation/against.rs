@@ -86,9 +86,10 @@ impl Programs {
             (Ok(ours), Ok(bound)) if bound > 0.0 => format!("{:.1} %", (ours.price / bound - 1.0) * 100.0),
             _ => String::new(),
         };
-        let start = ours.as_ref().or(reference.as_ref()).map_or("| |".to_owned(), |end| {
-            format!("{} | {} | {:.2}", end.pods, end.nodes_start, end.price_start)
-        });
+        let start = ours
+            .as_ref()
+            .or(reference.as_ref())
+            .map_or("| |".to_owned(), |end| format!("{} | {} | {:.2}", end.pods, end.nodes_start, end.price_start));
         let remark = match &reference {
             Ok(end) => end.remark.as_str(),
             Err(_) => "",
