@@ -6,11 +6,11 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
-	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z][a-z0-9-]*\):.*## \(.*\)/  \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-24s %s\n", $$1, $$2 }'
 
 build: ## build the program, without the features aws and tls
 	$(CARGO) build $(LOCKED) $(FEATURES)
@@ -65,7 +65,11 @@ bench-quick: bench-programs ## the small sizes of it (some minutes after buildin
 bench-parity: bench-programs ## the placements of `packing: karpenter` against Karpenter's own, on small random inputs
 	@$(BENCH) --parity 200
 
-bench-consolidation: ## consolidation to its fixed point: price, pods moved, seconds (minutes, after a release build)
+bench-consolidation: bench-programs ## consolidation to its end, ours and Karpenter's own from the same starts, into the README (an hour; needs Go)
+	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench consolidation -- \
+	  --cutlist target/release/cutlist --peer target/bench/karpenter --readme README.md
+
+bench-consolidation-ours: ## ours alone, in one process and up to 150,000 pods: each plan's seconds (minutes, after a release build)
 	@$(CARGO) bench $(LOCKED) $(FEATURES) --bench consolidation
 
 # The harness only starts programs and reads their output; what is measured is built for use.

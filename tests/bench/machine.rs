@@ -6,15 +6,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::arguments::Arguments;
-
-const BEGIN: &str = "<!-- begin: written by make bench -->";
-const END: &str = "<!-- end: written by make bench -->";
-
-pub fn preamble(arguments: &Arguments) -> String {
+/// The command is what a reader types to get the same.
+pub fn preamble(command: &str) -> String {
     let date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
     let cores = std::thread::available_parallelism().unwrap();
-    let command = if arguments.quick { "make bench-quick" } else { "make bench" };
     format!("{date}, {}, {cores} cores, revision {}, `{command}`.\n\n", processor(), revision())
 }
 
@@ -29,10 +24,11 @@ fn revision() -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Writes the text between the two marks of the document.
-pub fn replace_block(document: &Path, text: &str) {
+/// Writes the text between the two marks of the document that name the command.
+pub fn replace_block(document: &Path, command: &str, text: &str) {
+    let (begin, end) = (format!("<!-- begin: written by {command} -->"), format!("<!-- end: written by {command} -->"));
     let old = std::fs::read_to_string(document).unwrap();
-    let (before, rest) = old.split_once(BEGIN).expect("the document has no place for the table");
-    let (_, after) = rest.split_once(END).expect("the place for the table has no end");
-    std::fs::write(document, format!("{before}{BEGIN}\n{text}{END}{after}")).unwrap();
+    let (before, rest) = old.split_once(&begin).expect("the document has no place for the table");
+    let (_, after) = rest.split_once(&end).expect("the place for the table has no end");
+    std::fs::write(document, format!("{before}{begin}\n{text}{end}{after}")).unwrap();
 }

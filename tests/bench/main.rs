@@ -47,7 +47,7 @@ fn main() {
         return;
     }
     let mut bench = Bench { arguments: &arguments, catalogs: BTreeMap::new() };
-    let mut text = machine::preamble(&arguments);
+    let mut text = machine::preamble(if arguments.quick { "make bench-quick" } else { "make bench" });
     text.push_str(report::head());
     print!("{text}");
     let chosen = |scenario: &Scenario| (scenario.quick || !arguments.quick) && arguments.chooses(&scenario.title());
@@ -69,7 +69,7 @@ fn main() {
     std::fs::write(&path, &text).unwrap();
     println!("\nwritten to {}", path.display());
     if let Some(document) = &arguments.readme {
-        machine::replace_block(document, &text);
+        machine::replace_block(document, "make bench", &text);
     }
 }
 

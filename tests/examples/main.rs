@@ -1,5 +1,6 @@
-//! Each folder of `examples` with a `cluster.yaml` lints clean, and its plan is the golden file beside this program.
-//! A new example needs no line here: `UPDATE=1 cargo test --test examples` writes its plan; read it as its reader would.
+//! Each folder of `examples` with a `cluster.yaml` lints clean, and what the commands of its README print is the golden file
+//! beside this program. A new example needs no line here: `UPDATE=1 cargo test --test examples` writes its output; read it as
+//! its reader would.
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the examples are files, and the program is run on them")]
@@ -30,11 +31,38 @@ fn downloaded() -> tempfile::TempDir {
     folder
 }
 
-fn plan(folder: &Path, example: &str, further: &[&str]) -> Ran {
-    let path = format!("examples/{example}");
-    let snapshot = format!("{path}/cluster.yaml");
-    let arguments = ["plan", &path, "--snapshot", &snapshot, "--now", NOW, "--seed", "0"];
+/// What the README tells its reader to type, in blocks marked `sh`, without `cutlist`.
+fn commands(example: &Path) -> Vec<Vec<String>> {
+    let readme = std::fs::read_to_string(example.join("README.md")).unwrap();
+    let mut commands = Vec::new();
+    for block in readme.split("```sh\n").skip(1) {
+        for line in block.split("```").next().unwrap().lines() {
+            let typed = line.split('#').next().unwrap();
+            let mut words = typed.split_whitespace().map(str::to_owned);
+            assert_eq!(words.next().as_deref(), Some("cutlist"), "{}: `{line}`", example.display());
+            commands.push(words.collect());
+        }
+    }
+    assert!(!commands.is_empty(), "{}: the README names no command", example.display());
+    commands
+}
+
+/// At the time that the command names, else at one at which all examples are planned.
+fn play(folder: &Path, command: &[String], further: &[&str]) -> Ran {
+    let mut arguments: Vec<&str> = command.iter().map(String::as_str).collect();
+    if !arguments.contains(&"--now") {
+        arguments.extend(["--now", NOW]);
+    }
     cutlist(folder, arguments.into_iter().chain(further.iter().copied()))
+}
+
+/// The definitions are in a folder of their own where others, or NodeClaims, are beside them.
+fn definitions(example: &Path) -> Vec<String> {
+    let mut folders = program::folders(example);
+    if folders.is_empty() {
+        folders.push(example.to_owned());
+    }
+    folders.iter().map(|folder| folder.strip_prefix(root()).unwrap().to_str().unwrap().to_owned()).collect()
 }
 
 fn golden(example: &str) -> PathBuf {
@@ -46,9 +74,15 @@ fn plans_are_what_is_expected() {
     let folder = downloaded();
     let mut complaints = Vec::new();
     for example in examples() {
-        let example = name(&example);
-        let ran = plan(folder.path(), example, &[]);
-        complaints.extend(program::differs(&golden(example), &ran.transcript()));
+        let commands = commands(&example);
+        let mut text = String::new();
+        for command in &commands {
+            if commands.len() > 1 {
+                text.push_str(&format!("$ cutlist {}\n", command.join(" ")));
+            }
+            text.push_str(&play(folder.path(), command, &[]).transcript());
+        }
+        complaints.extend(program::differs(&golden(name(&example)), &text));
     }
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
@@ -56,32 +90,39 @@ fn plans_are_what_is_expected() {
 #[test]
 fn definitions_are_clean() {
     let folder = downloaded();
-    for example in examples() {
-        let path = format!("examples/{}", name(&example));
+    for path in examples().iter().flat_map(|example| definitions(example)) {
         let ran = cutlist(folder.path(), ["lint", path.as_str()]);
         assert!(ran.code == 0 && ran.stdout.trim_end().ends_with(": clean"), "{path}: {}", ran.transcript());
     }
 }
 
-/// Every pod that waits is in the plan just once: on a new node, on one that is there, or among the pending ones.
+/// Every pod that waits, or leaves its node, is in the plan just once: on a new node, on one that is there, or pending.
 #[test]
 fn every_pod_is_accounted_for() {
     let folder = downloaded();
-    for example in examples() {
-        let ran = plan(folder.path(), name(&example), &["-o", "json"]);
+    let plans = examples().into_iter().flat_map(|example| commands(&example));
+    let plans = plans.filter(|command| command[0] == "plan" && !command.contains(&"--calendar".to_owned()));
+    for command in plans {
+        let ran = play(folder.path(), &command, &["-o", "json"]);
         let plan: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         let strings = |value: &serde_json::Value| -> Vec<String> {
             value.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
         };
-        let created = plan["steps"].as_array().unwrap().iter().filter(|step| step["kind"] == "create");
-        let mut found: Vec<String> = created.flat_map(|step| strings(&step["pods"])).collect();
+        let pods_of_steps = |kind: &str| -> Vec<String> {
+            let steps = plan["steps"].as_array().unwrap().iter().filter(|step| step["kind"] == kind);
+            steps.flat_map(|step| strings(&step["pods"])).collect()
+        };
+        let mut found = pods_of_steps("create");
         found.extend(plan["pending"].as_array().unwrap().iter().flat_map(|group| strings(&group["pods"])));
         let placements = plan["placements"].as_array().unwrap();
         found.extend(placements.iter().map(|placement| placement["pod"].as_str().unwrap().to_owned()));
-        let waiting = pending_pods(&example.join("cluster.yaml"));
-        assert!(!waiting.is_empty(), "{}: no pod waits", example.display());
+        let mut expected = pods_of_steps("remove");
+        for pair in command.windows(2).filter(|pair| pair[0] == "--snapshot") {
+            expected.extend(pending_pods(&folder.path().join(&pair[1])));
+        }
         found.sort();
-        assert_eq!(found, waiting.into_iter().collect::<Vec<_>>(), "{}", example.display());
+        expected.sort();
+        assert_eq!(found, expected, "{}", command.join(" "));
     }
 }
 
@@ -103,19 +144,17 @@ fn pending_pods(cluster: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// What a README quotes of a plan, in blocks marked `text`, is in the plan.
+/// What a README quotes, in blocks marked `text`, is in what its commands print.
 #[test]
-fn readmes_quote_the_plan() {
+fn readmes_quote_the_output() {
     for example in examples() {
         let readme = std::fs::read_to_string(example.join("README.md")).unwrap();
-        let plan = std::fs::read_to_string(golden(name(&example))).unwrap();
-        let command = format!("cutlist plan examples/{0} --snapshot examples/{0}/cluster.yaml", name(&example));
-        assert!(readme.contains(&command), "{}: the README does not name `{command}`", example.display());
+        let printed = std::fs::read_to_string(golden(name(&example))).unwrap();
         let quotes: Vec<&str> =
             readme.split("```text\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
         assert!(!quotes.is_empty(), "{}: the README quotes nothing", example.display());
         for quote in quotes {
-            assert!(plan.contains(quote), "{}: not in the plan:\n{quote}\nthe plan:\n{plan}", example.display());
+            assert!(printed.contains(quote), "{}: not printed:\n{quote}\nbut:\n{printed}", example.display());
         }
     }
 }

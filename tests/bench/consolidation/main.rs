@@ -1,5 +1,6 @@
 //! Consolidation to its fixed point: plan, carry out, plan again, until a plan has nothing to do. Price, pods moved, seconds.
-//! `make bench-consolidation` runs it.
+//! `make bench-consolidation` runs it, with `--peer` against the reference (`against.rs`); `make bench-consolidation-ours`
+//! without.
 //!
 //! A start is what the reference's packing buys for twice the pods, of which every other one is then taken away. Everything is
 //! drawn from fixed seeds. Seconds are those of `core::plan::decide`, from parsed objects to the plan, in this very process,
@@ -8,11 +9,19 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
+mod against;
 #[path = "../../carried_out/mod.rs"]
 mod carried_out;
+#[path = "../machine.rs"]
+mod machine;
+#[expect(dead_code, reason = "the other benchmark uses the rest")]
+#[path = "../market.rs"]
+mod market;
 #[expect(dead_code, reason = "the other benchmark uses the rest")]
 #[path = "../objects.rs"]
 mod objects;
+#[path = "../program.rs"]
+mod program;
 #[path = "../random.rs"]
 mod random;
 mod starts;
@@ -21,6 +30,7 @@ mod starts;
 mod workloads;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Parser;
@@ -44,13 +54,34 @@ struct Arguments {
     check: bool,
     /// Write each start as a snapshot and definitions below this folder
     #[arg(long)]
-    write: Option<std::path::PathBuf>,
+    write: Option<PathBuf>,
     /// Print what each plan does
     #[arg(long)]
     verbose: bool,
+    /// A release build of cutlist, to be measured against the reference
+    #[arg(long, requires = "peer")]
+    cutlist: Option<PathBuf>,
+    /// The built program of tests/peers/karpenter
+    #[arg(long, requires = "cutlist")]
+    peer: Option<PathBuf>,
+    /// Where the files of the starts that both get, their results and the table go
+    #[arg(long, default_value = "target/bench/consolidation")]
+    folder: PathBuf,
+    /// Seconds for all commands of the reference together, and for all plans of ours
+    #[arg(long, default_value_t = 1800)]
+    limit: u64,
+    /// Put the table into the marked block of this document
+    #[arg(long)]
+    readme: Option<PathBuf>,
     /// `cargo bench` says that it is one
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+impl Arguments {
+    fn chooses(&self, title: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| title.contains(only.as_str()))
+    }
 }
 
 /// More plans than this are a loop that does not end.
@@ -59,13 +90,16 @@ const PLANS_MAX: usize = 200;
 fn main() {
     let arguments = Arguments::parse();
     assert!(arguments.bench, "run it with `make bench-consolidation`, or `cargo bench`: a test it is not");
+    if let (Some(cutlist), Some(peer)) = (&arguments.cutlist, &arguments.peer) {
+        against::compare(cutlist, peer, &arguments);
+        return;
+    }
     println!(
         "| start | packing | pods | nodes | $/h | -> nodes | $/h | bound | over | pods moved | per $/h | plans | first plan s | all s | slowest s | examined |"
     );
     println!("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|");
     for start in starts::table() {
-        let is_chosen = arguments.only.as_ref().is_none_or(|only| start.title.contains(only.as_str()));
-        if !is_chosen || (arguments.quick && start.pods > 6_000) {
+        if !arguments.chooses(&start.title) || (arguments.quick && start.pods > 6_000) {
             continue;
         }
         let start = start.build();

@@ -28,6 +28,8 @@ pub struct Draft {
     pools: usize,
     /// On how many CPUs a node may have at most.
     largest_cpus: Option<usize>,
+    /// Of ten pods, how many are left.
+    kept: usize,
     shape: Shape,
     capacity_types: &'static [&'static str],
 }
@@ -49,38 +51,60 @@ pub struct Start {
     pub catalog: Catalog,
 }
 
-pub fn table() -> Vec<Draft> {
-    let draft = |title: &str, pods, deployments, pools, largest_cpus| Draft {
+fn draft(title: &str, pods: usize, deployments: usize, pools: usize, largest_cpus: Option<usize>) -> Draft {
+    Draft {
         title: title.to_owned(),
         pods,
         deployments,
         pools,
         largest_cpus,
+        kept: 5,
         shape: Shape::Deployments,
         capacity_types: &["on-demand"],
-    };
+    }
+}
+
+fn host_spread() -> Draft {
+    Draft { kept: 7, shape: Shape::HostSpread, ..draft("host spread", 1400, 2, 1, Some(31)) }
+}
+
+pub fn table() -> Vec<Draft> {
     vec![
         draft("1,500 pods", 1500, 100, 1, None),
         Draft { capacity_types: &["on-demand", "spot"], ..draft("1,500 pods, spot", 1500, 100, 1, None) },
         draft("3,000 pods", 3000, 100, 1, Some(16)),
         draft("3,000 pods, 20 pools", 3000, 100, 20, Some(16)),
-        Draft { shape: Shape::HostSpread, ..draft("host spread", 1400, 2, 1, Some(31)) },
+        host_spread(),
         Draft { shape: Shape::Small, ..draft("30,000 pods, 20 pools", 30_000, 600, 20, Some(16)) },
         Draft { shape: Shape::Small, ..draft("150,000 pods, 20 pools", 150_000, 3000, 20, Some(16)) },
     ]
 }
 
+/// Those that the reference can be given too: sizes at which it comes to an end in minutes, and one at which it does not.
+pub fn against_the_reference() -> Vec<Draft> {
+    vec![
+        draft("19 large nodes", 1500, 100, 1, None),
+        draft("60 nodes", 1500, 100, 1, Some(32)),
+        draft("100 nodes", 1200, 100, 1, Some(16)),
+        draft("20 pools of 5 nodes", 1200, 100, 20, Some(16)),
+        host_spread(),
+        draft("300 nodes", 3600, 100, 1, Some(16)),
+        Draft { kept: 3, ..draft("5,000 pods, then 1,500", 1500, 100, 1, Some(8)) },
+    ]
+}
+
 impl Draft {
-    /// Buys for twice the pods as the reference would, and takes every other one away.
+    /// Buys for all pods as the reference would, and takes the share that is not kept away.
     pub fn build(&self) -> Start {
         let catalog = Catalog::built_in("us-east-1").unwrap();
         let classes = vec![serde_json::from_value(objects::node_class()).unwrap()];
         let pools: Vec<NodePool> =
             (0..self.pools).map(|pool| serde_json::from_value(self.node_pool(pool)).unwrap()).collect();
+        let count = self.pods * 10 / self.kept;
         let whole = match self.shape {
-            Shape::Deployments => workloads::deployments(3, self.deployments, 2 * self.pods),
-            Shape::Small => workloads::small(workloads::deployments(3, self.deployments, 2 * self.pods)),
-            Shape::HostSpread => workloads::spread_over_hosts(2000),
+            Shape::Deployments => workloads::deployments(3, self.deployments, count),
+            Shape::Small => workloads::small(workloads::deployments(3, self.deployments, count)),
+            Shape::HostSpread => workloads::spread_over_hosts(count),
         };
         let whole = if self.pools > 1 { workloads::of_team(whole, self.pools) } else { whole };
         let mut snapshot = Snapshot {
@@ -94,12 +118,10 @@ impl Draft {
         carry_out(&plan, &mut snapshot, &start.catalog, &start.classes, before);
         let mut number = 0;
         snapshot.pods.retain(|_| {
+            // Teams take turns, so a round of them stays or goes.
+            let round = number / self.pools;
             number += 1;
-            match self.shape {
-                // Teams take turns, so every other round goes.
-                Shape::Deployments | Shape::Small => ((number - 1) / self.pools).is_multiple_of(2),
-                Shape::HostSpread => number % 10 < 7,
-            }
+            if self.kept == 5 { round.is_multiple_of(2) } else { round % 10 < self.kept }
         });
         start.snapshot = snapshot;
         start
@@ -150,8 +172,8 @@ impl Start {
         }
     }
 
-    /// Dollars per hour: what new nodes for these pods would cost, and what no fleet for them costs less than.
-    pub fn fresh_and_bound(&self) -> (f64, f64) {
+    /// The pods of the start, and no nodes.
+    fn without_nodes(&self) -> Snapshot {
         let mut pending = Snapshot { pods: self.snapshot.pods.clone(), ..Snapshot::default() };
         for pod in &mut pending.pods {
             pod.spec.node_name = None;
@@ -160,6 +182,12 @@ impl Start {
             ] }))
             .unwrap();
         }
+        pending
+    }
+
+    /// Dollars per hour: what new nodes for these pods would cost, and what no fleet for them costs less than.
+    pub fn fresh_and_bound(&self) -> (f64, f64) {
+        let pending = self.without_nodes();
         let now = objects::NOW.parse().unwrap();
         let plan = decide(&self.inputs(&pending, Packing::Cheapest, now));
         let bound =
@@ -167,6 +195,7 @@ impl Start {
         (plan.summary.price_per_hour_after.dollars(), bound)
     }
 
+    /// Files: `definitions/`, `snapshot.json`, and `pending.json` with the same pods before they have nodes.
     pub fn write(&self, folder: &Path) {
         let definitions = folder.join("definitions");
         std::fs::create_dir_all(&definitions).unwrap();
@@ -178,7 +207,8 @@ impl Start {
         }
         write("ec2nodeclass.yaml".to_owned(), &objects::node_class());
         write("cutlist.yaml".to_owned(), &objects::settings("Respect"));
-        let snapshot = cutlist::core::snapshot::write::write(&self.snapshot).unwrap();
-        std::fs::write(folder.join("snapshot.json"), snapshot).unwrap();
+        for (name, snapshot) in [("snapshot.json", &self.snapshot), ("pending.json", &self.without_nodes())] {
+            std::fs::write(folder.join(name), cutlist::core::snapshot::write::write(snapshot).unwrap()).unwrap();
+        }
     }
 }

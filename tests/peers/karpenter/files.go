@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
 	"sigs.k8s.io/yaml"
 
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -104,6 +105,20 @@ func putJSON(text []byte, into *store) error {
 	if err := json.Unmarshal(text, object); err != nil {
 		return fmt.Errorf("%s: %w", kind.Kind, err)
 	}
+	if pool, is := object.(*v1.NodePool); is {
+		setDefaults(pool)
+	}
 	into.put(object)
 	return nil
+}
+
+// setDefaults does what an API server does with the defaults of the reference's CRD, as far as disruption looks at them.
+func setDefaults(pool *v1.NodePool) {
+	disruption := &pool.Spec.Disruption
+	if disruption.ConsolidationPolicy == "" {
+		disruption.ConsolidationPolicy = v1.ConsolidationPolicyWhenEmptyOrUnderutilized
+	}
+	if disruption.Budgets == nil {
+		disruption.Budgets = []v1.Budget{{Nodes: "10%"}}
+	}
 }

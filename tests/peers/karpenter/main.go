@@ -1,4 +1,5 @@
-// Runs the scheduler of Karpenter, the reference, on the files that Cutlist plans from: definitions, a catalog, a snapshot.
+// Runs the scheduler of Karpenter, the reference, or its disruption controller on the files that Cutlist plans from:
+// definitions, a catalog, a snapshot.
 // What it prints is data for tests/bench. See README.md.
 package main
 
@@ -15,7 +16,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/karpenter/pkg/events"
 )
 
 type settings struct {
@@ -27,6 +31,14 @@ type settings struct {
 	workers          int
 	limit            time.Duration
 	summary          bool
+
+	disrupt         bool
+	steps           bool
+	spotToSpot      bool
+	seconds         time.Duration
+	singleNodeLimit time.Duration
+	multiNodeLimit  time.Duration
+	now             time.Time
 }
 
 // output is what is printed.
@@ -53,6 +65,17 @@ func parse() settings {
 	flag.IntVar(&s.workers, "workers", 5, "candidates that are looked at in parallel; its own benchmark has 5")
 	flag.DurationVar(&s.limit, "limit", time.Minute, "for one pass; a minute is its own")
 	flag.BoolVar(&s.summary, "summary", false, "print numbers only: no placements, no nodes")
+	flag.BoolVar(&s.disrupt, "disrupt", false, "instead: one loop of its disruption controller")
+	flag.BoolVar(&s.steps, "steps", false, "instead: loops of its disruption controller, carried out in memory, until nothing moves")
+	flag.BoolVar(&s.spotToSpot, "spot-to-spot", false, "its feature gate SpotToSpotConsolidation")
+	flag.DurationVar(&s.seconds, "seconds", time.Hour, "for all loops together")
+	flag.DurationVar(&s.singleNodeLimit, "single-node-limit", 3*time.Minute, "for single-node consolidation; 3 minutes are its own")
+	flag.DurationVar(&s.multiNodeLimit, "multi-node-limit", time.Minute, "for multi-node consolidation; a minute is its own, and the most")
+	s.now = time.Now()
+	flag.Func("now", "what the clock shows at the beginning, RFC 3339 (default: the time)", func(text string) (err error) {
+		s.now, err = time.Parse(time.RFC3339, text)
+		return err
+	})
 	flag.Parse()
 	return s
 }
@@ -74,7 +97,21 @@ func run(ctx context.Context, s settings) error {
 		return err
 	}
 	objects.index()
-	world, err := newWorld(ctx, s, objects, instanceTypes)
+	sells := &provider{instanceTypes: instanceTypes}
+	if s.disrupt || s.steps {
+		clock, saw := newClock(s.now), &witness{}
+		world, err := newWorld(ctx, s, objects, sells, saw, clock)
+		if err != nil {
+			return err
+		}
+		return newDisrupter(world, s, sells, saw, clock).run(ctx, s, os.Stdout)
+	}
+	return solve(ctx, s, objects, sells)
+}
+
+func solve(ctx context.Context, s settings, objects *store, sells *provider) error {
+	recorder := events.NewRecorder(&record.FakeRecorder{})
+	world, err := newWorld(ctx, s, objects, sells, recorder, clock.RealClock{})
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/awslabs/operatorpkg/status"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -94,6 +96,26 @@ var errReadOnly = errors.New("nothing is launched here")
 
 func (p *provider) GetInstanceTypes(context.Context, *v1.NodePool) ([]*cloudprovider.InstanceType, error) {
 	return p.instanceTypes, nil
+}
+
+// find gives the type of that name.
+func (p *provider) find(name string) (*cloudprovider.InstanceType, error) {
+	for _, it := range p.instanceTypes {
+		if it.Name == name {
+			return it, nil
+		}
+	}
+	return nil, fmt.Errorf("the catalog has no %s", name)
+}
+
+// price of an hour of a node with these labels; nothing where the catalog does not know it, as for the reference.
+func (p *provider) price(labels map[string]string) float64 {
+	sold, err := p.find(labels[corev1.LabelInstanceTypeStable])
+	if err != nil {
+		return 0
+	}
+	price, _ := sold.OfferingPrice(labels[corev1.LabelTopologyZone], labels[v1.CapacityTypeLabelKey])
+	return price
 }
 
 func (p *provider) GetSupportedNodeClasses() []status.Object {

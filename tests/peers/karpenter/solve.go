@@ -13,11 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	v1 "sigs.k8s.io/karpenter/pkg/apis/v1"
-	"sigs.k8s.io/karpenter/pkg/cloudprovider"
 	"sigs.k8s.io/karpenter/pkg/controllers/provisioning"
 	provisioner "sigs.k8s.io/karpenter/pkg/controllers/provisioning/scheduling"
 	"sigs.k8s.io/karpenter/pkg/controllers/state"
@@ -62,12 +60,17 @@ type newNode struct {
 	Zone          string   `json:"zone"`
 	CapacityType  string   `json:"capacityType"`
 	PricePerHour  float64  `json:"pricePerHour"`
-	InstanceTypes []string `json:"instanceTypes"`
-	Pods          []string `json:"pods"`
+	InstanceTypes []string `json:"instanceTypes,omitempty"`
+	Pods          []string `json:"pods,omitempty"`
 }
 
-func newWorld(ctx context.Context, s settings, objects *store, instanceTypes []*cloudprovider.InstanceType) (*world, error) {
+func newWorld(
+	ctx context.Context, s settings, objects *store, sells *provider, recorder events.Recorder, clock clock.Clock,
+) (*world, error) {
 	settings := options.Options{
+		BatchMaxDuration:  10 * time.Second,
+		BatchIdleDuration: time.Second,
+		CPURequests:       int64(s.workers) * 1000,
 		PreferencePolicy:  options.PreferencePolicy(s.preferencePolicy),
 		MinValuesPolicy:   options.MinValuesPolicyStrict,
 		IgnoreDRARequests: true,
@@ -80,13 +83,11 @@ func newWorld(ctx context.Context, s settings, objects *store, instanceTypes []*
 		pool.StatusConditions().SetTrue(v1.ConditionTypeValidationSucceeded)
 		pool.StatusConditions().SetTrue(v1.ConditionTypeNodeClassReady)
 	}
-	sells := &provider{instanceTypes: instanceTypes}
-	realTime := clock.RealClock{}
-	recorder := events.NewRecorder(&record.FakeRecorder{})
-	cluster := state.NewCluster(realTime, objects, sells)
+	settings.FeatureGates.SpotToSpotConsolidation = s.spotToSpot
+	cluster := state.NewCluster(clock, objects, sells)
 	w := &world{
 		cluster:     cluster,
-		provisioner: provisioning.NewProvisioner(objects, recorder, sells, cluster, realTime, nil, nil),
+		provisioner: provisioning.NewProvisioner(objects, recorder, sells, cluster, clock, nil, nil),
 		store:       objects,
 		recorder:    recorder,
 		options:     &settings,

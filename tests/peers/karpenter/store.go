@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -20,9 +21,12 @@ import (
 // store answers reads as the reference's informer caches do: from memory, by name, namespace and the same indexes, with
 // copies. So what is measured is the reference, and not a client made for tests.
 type store struct {
-	// Nothing is written: a call that gets here is a mistake of this program, and ends it.
+	// What the reference does not call here ends this program: it would be a mistake of ours.
 	client.Client
+	mu      sync.RWMutex
 	shelves map[reflect.Type]*shelf
+	// generated counts the names that were made up.
+	generated int
 }
 
 // shelf holds the objects of one kind.
@@ -31,6 +35,8 @@ type shelf struct {
 	sorted      []client.Object
 	byNamespace map[string][]client.Object
 	byField     map[string]map[string][]client.Object
+	// isStale: something was written since the last three were made.
+	isStale bool
 }
 
 // indexes are those of pkg/operator/operator.go, as far as a snapshot has the kinds.
@@ -53,30 +59,67 @@ func newStore() *store {
 	return &store{shelves: map[reflect.Type]*shelf{}}
 }
 
-// put adds an object, over one of the same kind and name.
+// put adds an object, over one of the same kind and name. It belongs to the store from then on, which does not change it.
 func (s *store) put(object client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	kind := reflect.TypeOf(object).Elem()
 	if s.shelves[kind] == nil {
 		s.shelves[kind] = &shelf{byName: map[client.ObjectKey]client.Object{}}
 	}
 	s.shelves[kind].byName[client.ObjectKeyFromObject(object)] = object
+	s.shelves[kind].isStale = true
 }
 
-// index prepares for reading; nothing may be put afterwards.
-func (s *store) index() {
-	for kind, shelf := range s.shelves {
-		for _, object := range shelf.byName {
-			shelf.sorted = append(shelf.sorted, object)
-		}
-		slices.SortFunc(shelf.sorted, func(a, b client.Object) int {
-			return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-		})
-		shelf.byNamespace = groups(shelf.sorted, client.Object.GetNamespace)
-		shelf.byField = map[string]map[string][]client.Object{}
-		for field, value := range indexes[kind] {
-			shelf.byField[field] = groups(shelf.sorted, value)
-		}
+func (s *store) remove(object client.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if shelf := s.shelves[reflect.TypeOf(object).Elem()]; shelf != nil {
+		delete(shelf.byName, client.ObjectKeyFromObject(object))
+		shelf.isStale = true
 	}
+}
+
+// index prepares for reading, so that the next reader need not.
+func (s *store) index() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for kind, shelf := range s.shelves {
+		shelf.index(kind)
+	}
+}
+
+func (s *shelf) index(kind reflect.Type) {
+	if !s.isStale {
+		return
+	}
+	s.sorted = make([]client.Object, 0, len(s.byName))
+	for _, object := range s.byName {
+		s.sorted = append(s.sorted, object)
+	}
+	slices.SortFunc(s.sorted, func(a, b client.Object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	s.byNamespace = groups(s.sorted, client.Object.GetNamespace)
+	s.byField = map[string]map[string][]client.Object{}
+	for field, value := range indexes[kind] {
+		s.byField[field] = groups(s.sorted, value)
+	}
+	s.isStale = false
+}
+
+// shelf gives the objects of a kind, ready to be read; none if there are none.
+func (s *store) shelf(kind reflect.Type) *shelf {
+	s.mu.RLock()
+	found := s.shelves[kind]
+	ready := found == nil || !found.isStale
+	s.mu.RUnlock()
+	if !ready {
+		s.mu.Lock()
+		found.index(kind)
+		s.mu.Unlock()
+	}
+	return found
 }
 
 func groups(objects []client.Object, key func(client.Object) string) map[string][]client.Object {
@@ -93,7 +136,7 @@ func all[T any, P interface {
 	client.Object
 }](s *store) []P {
 	var objects []P
-	if shelf := s.shelves[reflect.TypeFor[T]()]; shelf != nil {
+	if shelf := s.shelf(reflect.TypeFor[T]()); shelf != nil {
 		for _, object := range shelf.sorted {
 			objects = append(objects, object.(P))
 		}
@@ -102,11 +145,15 @@ func all[T any, P interface {
 }
 
 func (s *store) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	s.mu.RLock()
+	var object client.Object
 	if shelf := s.shelves[reflect.TypeOf(into).Elem()]; shelf != nil {
-		if object, found := shelf.byName[key]; found {
-			reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
-			return nil
-		}
+		object = shelf.byName[key]
+	}
+	s.mu.RUnlock()
+	if object != nil {
+		reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
+		return nil
 	}
 	kind, err := apiutil.GVKForObject(into, scheme.Scheme)
 	if err != nil {
@@ -143,7 +190,7 @@ func (s *store) List(_ context.Context, list client.ObjectList, how ...client.Li
 
 // candidates are the objects of the smallest index that holds all that is asked for.
 func (s *store) candidates(kind reflect.Type, options client.ListOptions) ([]client.Object, error) {
-	shelf := s.shelves[kind]
+	shelf := s.shelf(kind)
 	if shelf == nil {
 		return nil, nil
 	}
@@ -159,6 +206,41 @@ func (s *store) candidates(kind reflect.Type, options client.ListOptions) ([]cli
 		return shelf.byNamespace[options.Namespace], nil
 	}
 	return shelf.sorted, nil
+}
+
+// Create puts a new object, with a name of its own if it has none.
+func (s *store) Create(_ context.Context, object client.Object, _ ...client.CreateOption) error {
+	if object.GetName() == "" {
+		s.mu.Lock()
+		s.generated++
+		object.SetName(fmt.Sprintf("%s%06d", object.GetGenerateName(), s.generated))
+		s.mu.Unlock()
+	}
+	s.put(object.DeepCopyObject().(client.Object))
+	return nil
+}
+
+// Patch takes the object as it was changed. Only the reference writes, one thing after the other, so nothing is lost.
+func (s *store) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	s.put(object.DeepCopyObject().(client.Object))
+	return nil
+}
+
+func (s *store) Delete(_ context.Context, object client.Object, _ ...client.DeleteOption) error {
+	s.remove(object)
+	return nil
+}
+
+func (s *store) Status() client.SubResourceWriter { return statusOf{store: s} }
+
+// statusOf writes the status of objects, and with it the rest, which its caller has read before.
+type statusOf struct {
+	client.SubResourceWriter
+	store *store
+}
+
+func (s statusOf) Patch(ctx context.Context, object client.Object, _ client.Patch, _ ...client.SubResourcePatchOption) error {
+	return s.store.Patch(ctx, object, nil)
 }
 
 // labelSet is a map of labels as selectors want it.

@@ -1,0 +1,188 @@
+//! Ours and the reference's disruption controller from the same starts, each to its end, as programs of their own.
+//!
+//! Ours is `cutlist simulate`: the controller's loop on a cluster in memory, with evictions, nodes that boot and replacements
+//! first. Its seconds are those of the whole process, reading included. The reference carries its commands out at once
+//! (`tests/peers/karpenter`), and its seconds are those of its controller alone. The bound is that of `cutlist plan` for the
+//! same pods without nodes.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a benchmark runs programs and reads files")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::Arguments;
+use crate::machine;
+use crate::market::Market;
+use crate::objects::NOW;
+use crate::program::{Failure, run};
+use crate::starts;
+
+const HEAD: &str = "\
+| start | pods | nodes | $/h | reference $/h | nodes | moved | per $/h | s | ended | `cutlist` $/h | nodes | moved | per $/h | s | over bound |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|
+";
+
+/// For one plan, and for the reference to read its files and to end what it has begun.
+const GRACE_SECONDS: u64 = 300;
+
+/// What one of both came to.
+struct End {
+    pods: u64,
+    nodes_start: u64,
+    price_start: f64,
+    nodes: u64,
+    price: f64,
+    moved: u64,
+    seconds: f64,
+    /// How it ended, where that is not at a fixed point.
+    remark: String,
+}
+
+pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
+    let here = |path: &Path| std::path::absolute(path).unwrap();
+    let (cutlist, peer, folder) = (here(cutlist), here(peer), here(&arguments.folder));
+    fs::create_dir_all(&folder).unwrap();
+    let catalog = folder.join("catalog.json");
+    fs::write(&catalog, Market::BuiltIn.catalog(&cutlist).to_string()).unwrap();
+    let programs = Programs { cutlist, peer, catalog, limit_seconds: arguments.limit };
+    let mut text = machine::preamble("make bench-consolidation");
+    text.push_str(HEAD);
+    print!("{text}");
+    for start in starts::against_the_reference() {
+        if !arguments.chooses(&start.title) || (arguments.quick && start.pods > 1_200) {
+            continue;
+        }
+        let start = start.build();
+        let files = folder.join(start.title.replace([' ', ','], "-"));
+        start.write(&files);
+        let line = programs.row(&start.title, &files);
+        print!("{line}");
+        text.push_str(&line);
+    }
+    let path = folder.join("consolidation.md");
+    fs::write(&path, &text).unwrap();
+    println!("\nwritten to {}", path.display());
+    if let Some(document) = &arguments.readme {
+        machine::replace_block(document, "make bench-consolidation", &text);
+    }
+}
+
+struct Programs {
+    cutlist: PathBuf,
+    peer: PathBuf,
+    catalog: PathBuf,
+    limit_seconds: u64,
+}
+
+impl Programs {
+    fn row(&self, title: &str, files: &Path) -> String {
+        let reference = self.reference(files);
+        let ours = self.ours(files);
+        let over_bound = match (&ours, self.bound(files)) {
+            (Ok(ours), Ok(bound)) if bound > 0.0 => format!("{:.1} %", (ours.price / bound - 1.0) * 100.0),
+            _ => String::new(),
+        };
+        let start = ours
+            .as_ref()
+            .or(reference.as_ref())
+            .map_or("| |".to_owned(), |end| format!("{} | {} | {:.2}", end.pods, end.nodes_start, end.price_start));
+        let remark = match &reference {
+            Ok(end) => end.remark.as_str(),
+            Err(_) => "",
+        };
+        format!("| {title} | {start} | {} | {remark} | {} | {over_bound} |\n", columns(&reference), columns(&ours))
+    }
+
+    fn reference(&self, files: &Path) -> Result<End, Failure> {
+        let mut command = Command::new(&self.peer);
+        command.arg("-definitions").arg(files.join("definitions")).arg("-snapshot").arg(files.join("snapshot.json"));
+        command.arg("-catalog").arg(&self.catalog).args(["-now", NOW, "-steps", "-summary"]);
+        command.args(["-seconds", &format!("{}s", self.limit_seconds)]);
+        let output = files.join("reference.json");
+        run(&mut command, &output, &files.join("reference.errors"), self.limit_seconds + GRACE_SECONDS)?;
+        let lines = fs::read_to_string(output).unwrap();
+        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        let summary = &last["summary"];
+        let mut remark = String::from(match summary {
+            _ if summary["fixedPoint"] == true => "fixed point",
+            _ if summary["outOfTime"] == true => "out of time",
+            _ => "rejects its own commands",
+        });
+        if whole(&summary["timeOuts"]) > 0 {
+            remark.push_str(&format!(", {} time-outs", whole(&summary["timeOuts"])));
+        }
+        Ok(End {
+            pods: whole(&summary["pods"]),
+            nodes_start: whole(&summary["nodesStart"]),
+            price_start: number(&summary["pricePerHourStart"]),
+            nodes: whole(&summary["nodesEnd"]),
+            price: number(&summary["pricePerHourEnd"]),
+            moved: whole(&summary["podsMoved"]),
+            seconds: number(&summary["seconds"]),
+            remark,
+        })
+    }
+
+    fn ours(&self, files: &Path) -> Result<End, Failure> {
+        let mut command = self.cutlist("simulate", files, "snapshot.json");
+        let output = files.join("ours.json");
+        let seconds = run(&mut command, &output, &files.join("ours.errors"), self.limit_seconds)?;
+        let simulation: Value = serde_json::from_slice(&fs::read(output).unwrap()).unwrap();
+        if simulation["settled"] != true {
+            return Err(Failure::Ended("does not settle".to_owned()));
+        }
+        let summary = &simulation["summary"];
+        Ok(End {
+            pods: whole(&summary["podsBoundStart"]),
+            nodes_start: whole(&summary["nodesStart"]),
+            price_start: number(&summary["pricePerHourStart"]),
+            nodes: whole(&summary["nodesEnd"]),
+            price: number(&summary["pricePerHourEnd"]),
+            moved: whole(&summary["podsMoved"]),
+            seconds,
+            remark: String::new(),
+        })
+    }
+
+    /// Dollars per hour that no fleet for these pods costs less than.
+    fn bound(&self, files: &Path) -> Result<f64, Failure> {
+        let mut command = self.cutlist("plan", files, "pending.json");
+        let output = files.join("pending-plan.json");
+        run(&mut command, &output, &files.join("pending-plan.errors"), GRACE_SECONDS)?;
+        let plan: Value = serde_json::from_slice(&fs::read(output).unwrap()).unwrap();
+        Ok(plan["summary"]["lowerBoundPricePerHour"].as_f64().unwrap_or(0.0))
+    }
+
+    fn cutlist(&self, what: &str, files: &Path, snapshot: &str) -> Command {
+        let mut command = Command::new(&self.cutlist);
+        command.arg(what).arg(files.join("definitions")).arg("--snapshot").arg(files.join(snapshot));
+        command.arg("--catalog").arg(&self.catalog).args(["--now", NOW, "--output", "json"]);
+        command
+    }
+}
+
+/// Price, nodes, pods moved, the same per dollar an hour that is saved, seconds.
+fn columns(end: &Result<End, Failure>) -> String {
+    match end {
+        Err(Failure::TooLong(seconds)) => format!("> {seconds} s | | | |"),
+        Err(Failure::Ended(said)) => format!("failed: {} | | | |", said.replace('|', "/")),
+        Ok(end) => {
+            let saved = end.price_start - end.price;
+            let moved = f64::from(u32::try_from(end.moved).unwrap());
+            let per_dollar = if saved > 0.005 { format!("{:.1}", moved / saved) } else { String::new() };
+            format!("{:.2} | {} | {} | {per_dollar} | {:.1}", end.price, end.nodes, end.moved, end.seconds)
+        }
+    }
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap()
+}
+
+fn whole(value: &Value) -> u64 {
+    value.as_u64().unwrap()
+}
