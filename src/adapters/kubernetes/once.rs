@@ -8,7 +8,7 @@ use kube::Client;
 use kube::api::ListParams;
 
 use crate::core::snapshot::Snapshot;
-use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
+use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind, place};
 use crate::ports::{PortError, PortErrorKind};
 
 use super::failure::port_error;
@@ -64,9 +64,6 @@ async fn read_kind<T: Stored>(client: Client) -> Result<Put, PortError> {
             None => break,
         }
     }
-    objects.sort_by(|one, two| {
-        let ((one_namespace, one_name, _), (two_namespace, two_name, _)) = (one.key(), two.key());
-        (one_namespace, one_name).cmp(&(two_namespace, two_name))
-    });
+    objects.sort_by(|one, two| place(one).cmp(&place(two)));
     Ok(Box::new(move |snapshot| *T::all_mut(snapshot) = objects.into()))
 }
