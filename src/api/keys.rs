@@ -38,6 +38,8 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 /// On a NodeClaim: the plan that created it, and the move it belongs to.
 pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
+/// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
+pub const WAVE: &str = "cutlist.dev/wave";
 /// On a NodeClaim: the pods that it was created for, as `namespace/name`, with commas.
 pub const PODS: &str = "cutlist.dev/pods";
 /// On a NodeClaim that a plan removes: where its pods go, as `namespace/name=node`, with commas.

@@ -188,7 +188,7 @@ fn instance_types(step: &Step) -> Vec<String> {
 }
 
 /// Says where pods are expected to land.
-pub async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Result<(), PortError> {
+async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Result<(), PortError> {
     // Nobody runs the pods of a buffer.
     for pod in pods.iter().filter(|pod| buffer_of(pod).is_none()) {
         let Some((namespace, name)) = pod.split_once('/') else { continue };

@@ -154,10 +154,13 @@ async fn advance_one<K: Cluster, E: Cloud>(
         return Ok(());
     }
     let instance_gone = provider_id(claim).is_some_and(|id| effects.memory().gone.contains(id));
+    let is_ending = claim.metadata.deletion_timestamp.is_some();
+    let attached_volumes = if is_ending { view.attached_volumes(node, around.now) } else { Vec::new() };
     let reaction = lifecycle::react(&Observation {
         claim,
         node,
         pods: view.pods_on(node),
+        attached_volumes: &attached_volumes,
         instance_gone,
         consolidate_after_seconds: consolidate_after(claim, around.node_pools),
         now: around.now,

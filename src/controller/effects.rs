@@ -254,6 +254,8 @@ fn milestone_event(milestone: Milestone, claim: &NodeClaim, node: Option<&Node>)
             let node = node.and_then(|node| node.metadata.name.clone()).or(known).unwrap_or_default();
             Event::DeletedNodeClaim { node_claim, provider_id, node }
         }
+        Milestone::Inconsistent { fault } => Event::InconsistentNodeClaim { node_claim, fault },
+        Milestone::AwaitsDetachment { node, volumes } => Event::AwaitingDetachment { node_claim, node, volumes },
         Milestone::Consolidatable => return None,
     })
 }

@@ -139,6 +139,17 @@ pub enum Event {
         node: String,
         node_claim: String,
     },
+    /// The node is smaller than its claim says.
+    InconsistentNodeClaim {
+        node_claim: String,
+        fault: String,
+    },
+    /// The node is drained, and volumes are still attached to it.
+    AwaitingDetachment {
+        node_claim: String,
+        node: String,
+        volumes: Vec<String>,
+    },
     DeletedNode {
         node: String,
         node_claim: String,
@@ -234,6 +245,7 @@ impl Event {
             | Self::InsufficientCapacity { .. }
             | Self::GaveUp { .. }
             | Self::EvictionBlocked { .. }
+            | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
             | Self::InstanceVanished { .. }
             | Self::Stopped { .. } => Level::Warn,
@@ -269,6 +281,8 @@ impl Event {
             Self::InitializedNodeClaim { .. } => "initialized nodeclaim",
             Self::DisruptingNodes { .. } => "disrupting node(s)",
             Self::TaintedNode { .. } => "tainted node",
+            Self::InconsistentNodeClaim { .. } => "node is smaller than its nodeclaim",
+            Self::AwaitingDetachment { .. } => "awaiting volume detachment",
             Self::DeletedNode { .. } => "deleted node",
             Self::DeletedNodeClaim { .. } => "deleted nodeclaim",
             Self::InsufficientCapacity { .. } => "insufficient capacity, deleting nodeclaim",
@@ -414,6 +428,12 @@ impl Event {
                 ("taint.Value", json!("")),
                 ("taint.Effect", json!("NoSchedule")),
             ],
+            Self::InconsistentNodeClaim { node_claim, fault } => {
+                vec![("NodeClaim", json!(node_claim)), ("error", json!(fault))]
+            }
+            Self::AwaitingDetachment { node_claim, node, volumes } => {
+                vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("volumes", json!(some_of(volumes)))]
+            }
             Self::DeletedNode { node, node_claim } => vec![("Node", json!(node)), ("NodeClaim", json!(node_claim))],
             Self::DeletedNodeClaim { node_claim, provider_id, node } => {
                 vec![("NodeClaim", json!(node_claim)), ("Node", json!(node)), ("provider-id", json!(provider_id))]

@@ -75,6 +75,9 @@ pub fn marked(claim: &NodeClaim, plan: &Plan, step: &Step, replacements: &[Strin
     annotations.insert(keys::DESTINATIONS.to_owned(), destinations(plan, step));
     annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
     annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
+    if let Some(wave) = step.wave {
+        annotations.insert(keys::WAVE.to_owned(), wave.to_string());
+    }
     claim
 }
 
@@ -89,12 +92,19 @@ fn destinations(plan: &Plan, step: &Step) -> String {
     entries.join(",")
 }
 
+/// In which wave of its plan a claim goes; the first where there is but one.
+pub fn wave(claim: &NodeClaim) -> u32 {
+    let text = claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::WAVE));
+    text.and_then(|text| text.parse().ok()).unwrap_or(1)
+}
+
 /// The claim without that note.
 pub fn unmarked(claim: &NodeClaim) -> NodeClaim {
     let mut claim = claim.clone();
     if let Some(annotations) = &mut claim.metadata.annotations {
         annotations.remove(REPLACED_BY);
         annotations.remove(keys::DESTINATIONS);
+        annotations.remove(keys::WAVE);
     }
     claim
 }

@@ -45,6 +45,7 @@ mod stamps;
 mod statuses;
 mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,6 +81,8 @@ const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How often trouble that goes on is said.
 const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
+/// How many different troubles are said in that time.
+const MOST_TROUBLES: usize = 30;
 /// How old the catalog may get.
 const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -141,8 +144,8 @@ pub struct Controller<R, K, E, F, C> {
     approved: bool,
     prunes_said: Vec<(&'static str, String)>,
     fleet: Fleet,
-    /// What fails at every attempt, and when it was said.
-    trouble: Option<(String, Timestamp)>,
+    /// What failed lately, and when it was said.
+    troubles: BTreeMap<String, Timestamp>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
     /// When the whole search for savings was made last.
@@ -179,7 +182,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             approved: false,
             prunes_said: Vec::new(),
             fleet: Fleet::default(),
-            trouble: None,
+            troubles: BTreeMap::new(),
             repository_due: true,
             plan_due_at: None,
             searched_at: None,
@@ -202,25 +205,20 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.settled = false;
         let now = self.ports.clock.now();
         self.wake_at = None;
-        match self.look(now).await {
-            Ok(()) => self.trouble = None,
-            Err(error) => {
-                self.say_trouble(chain(&error), now);
-                self.wake(Some(now.saturating_add(RETRY).unwrap_or(now)));
-            }
+        if let Err(error) = self.look(now).await {
+            self.say_trouble(chain(&error), now);
+            self.wake(Some(now.saturating_add(RETRY).unwrap_or(now)));
         }
     }
 
     /// The same trouble is said once in a while, not at every attempt.
     fn say_trouble(&mut self, error: String, now: Timestamp) {
-        let said_lately = self
-            .trouble
-            .as_ref()
-            .is_some_and(|(before, said_at)| *before == error && now.duration_since(*said_at) < TROUBLE_SAID_AGAIN);
-        if !said_lately {
-            self.journal.say(now, &Event::CallFailed { error: error.clone() });
-            self.trouble = Some((error, now));
+        self.troubles.retain(|_, said_at| now.duration_since(*said_at) < TROUBLE_SAID_AGAIN);
+        if self.troubles.contains_key(&error) || self.troubles.len() >= MOST_TROUBLES {
+            return;
         }
+        self.journal.say(now, &Event::CallFailed { error: error.clone() });
+        self.troubles.insert(error, now);
     }
 
     /// Whether the last pass found nothing under way and nothing that only time would bring.

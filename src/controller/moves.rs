@@ -1,4 +1,9 @@
 //! Moves that are under way: what a plan replaces goes when its replacements are up, and stays when one of them never comes.
+//!
+//! Of a plan in waves, all replacements are launched and all nodes that go are marked at once: a restart finds the rest of the
+//! plan in the cluster. What waits for its wave is the removal.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
@@ -20,6 +25,7 @@ pub async fn go_on<K: Cluster>(
     journal: &mut Journal,
 ) -> Result<bool, PortError> {
     let mut wrote = false;
+    let first_waves = first_waves(view);
     for claim in &view.snapshot.node_claims {
         if claim.metadata.deletion_timestamp.is_some() {
             continue;
@@ -29,12 +35,29 @@ pub async fn go_on<K: Cluster>(
         if !missing.is_empty() {
             roll_back(cluster, view, claim, missing, now, journal).await?;
             wrote = true;
-        } else if replacements.iter().all(|name| is_up(view, name)) {
+        } else if replacements.iter().all(|name| is_up(view, name)) && is_its_turn(claim, &first_waves) {
             cluster.delete_node_claim(name_of(claim)).await?;
             wrote = true;
         }
     }
     Ok(wrote)
+}
+
+/// By plan, the first wave of which a node is still there. One that was rolled back does not go any more.
+fn first_waves<'a>(view: &View<'a>) -> BTreeMap<&'a str, u32> {
+    let mut first: BTreeMap<&str, u32> = BTreeMap::new();
+    for claim in view.snapshot.node_claims.iter().filter(|claim| marks::replacements(claim).is_some()) {
+        if let Some(plan) = marks::plan(claim) {
+            let wave = marks::wave(claim);
+            first.entry(plan).and_modify(|first| *first = wave.min(*first)).or_insert(wave);
+        }
+    }
+    first
+}
+
+fn is_its_turn(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bool {
+    let first = marks::plan(claim).and_then(|plan| first_waves.get(plan));
+    first.is_none_or(|first| marks::wave(claim) <= *first)
 }
 
 fn is_coming(view: &View<'_>, name: &str) -> bool {

@@ -91,7 +91,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             if pod.status.nominated_node_name.as_deref() == Some(&placement.node) {
                 continue;
             }
-            match apply::nominate(&self.ports.cluster, std::slice::from_ref(&placement.pod), &placement.node).await {
+            match self.ports.cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, &placement.node).await {
                 // Then it chooses by itself.
                 Err(error) if error.kind == PortErrorKind::Denied => {
                     self.say_trouble(chain(&error), now);

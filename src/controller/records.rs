@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use serde_json::Value;
 
 use crate::api::node_plan::{
     APPROVED_BY, Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus,
 };
+use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::Snapshot;
@@ -139,33 +139,7 @@ fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestam
         ("Reconciling", is(!phase.is_final() && !waits)),
         ("Approved", is(!waits && phase != NodePlanPhase::Superseded)),
     ] {
-        set_condition(&mut status.conditions, type_, value, &format!("{phase:?}"), message, generation, now);
-    }
-}
-
-/// Sets a condition; its time changes with its status alone.
-pub fn set_condition(
-    conditions: &mut Vec<Condition>,
-    type_: &str,
-    status: &str,
-    reason: &str,
-    message: &str,
-    generation: i64,
-    now: Timestamp,
-) {
-    let existing = conditions.iter_mut().find(|condition| condition.type_ == type_);
-    let since = existing.as_ref().filter(|condition| condition.status == status);
-    let condition = Condition {
-        type_: type_.to_owned(),
-        status: status.to_owned(),
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        observed_generation: Some(generation),
-        last_transition_time: since.map_or(Time(now), |condition| condition.last_transition_time.clone()),
-    };
-    match existing {
-        Some(existing) => *existing = condition,
-        None => conditions.push(condition),
+        conditions::write(&mut status.conditions, type_, value, &format!("{phase:?}"), message, Some(generation), now);
     }
 }
 

@@ -21,7 +21,6 @@ use crate::core::plan::Plan;
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
-use super::records::set_condition;
 use super::view::{label, name_of};
 
 /// Writes the status of each class and pool where it changed. One that somebody else changed or removed meanwhile is looked at
@@ -67,21 +66,21 @@ fn unless_changed(result: Result<(), PortError>) -> Result<(), PortError> {
 }
 
 fn conditions_of_class(class: &EC2NodeClass, zones_with_subnet: &[String], now: Timestamp) -> Vec<Condition> {
-    let mut conditions = class.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
-    let generation = class.metadata.generation.unwrap_or(1);
+    let mut written = class.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+    let generation = Some(class.metadata.generation.unwrap_or(1));
     let (status, reason, message) = if zones_with_subnet.is_empty() {
         ("False", "SubnetsNotFound", "subnetSelectorTerms found no subnet")
     } else {
         ("True", "Ready", "")
     };
-    set_condition(&mut conditions, "SubnetsReady", status, reason, message, generation, now);
-    set_condition(&mut conditions, "Ready", status, reason, message, generation, now);
-    conditions
+    conditions::write(&mut written, "SubnetsReady", status, reason, message, generation, now);
+    conditions::write(&mut written, "Ready", status, reason, message, generation, now);
+    written
 }
 
 fn status_of_pool(pool: &NodePool, snapshot: &Snapshot, plan: &Plan, now: Timestamp) -> NodePoolStatus {
     let mut status = pool.status.clone().unwrap_or_default();
-    let generation = pool.metadata.generation.unwrap_or(1);
+    let generation = Some(pool.metadata.generation.unwrap_or(1));
     let name = pool.metadata.name.as_deref().unwrap_or_default();
     let claims: Vec<&NodeClaim> =
         snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).collect();
@@ -103,7 +102,7 @@ fn status_of_pool(pool: &NodePool, snapshot: &Snapshot, plan: &Plan, now: Timest
         ("Reconciling", is(rollout.is_under_way()), rollout.reason(), rollout.text().as_str()),
         ("Stalled", is(class.is_none()), reason, message.as_str()),
     ] {
-        set_condition(&mut status.conditions, type_, value, reason, message, generation, now);
+        conditions::write(&mut status.conditions, type_, value, reason, message, generation, now);
     }
     status
 }

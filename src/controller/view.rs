@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::storage::v1::VolumeAttachment;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
+use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -17,6 +20,7 @@ pub struct View<'a> {
     pub snapshot: &'a Snapshot,
     nodes_by_provider_id: BTreeMap<&'a str, &'a Node>,
     pods_by_node: BTreeMap<&'a str, Vec<&'a Pod>>,
+    attachments_by_node: BTreeMap<&'a str, Vec<&'a VolumeAttachment>>,
 }
 
 impl<'a> View<'a> {
@@ -33,7 +37,18 @@ impl<'a> View<'a> {
                 pods_by_node.entry(node).or_default().push(pod);
             }
         }
-        Self { snapshot, nodes_by_provider_id, pods_by_node }
+        let mut attachments_by_node: BTreeMap<&str, Vec<&VolumeAttachment>> = BTreeMap::new();
+        for attachment in &snapshot.volume_attachments {
+            attachments_by_node.entry(&attachment.spec.node_name).or_default().push(attachment);
+        }
+        Self { snapshot, nodes_by_provider_id, pods_by_node, attachments_by_node }
+    }
+
+    /// Volumes that have to be detached before the instance of a drained node may end.
+    pub fn attached_volumes(&self, node: Option<&Node>, now: Timestamp) -> Vec<String> {
+        let attachments = node.and_then(|node| self.attachments_by_node.get(node_name(node)));
+        let attachments = attachments.map_or(&[][..], Vec::as_slice);
+        volumes::attached(attachments, self.pods_on(node), self.snapshot, now)
     }
 
     pub fn node_of(&self, claim: &NodeClaim) -> Option<&'a Node> {

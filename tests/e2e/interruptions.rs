@@ -1,5 +1,5 @@
 //! What ends in the middle: the controller is killed between two of its writes, the API server does not answer for a while.
-//! Nothing may be leaked or doubled.
+//! Its replica takes over. Nothing may be leaked or doubled.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use cutlist::adapters::git::ScriptedRepository;
 use jiff::Timestamp;
 
 use crate::cluster::Cluster;
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{ControlPlane, Process};
 use crate::played;
 use crate::program::{self, Calls, Program};
 use crate::state::describe;
@@ -76,7 +76,67 @@ pub fn api_server_stops_answering(plane: &mut ControlPlane) {
     cutlist.must_run();
 }
 
-fn prepare(plane: &ControlPlane, cluster: &Cluster) -> (ScriptedRepository, Program) {
+/// The leader is killed while nodes are on their way; the other replica finishes what it began.
+pub fn another_replica_takes_over(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (_repository, program) = prepare(plane, &cluster);
+    let elected = ["--leader-elect", "--lease-namespace", "cutlist"];
+    let mut first = program.start_as("cutlist-first", plane, &elected);
+    wait_for_log(&cluster, &first, "leads");
+    let mut second = program.start_as("cutlist-second", plane, &elected);
+    wait_for_log(&cluster, &second, "waits to lead");
+    let mut waited = Vec::new();
+    for replicas in [4, 0] {
+        let before = Calls::so_far(plane).writes();
+        program::scale(&cluster, DEPLOYMENT, replicas);
+        assert!(is_reached(plane, before + 3), "the leader does nothing");
+        first.kill();
+        let begin = Instant::now();
+        let leads = |process: &Process| process.log().lines().any(|line| line.ends_with(" leads"));
+        cluster.wait("the other replica leads", Duration::from_secs(20), |_| {
+            if leads(&second) { Ok(()) } else { Err(second.last_lines()) }
+        });
+        waited.push(format!("{:.1} s", begin.elapsed().as_secs_f64()));
+        settles(&cluster, &program, &format!("the leader was killed, {replicas} pods"), replicas);
+        assert_eq!(program.launches(), program.tokens().len(), "nothing was launched twice");
+        // The one that was killed comes back, and waits for its turn.
+        let name = if replicas == 4 { "cutlist-third" } else { "cutlist-fourth" };
+        first = std::mem::replace(&mut second, program.start_as(name, plane, &elected));
+        wait_for_log(&cluster, &second, "waits to lead");
+    }
+    first.must_run();
+    second.must_run();
+    plane.say(format!("another replica led after {}", waited.join(" and ")));
+}
+
+/// The database stops for half a second at a time, again and again: answers come late, and some not at all.
+pub fn slow_etcd(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (_repository, program) = prepare(plane, &cluster);
+    let mut cutlist = program.start(plane);
+    settles(&cluster, &program, "before", 0);
+    for replicas in [6, 0] {
+        program::scale(&cluster, DEPLOYMENT, replicas);
+        for _ in 0..20 {
+            plane.etcd().suspend();
+            std::thread::sleep(Duration::from_millis(500));
+            plane.etcd().resume();
+            std::thread::sleep(Duration::from_millis(150));
+        }
+        settles(&cluster, &program, &format!("{replicas} pods after ten seconds of a slow etcd"), replicas);
+        cutlist.must_run();
+    }
+    assert_eq!(program.launches(), program.tokens().len(), "nothing was launched twice");
+}
+
+/// Until the program has said it.
+pub fn wait_for_log(cluster: &Cluster, process: &Process, text: &str) {
+    cluster.wait(&format!("the log says {text:?}"), Duration::from_secs(60), |_| {
+        if process.log().contains(text) { Ok(()) } else { Err(process.last_lines()) }
+    });
+}
+
+pub fn prepare(plane: &ControlPlane, cluster: &Cluster) -> (ScriptedRepository, Program) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label");
     let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
     let program = Program::prepare(plane, cluster, repository.path().to_owned());
@@ -85,7 +145,7 @@ fn prepare(plane: &ControlPlane, cluster: &Cluster) -> (ScriptedRepository, Prog
 }
 
 /// As many pods run, on nodes that have one claim and one instance each and run something; nothing else is there.
-fn settles(cluster: &Cluster, program: &Program, what: &str, replicas: u32) {
+pub fn settles(cluster: &Cluster, program: &Program, what: &str, replicas: u32) {
     cluster.wait(what, PATIENCE, |cluster| {
         let objects = program::objects(cluster);
         let texts = |kind: &str, at: &str| -> Vec<String> {

@@ -19,6 +19,8 @@ mod interruptions;
 mod load;
 mod played;
 mod program;
+mod refusals;
+mod rights;
 mod self_tests;
 #[path = "../scenarios/state.rs"]
 mod state;
@@ -60,6 +62,16 @@ const CASES: &[Case] = &[
     case("scenario_pool_deleted", |plane| played::play(plane, "pool-deleted")),
     case("killed_between_any_two_writes", interruptions::killed_between_any_two_writes),
     case("api_server_stops_answering", interruptions::api_server_stops_answering),
+    case("slow_etcd", interruptions::slow_etcd),
+    case("another_replica_takes_over", interruptions::another_replica_takes_over),
+    case("each_right_is_missed_by_name", rights::each_right_is_missed_by_name),
+    case("observes_beside_karpenter", rights::observes_beside_karpenter),
+    case("approved_on_the_command_line", rights::approved_on_the_command_line),
+    case("says_what_is_wrong_with_credentials", rights::says_what_is_wrong_with_credentials),
+    case("admission_refuses_for_a_while", refusals::admission_refuses_for_a_while),
+    case("objects_of_a_mebibyte", refusals::objects_of_a_mebibyte),
+    case("volumes_are_let_go_first", refusals::volumes_are_let_go_first),
+    case("scenario_expiry", |plane| played::play(plane, "expiry")),
     Case { name: "a_thousand_pods", run: load::a_thousand_pods, alone: true },
     case("observe_may_write_nothing_but_its_own", deploy::observe_may_write_nothing_but_its_own),
 ];

@@ -1,6 +1,6 @@
 //! `cutlist run` on the control plane, with the embedded cloud and no more rights than `deploy/` gives it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,12 +33,25 @@ pub struct Program {
     kubeconfig: PathBuf,
     repository: PathBuf,
     cloud_state: PathBuf,
+    mode: &'static str,
 }
 
 impl Program {
-    /// Definitions and roles as `deploy/` has them; follows the repository.
+    /// Definitions and roles as `deploy/` has them; follows the repository and carries plans out.
     pub fn prepare(plane: &ControlPlane, cluster: &Cluster, repository: PathBuf) -> Self {
-        let rendered = plane.tool("kubectl", &["kustomize", "deploy/kustomize/enforce"]).unwrap();
+        let program = Self::with_roles(plane, cluster, repository, "enforce");
+        cluster.apply_all(CLOUD_ROLE);
+        program
+    }
+
+    /// The same with no more rights than `observe` has; nothing is carried out.
+    pub fn prepare_observer(plane: &ControlPlane, cluster: &Cluster, repository: PathBuf) -> Self {
+        Self::with_roles(plane, cluster, repository, "observe")
+    }
+
+    fn with_roles(plane: &ControlPlane, cluster: &Cluster, repository: PathBuf, mode: &'static str) -> Self {
+        let folder = if mode == "observe" { "deploy/kustomize/base" } else { "deploy/kustomize/enforce" };
+        let rendered = plane.tool("kubectl", &["kustomize", folder]).unwrap();
         // Its own pods run outside the cluster here.
         let runs_inside = ["Deployment", "Service", "PodDisruptionBudget"];
         for object in documents(&rendered) {
@@ -46,26 +59,57 @@ impl Program {
                 cluster.apply(&object, Apply::ForReal).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
             }
         }
-        cluster.apply_all(CLOUD_ROLE);
         let kubeconfig = plane.kubeconfig_of("cutlist", "cutlist");
-        Self { kubeconfig, repository, cloud_state: plane.folder().join("cloud.json") }
+        Self { kubeconfig, repository, cloud_state: plane.folder().join("cloud.json"), mode }
     }
 
     pub fn start(&self, plane: &ControlPlane) -> Process {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
-        command.arg("run").arg(&self.repository).args(["--cloud", "embedded", "--boot-seconds", "1"]);
-        command.args(["--interval", "1s", "--verbose", "--kubeconfig"]).arg(&self.kubeconfig);
-        command.arg("--cloud-state").arg(&self.cloud_state);
-        plane.run("cutlist", command)
+        self.start_as("cutlist", plane, &[])
+    }
+
+    /// Under a name of its own, with further arguments.
+    pub fn start_as(&self, name: &str, plane: &ControlPlane, further: &[&str]) -> Process {
+        let mut command = self.command("run");
+        command.args(["--mode", self.mode, "--interval", "1s", "--verbose"]).args(further);
+        if self.mode == "enforce" {
+            command.args(["--cloud", "embedded", "--boot-seconds", "1", "--cloud-state"]).arg(&self.cloud_state);
+        }
+        plane.run(name, command)
+    }
+
+    /// `cutlist SUBCOMMAND REPOSITORY` with its kubeconfig.
+    pub fn command(&self, subcommand: &str) -> Command {
+        let mut command = Command::new(program());
+        command.arg(subcommand).arg(&self.repository).arg("--kubeconfig").arg(&self.kubeconfig);
+        command
     }
 
     /// Names of the nodes whose instances run and cost money, as the cloud has them.
     pub fn instances(&self) -> Vec<String> {
-        let Ok(text) = std::fs::read_to_string(&self.cloud_state) else { return Vec::new() };
-        let all: Vec<Value> = serde_json::from_str(&text).unwrap();
+        let all = self.saved();
         let runs = all.iter().filter(|instance| instance["ending"] == false);
         runs.map(|instance| instance["nodeName"].as_str().unwrap().to_owned()).collect()
     }
+
+    /// How many instances the cloud was made to launch, those that ended included as long as it remembers them.
+    pub fn launches(&self) -> usize {
+        self.saved().len()
+    }
+
+    /// For which claims: each has one token, and a launch for it gives the same instance however often it is asked for.
+    pub fn tokens(&self) -> BTreeSet<String> {
+        self.saved().iter().map(|instance| instance["token"].as_str().unwrap().to_owned()).collect()
+    }
+
+    fn saved(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(&self.cloud_state).unwrap_or_else(|_| "[]".to_owned());
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+/// What is tried: the program of this build, or the one that `CUTLIST` names, such as a release build for measuring.
+pub fn program() -> PathBuf {
+    std::env::var_os("CUTLIST").map_or_else(|| env!("CARGO_BIN_EXE_cutlist").into(), PathBuf::from)
 }
 
 /// Requests of Cutlist that the API server has answered, from its audit log.
@@ -93,6 +137,13 @@ impl Calls {
         self.0.iter().filter(|((verb, _), _)| is_write(verb)).map(|(_, count)| count).sum()
     }
 
+    /// Writes of other resources than these.
+    pub fn writes_beside(&self, resources: &[&str]) -> Vec<String> {
+        let writes = self.0.keys().filter(|(verb, _)| !["get", "list", "watch"].contains(&verb.as_str()));
+        let others = writes.filter(|(_, resource)| !resources.contains(&resource.as_str()));
+        others.map(|(verb, resource)| format!("{verb} {resource}")).collect()
+    }
+
     /// One line: `12 writes (create nodeclaims 2, ...), 30 reads`.
     pub fn summary(&self) -> String {
         let mut text = format!("{} writes (", self.writes());
@@ -105,6 +156,17 @@ impl Calls {
         }
         format!("{}), {reads} reads", text.trim_end_matches(", "))
     }
+}
+
+/// Names of the objects of a kind that Cutlist asked the API server to delete, from its audit log.
+pub fn deleted(plane: &ControlPlane, resource: &str) -> BTreeSet<String> {
+    let log = std::fs::read_to_string(plane.audit_log()).unwrap();
+    let requests = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let deletions = requests.filter(|request| {
+        let reference = &request["objectRef"];
+        request["user"]["username"] == USER && request["verb"] == "delete" && reference["resource"] == resource
+    });
+    deletions.map(|request| request["objectRef"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Nodes, claims and pods.

@@ -54,6 +54,48 @@ async fn when_nothing_is_left_the_claim_goes_and_another_type_is_planned() {
     stage.assert_consistent("after another type was planned");
 }
 
+/// A claim whose node somebody else changed at that moment is looked at again; the others go on, and nothing is said that was not
+/// done.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_at_registration_ends_that_claims_look_only() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    // More than one node can hold.
+    stage.scale(40);
+    let registered = |stage: &Stage, node: &str| {
+        stage.count(|event| matches!(event, Event::RegisteredNodeClaim { node: its, .. } if its == node))
+    };
+    let mut joined = Vec::new();
+    for _ in 0..5000 {
+        stage.controller.pass().await;
+        stage.controller.wait().await;
+        let snapshot = stage.snapshot();
+        joined = snapshot.nodes.iter().filter_map(|node| node.metadata.name.clone()).collect::<Vec<_>>();
+        if joined.len() > 1 && joined.len() == snapshot.node_claims.len() {
+            break;
+        }
+    }
+    // One that joined long before the last one did not wait for it.
+    joined.retain(|node| registered(&stage, node) == 0);
+    assert!(joined.len() > 1, "several nodes are about to register");
+    let (first, others) = joined.split_first().expect("several nodes joined");
+    stage.fuse.overtake(first);
+    // Nodes of one plan open in one look, when the last of them is ready.
+    for _ in 0..5000 {
+        stage.controller.pass().await;
+        if !stage.fuse.overtakes() {
+            break;
+        }
+        stage.controller.wait().await;
+    }
+    assert_eq!(registered(&stage, first), 0, "its patch was refused");
+    assert!(others.iter().all(|node| registered(&stage, node) == 1), "the others registered in the same look");
+    assert_eq!(stage.count(|event| matches!(event, Event::CallFailed { .. })), 0, "that is no trouble");
+    assert!(stage.settle().await);
+    assert_eq!(registered(&stage, first), 1);
+    stage.assert_consistent("after a conflict");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
     let mut stage = Stage::new(SETTINGS);

@@ -8,3 +8,4 @@ mod faults;
 mod quickstart;
 mod revisions;
 mod stage;
+mod waves;

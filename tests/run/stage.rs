@@ -90,6 +90,7 @@ pub struct Fuse {
     calls: Rc<Cell<usize>>,
     blows_at: Rc<Cell<Option<(usize, Fault)>>>,
     crashed: Rc<Cell<bool>>,
+    overtaken: Rc<RefCell<Vec<String>>>,
 }
 
 impl Fuse {
@@ -100,6 +101,22 @@ impl Fuse {
     pub fn disarm(&self) {
         self.blows_at.set(None);
         self.crashed.set(false);
+    }
+
+    /// Somebody else changes the node first, once: its next patch is refused.
+    pub fn overtake(&self, node: &str) {
+        self.overtaken.borrow_mut().push(node.to_owned());
+    }
+
+    /// Whether that patch is still to come.
+    pub fn overtakes(&self) -> bool {
+        !self.overtaken.borrow().is_empty()
+    }
+
+    fn is_overtaken(&self, node: &str) -> bool {
+        let mut overtaken = self.overtaken.borrow_mut();
+        let place = overtaken.iter().position(|name| name == node);
+        place.is_some_and(|place| overtaken.remove(place) == node)
     }
 
     pub fn calls(&self) -> usize {
@@ -157,6 +174,13 @@ impl Cluster for FusedCluster {
         self.1.call(self.0.delete_node_claim(name)).await
     }
     async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        if self.1.is_overtaken(name) {
+            return Err(PortError {
+                operation: format!("patch node {name}"),
+                kind: PortErrorKind::Conflict,
+                source: None,
+            });
+        }
         self.1.call(self.0.patch_node(name, patch)).await
     }
     async fn delete_node(&self, name: &str) -> Result<(), PortError> {

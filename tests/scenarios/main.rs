@@ -28,6 +28,11 @@ fn budget_opens() {
 }
 
 #[test]
+fn expiry() {
+    play("expiry");
+}
+
+#[test]
 fn pool_deleted() {
     play("pool-deleted");
 }

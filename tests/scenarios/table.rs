@@ -18,6 +18,7 @@ const fn here(folder: &'static str) -> Scenario {
 pub const SCENARIOS: &[Scenario] = &[
     Scenario { folder: "examples/quickstart", expected: "tests/scenarios/quickstart" },
     here("tests/scenarios/budget-opens"),
+    here("tests/scenarios/expiry"),
     here("tests/scenarios/pool-deleted"),
     here("tests/scenarios/pool-label"),
     here("tests/scenarios/topology-spread"),

@@ -94,6 +94,7 @@ impl World {
         kept.persistent_volume_claims.extend(others.persistent_volume_claims);
         kept.storage_classes.extend(others.storage_classes);
         kept.csi_nodes.extend(others.csi_nodes);
+        // Volumes are let go with their pods here: attachments would keep nodes for ever.
         kept.limit_ranges.extend(others.limit_ranges);
         kept.priority_classes.extend(others.priority_classes);
         for (kind, count) in others.ignored {

@@ -1,10 +1,13 @@
 //! Kubernetes Events on the objects concerned.
 
+use std::time::Instant;
+
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::{Event, EventType, Recorder, Reporter};
 use tokio::sync::mpsc;
 
 use super::connection::Connection;
+use super::event_limits::EventLimits;
 
 /// Notices that wait to be published; more than that at once are dropped and counted, as Kubernetes' own recorder does.
 const QUEUE: usize = 1_000;
@@ -39,7 +42,11 @@ impl EventRecorder {
         let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: Some(instance.to_owned()) };
         let recorder = Recorder::new(connection.client.clone(), reporter);
         tokio::spawn(async move {
+            let mut limits = EventLimits::new(now());
             while let Some(notice) = receiver.recv().await {
+                if !limits.allow(&notice, now()) {
+                    continue;
+                }
                 let (event, reference) = event(notice);
                 if let Err(error) = recorder.publish(&event, &reference).await {
                     tracing::warn!(reason = event.reason, error = %error, "an Event could not be written");
@@ -55,6 +62,11 @@ impl EventRecorder {
             tracing::warn!(error = %error, "an Event was dropped");
         }
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "only how long ago the last one was written")]
+fn now() -> Instant {
+    Instant::now()
 }
 
 fn event(notice: Notice) -> (Event, ObjectReference) {

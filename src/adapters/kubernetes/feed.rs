@@ -13,7 +13,7 @@ use kube::runtime::{WatchStreamExt, watcher};
 use tokio::sync::Notify;
 
 use crate::core::snapshot::Snapshot;
-use crate::core::snapshot::kinds::Stored;
+use crate::core::snapshot::kinds::{Stored, place};
 use crate::ports::PortErrorKind;
 
 use super::failure::{kind_of_code, sentence};
@@ -281,32 +281,27 @@ impl<T: Stored> AnyFeed for Feed<T> {
         let mut added = Vec::new();
         let mut removed = BTreeSet::new();
         for ((namespace, name), change) in news {
-            let place = objects.binary_search_by(|object| {
-                let (its_namespace, its_name, _) = object.key();
-                (its_namespace, its_name).cmp(&(namespace.as_str(), name.as_str()))
-            });
-            match (place, change) {
-                (Ok(place), Some(object)) => objects[place] = Arc::new(object),
-                (Ok(place), None) => {
-                    removed.insert(place);
+            let found =
+                objects.binary_search_by(|object| place(object.as_ref()).cmp(&(namespace.as_str(), name.as_str())));
+            match (found, change) {
+                (Ok(index), Some(object)) => objects[index] = Arc::new(object),
+                (Ok(index), None) => {
+                    removed.insert(index);
                 }
                 (Err(_), Some(object)) => added.push(Arc::new(object)),
                 (Err(_), None) => {}
             }
         }
         if !removed.is_empty() {
-            let mut place = 0;
+            let mut index = 0;
             objects.retain(|_| {
-                place += 1;
-                !removed.contains(&(place - 1))
+                index += 1;
+                !removed.contains(&(index - 1))
             });
         }
         if !added.is_empty() {
             objects.append(&mut added);
-            objects.sort_by(|one, two| {
-                let ((one_namespace, one_name, _), (two_namespace, two_name, _)) = (one.key(), two.key());
-                (one_namespace, one_name).cmp(&(two_namespace, two_name))
-            });
+            objects.sort_by(|one, two| place(one.as_ref()).cmp(&place(two.as_ref())));
         }
     }
 }

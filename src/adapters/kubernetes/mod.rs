@@ -16,7 +16,7 @@
 //! | nodes of a cloud without kubelets | `nodes.rs` |
 //! | definitions that somebody else applies | `definitions_source.rs` |
 //! | who leads | `leadership.rs` |
-//! | Events on the objects concerned | `events.rs` |
+//! | Events on the objects concerned | `events.rs`, `event_limits.rs` |
 //! | how often it was called | `calls.rs` |
 //! | errors of the client as errors of a port | `failure.rs` |
 
@@ -26,6 +26,7 @@ mod cluster;
 mod connection;
 mod definitions;
 mod definitions_source;
+mod event_limits;
 mod events;
 mod failure;
 mod feed;

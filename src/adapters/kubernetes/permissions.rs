@@ -74,7 +74,7 @@ pub const PERMISSIONS: &[Permission] = &[
         READ,
     ),
     permission(Mode::Observe, "scheduling.k8s.io", &["priorityclasses"], READ),
-    permission(Mode::Observe, "storage.k8s.io", &["csinodes", "storageclasses"], READ),
+    permission(Mode::Observe, "storage.k8s.io", &["csinodes", "storageclasses", "volumeattachments"], READ),
     permission(Mode::Enforce, "", &["nodes"], &["delete", "patch"]),
     permission(Mode::Enforce, "", &["pods"], &["delete"]),
     permission(Mode::Enforce, "", &["pods/eviction"], &["create"]),

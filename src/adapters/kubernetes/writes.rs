@@ -18,6 +18,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::cluster::KubernetesCluster;
 use super::failure::port_error;
+use super::feed::Feed;
 use super::watched::Watched;
 
 impl Cluster for KubernetesCluster {
@@ -41,7 +42,7 @@ impl Cluster for KubernetesCluster {
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
         let operation = format!("delete {kind} {name}");
         self.leads(&operation)?;
-        let resource = resource_of(kind).ok_or_else(|| unknown_kind(kind))?;
+        let Address { resource, .. } = address_of(kind)?;
         let api: Api<DynamicObject> = match name.split_once('/') {
             Some((namespace, _)) => Api::namespaced_with(self.client.clone(), namespace, &resource),
             None => Api::all_with(self.client.clone(), &resource),
@@ -90,7 +91,7 @@ impl Cluster for KubernetesCluster {
             let version = self.node_claims.resource_version("", &name);
             let patch = with_version(json!({ "metadata": metadata }), version);
             let written = self.claims().patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
-            self.claim_written(written.map_err(failed)?);
+            seen(&self.node_claims, written.map_err(failed)?);
         }
         Ok(())
     }
@@ -98,17 +99,7 @@ impl Cluster for KubernetesCluster {
     async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
         let operation = format!("delete nodeclaim {name}");
         self.leads(&operation)?;
-        match self.claims().delete(name, &DeleteParams::default()).await.map(Either::left) {
-            Ok(Some(claim)) => {
-                self.claim_written(claim);
-                Ok(())
-            }
-            Ok(None) => {
-                self.node_claims.saw_go("", name);
-                Ok(())
-            }
-            Err(error) => gone_is_done(Err(error), &operation),
-        }
+        gone_is_done(delete(&self.claims(), &self.node_claims, name).await, &operation)
     }
 
     async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
@@ -120,24 +111,14 @@ impl Cluster for KubernetesCluster {
         let patch = with_version(patch.clone(), version);
         let node = self.core_nodes().patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         let node = node.map_err(|error| port_error(operation, error))?;
-        self.node_written(node);
+        seen(&self.nodes, node);
         Ok(())
     }
 
     async fn delete_node(&self, name: &str) -> Result<(), PortError> {
         let operation = format!("delete node {name}");
         self.leads(&operation)?;
-        match self.core_nodes().delete(name, &DeleteParams::default()).await.map(Either::left) {
-            Ok(Some(node)) => {
-                self.node_written(node);
-                Ok(())
-            }
-            Ok(None) => {
-                self.nodes.saw_go("", name);
-                Ok(())
-            }
-            Err(error) => Err(port_error(operation, error)),
-        }
+        delete(&self.core_nodes(), &self.nodes, name).await.map_err(|error| port_error(operation, error))
     }
 
     async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
@@ -235,23 +216,6 @@ impl KubernetesCluster {
         Err(PortError { operation, kind: PortErrorKind::Denied, source: None })
     }
 
-    /// An object on its way out goes with its last finalizer.
-    fn claim_written(&self, claim: NodeClaim) {
-        if is_gone(claim.meta()) {
-            self.node_claims.saw_go("", claim.metadata.name.as_deref().unwrap_or_default());
-        } else {
-            self.node_claims.wrote(claim);
-        }
-    }
-
-    fn node_written(&self, node: Node) {
-        if is_gone(&node.metadata) {
-            self.nodes.saw_go("", node.metadata.name.as_deref().unwrap_or_default());
-        } else {
-            self.nodes.wrote(node);
-        }
-    }
-
     async fn apply_with(&self, object: &Value, parameters: &PatchParams, verb: &str) -> Result<(), PortError> {
         let (api, name, operation) = self.addressed(object, verb)?;
         let applied = api.patch(&name, parameters, &Patch::Apply(object)).await;
@@ -262,9 +226,9 @@ impl KubernetesCluster {
     fn addressed(&self, object: &Value, verb: &str) -> Result<(Api<DynamicObject>, String, String), PortError> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let kind = text("/kind");
-        let resource = resource_of(kind).ok_or_else(|| unknown_kind(kind))?;
+        let Address { resource, is_namespaced } = address_of(kind)?;
         let (name, namespace) = (text("/metadata/name").to_owned(), text("/metadata/namespace"));
-        let api = if is_namespaced(kind) {
+        let api = if is_namespaced {
             let namespace = if namespace.is_empty() { "default" } else { namespace };
             Api::namespaced_with(self.client.clone(), namespace, &resource)
         } else {
@@ -277,6 +241,27 @@ impl KubernetesCluster {
 
 fn manager() -> Option<String> {
     Some(FIELD_MANAGER.to_owned())
+}
+
+/// Asks for the end of an object without a namespace; one that finalizers hold is still there.
+async fn delete<T>(api: &Api<T>, feed: &Feed<T>, name: &str) -> Result<(), Error>
+where
+    T: Stored + Resource<DynamicType = ()>,
+{
+    match api.delete(name, &DeleteParams::default()).await? {
+        Either::Left(object) => seen(feed, object),
+        Either::Right(_) => feed.saw_go("", name),
+    }
+    Ok(())
+}
+
+/// What the API server answered to a write. An object on its way out goes with its last finalizer.
+fn seen<T: Stored + Resource>(feed: &Feed<T>, object: T) {
+    if is_gone(object.meta()) {
+        feed.saw_go("", object.meta().name.as_deref().unwrap_or_default());
+    } else {
+        feed.wrote(object);
+    }
 }
 
 fn is_gone(metadata: &kube::core::ObjectMeta) -> bool {
@@ -330,36 +315,27 @@ fn metadata_patch(before: &NodeClaim, after: &NodeClaim) -> Map<String, Value> {
     patch
 }
 
-fn unknown_kind(kind: &str) -> PortError {
-    let operation = format!("find out where objects of kind {kind:?} live");
-    PortError { operation, kind: PortErrorKind::Permanent, source: None }
+/// Where objects of a kind live.
+struct Address {
+    resource: ApiResource,
+    is_namespaced: bool,
 }
 
 /// The address of a kind that a snapshot holds.
-fn resource_of(kind: &str) -> Option<ApiResource> {
-    struct Find<'a>(&'a str, Option<ApiResource>);
+fn address_of(kind: &str) -> Result<Address, PortError> {
+    struct Find<'a>(&'a str, Option<Address>);
     impl ForEachKind for Find<'_> {
         fn kind<T: Stored>(&mut self) {
             if T::KIND == self.0 {
                 let (group, version) = super::watched::group_and_version::<T>();
                 let kind = GroupVersionKind::gvk(group, version, T::KIND);
-                self.1 = Some(ApiResource::from_gvk_with_plural(&kind, T::RESOURCE));
+                let resource = ApiResource::from_gvk_with_plural(&kind, T::RESOURCE);
+                self.1 = Some(Address { resource, is_namespaced: T::NAMESPACED });
             }
         }
     }
     let mut find = Find(kind, None);
     for_each_kind(&mut find);
-    find.1
-}
-
-fn is_namespaced(kind: &str) -> bool {
-    struct Find<'a>(&'a str, bool);
-    impl ForEachKind for Find<'_> {
-        fn kind<T: Stored>(&mut self) {
-            self.1 |= T::KIND == self.0 && T::NAMESPACED;
-        }
-    }
-    let mut find = Find(kind, false);
-    for_each_kind(&mut find);
-    find.1
+    let operation = || format!("find out where objects of kind {kind:?} live");
+    find.1.ok_or_else(|| PortError { operation: operation(), kind: PortErrorKind::Permanent, source: None })
 }

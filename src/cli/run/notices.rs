@@ -52,6 +52,16 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::InitializedNodeClaim { node_claim, node, .. } => {
             vec![on_claim(node_claim, false, "Initialized", format!("Node {node} initialized"))]
         }
+        Event::InconsistentNodeClaim { node_claim, fault } => {
+            vec![on_claim(node_claim, true, "FailedConsistencyCheck", fault.clone())]
+        }
+        Event::AwaitingDetachment { node_claim, node, volumes } => {
+            let note = format!("Awaiting detachment of {}", volumes.join(", "));
+            vec![
+                on_node(node, false, "AwaitingVolumeDetachment", note.clone()),
+                on_claim(node_claim, false, "AwaitingVolumeDetachment", note),
+            ]
+        }
         Event::EvictionBlocked { pod, node, error } => {
             let mut notices = vec![on_node(node, true, "FailedDraining", format!("Failed to drain node, {error}"))];
             notices.extend(on_pod(pod, true, "FailedDraining", error.clone()));

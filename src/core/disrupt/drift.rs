@@ -19,10 +19,9 @@ const INSTANCE_TYPE_GRACE_SECONDS: i64 = 3_600;
 /// Why a machine has to go whether or not that saves money; `None` when it is what it should be.
 pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&NodePool>) -> Option<Reason> {
     let Some(pool) = pool else { return pool_removed(inputs, machine) };
-    if let Some(text) = drift(inputs, machine, pool) {
-        return Some(Reason { code: ReasonCode::Drifted, text });
-    }
+    // First: drift waits for a budget, and no budget holds back what has expired.
     expired(inputs, machine)
+        .or_else(|| drift(inputs, machine, pool).map(|text| Reason { code: ReasonCode::Drifted, text }))
 }
 
 /// The pool was applied from the definitions and is not there any more.

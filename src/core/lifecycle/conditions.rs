@@ -1,4 +1,4 @@
-//! Conditions of a NodeClaim.
+//! Conditions: of any object, and those of a NodeClaim.
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
@@ -10,17 +10,22 @@ pub const REGISTERED: &str = "Registered";
 pub const INITIALIZED: &str = "Initialized";
 pub const READY: &str = "Ready";
 pub const CONSOLIDATABLE: &str = "Consolidatable";
+pub const CONSISTENT_STATE_FOUND: &str = "ConsistentStateFound";
 pub const DRAINED: &str = "Drained";
+pub const VOLUMES_DETACHED: &str = "VolumesDetached";
 pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 pub const DISRUPTION_REASON: &str = "DisruptionReason";
 
 /// Sets a condition; the time of transition stays when the status does. `Ready` follows the three stages.
 pub fn set(claim: &mut NodeClaim, type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
-    write(claim, type_, status, reason, message, now);
+    let generation = claim.metadata.generation;
+    let conditions = &mut claim.status.get_or_insert_default().conditions;
+    write(conditions, type_, status, reason, message, generation, now);
     if [LAUNCHED, REGISTERED, INITIALIZED].contains(&type_) {
-        let ready = [LAUNCHED, REGISTERED, INITIALIZED].into_iter().all(|stage| claim.is_true(stage));
+        let is_true = |stage: &str| conditions.iter().any(|one| one.type_ == stage && one.status == "True");
+        let ready = [LAUNCHED, REGISTERED, INITIALIZED].into_iter().all(is_true);
         let (status, reason) = if ready { ("True", "Ready") } else { ("Unknown", "ReconcilingDependents") };
-        write(claim, READY, status, reason, "", now);
+        write(conditions, READY, status, reason, "", generation, now);
     }
 }
 
@@ -37,22 +42,28 @@ pub fn transition(claim: &NodeClaim, type_: &str) -> Option<Timestamp> {
     claim.condition(type_).map(|condition| condition.last_transition_time.0)
 }
 
-fn write(claim: &mut NodeClaim, type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
-    let observed_generation = claim.metadata.generation;
-    let conditions = &mut claim.status.get_or_insert_default().conditions;
-    let new = Condition {
+/// Sets a condition of an object of that generation; the time of transition stays when the status does.
+pub fn write(
+    conditions: &mut Vec<Condition>,
+    type_: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    generation: Option<i64>,
+    now: Timestamp,
+) {
+    let existing = conditions.iter_mut().find(|condition| condition.type_ == type_);
+    let since = existing.as_ref().filter(|condition| condition.status == status);
+    let condition = Condition {
         type_: type_.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
         message: message.to_owned(),
-        last_transition_time: Time(now),
-        observed_generation,
+        observed_generation: generation,
+        last_transition_time: since.map_or(Time(now), |condition| condition.last_transition_time.clone()),
     };
-    match conditions.iter_mut().find(|condition| condition.type_ == type_) {
-        Some(existing) if existing.status == status => {
-            *existing = Condition { last_transition_time: existing.last_transition_time.clone(), ..new };
-        }
-        Some(existing) => *existing = new,
-        None => conditions.push(new),
+    match existing {
+        Some(existing) => *existing = condition,
+        None => conditions.push(condition),
     }
 }

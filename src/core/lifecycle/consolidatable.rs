@@ -1,8 +1,9 @@
-//! A node becomes a candidate for consolidation when no pod came or went for `consolidateAfter`.
+//! A node becomes a candidate for consolidation when no pod came or went for `consolidateAfter`. Meanwhile it is seen to that it is
+//! as large as its claim says.
 
 use jiff::Timestamp;
 
-use super::{Effect, Milestone, Observation, Reaction, conditions, seconds_after};
+use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, seconds_after};
 
 pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
@@ -11,18 +12,25 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let is_due = due.is_some_and(|due| observation.now >= due);
     let is_marked = claim.is_true(conditions::CONSOLIDATABLE);
     let mut written = claim.clone();
-    let effects = match (is_due, is_marked) {
+    let mut reached = Vec::new();
+    match (is_due, is_marked) {
         (true, false) => {
             let type_ = conditions::CONSOLIDATABLE;
             conditions::set(&mut written, type_, "True", type_, "", observation.now);
-            vec![Effect::WriteClaim(Box::new(written)), Effect::Reached(Milestone::Consolidatable)]
+            reached.push(Effect::Reached(Milestone::Consolidatable));
         }
         (false, true) => {
             conditions::remove(&mut written, conditions::CONSOLIDATABLE);
-            vec![Effect::WriteClaim(Box::new(written))]
         }
-        _ => Vec::new(),
-    };
+        _ => {}
+    }
+    let fault = observation.node.and_then(|node| consistency::note(&mut written, node, observation.now));
+    reached.extend(fault.map(|fault| Effect::Reached(Milestone::Inconsistent { fault })));
+    let mut effects = Vec::new();
+    if written != *claim {
+        effects.push(Effect::WriteClaim(Box::new(written)));
+    }
+    effects.append(&mut reached);
     Reaction { effects, look_again_at: due.filter(|_| !is_due) }
 }
 

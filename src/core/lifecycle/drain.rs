@@ -59,14 +59,18 @@ fn tier(pod: &Pod) -> (bool, bool) {
     (critical, pod.is_owned_by("DaemonSet"))
 }
 
-/// Whether the instance has to wait for this pod: not for those that ended, that are the node's own, that tolerate the
-/// removal, or that are stuck.
+/// Whether the instance has to wait for this pod: not for those that ended.
 fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+    !pod.is_terminal() && is_drainable(pod, now)
+}
+
+/// Whether the pod leaves with a drain: not those that are the node's own, that tolerate the removal, or that are stuck.
+pub(super) fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
     let stuck = pod.metadata.deletion_timestamp.as_ref().and_then(|text| text.parse::<Timestamp>().ok());
     let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
     let limit = grace.unwrap_or(DEFAULT_GRACE_SECONDS).saturating_add(STUCK_AFTER_SECONDS);
     let stuck = stuck.is_some_and(|deleted| now > seconds_after(deleted, limit));
-    !pod.is_terminal() && !pod.is_owned_by("Node") && !tolerates_removal(pod) && !stuck
+    !pod.is_owned_by("Node") && !tolerates_removal(pod) && !stuck
 }
 
 fn tolerates_removal(pod: &Pod) -> bool {

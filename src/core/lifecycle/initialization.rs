@@ -8,7 +8,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 
 use super::registration::effect_name;
-use super::{Effect, Milestone, Observation, Reaction, conditions};
+use super::{Effect, Milestone, Observation, Reaction, conditions, consistency};
 
 /// Taints that go by themselves while a node starts.
 const EPHEMERAL_TAINTS: [&str; 4] = [
@@ -30,7 +30,8 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
         return Reaction { effects, look_again_at: None };
     }
     conditions::set(&mut written, conditions::INITIALIZED, "True", "Initialized", "", observation.now);
-    let effects = vec![
+    let fault = consistency::note(&mut written, node, observation.now);
+    let mut effects = vec![
         Effect::PatchNode {
             node: name.clone(),
             patch: json!({ "metadata": { "labels": { keys::INITIALIZED: "true" } } }),
@@ -38,6 +39,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
         Effect::WriteClaim(Box::new(written)),
         Effect::Reached(Milestone::Initialized { node: name }),
     ];
+    effects.extend(fault.map(|fault| Effect::Reached(Milestone::Inconsistent { fault })));
     Reaction { effects, look_again_at: None }
 }
 

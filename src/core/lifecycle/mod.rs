@@ -4,7 +4,7 @@
 //! created --launch--> Launched --register--> Registered --initialize--> Initialized
 //!    \___ 5 min ___________\_____ 15 min _____/                             |
 //!                 v                v                                        v deleted
-//!               deleted         deleted            taint -> drain -> terminate -> node goes -> claim goes
+//!               deleted         deleted            taint -> drain -> volumes detach -> terminate -> node goes -> claim goes
 //! ```
 //!
 //! Nothing is remembered between two calls: every state can be told from the objects, so that a restart goes on where
@@ -13,6 +13,7 @@
 
 pub mod claims;
 pub mod conditions;
+mod consistency;
 mod consolidatable;
 pub mod drain;
 mod initialization;
@@ -20,6 +21,7 @@ mod liveness;
 mod registration;
 pub mod static_hash;
 pub mod termination;
+pub mod volumes;
 
 #[cfg(test)]
 mod tests;
@@ -41,6 +43,8 @@ pub struct Observation<'a> {
     pub node: Option<&'a Node>,
     /// Pods bound to that node.
     pub pods: &'a [&'a Pod],
+    /// Persistent volumes that are attached to that node and have to go first: [`volumes::attached`]. Looked at once it is drained.
+    pub attached_volumes: &'a [String],
     /// EC2 said that the instance is gone.
     pub instance_gone: bool,
     /// `consolidateAfter` of the claim's pool in seconds; `None` for `Never` and for claims without a pool.
@@ -87,11 +91,28 @@ pub enum Effect {
 /// Stages that people follow in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Milestone {
-    Registered { node: String },
-    Initialized { node: String },
+    Registered {
+        node: String,
+    },
+    Initialized {
+        node: String,
+    },
     Consolidatable,
-    Tainted { node: String },
-    NodeDeleted { node: String },
+    /// The node is smaller than its claim says.
+    Inconsistent {
+        fault: String,
+    },
+    Tainted {
+        node: String,
+    },
+    /// The node is drained and waits for these volumes.
+    AwaitsDetachment {
+        node: String,
+        volumes: Vec<String>,
+    },
+    NodeDeleted {
+        node: String,
+    },
     ClaimDeleted,
 }
 

@@ -1,4 +1,4 @@
-//! The end of a node: taint, drain, terminate the instance, let the node go, let the claim go.
+//! The end of a node: taint, drain, wait for its volumes, terminate the instance, let the node go, let the claim go.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -17,6 +17,8 @@ const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-exter
 const LEAST_DRAIN_SECONDS: u64 = 5;
 /// How often blocked evictions and instances that are ending are looked at again.
 const RETRY_SECONDS: u64 = 5;
+/// How often volumes that are still attached are looked at again, should no event come.
+const DETACH_SECONDS: u64 = 1;
 
 pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
@@ -81,14 +83,62 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
     if !observation.claim.is_true(conditions::DRAINED) {
         let mut drained = observation.claim.clone();
         conditions::set(&mut drained, conditions::DRAINED, "True", "Drained", "", observation.now);
+        if observation.attached_volumes.is_empty() {
+            let type_ = conditions::VOLUMES_DETACHED;
+            conditions::set(&mut drained, type_, "True", type_, "", observation.now);
+        }
         effects.push(Effect::WriteClaim(Box::new(drained)));
         return Reaction { effects, look_again_at: Some(observation.now) };
+    }
+    if let Some(wait) = wait_for_volumes(observation, &name, deadline) {
+        effects.extend(wait.effects);
+        return Reaction { effects, ..wait };
     }
     if provider_id(observation.claim).is_none() {
         effects.extend(release_node(&name));
     }
     effects.extend(terminate(observation));
     Reaction { effects, look_again_at: Some(retry_at) }
+}
+
+/// Until the volumes of a drained node are detached, or its time is over; `None` once that is noted.
+fn wait_for_volumes(observation: &Observation<'_>, node: &str, deadline: Option<Timestamp>) -> Option<Reaction> {
+    let type_ = conditions::VOLUMES_DETACHED;
+    let mut claim = observation.claim.clone();
+    let volumes = observation.attached_volumes;
+    let is_over = deadline.is_some_and(|deadline| observation.now >= deadline);
+    let known = observation.claim.condition(type_);
+    if known.is_some_and(|condition| condition.status != "Unknown") {
+        return None;
+    }
+    if volumes.is_empty() {
+        conditions::set(&mut claim, type_, "True", type_, "", observation.now);
+    } else if is_over {
+        let reason = "TerminationGracePeriodElapsed";
+        conditions::set(&mut claim, type_, "False", reason, &still_attached(volumes), observation.now);
+    } else {
+        let look_again = seconds_after(observation.now, DETACH_SECONDS);
+        let look_again_at = Some(deadline.map_or(look_again, |deadline| deadline.min(look_again)));
+        if known.is_some() {
+            return Some(Reaction { effects: Vec::new(), look_again_at });
+        }
+        let message = still_attached(volumes);
+        conditions::set(&mut claim, type_, "Unknown", "AwaitingVolumeDetachment", &message, observation.now);
+        let (node, volumes) = (node.to_owned(), volumes.to_vec());
+        let reached = Effect::Reached(Milestone::AwaitsDetachment { node, volumes });
+        return Some(Reaction { effects: vec![Effect::WriteClaim(Box::new(claim)), reached], look_again_at });
+    }
+    let effects = vec![Effect::WriteClaim(Box::new(claim))];
+    Some(Reaction { effects, look_again_at: Some(observation.now) })
+}
+
+/// `2 volumes are attached: pv-a, pv-b`
+fn still_attached(volumes: &[String]) -> String {
+    let (number, noun, verb) = match volumes.len() {
+        1 => (1, "volume", "is"),
+        number => (number, "volumes", "are"),
+    };
+    format!("{number} {noun} {verb} attached: {}", volumes.join(", "))
 }
 
 fn react_without_node(observation: &Observation<'_>) -> Reaction {

@@ -68,7 +68,16 @@ fn merge(target: &mut Value, change: &Value) {
 }
 
 fn seen<'a>(claim: &'a NodeClaim, node: Option<&'a Node>, seconds: i64) -> Observation<'a> {
-    Observation { claim, node, pods: &[], instance_gone: false, consolidate_after_seconds: Some(30), now: at(seconds) }
+    let attached_volumes = &[];
+    Observation {
+        claim,
+        node,
+        pods: &[],
+        attached_volumes,
+        instance_gone: false,
+        consolidate_after_seconds: Some(30),
+        now: at(seconds),
+    }
 }
 
 /// Effects in short: what kind, on what, and which conditions a written claim got.
@@ -139,14 +148,22 @@ fn initialization_waits_for_ready_and_for_startup_taints() {
 
 #[test]
 fn consolidatable_comes_and_goes_with_pod_events() {
-    let stages = [("Launched", "True", 3), ("Registered", "True", 30), ("Initialized", "True", 40)];
+    let stages = [
+        ("Launched", "True", 3),
+        ("Registered", "True", 30),
+        ("Initialized", "True", 40),
+        ("ConsistentStateFound", "True", 40),
+    ];
     let ready = node(true, &[]);
     let fresh = claim(&stages, &json!({}));
     assert_eq!(react(&seen(&fresh, Some(&ready), 69)), Reaction { effects: vec![], look_again_at: Some(at(70)) });
     assert_eq!(short(&react(&seen(&fresh, Some(&ready), 70)))[1], "Consolidatable");
-    let marked = [stages[0], stages[1], stages[2], ("Consolidatable", "True", 70)];
+    let marked = [stages[0], stages[1], stages[2], stages[3], ("Consolidatable", "True", 70)];
     let disturbed = claim(&marked, &json!({"/status/lastPodEventTime": at(80)}));
-    assert_eq!(short(&react(&seen(&disturbed, Some(&ready), 81))), ["write Launched Registered Initialized"]);
+    assert_eq!(
+        short(&react(&seen(&disturbed, Some(&ready), 81))),
+        ["write Launched Registered Initialized ConsistentStateFound"]
+    );
     let never = Observation { consolidate_after_seconds: None, ..seen(&fresh, Some(&ready), 1000) };
     assert_eq!(react(&never), Reaction::default());
 }
@@ -174,9 +191,12 @@ fn termination_goes_from_taint_to_the_last_finalizer() {
     tainted.metadata.labels =
         Some([("node.kubernetes.io/exclude-from-external-load-balancers".to_owned(), "karpenter".to_owned())].into());
     assert_eq!(react(&seen(&deleted, Some(&tainted), 104)), Reaction { effects: vec![], look_again_at: Some(at(105)) });
-    assert_eq!(short(&react(&seen(&deleted, Some(&tainted), 105))), ["write Launched Registered Initialized Drained"]);
+    assert_eq!(
+        short(&react(&seen(&deleted, Some(&tainted), 105))),
+        ["write Launched Registered Initialized Drained VolumesDetached"]
+    );
 
-    let drained = [stages[0], stages[1], stages[2], ("Drained", "True", 105)];
+    let drained = [stages[0], stages[1], stages[2], ("Drained", "True", 105), ("VolumesDetached", "True", 105)];
     let drained = claim(&drained, &json!({"/metadata/deletionTimestamp": at(100)}));
     let effects = short(&react(&seen(&drained, Some(&tainted), 105)));
     assert_eq!(effects[0], "TerminateInstance { provider_id: \"aws:///a/i-1\" }");
@@ -234,4 +254,88 @@ fn the_grace_period_ends_every_wait() {
     assert_eq!(drain.delete, [("n".to_owned(), "protected".to_owned(), 20)]);
     let over = drain::next(&[&pod], Some(at(100)), at(500));
     assert_eq!(over.delete[0].2, 1);
+}
+
+#[test]
+fn a_drained_node_waits_for_its_volumes_until_its_time_is_over() {
+    let stages =
+        [("Launched", "True", 3), ("Registered", "True", 30), ("Initialized", "True", 40), ("Drained", "True", 105)];
+    let deleted = json!({"/metadata/deletionTimestamp": at(100), "/metadata/annotations": {
+        "karpenter.sh/nodeclaim-termination-timestamp": at(200)}, "/spec/terminationGracePeriod": "100s"});
+    let drained = claim(&stages, &deleted);
+    let mut node = node(true, &["karpenter.sh/disrupted"]);
+    node.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(at(100)));
+    node.metadata.labels =
+        Some([("node.kubernetes.io/exclude-from-external-load-balancers".to_owned(), "karpenter".to_owned())].into());
+    let volumes = ["pv-1".to_owned()];
+    let attached = |claim, seconds| Observation { attached_volumes: &volumes, ..seen(claim, Some(&node), seconds) };
+    let first = react(&attached(&drained, 105));
+    assert_eq!(short(&first), ["write Launched Registered Initialized Drained", "AwaitsDetachment"]);
+    let Effect::WriteClaim(waiting) = &first.effects[0] else { panic!() };
+    let condition = waiting.condition("VolumesDetached").unwrap();
+    assert_eq!((condition.status.as_str(), condition.message.as_str()), ("Unknown", "1 volume is attached: pv-1"));
+    assert_eq!(react(&attached(waiting, 110)), Reaction { effects: vec![], look_again_at: Some(at(111)) });
+    // The last one goes.
+    let detached = react(&seen(waiting, Some(&node), 111));
+    assert_eq!(short(&detached), ["write Launched Registered Initialized Drained VolumesDetached"]);
+    // Or its time does.
+    let over = react(&attached(waiting, 200));
+    let Effect::WriteClaim(over) = &over.effects[0] else { panic!() };
+    assert_eq!(over.condition("VolumesDetached").unwrap().reason, "TerminationGracePeriodElapsed");
+    assert!(short(&react(&attached(over, 200)))[0].starts_with("TerminateInstance"));
+}
+
+#[test]
+fn volumes_of_pods_that_stay_and_volumes_of_others_are_not_waited_for() {
+    use crate::core::snapshot::Snapshot;
+    let attachment = |source: Value| {
+        let value = json!({"metadata": {"name": "a"}, "spec": {"attacher": "ebs.csi.aws.com", "nodeName": "node-1", "source": source}});
+        serde_json::from_value(value).unwrap()
+    };
+    let attachments = [
+        attachment(json!({"persistentVolumeName": "pv-1"})),
+        attachment(json!({"persistentVolumeName": "pv-2"})),
+        attachment(json!({"inlineVolumeSpec": {}})),
+    ];
+    let claim = |name: &str, volume: &str| {
+        serde_json::from_value(json!({"metadata": {"name": name, "namespace": "n"}, "spec": {"volumeName": volume}}))
+            .unwrap()
+    };
+    let claims = vec![claim("web-scratch", "pv-1"), claim("data", "pv-2")];
+    let snapshot = Snapshot { persistent_volume_claims: claims.into(), ..Snapshot::default() };
+    let tolerations = json!([{"operator": "Exists"}]);
+    let ephemeral =
+        pod("web", &json!({"spec": {"tolerations": tolerations, "volumes": [{"name": "scratch", "ephemeral": {}}]}}));
+    let leaving =
+        pod("db", &json!({"spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]}}));
+    let attachments: Vec<_> = attachments.iter().collect();
+    let attached = |pods: &[&Pod]| volumes::attached(&attachments, pods, &snapshot, at(0));
+    assert_eq!(attached(&[&ephemeral, &leaving]), ["pv-2"]);
+    assert_eq!(attached(&[]), ["pv-1", "pv-2"]);
+}
+
+#[test]
+fn a_node_with_less_than_was_launched_is_said_to_be() {
+    let stages = [("Launched", "True", 3), ("Registered", "True", 30), ("Initialized", "True", 40)];
+    let sized =
+        json!({"/spec/resources": {"requests": {"cpu": "1"}}, "/status/capacity": {"cpu": "4", "memory": "8Gi"}});
+    let claim = claim(&stages, &sized);
+    let with = |cpu: &str| {
+        let mut node = node(true, &[]);
+        let capacity = [("cpu".to_owned(), k8s_openapi::apimachinery::pkg::api::resource::Quantity(cpu.to_owned()))];
+        node.status.get_or_insert_default().capacity = Some(capacity.into());
+        node
+    };
+    // Nobody asked for memory, of which there is none.
+    assert_eq!(
+        short(&react(&seen(&claim, Some(&with("3600m")), 41)))[0],
+        "write Launched Registered Initialized ConsistentStateFound"
+    );
+    let small = with("3599m");
+    let reaction = react(&seen(&claim, Some(&small), 41));
+    let fault = "expected 4 of resource cpu, but found 3599m".to_owned();
+    assert_eq!(reaction.effects[1], Effect::Reached(Milestone::Inconsistent { fault: fault.clone() }));
+    let Effect::WriteClaim(noted) = &reaction.effects[0] else { panic!() };
+    assert_eq!(noted.condition("ConsistentStateFound").unwrap().message, fault);
+    assert_eq!(react(&seen(noted, Some(&small), 42)).effects, [], "said once");
 }

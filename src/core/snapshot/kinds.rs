@@ -12,7 +12,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -68,7 +68,7 @@ kinds! {
     CSINode, CapacityBuffer, DaemonSet, Deployment, DeviceClass, DisruptionBudget, EC2NodeClass, Job, LimitRange,
     Namespace, Node, NodeClaim, NodeOverlay, NodePlan, NodePool, PersistentVolume, PersistentVolumeClaim, Pod,
     PodDisruptionBudget, PodTemplate, PriorityClass, ReplicaSet, ReplicationController, ResourceClaim,
-    ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass,
+    ResourceClaimTemplate, ResourceSlice, Service, StatefulSet, StorageClass, VolumeAttachment,
 }
 
 const fn kind<T: Stored>() -> Kind {
@@ -275,6 +275,7 @@ stored! {
     Service of "v1" "services" in services, namespaced: true, trim: trim::service;
     StatefulSet of "apps/v1" "statefulsets" in stateful_sets, namespaced: true, trim: trim::stateful_set;
     StorageClass of "storage.k8s.io/v1" "storageclasses" in storage_classes, namespaced: false, trim: trim::storage_class;
+    VolumeAttachment of "storage.k8s.io/v1" "volumeattachments" in volume_attachments, namespaced: false, trim: trim::volume_attachment;
 }
 
 fn key_of(metadata: &ObjectMeta) -> (&str, &str, &str) {

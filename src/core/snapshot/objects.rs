@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice};
 use k8s_openapi::api::scheduling::v1::PriorityClass;
-use k8s_openapi::api::storage::v1::{CSINode, StorageClass};
+use k8s_openapi::api::storage::v1::{CSINode, StorageClass, VolumeAttachment};
 
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
@@ -55,6 +55,8 @@ pub struct Snapshot {
     pub persistent_volume_claims: Objects<PersistentVolumeClaim>,
     pub storage_classes: Objects<StorageClass>,
     pub csi_nodes: Objects<CSINode>,
+    /// Volumes at nodes: an instance is not ended before they are let go.
+    pub volume_attachments: Objects<VolumeAttachment>,
     pub limit_ranges: Objects<LimitRange>,
     pub priority_classes: Objects<PriorityClass>,
     /// Kinds that planning does not use, with how many there were: `v1/ConfigMap` to 12.

@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{
     PersistentVolumeSpec, PodSpec, PodTemplate, PodTemplateSpec, ReplicationController, Service, ServiceSpec, Volume,
 };
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
-use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment, VolumeAttachmentSource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
 
@@ -239,6 +239,13 @@ pub(super) fn persistent_volume(volume: &mut PersistentVolume) {
         volume_mode: spec.volume_mode,
         ..PersistentVolumeSpec::default()
     });
+}
+
+/// Which volume is attached where is all that is looked at; drivers keep what they like in the status.
+pub(super) fn volume_attachment(attachment: &mut VolumeAttachment) {
+    attachment.status = None;
+    let persistent_volume_name = attachment.spec.source.persistent_volume_name.take();
+    attachment.spec.source = VolumeAttachmentSource { persistent_volume_name, ..VolumeAttachmentSource::default() };
 }
 
 pub(super) fn storage_class(class: &mut StorageClass) {

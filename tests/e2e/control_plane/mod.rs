@@ -116,6 +116,15 @@ impl ControlPlane {
         &self.api_server
     }
 
+    pub fn etcd(&self) -> &Process {
+        &self.etcd
+    }
+
+    /// A kubeconfig with a token, whoever's that is.
+    pub fn kubeconfig_with(&self, name: &str, token: &str) -> PathBuf {
+        self.files.kubeconfig(name, token, &self.server)
+    }
+
     /// Starts another program that ends with the control plane.
     pub fn run(&self, name: &str, command: Command) -> Process {
         Process::start(name, command, &self.shared)

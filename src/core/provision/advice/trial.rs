@@ -248,6 +248,7 @@ fn without_pods_and_nodes(snapshot: &Snapshot) -> Snapshot {
         persistent_volume_claims: snapshot.persistent_volume_claims.clone(),
         storage_classes: snapshot.storage_classes.clone(),
         csi_nodes: Objects::default(),
+        volume_attachments: Objects::default(),
         limit_ranges: snapshot.limit_ranges.clone(),
         // Their pods are among the pods already.
         capacity_buffers: Objects::default(),

@@ -1,0 +1,447 @@
+//! Who may do what: a right that is missing, a right that is enough to observe, an approval, credentials that are wrong.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use cutlist::adapters::git::{Changes, ScriptedRepository};
+use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::cluster::{Apply, Cluster};
+use crate::control_plane::{ControlPlane, Process};
+use crate::interruptions::{prepare, settles, wait_for_log};
+use crate::program::{self, Calls, Program};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// An API server needs a moment until it goes by changed roles.
+const RIGHTS_TAKE: Duration = Duration::from_millis(500);
+const DEPLOYMENT: &str = "shop/web";
+const SECONDARY: &str = "
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: { name: NAME }
+spec:
+  weight: WEIGHT
+  template:
+    spec:
+      nodeClassRef: { group: karpenter.k8s.aws, kind: EC2NodeClass, name: NAME }
+      requirements: [{ key: karpenter.sh/capacity-type, operator: In, values: [spot] }]
+  limits: { cpu: '0' }
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: { name: NAME }
+spec:
+  amiSelectorTerms: [{ alias: al2023@v20240807 }]
+  role: nodes
+  tags: { weight: 'WEIGHT' }
+  subnetSelectorTerms: [{ tags: { karpenter.sh/discovery: demo } }]
+  securityGroupSelectorTerms: [{ tags: { karpenter.sh/discovery: demo } }]
+---
+apiVersion: karpenter.sh/v1alpha1
+kind: NodeOverlay
+metadata: { name: NAME }
+spec:
+  weight: WEIGHT
+  requirements: [{ key: karpenter.sh/nodepool, operator: In, values: [NAME] }]
+  priceAdjustment: '+1%'
+---
+apiVersion: cutlist.dev/v1alpha1
+kind: DisruptionBudget
+metadata: { name: NAME }
+spec:
+  nodes: '1WEIGHT'
+---
+apiVersion: v1
+kind: PodTemplate
+metadata: { name: NAME, namespace: shop }
+template:
+  metadata: { labels: { weight: 'WEIGHT' } }
+  spec:
+    containers: [{ name: a, image: registry.example/a, resources: { requests: { cpu: 10m } } }]
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: { name: NAME, namespace: shop }
+spec:
+  podTemplateRef: { name: NAME }
+  replicas: 0
+";
+
+/// What makes the program use a right.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deed {
+    /// Definitions are added.
+    Define,
+    Redefine,
+    Undefine,
+    /// Pods come.
+    Launch,
+    /// Nodes are replaced, and pods are evicted from them.
+    Replace,
+}
+
+/// Every right to write, one at a time: taken away, missed and named, given back, used. It goes on where it stopped.
+pub fn each_right_is_missed_by_name(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (repository, program) = prepare(plane, &cluster);
+    let roles = Roles::read(&cluster);
+    let mut cutlist = program.start(plane);
+    settles(&cluster, &program, "before", 0);
+    let named = BTreeSet::new();
+    let mut deeds = Deeds {
+        cluster: &cluster,
+        repository: &repository,
+        program: &program,
+        generation: 0,
+        replicas: 0,
+        named,
+        head: None,
+    };
+    let mut missed = Vec::new();
+    for deed in [Deed::Launch, Deed::Replace, Deed::Define, Deed::Redefine, Deed::Undefine] {
+        for (group, resource, verb) in rights_of(deed) {
+            deeds.prepare(deed);
+            roles.without(&cluster, group, resource, verb);
+            let before = cutlist.log().len();
+            deeds.begin(deed);
+            // The API server's own words, in a line of the log.
+            let (plain, part) = resource.split_once('/').unwrap_or((resource, ""));
+            let slash = if part.is_empty() { "" } else { "/" };
+            let words = format!("cannot {verb} resource \"{plain}{slash}{part}\"");
+            cluster.wait(&format!("the log says {words}"), PATIENCE, |_| {
+                let said = cutlist.log()[before..].replace('\\', "").contains(&words);
+                if said { Ok(()) } else { Err(cutlist.last_lines()) }
+            });
+            cutlist.must_run();
+            roles.give_back(&cluster);
+            deeds.finish(&format!("{deed:?} after {verb} {resource} was given back"));
+            missed.push(format!("{verb} {resource}"));
+        }
+    }
+    cutlist.must_run();
+    let deleted = program::deleted(plane, "nodeclaims");
+    let surprises: Vec<&String> = deleted.difference(&deeds.named).collect();
+    assert!(!deleted.is_empty() && surprises.is_empty(), "no plan named {surprises:?}");
+    plane.say(format!("{} rights were missed by name: {}", missed.len(), missed.join(", ")));
+}
+
+/// The rights to write that a deed needs. Between them, the deeds use all of the table but one that needs a pod that will not go.
+fn rights_of(deed: Deed) -> Vec<(&'static str, &'static str, &'static str)> {
+    let table = PERMISSIONS.iter().filter(|permission| permission.mode == Mode::Enforce);
+    let all = table.flat_map(|permission| {
+        permission
+            .resources
+            .iter()
+            .flat_map(move |resource| permission.verbs.iter().map(move |verb| (permission.group, *resource, *verb)))
+    });
+    let is_of = |(_, resource, verb): &(&str, &str, &str)| {
+        let deed_of = match (*resource, *verb) {
+            ("nodeclaims", "create" | "patch")
+            | ("nodeclaims/status" | "pods/status" | "nodepools/status", _)
+            | ("nodes", "patch") => Some(Deed::Launch),
+            ("nodeclaims", _) | ("nodes", _) | ("pods/eviction", _) => Some(Deed::Replace),
+            ("pods", _) => None,
+            ("ec2nodeclasses/status", _) | (_, "create") => Some(Deed::Define),
+            (_, "patch") => Some(Deed::Redefine),
+            _ => Some(Deed::Undefine),
+        };
+        deed_of == Some(deed)
+    };
+    all.filter(is_of).collect()
+}
+
+struct Deeds<'a> {
+    cluster: &'a Cluster,
+    repository: &'a ScriptedRepository,
+    program: &'a Program,
+    /// Of the pool's label, and of everything's name.
+    generation: u32,
+    replicas: u32,
+    /// Every claim that a step of a plan was about.
+    named: BTreeSet<String>,
+    /// The last commit.
+    head: Option<String>,
+}
+
+impl Deeds<'_> {
+    /// What has to be there before.
+    fn prepare(&mut self, deed: Deed) {
+        let replicas = match deed {
+            Deed::Launch => 0,
+            Deed::Replace => 4,
+            Deed::Define | Deed::Redefine | Deed::Undefine => self.replicas,
+        };
+        self.scale(replicas);
+        settles(self.cluster, self.program, &format!("before {deed:?}"), replicas);
+        if matches!(deed, Deed::Redefine | Deed::Undefine) {
+            self.begin(Deed::Define);
+            self.finish("before definitions change");
+        }
+    }
+
+    fn begin(&mut self, deed: Deed) {
+        match deed {
+            Deed::Launch => self.scale(4),
+            Deed::Replace => {
+                self.generation += 1;
+                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/nodepool.yaml");
+                let label = format!("team: shop, generation: \"{}\"", self.generation);
+                let text = std::fs::read_to_string(folder).unwrap().replace("team: shop", &label);
+                self.commit("nodepool.yaml", Some(text));
+            }
+            Deed::Define => {
+                self.generation += 1;
+                self.define(1);
+            }
+            Deed::Redefine => self.define(2),
+            Deed::Undefine => self.commit("secondary.yaml", None),
+        }
+    }
+
+    fn define(&mut self, weight: u32) {
+        let name = format!("secondary-{}", self.generation);
+        let text = SECONDARY.replace("NAME", &name).replace("WEIGHT", &weight.to_string());
+        self.commit("secondary.yaml", Some(text));
+    }
+
+    fn commit(&mut self, path: &str, text: Option<String>) {
+        let mut changes = Changes::new();
+        let paths = if path == "secondary.yaml" && text.is_some() { ", secondary.yaml" } else { "" };
+        if path == "secondary.yaml" {
+            let settings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/cutlist.yaml");
+            let settings = std::fs::read_to_string(settings).unwrap();
+            let settings = settings.replace(", ec2nodeclass.yaml", &format!(", ec2nodeclass.yaml{paths}"));
+            changes.insert("cutlist.yaml".to_owned(), Some(settings.into_bytes()));
+        }
+        changes.insert(path.to_owned(), text.map(String::into_bytes));
+        self.head = Some(self.repository.commit(&changes, path, Timestamp::now()).unwrap());
+    }
+
+    fn scale(&mut self, replicas: u32) {
+        self.replicas = replicas;
+        program::scale(self.cluster, DEPLOYMENT, replicas);
+    }
+
+    /// Waits until what was begun is done: nodes settled, and definitions in the cluster are those of the last commit.
+    fn finish(&mut self, what: &str) {
+        settles(self.cluster, self.program, what, self.replicas);
+        let head = self.head.clone();
+        self.cluster.wait(what, PATIENCE, |cluster| {
+            let pools = cluster.list("/apis/karpenter.sh/v1/nodepools");
+            let revision = |pool: &Value| pool["metadata"]["annotations"]["cutlist.dev/revision"].clone();
+            let behind = pools.iter().find(|pool| head.is_some() && revision(pool).as_str() != head.as_deref());
+            behind.map_or(Ok(()), |pool| Err(format!("{pool:#}")))
+        });
+        let plans = self.cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
+        self.named.extend(plans.iter().flat_map(names_of_steps));
+    }
+}
+
+fn names_of_steps(plan: &Value) -> Vec<String> {
+    let steps = plan["spec"]["plan"]["steps"].as_array().cloned().unwrap_or_default();
+    steps.iter().filter_map(|step| step["nodeClaim"].as_str().map(str::to_owned)).collect()
+}
+
+/// The cluster roles as they were, to take a right away and to give it back.
+struct Roles(Vec<Value>);
+
+impl Roles {
+    fn read(cluster: &Cluster) -> Self {
+        let names = ["cutlist-observe", "cutlist-enforce", "embedded-cloud"];
+        Self(names.iter().map(|name| cluster.get(&Self::path(name)).unwrap()).collect())
+    }
+
+    fn path(name: &str) -> String {
+        format!("/apis/rbac.authorization.k8s.io/v1/clusterroles/{name}")
+    }
+
+    fn write(cluster: &Cluster, role: &Value, rules: &[Value]) {
+        let name = role["metadata"]["name"].as_str().unwrap();
+        cluster.patch(&Self::path(name), &json!({ "rules": rules })).unwrap();
+    }
+
+    /// All of them but this.
+    fn without(&self, cluster: &Cluster, group: &str, resource: &str, verb: &str) {
+        for role in &self.0 {
+            let mut rules = Vec::new();
+            for rule in role["rules"].as_array().unwrap() {
+                let has = |field: &str, value: &str| rule[field].as_array().unwrap().contains(&json!(value));
+                if !(has("apiGroups", group) && has("resources", resource) && has("verbs", verb)) {
+                    rules.push(rule.clone());
+                    continue;
+                }
+                let rest = |field: &str, value: &str| -> Vec<Value> {
+                    let all = rule[field].as_array().unwrap().iter();
+                    all.filter(|one| **one != json!(value)).cloned().collect()
+                };
+                let (others, verbs) = (rest("resources", resource), rest("verbs", verb));
+                for (resources, verbs) in [(others, rule["verbs"].clone()), (vec![json!(resource)], json!(verbs))] {
+                    let is_empty = resources.is_empty() || verbs.as_array().unwrap().is_empty();
+                    if !is_empty {
+                        rules.push(json!({ "apiGroups": rule["apiGroups"], "resources": resources, "verbs": verbs }));
+                    }
+                }
+            }
+            Self::write(cluster, role, &rules);
+        }
+        std::thread::sleep(RIGHTS_TAKE);
+    }
+
+    fn give_back(&self, cluster: &Cluster) {
+        for role in &self.0 {
+            Self::write(cluster, role, role["rules"].as_array().unwrap());
+        }
+    }
+}
+
+/// Beside Karpenter: plans are posted, nothing else is written, and carrying out is refused.
+pub fn observes_beside_karpenter(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (repository, files) = scenario();
+    let program = Program::prepare_observer(plane, &cluster, repository.path().to_owned());
+    let renewed = format!("{:.6}", Timestamp::now());
+    let lease = json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": { "name": "karpenter-leader-election", "namespace": "kube-system" },
+        "spec": { "holderIdentity": "karpenter-1", "leaseDurationSeconds": 600, "renewTime": renewed },
+    });
+    cluster.apply(&lease, Apply::ForReal).unwrap();
+    // What Karpenter has of its own definitions.
+    for name in ["nodepool.yaml", "ec2nodeclass.yaml"] {
+        cluster.apply_all(str::from_utf8(&files[name]).unwrap());
+    }
+    cluster.apply_all(&web());
+    program::scale(&cluster, DEPLOYMENT, 4);
+    let mut refused = program.command("run").args(["--cloud", "embedded"]).output().unwrap();
+    let said = String::from_utf8(std::mem::take(&mut refused.stderr)).unwrap();
+    assert_eq!(refused.status.code(), Some(1), "{said}");
+    assert!(said.contains("kube-system/karpenter-leader-election, held by karpenter-1"), "{said}");
+    assert!(said.contains("--mode observe"), "{said}");
+    let mut observer = program.start(plane);
+    let plan = cluster.wait("a plan for four pods", PATIENCE, |cluster| {
+        let plans = cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
+        let meant = plans.iter().find(|plan| plan["spec"]["nodesCreated"].as_i64().is_some_and(|number| number > 0));
+        meant.cloned().ok_or_else(|| format!("{} plans\n{}", plans.len(), observer.last_lines()))
+    });
+    std::thread::sleep(Duration::from_secs(5));
+    observer.must_run();
+    assert!(plan["status"]["text"].as_str().unwrap().contains("4 pods"), "{plan:#}");
+    assert!(cluster.list("/apis/karpenter.sh/v1/nodeclaims").is_empty() && cluster.list("/api/v1/nodes").is_empty());
+    let calls = Calls::so_far(plane);
+    let surprising = calls.writes_beside(&["nodeplans", "nodeplans/status", "events"]);
+    assert!(surprising.is_empty(), "{surprising:?}");
+    plane.say(calls.summary());
+}
+
+/// The plan waits for somebody who says so on the command line.
+pub fn approved_on_the_command_line(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (repository, files) = scenario();
+    let settings = format!("{}  approval: {{ provision: manual }}\n", str::from_utf8(&files["cutlist.yaml"]).unwrap());
+    let changes = Changes::from([("cutlist.yaml".to_owned(), Some(settings.into_bytes()))]);
+    repository.commit(&changes, "Ask before nodes are created", Timestamp::now()).unwrap();
+    let program = Program::prepare(plane, &cluster, repository.path().to_owned());
+    cluster.apply_all(&web());
+    let mut cutlist = program.start(plane);
+    program::scale(&cluster, DEPLOYMENT, 4);
+    let name = cluster.wait("a plan that waits", PATIENCE, |cluster| {
+        let plans = cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
+        let waits = plans.iter().find(|plan| plan["status"]["phase"] == "WaitsForApproval");
+        let name = waits.map(|plan| plan["metadata"]["name"].as_str().unwrap().to_owned());
+        name.ok_or_else(|| cutlist.last_lines())
+    });
+    std::thread::sleep(Duration::from_secs(3));
+    assert!(cluster.list("/apis/karpenter.sh/v1/nodeclaims").is_empty(), "nobody has approved");
+    let admin = plane.kubeconfig_with("approver", "admin-token");
+    let approve = |plan: &str| {
+        let mut command = std::process::Command::new(program::program());
+        command.args(["approve", plan, "--by", "ana", "--kubeconfig"]).arg(&admin);
+        let output = command.output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
+    };
+    let (code, said) = approve("nothing-of-the-kind");
+    assert!(code == Some(1) && said.contains("there is no nodeplan nothing-of-the-kind"), "{said}");
+    let (code, said) = approve(&name);
+    assert_eq!((code, said.trim()), (Some(0), format!("nodeplan {name} is approved by ana").as_str()));
+    settles(&cluster, &program, "approved", 4);
+    cutlist.must_run();
+    let (code, said) = approve(&name);
+    assert!(code == Some(1) && said.contains("does not wait for approval"), "{said}");
+}
+
+/// At the start each is an error that says what to do; later it is said, and nothing breaks.
+pub fn says_what_is_wrong_with_credentials(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (repository, _) = scenario();
+    let admin = plane.kubeconfig_with("somebody", "admin-token");
+    let nobody = plane.kubeconfig_with("nobody", "expired");
+    let tries = [
+        ("an expired token", &nobody, &[] as &[&str], ["Unauthorized", "is the token expired?"]),
+        ("a wrong context", &admin, &["--context", "elsewhere"], ["elsewhere", "kubectl config get-contexts"]),
+        ("no definitions", &admin, &[], ["NodePool", "cutlist crds"]),
+    ];
+    for (what, kubeconfig, further, words) in tries {
+        let mut command = std::process::Command::new(program::program());
+        command.arg("plan").arg(repository.path()).arg("--kubeconfig").arg(kubeconfig).args(further);
+        let output = command.output().unwrap();
+        let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let code = output.status.code();
+        // Planning needs none of our kinds; it notes that they are missing.
+        let is_note = what == "no definitions";
+        assert_eq!(code, Some(i32::from(!is_note)), "{what}: {said}");
+        let words: &[&str] = if is_note { &["nodepools.karpenter.sh"] } else { &words };
+        assert!(words.iter().all(|word| said.contains(word)), "{what}: {said}");
+        let mut command = std::process::Command::new(program::program());
+        command.arg("run").arg(repository.path()).args(["--cloud", "embedded", "--kubeconfig"]).arg(kubeconfig);
+        let mut running = plane.run(&format!("cutlist-{}", what.replace(' ', "-")), {
+            command.args(further);
+            command
+        });
+        wait_for_words(&cluster, what, &mut running, &words_of_run(what));
+    }
+    let (_repository, program) = prepare(plane, &cluster);
+    let mut cutlist = program.start(plane);
+    program::scale(&cluster, DEPLOYMENT, 4);
+    settles(&cluster, &program, "before", 4);
+    // The token is worth nothing from now on.
+    plane.tool("kubectl", &["delete", "serviceaccount", "cutlist", "--namespace", "cutlist"]).unwrap();
+    program::scale(&cluster, DEPLOYMENT, 0);
+    wait_for_log(&cluster, &cutlist, "Unauthorized");
+    std::thread::sleep(Duration::from_secs(5));
+    cutlist.must_run();
+    assert_eq!(cluster.list("/api/v1/nodes").len(), program.instances().len(), "nothing is leaked or lost");
+}
+
+fn words_of_run(what: &str) -> [&'static str; 2] {
+    match what {
+        "an expired token" => ["Unauthorized", "is the token expired?"],
+        "a wrong context" => ["elsewhere", "kubectl config get-contexts"],
+        _ => ["NodePool", "--install-crds"],
+    }
+}
+
+fn wait_for_words(cluster: &Cluster, what: &str, process: &mut Process, words: &[&str]) {
+    cluster.wait(what, PATIENCE, |_| {
+        let said = process.log();
+        if words.iter().all(|word| said.contains(word)) { Ok(()) } else { Err(said) }
+    });
+}
+
+/// The repository of the scenario with one pool, and its files.
+fn scenario() -> (ScriptedRepository, std::collections::BTreeMap<String, Vec<u8>>) {
+    let files = crate::played::files(&folder());
+    (ScriptedRepository::create(&files, "Begin", Timestamp::now()).unwrap(), files)
+}
+
+fn web() -> String {
+    std::fs::read_to_string(folder().join("objects/web.yaml")).unwrap()
+}
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label")
+}
