@@ -42,6 +42,8 @@ pub const MOVE: &str = "cutlist.dev/move";
 pub const WAVE: &str = "cutlist.dev/wave";
 /// On a NodeClaim: the pods that it was created for, as `namespace/name`, with commas.
 pub const PODS: &str = "cutlist.dev/pods";
+/// On a NodeClaim that a plan removes: the claims that replace it, with commas; empty when none does.
+pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";
 /// On a NodeClaim that a plan removes: where its pods go, as `namespace/name=node`, with commas.
 pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 /// On objects that Cutlist applied from Git: the revision they came from.

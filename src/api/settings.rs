@@ -251,7 +251,7 @@ impl Default for ConsolidationCosts {
             node_overlap: NillableDuration::from_seconds(180),
             image_pull_per_pod: 0.0001,
             warm_up_per_pod: 0.0001,
-            warm_up: NillableDuration::from_seconds(300),
+            warm_up: NillableDuration::from_seconds(180),
             cross_zone_per_pod: 0.0,
         }
     }

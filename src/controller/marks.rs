@@ -12,8 +12,6 @@ use super::refusal::Refusal;
 
 /// The offerings that the plan chose, best first, as JSON. A launch after a restart asks for just these.
 const ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
-/// On a claim that a plan removes: the claims that replace it, with commas; empty when none does.
-pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";
 /// An annotation may hold 256 KiB; EC2 takes no more overrides in one request than this.
 const MOST_ALTERNATIVES: usize = 60;
 
@@ -63,7 +61,7 @@ pub fn plan(claim: &NodeClaim) -> Option<&str> {
 
 /// The claims that have to be up before this one may go; `None` when no plan removes it.
 pub fn replacements(claim: &NodeClaim) -> Option<Vec<String>> {
-    let text = claim.metadata.annotations.as_ref()?.get(REPLACED_BY)?;
+    let text = claim.metadata.annotations.as_ref()?.get(keys::REPLACED_BY)?;
     Some(text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
 }
 
@@ -71,7 +69,7 @@ pub fn replacements(claim: &NodeClaim) -> Option<Vec<String>> {
 pub fn marked(claim: &NodeClaim, plan: &Plan, step: &Step, replacements: &[String]) -> NodeClaim {
     let mut claim = claim.clone();
     let annotations = claim.metadata.annotations.get_or_insert_default();
-    annotations.insert(REPLACED_BY.to_owned(), replacements.join(","));
+    annotations.insert(keys::REPLACED_BY.to_owned(), replacements.join(","));
     annotations.insert(keys::DESTINATIONS.to_owned(), destinations(plan, step));
     annotations.insert(keys::PLAN.to_owned(), plan.id.clone());
     annotations.insert(keys::MOVE.to_owned(), step.move_number.to_string());
@@ -102,7 +100,7 @@ pub fn wave(claim: &NodeClaim) -> u32 {
 pub fn unmarked(claim: &NodeClaim) -> NodeClaim {
     let mut claim = claim.clone();
     if let Some(annotations) = &mut claim.metadata.annotations {
-        annotations.remove(REPLACED_BY);
+        annotations.remove(keys::REPLACED_BY);
         annotations.remove(keys::DESTINATIONS);
         annotations.remove(keys::WAVE);
     }

@@ -140,6 +140,9 @@ pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
     }
     let nodes = engine.problem.nodes.iter().enumerate();
     nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
+    let awaited = awaited(&engine.problem.machines);
+    let of_awaited = engine.problem.machines.iter().enumerate();
+    nominated.extend(of_awaited.filter(|(_, machine)| awaited.contains(claim_name(machine))).map(|(host, _)| host));
     let mut candidates: Vec<Candidate> = Vec::new();
     for (host, machine) in engine.problem.machines.iter().enumerate() {
         // On its way out already, or nobody's to decide about.
@@ -152,6 +155,20 @@ pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
     }
     candidates.sort_by(|one, two| one.name.cmp(&two.name));
     candidates
+}
+
+/// NodeClaims that take the place of some that are still there: whose pods come may be seen only when those are drained.
+fn awaited<'a>(machines: &[Machine<'a>]) -> BTreeSet<&'a str> {
+    let annotations = machines.iter().filter_map(|machine| machine.claim?.metadata.annotations.as_ref());
+    annotations
+        .filter_map(|all| all.get(keys::REPLACED_BY))
+        .flat_map(|text| text.split(','))
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+fn claim_name<'a>(machine: &Machine<'a>) -> &'a str {
+    machine.claim.and_then(|claim| claim.metadata.name.as_deref()).unwrap_or_default()
 }
 
 fn candidate(
