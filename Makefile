@@ -27,7 +27,8 @@ test: ## everything that must pass: format, lints, documentation, tests, generat
 	@echo "== all passed"
 
 # Needs Go 1.26 and a Go module proxy, unless KUBEBUILDER_ASSETS has the programs: a control plane is built from source once
-# (ten minutes on two cores) and kept in ~/.cache/cutlist. CASES="a b" runs those whose name has one of the words.
+# (ten minutes on two cores) and kept in ~/.cache/cutlist. CASES="a b" runs those whose name has one of the words; CUTLIST=FILE
+# tries another build of the program. The large one runs when it is named: CUTLIST=target/release/cutlist CASES=five_thousand_pods.
 e2e: ## the program against a real control plane on loopback (some minutes after the first time; needs Go)
 	@echo "== a real control plane"
 	@tests/control-plane/build target/e2e/programs

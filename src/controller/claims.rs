@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::join_all;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
@@ -22,6 +22,9 @@ use super::view::{View, label, name_of, node_name, provider_id};
 
 /// Claims whose calls are under way at the same time.
 const CLAIMS_TOGETHER: usize = 32;
+
+/// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
+const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
 
 /// What is remembered between two looks. All of it may be lost: it saves work and repeated messages, and decides nothing.
 #[derive(Debug, Default)]
@@ -142,7 +145,7 @@ async fn advance_one<K: Cluster, E: Cloud>(
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     let around = effects.around;
-    if effects.memory().see_pods(view, claim) {
+    if effects.memory().see_pods(view, claim) && !was_noted_lately(claim, around.now) {
         let mut claim = claim.clone();
         claim.status.get_or_insert_default().last_pod_event_time = Some(around.now.to_string());
         // What else the claim needs is seen at the next look.
@@ -170,6 +173,13 @@ async fn advance_one<K: Cluster, E: Cloud>(
         effects.carry_out(effect, claim, node).await?;
     }
     Ok(())
+}
+
+/// Whether a pod's coming or going was noted a moment ago: many come at once, and each note is a write.
+fn was_noted_lately(claim: &NodeClaim, now: Timestamp) -> bool {
+    let noted = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
+    let noted = noted.and_then(|text| text.parse::<Timestamp>().ok());
+    noted.is_some_and(|noted| now.duration_since(noted) < POD_EVENTS_APART)
 }
 
 fn consolidate_after(claim: &NodeClaim, node_pools: &[NodePool]) -> Option<u64> {

@@ -6,13 +6,25 @@ use std::time::{Duration, Instant};
 
 use cutlist::adapters::git::ScriptedRepository;
 use jiff::Timestamp;
+use serde_json::Value;
 
+use crate::cluster::Cluster;
 use crate::control_plane::{ControlPlane, Process};
 use crate::played;
 use crate::program::{self, Calls, Program};
 
 const PATIENCE: Duration = Duration::from_secs(300);
 const PODS: u32 = 1000;
+
+const MANY: u32 = 5000;
+const FEW: u32 = 1500;
+const LONG_PATIENCE: Duration = Duration::from_secs(1800);
+/// Longer than a plan waits for the next one.
+const REST: Duration = Duration::from_secs(40);
+const CLAIMS: &str = "/apis/karpenter.sh/v1/nodeclaims";
+/// As Linux counts CPU time for everybody.
+const TICKS_PER_SECOND: u64 = 100;
+const POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
 
 pub fn a_thousand_pods(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
@@ -46,6 +58,87 @@ pub fn a_thousand_pods(plane: &mut ControlPlane) {
     plane.say(format!("{:5.1} s  pods and nodes are gone (the reference: 104 s)", begin.elapsed().as_secs_f64()));
     cutlist.must_run();
     plane.say(format!("{} MiB at most; {}", peak_memory(&cutlist), Calls::so_far(plane).summary()));
+}
+
+/// Five thousand pods out, then in to fifteen hundred. Takes ten minutes with a program that was built for use:
+/// `CUTLIST=target/release/cutlist make e2e CASES=five_thousand_pods`.
+pub fn five_thousand_pods(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/load");
+    let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
+    let program = Program::prepare(plane, &cluster, repository.path().to_owned());
+    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/objects/web.yaml");
+    cluster.apply_all(&std::fs::read_to_string(web).unwrap());
+    let mut cutlist = program.start(plane);
+    cluster.wait("the pool is there", PATIENCE, |cluster| {
+        let pools = cluster.list(POOLS);
+        if pools.len() == 1 { Ok(()) } else { Err(cutlist.last_lines()) }
+    });
+    let (begin, began) = (Instant::now(), Timestamp::now());
+    program::scale(&cluster, "shop/web", MANY);
+    wait_for_ready(&cluster, MANY);
+    let running = begin.elapsed().as_secs_f64();
+    let claims = cluster.list(CLAIMS);
+    let last = |objects: &[Value]| {
+        let created = objects.iter().map(|object| object["metadata"]["creationTimestamp"].as_str().unwrap());
+        let latest: Timestamp = created.max().unwrap().parse().unwrap();
+        latest.duration_since(began).as_secs()
+    };
+    let last_pod = last(&cluster.list("/api/v1/namespaces/shop/pods"));
+    plane.say(format!(
+        "{running:5.1} s  {MANY} pods run on {} nodes; last pod after {last_pod} s, last claim after {} s (the reference: 197 s on \
+         335 nodes, last claim after 162 s; on nodes that are there already the control plane takes 91 s)",
+        claims.len(),
+        last(&claims),
+    ));
+    let calls = Calls::so_far(plane);
+    plane.say(format!("{}; {}", effort(&cutlist), calls.summary()));
+    cutlist.must_run();
+    let begin = Instant::now();
+    program::scale(&cluster, "shop/web", FEW);
+    let (nodes, settled) = wait_for_rest(&cluster);
+    plane.say(format!(
+        "{:5.1} s  {FEW} pods on {nodes} of {} nodes (the reference: 505 s, 335 to 102 nodes)",
+        settled.duration_since(begin).as_secs_f64(),
+        claims.len()
+    ));
+    wait_for_ready(&cluster, FEW);
+    plane.say(format!("{}; {}", effort(&cutlist), Calls::so_far(plane).summary()));
+    cutlist.must_run();
+}
+
+fn wait_for_ready(cluster: &Cluster, replicas: u32) {
+    cluster.wait(&format!("{replicas} pods run"), LONG_PATIENCE, |cluster| {
+        // Five thousand pods are not listed at every look.
+        std::thread::sleep(Duration::from_millis(400));
+        let status = cluster.get("/apis/apps/v1/namespaces/shop/deployments/web").unwrap()["status"].take();
+        let is_ready = status["readyReplicas"] == replicas && status["replicas"] == replicas;
+        if is_ready { Ok(()) } else { Err(status.to_string()) }
+    });
+}
+
+/// Until no node has come or gone for a while; how many there are, and since when.
+fn wait_for_rest(cluster: &Cluster) -> (usize, Instant) {
+    let (mut before, mut since) = (String::new(), Instant::now());
+    cluster.wait("nodes come and go no more", LONG_PATIENCE, |cluster| {
+        std::thread::sleep(Duration::from_secs(1));
+        let claims = cluster.list(CLAIMS);
+        let names: Vec<&str> = claims.iter().map(|claim| claim["metadata"]["name"].as_str().unwrap()).collect();
+        if names.join(" ") != before {
+            (before, since) = (names.join(" "), Instant::now());
+        }
+        if since.elapsed() > REST { Ok((claims.len(), since)) } else { Err(format!("{} nodes", claims.len())) }
+    })
+}
+
+/// CPU time and memory of a process, where the system says so.
+fn effort(process: &Process) -> String {
+    // Fields 14 and 15 of all; the name, which is the second, may hold spaces.
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.id())).unwrap_or_default();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks: u64 = fields.iter().skip(11).take(2).filter_map(|field| field.parse::<u64>().ok()).sum();
+    let seconds = ticks / TICKS_PER_SECOND;
+    format!("{seconds} s of CPU and {} MiB at most", peak_memory(process))
 }
 
 /// What the process held at most, in MiB, where the system says so.

@@ -324,7 +324,9 @@ pub fn observes_beside_karpenter(plane: &mut ControlPlane) {
     let mut observer = program.start(plane);
     let plan = cluster.wait("a plan for four pods", PATIENCE, |cluster| {
         let plans = cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
-        let meant = plans.iter().find(|plan| plan["spec"]["nodesCreated"].as_i64().is_some_and(|number| number > 0));
+        let creates = |plan: &Value| plan["spec"]["nodesCreated"].as_i64().is_some_and(|number| number > 0);
+        // Its text comes with its status, a moment later.
+        let meant = plans.iter().find(|plan| creates(plan) && plan["status"]["text"].is_string());
         meant.cloned().ok_or_else(|| format!("{} plans\n{}", plans.len(), observer.last_lines()))
     });
     std::thread::sleep(Duration::from_secs(5));
@@ -421,7 +423,7 @@ fn words_of_run(what: &str) -> [&'static str; 2] {
     match what {
         "an expired token" => ["Unauthorized", "is the token expired?"],
         "a wrong context" => ["elsewhere", "kubectl config get-contexts"],
-        _ => ["NodePool", "--install-crds"],
+        _ => ["nodeplans.cutlist.dev", "--install-crds"],
     }
 }
 

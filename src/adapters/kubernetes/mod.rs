@@ -41,7 +41,7 @@ pub use approval::{Approval, approve};
 pub use calls::Calls;
 pub use cluster::KubernetesCluster;
 pub use connection::{ConnectError, Connection, connect};
-pub use definitions::install_definitions;
+pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
 pub use leadership::{Leadership, other_controller};

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, install_definitions,
-    other_controller,
+    missing_definition, other_controller, permissions,
 };
 use crate::adapters::operations::{Metrics, Readiness, serve};
 use crate::api::source::SourceFile;
@@ -56,6 +56,7 @@ async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
             anstream::eprintln!("applied {name}");
         }
     }
+    refuse_without_definitions(&connection, controller.mode).await?;
     let identity = identity();
     let mut leadership = Leadership::alone();
     if controller.leader_elect {
@@ -159,6 +160,24 @@ async fn stand(
 ) -> Result<Leadership, Failure> {
     let namespace = controller.lease_namespace.as_deref().unwrap_or(&connection.namespace);
     Leadership::stand(connection, namespace, identity).await.map_err(|error| unreadable(error, &connection.address))
+}
+
+/// Plans could not be posted, nor nodes be written down.
+async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument) -> Result<(), Failure> {
+    let mode = match mode {
+        ModeArgument::Observe => permissions::Mode::Observe,
+        ModeArgument::Enforce => permissions::Mode::Enforce,
+    };
+    let missing = missing_definition(&connection.client, mode).await;
+    match missing.map_err(|error| unreadable(error, &connection.address))? {
+        None => Ok(()),
+        Some(name) => {
+            let error = anyhow!("the cluster has no {name}: their definition is not installed");
+            Err(Failure::usage(FAILURE, error).with_hint(
+                "start with --install-crds, or install them: `cutlist crds | kubectl apply --server-side -f -`",
+            ))
+        }
+    }
 }
 
 /// Two controllers that create and remove nodes would undo each other's work.
