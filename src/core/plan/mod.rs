@@ -8,6 +8,7 @@ pub mod calendar;
 pub mod check;
 pub mod decide;
 mod names;
+pub mod penalties;
 mod report;
 mod risks;
 pub mod simulation;
@@ -22,6 +23,7 @@ pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
+pub use penalties::PenaltiesPerHour;
 pub use risks::{Risk, RiskCode};
 
 /// The version of the plan format that this program writes and reads.
@@ -312,6 +314,9 @@ pub struct Summary {
     /// No fleet for the same pods can cost less; absent when it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_price_per_hour: Option<HourlyPrice>,
+    /// What the penalties of `cutlist.yaml` come to after the plan; not in the prices. Absent where none counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub penalties_per_hour: Option<PenaltiesPerHour>,
     /// Pending pods that got a place.
     pub pods_placed: usize,
     pub pods_pending: usize,

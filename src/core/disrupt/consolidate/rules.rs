@@ -185,7 +185,14 @@ impl Pass<'_, '_> {
     ) -> Result<(), Refused> {
         let bought = trial.bought + dearer;
         let penalty = |nodes: usize| engine.problem.per_node.times(nodes);
-        let saving = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        let without_crowds = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        let saving = without_crowds - trial.crowds;
+        if saving <= HourlyPrice::ZERO && without_crowds > HourlyPrice::ZERO {
+            let crowds = trial.crowds;
+            let text =
+                format!("would save {without_crowds}, but put more of a workload together, which counts {crowds}");
+            return Err((ReasonCode::NotCheaper, text));
+        }
         if saving <= HourlyPrice::ZERO {
             return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()));
         }

@@ -75,12 +75,15 @@ impl Pass<'_, '_> {
         let looks_each = budget.looks / ways.len() as u64;
         let start = engine.mark();
         let before = self.clone();
+        let crowds_before = engine.price_of_crowds();
         let mut best: Option<(i128, usize)> = None;
         let ways_count = ways.len();
         for (way, goes) in ways.iter().enumerate() {
             let mut budget = Budget { looks: looks_each, ..budget };
             Search::new(self, &sources, goes.clone(), &markets, &worth, engine).run(engine, &mut budget);
-            let gain = self.gain_since(engine, &before, horizon_seconds);
+            let crowds = (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO);
+            let gain = self.gain_since(engine, &before, horizon_seconds)
+                - i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
             if best.is_none_or(|(most, _)| gain > most) {
                 best = Some((gain, way));
             }
