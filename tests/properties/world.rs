@@ -14,10 +14,18 @@ pub struct World {
     pub unmanaged_nodes: usize,
     pub workloads: Vec<Workload>,
     pub daemons: Vec<Daemon>,
-    /// `nodes` of a DisruptionBudget over everything.
-    pub cluster_budget: Option<u8>,
+    /// A DisruptionBudget over everything.
+    pub cluster_budget: Option<ClusterBudget>,
     pub zones_with_subnet: Option<usize>,
     pub penalties: Option<Penalties>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ClusterBudget {
+    pub nodes: u8,
+    pub cents_per_hour: Option<u8>,
+    /// Whether it denies, and the hour from which it does so, or allows, for six hours.
+    pub window: Option<(bool, u8)>,
 }
 
 /// In thousandths of a dollar per hour.
@@ -163,7 +171,7 @@ pub struct Daemon {
 pub fn worlds() -> impl Strategy<Value = World> {
     let cluster = (vec(types(), 5..60), vec(pools(), 1..4), vec(nodes(), 0..10), 0..3_usize);
     let content = (vec(workloads(), 1..8), vec(daemons(), 0..3));
-    let rest = (any::<u64>(), weighted(0.3, 0..4_u8), weighted(0.2, 1..3_usize), weighted(0.3, penalties()));
+    let rest = (any::<u64>(), weighted(0.3, cluster_budgets()), weighted(0.2, 1..3_usize), weighted(0.3, penalties()));
     (cluster, content, rest).prop_map(|(cluster, (workloads, daemons), rest)| {
         let (types, pools, nodes, unmanaged_nodes) = cluster;
         let (seed, cluster_budget, zones_with_subnet, penalties) = rest;
@@ -180,6 +188,11 @@ pub fn worlds() -> impl Strategy<Value = World> {
             penalties,
         }
     })
+}
+
+fn cluster_budgets() -> impl Strategy<Value = ClusterBudget> {
+    (0..4_u8, weighted(0.5, 0..200_u8), weighted(0.3, (any::<bool>(), 0..24_u8)))
+        .prop_map(|(nodes, cents_per_hour, window)| ClusterBudget { nodes, cents_per_hour, window })
 }
 
 fn penalties() -> impl Strategy<Value = Penalties> {

@@ -282,6 +282,23 @@ pub struct BudgetState {
     pub used: usize,
     /// Whether its window is open; a closed one does not restrict.
     pub active: bool,
+    /// What its `moneyPerHour` comes to; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<BudgetMoney>,
+    /// Why nothing is allowed at this hour, whatever `nodes` says; absent where windows allow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_by: Option<String>,
+}
+
+/// Prices of nodes that are disrupted at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetMoney {
+    pub limit_per_hour: HourlyPrice,
+    /// Before this plan, with the nodes that are being disrupted already taken off.
+    pub allowed_per_hour: HourlyPrice,
+    /// What the nodes cost that this plan disrupts.
+    pub used_per_hour: HourlyPrice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -61,7 +61,7 @@ impl Built {
         let classes: Vec<EC2NodeClass> =
             world.pools.iter().enumerate().map(|(index, pool)| object(definitions::node_class(index, pool))).collect();
         let budgets: Vec<DisruptionBudget> =
-            world.cluster_budget.iter().map(|nodes| object(definitions::cluster_budget(*nodes))).collect();
+            world.cluster_budget.iter().map(|budget| object(definitions::cluster_budget(budget))).collect();
         let mut snapshot = Snapshot {
             node_pools: pools.clone().into(),
             node_classes: classes.clone().into(),

@@ -61,7 +61,11 @@ impl Pass<'_, '_> {
             Ok((reason, rehoming)) => {
                 for candidate in &going {
                     // Checked for all of them together; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Underutilized);
+                    let _ = self.disruption.budgets.take(
+                        &candidate.pool,
+                        DisruptionReason::Underutilized,
+                        candidate.price_counted(),
+                    );
                 }
                 self.created.extend(rehoming.purchases.iter().map(likeness_of_purchase));
                 self.replaced.extend(going.iter().map(|candidate| likeness(engine, candidate.host)));
@@ -102,7 +106,10 @@ impl Pass<'_, '_> {
     /// Whether the budgets of all pools allow the nodes together.
     fn check_budgets(&self, going: &[&Candidate]) -> Result<(), String> {
         let mut ledger = self.disruption.budgets.clone();
-        going.iter().try_for_each(|candidate| ledger.take(&candidate.pool, DisruptionReason::Underutilized))
+        let mut take = |candidate: &&Candidate| {
+            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted())
+        };
+        going.iter().try_for_each(&mut take)
     }
 
     /// What the launch may fall back to must be worth the move as well, also where every new node falls back as far.

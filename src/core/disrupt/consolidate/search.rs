@@ -207,8 +207,9 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     fn is_within_budget(&self, source: usize) -> bool {
-        let pool = &self.sources[source].candidate.pool;
-        self.pass.disruption.budgets.allowance(pool, DisruptionReason::Underutilized).nodes != Some(0)
+        let candidate = self.sources[source].candidate;
+        let budgets = &self.pass.disruption.budgets;
+        budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
     }
 
     /// Whether a set was done without for good.
@@ -295,7 +296,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn cut_to_budget(&self, set: &mut Vec<usize>) {
         let mut ledger = self.pass.disruption.budgets.clone();
         set.retain(|source| {
-            ledger.take(&self.sources[*source].candidate.pool, DisruptionReason::Underutilized).is_ok()
+            let candidate = self.sources[*source].candidate;
+            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
         });
     }
 
@@ -354,9 +356,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     fn over_budget(&self, source: usize, bound: Option<AtMost>) -> Refused {
-        let pool = &self.sources[source].candidate.pool;
-        let mut ledger = self.pass.disruption.budgets.clone();
-        let budget = ledger.take(pool, DisruptionReason::Underutilized).err().unwrap_or_default();
+        let candidate = self.sources[source].candidate;
+        let budgets = &self.pass.disruption.budgets;
+        let refused = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
+        let budget = refused.err().unwrap_or_default();
         match bound {
             Some(AtMost { saving, .. }) if saving > HourlyPrice::ZERO => {
                 let text = format!("Underutilized: up to {saving} could be saved, but {budget}");
