@@ -30,22 +30,53 @@ pub struct DisruptionBudgetSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_pool_selector: Option<NodePoolSelector>,
     /// A count or a percentage of the selected nodes, rounded up.
+    #[serde(default = "all_nodes")]
     #[schemars(extend("pattern" = forms::BUDGET_NODES.pattern))]
     pub nodes: String,
+    /// US dollars per hour that the nodes may cost together which are disrupted at one time, those on their way out before the
+    /// plan included. A node that costs more than all of it never goes for these reasons.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub money_per_hour: Option<f64>,
     /// Absent: every reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 50))]
     pub reasons: Option<Vec<DisruptionReason>>,
-    /// Five cron fields or `@daily` and its kin, in `timeZone`.
+    /// When the budget is in force: from each moment that this names, for `duration`; absent: always. Five cron fields or
+    /// `@daily` and its kin, by the wall clock of `timeZone`: an hour that is left out when clocks go forward strikes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::SCHEDULE.pattern))]
     pub schedule: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::WINDOW.pattern))]
     pub duration: Option<NillableDuration>,
-    /// IANA name, such as `Asia/Seoul`; absent: UTC.
+    /// Nothing is disrupted outside of these; absent or empty: at any time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub allow_windows: Vec<TimeWindow>,
+    /// Nothing is disrupted inside of these, also where an allow window is open.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 20))]
+    pub deny_windows: Vec<TimeWindow>,
+    /// IANA name, such as `Asia/Seoul`; absent: UTC. For `schedule` and for all windows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
+}
+
+fn all_nodes() -> String {
+    "100%".to_owned()
+}
+
+/// From each moment that a schedule names, for a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TimeWindow {
+    /// As `schedule` of the budget.
+    #[schemars(extend("pattern" = forms::SCHEDULE.pattern))]
+    pub schedule: String,
+    /// By the clock that knows no summer time: two hours are two hours.
+    #[schemars(extend("pattern" = forms::WINDOW.pattern))]
+    pub duration: NillableDuration,
 }
 
 /// Selects pools by name or by the labels of the NodePool object; both must match when both are given.

@@ -72,13 +72,45 @@ impl Default for Settings {
 /// About a second on one core in a release build.
 pub const DEFAULT_SEARCH_WORK: u64 = 20_000_000;
 
-/// Costs of a node that no price list has. They decide which nodes are bought; prices that are shown are without them.
+/// Costs that no price list has. They decide which nodes are bought and which pods share them; prices that are shown are
+/// without them. No running pod is moved to lower one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Penalties {
     /// US dollars for every hour of every node: licences and agents that are paid by the node.
     #[schemars(range(min = 0))]
     pub per_node_per_hour: f64,
+    /// Pods of one workload on one node, which are gone together when it fails.
+    pub blast_radius: CrowdPenalty,
+    /// Pods of one workload on spot nodes of one instance type in one zone, which EC2 takes back together.
+    pub spot_concentration: CrowdPenalty,
+}
+
+/// What it counts as when too many pods of a workload share one fate. A workload is what made the pods (a ReplicaSet, a
+/// StatefulSet, a Job ...), but no DaemonSet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CrowdPenalty {
+    /// US dollars for every hour of every pod beyond the share; 0 counts nothing.
+    #[schemars(range(min = 0))]
+    pub per_pod_per_hour: f64,
+    /// This part of a workload's replicas, rounded down, and always one pod, may be together for nothing.
+    #[schemars(range(min = 1, max = 100))]
+    pub max_share_percent: u32,
+}
+
+impl Default for CrowdPenalty {
+    fn default() -> Self {
+        Self { per_pod_per_hour: 0.0, max_share_percent: 50 }
+    }
+}
+
+impl CrowdPenalty {
+    /// How many pods of a workload with so many replicas count nothing.
+    pub fn free_pods(&self, replicas: u32) -> u32 {
+        let share = u64::from(replicas) * u64::from(self.max_share_percent) / 100;
+        u32::try_from(share).unwrap_or(u32::MAX).max(1)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

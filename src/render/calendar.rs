@@ -1,5 +1,6 @@
 //! What disruption budgets allow over the days to come: for a terminal, and for machines.
 
+use crate::core::model::HourlyPrice;
 use crate::core::plan::calendar::{Allowed, Calendar, Day, Hours, REASONS, Schedule};
 
 use super::plan::count;
@@ -7,6 +8,7 @@ use super::terminal::{Style, Tone, clean, left};
 
 const HOURS_COLUMNS: usize = 17;
 const REASON_COLUMNS: usize = 15;
+const MONEY_COLUMNS: usize = 13;
 
 /// The calendar as pretty JSON. The error is that of a value that JSON can not express; there is none in a calendar.
 pub fn json(calendar: &Calendar) -> Result<String, serde_json::Error> {
@@ -30,12 +32,14 @@ pub fn text(calendar: &Calendar, style: Style) -> String {
 
 fn table(schedule: &Schedule, style: Style) -> String {
     let reasons: String = REASONS.iter().map(|reason| left(&format!("{reason:?}"), REASON_COLUMNS)).collect();
-    let head = format!("  {}{reasons}allowed by", left("", HOURS_COLUMNS));
+    let any_money = schedule.days.iter().flat_map(|day| &day.hours).any(|hours| money(hours).is_some());
+    let money_head = if any_money { left("together", MONEY_COLUMNS) } else { String::new() };
+    let head = format!("  {}{reasons}{money_head}allowed by", left("", HOURS_COLUMNS));
     let mut text = format!("{}\n", style.paint(Tone::Dim, &head));
     for days in schedule.days.chunk_by(|one, two| one.hours == two.hours) {
         text.push_str(&format!("  {}\n", title(days)));
         for hours in days.first().map(|day| day.hours.as_slice()).unwrap_or_default() {
-            text.push_str(&row(hours));
+            text.push_str(&row(hours, any_money));
         }
     }
     text
@@ -54,12 +58,19 @@ fn title(days: &[Day]) -> String {
     }
 }
 
-fn row(hours: &Hours) -> String {
+/// What the nodes may cost together that are disrupted at one time, for any reason.
+fn money(hours: &Hours) -> Option<HourlyPrice> {
+    hours.allowed.iter().filter_map(|allowed| allowed.money_per_hour).min()
+}
+
+fn row(hours: &Hours, with_money: bool) -> String {
     let cell = |allowed: &Allowed| allowed.nodes.map_or_else(|| "all".to_owned(), |nodes| nodes.to_string());
     let cells: String = hours.allowed.iter().map(|allowed| left(&cell(allowed), REASON_COLUMNS)).collect();
     let mut by: Vec<String> = hours.allowed.iter().filter_map(|allowed| allowed.by.clone()).collect();
     by.dedup();
     let when = left(&format!("{} - {}", hours.from, hours.to), HOURS_COLUMNS);
-    let line = format!("    {}{cells}{}", left(when.trim_end(), HOURS_COLUMNS - 2), clean(&by.join(", ")));
+    let money = money(hours).map_or_else(String::new, |money| money.to_string());
+    let money = if with_money { left(&money, MONEY_COLUMNS) } else { String::new() };
+    let line = format!("    {}{cells}{money}{}", left(when.trim_end(), HOURS_COLUMNS - 2), clean(&by.join(", ")));
     format!("{}\n", line.trim_end())
 }

@@ -14,9 +14,27 @@ pub struct World {
     pub unmanaged_nodes: usize,
     pub workloads: Vec<Workload>,
     pub daemons: Vec<Daemon>,
-    /// `nodes` of a DisruptionBudget over everything.
-    pub cluster_budget: Option<u8>,
+    /// A DisruptionBudget over everything.
+    pub cluster_budget: Option<ClusterBudget>,
     pub zones_with_subnet: Option<usize>,
+    pub penalties: Option<Penalties>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ClusterBudget {
+    pub nodes: u8,
+    pub cents_per_hour: Option<u8>,
+    /// Whether it denies, and the hour from which it does so, or allows, for six hours.
+    pub window: Option<(bool, u8)>,
+}
+
+/// In thousandths of a dollar per hour.
+#[derive(Clone, Debug)]
+pub struct Penalties {
+    pub per_node: u8,
+    pub blast_radius: u8,
+    pub spot_concentration: u8,
+    pub share_percent: u8,
 }
 
 #[derive(Clone, Debug)]
@@ -153,10 +171,34 @@ pub struct Daemon {
 pub fn worlds() -> impl Strategy<Value = World> {
     let cluster = (vec(types(), 5..60), vec(pools(), 1..4), vec(nodes(), 0..10), 0..3_usize);
     let content = (vec(workloads(), 1..8), vec(daemons(), 0..3));
-    let rest = (any::<u64>(), weighted(0.3, 0..4_u8), weighted(0.2, 1..3_usize));
-    (cluster, content, rest).prop_map(|(cluster, (workloads, daemons), (seed, cluster_budget, zones_with_subnet))| {
+    let rest = (any::<u64>(), weighted(0.3, cluster_budgets()), weighted(0.2, 1..3_usize), weighted(0.3, penalties()));
+    (cluster, content, rest).prop_map(|(cluster, (workloads, daemons), rest)| {
         let (types, pools, nodes, unmanaged_nodes) = cluster;
-        World { seed, types, pools, nodes, unmanaged_nodes, workloads, daemons, cluster_budget, zones_with_subnet }
+        let (seed, cluster_budget, zones_with_subnet, penalties) = rest;
+        World {
+            seed,
+            types,
+            pools,
+            nodes,
+            unmanaged_nodes,
+            workloads,
+            daemons,
+            cluster_budget,
+            zones_with_subnet,
+            penalties,
+        }
+    })
+}
+
+fn cluster_budgets() -> impl Strategy<Value = ClusterBudget> {
+    (0..4_u8, weighted(0.5, 0..200_u8), weighted(0.3, (any::<bool>(), 0..24_u8)))
+        .prop_map(|(nodes, cents_per_hour, window)| ClusterBudget { nodes, cents_per_hour, window })
+}
+
+fn penalties() -> impl Strategy<Value = Penalties> {
+    let amount = || prop_oneof![Just(0_u8), 1..100_u8];
+    (amount(), amount(), amount(), 1..101_u8).prop_map(|(per_node, blast_radius, spot_concentration, share_percent)| {
+        Penalties { per_node, blast_radius, spot_concentration, share_percent }
     })
 }
 

@@ -7,10 +7,11 @@ use std::str::FromStr;
 use croner::Cron;
 use jiff::{Span, Timestamp, tz::TimeZone};
 
-use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::duration::NillableDuration;
 use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::core::plan::{BudgetKind, BudgetState};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState};
 
 /// Nodes of one pool, as budgets count them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct PoolNodes {
     pub counted: usize,
     /// Of those: not ready, or on their way out for any reason.
     pub disrupting: usize,
+    /// What those cost together that are being disrupted.
+    pub price_disrupting: HourlyPrice,
 }
 
 /// One budget, evaluated for the moment planned for.
@@ -44,6 +47,8 @@ pub struct Allowance {
     pub nodes: Option<usize>,
     /// The budget that allows the fewest.
     pub by: Option<String>,
+    /// What they may cost together; `None`: no budget says.
+    pub money: Option<HourlyPrice>,
 }
 
 /// By pool and reason, how many nodes may be disrupted at a moment, with this many nodes there: what a calendar is made of.
@@ -108,8 +113,10 @@ impl Ledger {
                 let of_pool = nodes.get(pool).copied().unwrap_or_default();
                 counted.counted += of_pool.counted;
                 counted.disrupting += of_pool.disrupting;
+                counted.price_disrupting += of_pool.price_disrupting;
             }
             let window = window(spec.schedule.as_deref(), spec.duration.as_ref(), spec.time_zone.as_deref(), now);
+            let in_force = window != Window::Closed;
             ledger.add(
                 &name,
                 BudgetKind::DisruptionBudget,
@@ -119,6 +126,13 @@ impl Ledger {
                 counted,
                 selected,
             );
+            if let Some(line) = ledger.lines.last_mut().filter(|_| in_force) {
+                line.state.money = money(spec.money_per_hour, counted.price_disrupting);
+                line.state.denied_by = denied_by(spec, now);
+                if line.state.denied_by.is_some() {
+                    line.state.allowed = 0;
+                }
+            }
         }
         ledger
     }
@@ -148,6 +162,8 @@ impl Ledger {
             allowed,
             used: 0,
             active: window != Window::Closed,
+            money: None,
+            denied_by: None,
         };
         self.lines.push(Line { state, pools, reasons });
     }
@@ -157,29 +173,35 @@ impl Ledger {
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
-    pub fn take(&mut self, pool: &str, reason: DisruptionReason) -> Result<(), String> {
-        if let Some(line) = self.applying(pool, reason).find(|line| line.state.used >= line.state.allowed) {
-            return Err(describe(&line.state));
+    pub fn take(&mut self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
+        self.check(pool, reason, price)?;
+        for line in self.applying(pool, reason) {
+            line.state.used += 1;
+            if let Some(money) = &mut line.state.money {
+                money.used_per_hour += price;
+            }
         }
-        self.applying(pool, reason).for_each(|line| line.state.used += 1);
         Ok(())
     }
 
-    /// Whether one more could be taken, and if not by which budget.
-    pub fn check(&mut self, pool: &str, reason: DisruptionReason) -> Result<(), String> {
-        match self.applying(pool, reason).find(|line| line.state.used >= line.state.allowed) {
-            Some(line) => Err(describe(&line.state)),
+    /// Whether one more of this price could be taken, and if not by which budget.
+    pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
+        let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
+        match applying.find(|line| line.state.used >= line.state.allowed || exceeds_money(&line.state, price)) {
+            Some(line) => Err(describe(&line.state, price)),
             None => Ok(()),
         }
     }
 
     /// How many more nodes of a pool may be disrupted for a reason.
     pub fn allowance(&self, pool: &str, reason: DisruptionReason) -> Allowance {
-        let applying = self.lines.iter().filter(|line| line.applies(pool, reason));
+        let applying = || self.lines.iter().filter(|line| line.applies(pool, reason));
         let left = |line: &Line| line.state.allowed.saturating_sub(line.state.used);
-        applying.min_by_key(|line| left(line)).map_or_else(Allowance::default, |line| Allowance {
+        let money = |line: &Line| line.state.money.map(|money| money.allowed_per_hour - money.used_per_hour);
+        applying().min_by_key(|line| left(line)).map_or_else(Allowance::default, |line| Allowance {
             nodes: Some(left(line)),
             by: Some(line.state.name.clone()),
+            money: applying().filter_map(money).min(),
         })
     }
 
@@ -188,11 +210,54 @@ impl Ledger {
     }
 }
 
-fn describe(state: &BudgetState) -> String {
+fn exceeds_money(state: &BudgetState, price: HourlyPrice) -> bool {
+    state.money.is_some_and(|money| money.used_per_hour + price > money.allowed_per_hour)
+}
+
+/// What `moneyPerHour` leaves when nodes of this price are on their way out. What is no amount allows nothing; lint names it.
+fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
+    let limit = HourlyPrice::from_dollars(limit?).unwrap_or(HourlyPrice::ZERO);
+    let allowed = (limit - disrupting).max(HourlyPrice::ZERO);
+    Some(BudgetMoney { limit_per_hour: limit, allowed_per_hour: allowed, used_per_hour: HourlyPrice::ZERO })
+}
+
+/// The window that keeps a budget from allowing anything now. One that can not be read denies, and one that never strikes is
+/// never open.
+fn denied_by(spec: &DisruptionBudgetSpec, now: Timestamp) -> Option<String> {
+    let zone = spec.time_zone.as_deref();
+    let state = |it: &TimeWindow| match next_window(&it.schedule, Some(&it.duration), zone, now) {
+        Strike::Within => Window::Open,
+        Strike::Later | Strike::Never => Window::Closed,
+        Strike::Unreadable => Window::Unreadable,
+    };
+    let name = |it: &TimeWindow| format!("`{}` for {}, {}", it.schedule, it.duration, zone.unwrap_or("UTC"));
+    let denying = spec.deny_windows.iter().find(|it| state(it) != Window::Closed);
+    if let Some(window) = denying {
+        return Some(format!("denyWindows has {}", name(window)));
+    }
+    let outside = !spec.allow_windows.is_empty() && !spec.allow_windows.iter().any(|it| state(it) == Window::Open);
+    outside.then(|| match spec.allow_windows.as_slice() {
+        [window] => format!("allowWindows has only {}", name(window)),
+        windows => format!("none of its {} allowWindows is open", windows.len()),
+    })
+}
+
+fn describe(state: &BudgetState, price: HourlyPrice) -> String {
     let kind = match state.kind {
         BudgetKind::NodePool => "NodePool",
         BudgetKind::DisruptionBudget => "DisruptionBudget",
     };
+    if let Some(window) = &state.denied_by {
+        return format!("{kind} {} allows nothing now: {window}", state.name);
+    }
+    if let Some(money) = state.money.filter(|_| state.used < state.allowed && exceeds_money(state, price)) {
+        let BudgetMoney { limit_per_hour, allowed_per_hour, used_per_hour } = money;
+        let left = allowed_per_hour - used_per_hour;
+        return format!(
+            "{kind} {} has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}",
+            state.name
+        );
+    }
     format!(
         "{kind} {} allows {} of {} nodes now ({}), {} taken by this plan",
         state.name, state.allowed, state.nodes_counted, state.nodes, state.used
@@ -231,21 +296,37 @@ fn window(
     now: Timestamp,
 ) -> Window {
     let Some(schedule) = schedule else { return Window::Open };
-    let zone = match time_zone.map(TimeZone::get).transpose() {
-        Ok(zone) => zone.unwrap_or(TimeZone::UTC),
-        Err(_) => return Window::Unreadable,
-    };
+    match next_window(schedule, duration, time_zone, now) {
+        Strike::Within | Strike::Never => Window::Open,
+        Strike::Later => Window::Closed,
+        Strike::Unreadable => Window::Unreadable,
+    }
+}
+
+/// Whether a schedule struck within a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Strike {
+    Within,
+    Later,
+    Never,
+    Unreadable,
+}
+
+fn next_window(schedule: &str, duration: Option<&NillableDuration>, time_zone: Option<&str>, now: Timestamp) -> Strike {
+    let Ok(zone) = time_zone.map(TimeZone::get).transpose() else { return Strike::Unreadable };
+    let zone = zone.unwrap_or(TimeZone::UTC);
     let seconds = duration.and_then(NillableDuration::seconds).and_then(|seconds| i64::try_from(seconds).ok());
-    let (Some(seconds), Ok(cron)) = (seconds, Cron::from_str(&standard(schedule))) else { return Window::Unreadable };
-    let Ok(start) = now.checked_sub(Span::new().seconds(seconds)) else { return Window::Unreadable };
+    let (Some(seconds), Ok(cron)) = (seconds, Cron::from_str(&standard(schedule))) else { return Strike::Unreadable };
+    let Ok(start) = now.checked_sub(Span::new().seconds(seconds)) else { return Strike::Unreadable };
     match next_hit(&cron, start, &zone) {
-        Some(hit) if hit > now => Window::Closed,
-        Some(_) | None => Window::Open,
+        Some(hit) if hit > now => Strike::Later,
+        Some(_) => Strike::Within,
+        None => Strike::Never,
     }
 }
 
 /// Names such as `@daily` as five fields.
-fn standard(schedule: &str) -> String {
+pub fn standard(schedule: &str) -> String {
     let fields = match schedule {
         "@annually" | "@yearly" => "0 0 1 1 *",
         "@monthly" => "0 0 1 * *",
@@ -280,11 +361,11 @@ mod tests {
     fn allowed(budgets: serde_json::Value, nodes: PoolNodes, now: &str) -> usize {
         let counted = BTreeMap::from([("a".to_owned(), nodes)]);
         let mut ledger = Ledger::new(&[pool(budgets)], &[], &counted, now.parse().unwrap());
-        (0..1000).take_while(|_| ledger.take("a", DisruptionReason::Empty).is_ok()).count()
+        (0..1000).take_while(|_| ledger.take("a", DisruptionReason::Empty, HourlyPrice::ZERO).is_ok()).count()
     }
 
     fn nodes(counted: usize, disrupting: usize) -> PoolNodes {
-        PoolNodes { counted, disrupting }
+        PoolNodes { counted, disrupting, ..PoolNodes::default() }
     }
 
     const NOON: &str = "2026-11-20T12:00:00Z";
@@ -360,7 +441,7 @@ mod tests {
         let pools = [pool(serde_json::json!([]))];
         let taken = |now: &str| {
             let mut ledger = Ledger::new(&pools, std::slice::from_ref(&budget), &counted, now.parse().unwrap());
-            (0..5).take_while(|_| ledger.take("a", DisruptionReason::Underutilized).is_ok()).count()
+            (0..5).take_while(|_| ledger.take("a", DisruptionReason::Underutilized, HourlyPrice::ZERO).is_ok()).count()
         };
         assert_eq!(taken("2026-11-20T00:00:00Z"), 1, "nine o'clock on a Friday in Seoul");
         assert_eq!(taken("2026-11-20T09:00:00Z"), 5, "six in the evening there");

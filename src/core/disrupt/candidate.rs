@@ -55,6 +55,11 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// What budgets count: a node without a price in the catalog counts as free, and a note of the plan says so.
+    pub fn price_counted(&self) -> HourlyPrice {
+        self.price.unwrap_or_default()
+    }
+
     /// Nothing runs here, and no room is kept here.
     pub fn is_empty(&self) -> bool {
         self.pods.is_empty() && self.buffer_pods.is_empty()

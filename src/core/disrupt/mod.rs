@@ -64,7 +64,7 @@ pub struct Disruption {
 /// O(sum over candidates of their pods times nodes), most of which are refused by one comparison.
 pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
     let candidates = candidate::candidates(engine, inputs, provisioning);
-    let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine), inputs.now);
+    let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
     let mut targets = rehome::targets(engine, inputs, provisioning);
     for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
         targets[candidate.host].doomed = true;
@@ -137,7 +137,7 @@ impl Pass<'_, '_> {
                 self.hold_back(engine, candidate.host, code, text);
                 continue;
             }
-            match self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty) {
+            match self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted()) {
                 Err(budget) => self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, budget),
                 Ok(()) => {
                     let text = format!("Empty for {}", candidate.quiet_text(self.inputs.now));
@@ -204,7 +204,9 @@ impl Pass<'_, '_> {
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
-        if let Some(Err(text)) = budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason)) {
+        if let Some(Err(text)) =
+            budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
+        {
             self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, format!("{}, but {text}", cause.text));
             return false;
         }
@@ -213,7 +215,7 @@ impl Pass<'_, '_> {
             Ok(rehoming) => {
                 if let Some(reason) = budget {
                     // Checked above; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, reason);
+                    let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
                 }
                 self.remove(engine, &[candidate], cause, rehoming);
                 true
@@ -258,7 +260,7 @@ fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {
 }
 
 /// By pool, what budgets count.
-fn pool_nodes(engine: &Engine<'_, '_>) -> BTreeMap<String, PoolNodes> {
+fn pool_nodes(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, PoolNodes> {
     let mut nodes: BTreeMap<String, PoolNodes> = BTreeMap::new();
     for machine in engine.problem.machines.iter().filter(|machine| machine.is_managed() && machine.is_initialized()) {
         let terminating = machine.claim.is_some_and(|claim| claim.is_true("InstanceTerminating"));
@@ -267,6 +269,7 @@ fn pool_nodes(engine: &Engine<'_, '_>) -> BTreeMap<String, PoolNodes> {
         counted.counted += 1;
         if machine.is_being_removed() || !machine.is_ready() {
             counted.disrupting += 1;
+            counted.price_disrupting += engine.problem.offer.price_of(inputs, machine).unwrap_or_default();
         }
     }
     nodes

@@ -96,8 +96,23 @@ pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Lefto
 }
 
 /// Puts pods on nodes that exist: those in `filling` first, then the first of `next` with a node that takes one, which thereby
-/// is filled as well. Largest classes first. What is left stays in the demand. O(pods x nodes / 64), mostly less.
+/// is filled as well. Largest classes first. What is left stays in the demand. O(pods x nodes / 64), mostly less. Crowds are
+/// avoided as far as the room allows it.
 pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Leftover, filling: &mut FixedBitSet, next: &[FixedBitSet]) {
+    if engine.problem.crowds.is_some() {
+        engine.avoid_crowds(true);
+        place_where_allowed(engine, demand, filling, next);
+        engine.avoid_crowds(false);
+    }
+    place_where_allowed(engine, demand, filling, next);
+}
+
+fn place_where_allowed(
+    engine: &mut Engine<'_, '_>,
+    demand: &mut Leftover,
+    filling: &mut FixedBitSet,
+    next: &[FixedBitSet],
+) {
     let problem = engine.problem;
     let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
     order.sort_by_key(|class| {

@@ -66,7 +66,9 @@ impl Pass<'_, '_> {
         let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
-        if let Some(Err(text)) = budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason)) {
+        if let Some(Err(text)) =
+            budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
+        {
             let text = format!("{}, but {text}", cause.text);
             return self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, text);
         }
@@ -75,7 +77,7 @@ impl Pass<'_, '_> {
             Ok(()) => {
                 if let Some(reason) = budget {
                     // Checked above; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, reason);
+                    let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
                 }
                 let rehoming = rehome::outcome(engine, &[candidate], mark);
                 self.remove(engine, &[candidate], cause, rehoming);

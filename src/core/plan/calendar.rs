@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::disrupt::budgets::{Allowance, PoolNodes, allowed_at};
+use crate::core::model::HourlyPrice;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::machines;
 
@@ -74,6 +75,9 @@ pub struct Allowed {
     /// The NodePool or DisruptionBudget whose budget allows the fewest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// What these nodes may cost together; absent: no budget says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money_per_hour: Option<HourlyPrice>,
 }
 
 /// The days from `from` on, the first one from that moment. O(days x pools x budgets), with a cron expression looked up for
@@ -143,6 +147,8 @@ fn selected(
     let mut always = budget.clone();
     always.spec.schedule = None;
     always.spec.duration = None;
+    always.spec.allow_windows.clear();
+    always.spec.deny_windows.clear();
     let allowed = allowed_at(bare, &[always], counted, now);
     let restricted = allowed.into_iter().filter(|(_, reasons)| reasons.values().any(|it| it.by.is_some()));
     restricted.map(|(pool, _)| pool).collect()
@@ -203,8 +209,8 @@ fn later(moment: Timestamp, by: SignedDuration) -> Timestamp {
 
 fn in_order(state: &BTreeMap<DisruptionReason, Allowance>) -> Vec<Allowed> {
     let of = |reason: DisruptionReason| {
-        let Allowance { nodes, by } = state.get(&reason).cloned().unwrap_or_default();
-        Allowed { reason, nodes, by }
+        let Allowance { nodes, by, money } = state.get(&reason).cloned().unwrap_or_default();
+        Allowed { reason, nodes, by, money_per_hour: money.filter(|_| nodes != Some(0)) }
     };
     REASONS.map(of).into()
 }

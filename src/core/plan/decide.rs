@@ -22,7 +22,7 @@ use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
-use super::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, Revision, StepKind, report, risks};
+use super::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, Revision, StepKind, penalties, report, risks};
 
 /// Everything a plan depends on. The same inputs give the same bytes.
 #[derive(Clone, Debug)]
@@ -166,7 +166,8 @@ pub(super) fn assemble(
         })
         .collect();
     placements.sort();
-    let summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
+    let mut summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
+    summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements, summary.nodes_after);
     let mut notes = inputs.notes.clone();
     notes.extend(further_notes);
     notes.extend(report::notes(inputs, problem));

@@ -8,6 +8,7 @@ pub mod calendar;
 pub mod check;
 pub mod decide;
 mod names;
+pub mod penalties;
 mod report;
 mod risks;
 pub mod simulation;
@@ -22,6 +23,7 @@ pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
+pub use penalties::PenaltiesPerHour;
 pub use risks::{Risk, RiskCode};
 
 /// The version of the plan format that this program writes and reads.
@@ -280,6 +282,23 @@ pub struct BudgetState {
     pub used: usize,
     /// Whether its window is open; a closed one does not restrict.
     pub active: bool,
+    /// What its `moneyPerHour` comes to; absent where it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<BudgetMoney>,
+    /// Why nothing is allowed at this hour, whatever `nodes` says; absent where windows allow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub denied_by: Option<String>,
+}
+
+/// Prices of nodes that are disrupted at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetMoney {
+    pub limit_per_hour: HourlyPrice,
+    /// Before this plan, with the nodes that are being disrupted already taken off.
+    pub allowed_per_hour: HourlyPrice,
+    /// What the nodes cost that this plan disrupts.
+    pub used_per_hour: HourlyPrice,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -312,6 +331,9 @@ pub struct Summary {
     /// No fleet for the same pods can cost less, while nodes that may not go stay; absent when it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_price_per_hour: Option<HourlyPrice>,
+    /// What the penalties of `cutlist.yaml` come to after the plan; not in the prices. Absent where none counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub penalties_per_hour: Option<PenaltiesPerHour>,
     /// Pending pods that got a place.
     pub pods_placed: usize,
     pub pods_pending: usize,

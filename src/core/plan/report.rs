@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::api::settings::{Packing, Penalties};
+use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::{Disruption, Going, pods_text};
 use crate::core::model::HourlyPrice;
@@ -14,12 +14,12 @@ use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::static_capacity::Shortfall;
-use crate::core::provision::{self, Provisioning, Purchase};
+use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 
-use super::{Inputs, Note, Pending, PendingReason, Policy, Reason, ReasonCode, Step, StepKind, Summary};
+use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, penalties};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(
@@ -139,6 +139,7 @@ pub fn summary(
         nodes_removed: removed - replaced,
         price_per_hour_before: price_before,
         price_per_hour_after: price_after,
+        penalties_per_hour: None,
         lower_bound_price_per_hour: bound(inputs, problem, provisioning, disruption),
         pods_placed,
         pods_pending: pods_pending.len(),
@@ -279,32 +280,8 @@ pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning:
         );
         notes.push(Note { code: "SearchEnded".to_owned(), text });
     }
-    if problem.per_node > HourlyPrice::ZERO && !provisioning.purchases.is_empty() {
-        notes
-            .push(Note { code: "PenaltiesCounted".to_owned(), text: cost_of_penalties(inputs, problem, provisioning) });
-    }
+    notes.extend(penalties::note(inputs, problem, provisioning));
     notes
-}
-
-/// Plans once more without penalties, and tells the difference in real money.
-fn cost_of_penalties(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> String {
-    let plain =
-        Inputs { policy: Policy { penalties: Penalties::default(), ..inputs.policy.clone() }, ..inputs.clone() };
-    let plain_problem = Problem::new(&plain);
-    let mut engine = provision::engine(&plain_problem, &plain);
-    let without = provision::provision(&mut engine, plain.policy.packing);
-    let bought = |provisioning: &Provisioning| {
-        let price: HourlyPrice = provisioning.purchases.iter().map(|purchase| purchase.price).sum();
-        (provisioning.purchases.len(), price)
-    };
-    let ((nodes, price), (nodes_without, price_without)) = (bought(provisioning), bought(&without));
-    let penalty = format!("penalties.perNodePerHour {} was counted for every new node", problem.per_node);
-    match price - price_without {
-        HourlyPrice::ZERO if nodes == nodes_without => format!("{penalty}; the plan would be the same without it"),
-        more => format!(
-            "{penalty}: {nodes} for {price}, where {nodes_without} for {price_without} would do; in prices that is {more} more"
-        ),
-    }
 }
 
 /// What a reader should know of the inputs.

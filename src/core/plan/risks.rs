@@ -54,17 +54,12 @@ pub enum RiskCode {
 /// `namespace/Kind/name` of what made a pod.
 type Workload = String;
 
-fn workload(pod: &Pod) -> Option<Workload> {
-    let owner = pod.controller().filter(|owner| owner.kind != "DaemonSet" && owner.kind != "Node")?;
-    Some(format!("{}/{}/{}", pod.metadata.namespace, owner.kind, owner.name))
-}
-
 /// How many replicas each workload has running.
 fn replicas(snapshot: &Snapshot) -> BTreeMap<Workload, usize> {
     let mut replicas = BTreeMap::new();
     let running =
         snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating());
-    for workload in running.filter_map(workload) {
+    for workload in running.filter_map(Pod::workload) {
         *replicas.entry(workload).or_default() += 1;
     }
     replicas
@@ -87,7 +82,7 @@ fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Po
 /// How many pods of each workload a removal makes move.
 fn moved_by(step: &Step, moving: &BTreeMap<String, &Pod>) -> BTreeMap<Workload, usize> {
     let mut moved = BTreeMap::new();
-    for workload in step.pods.iter().filter_map(|pod| workload(moving.get(pod)?)) {
+    for workload in step.pods.iter().filter_map(|pod| moving.get(pod)?.workload()) {
         *moved.entry(workload).or_default() += 1;
     }
     moved
@@ -185,7 +180,7 @@ fn of_workloads(
     }
     let mut unguarded: BTreeMap<Workload, usize> = BTreeMap::new();
     for pod in moving.values().filter(|pod| budgets.covering(pod).is_empty()) {
-        if let Some(workload) = workload(pod) {
+        if let Some(workload) = pod.workload() {
             *unguarded.entry(workload).or_default() += 1;
         }
     }

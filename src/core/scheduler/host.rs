@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::core::model::Requirements;
 
 use super::class::{ClassIndex, HostPort};
+use super::crowds::SpotPool;
 use super::offerings::OfferingSet;
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
@@ -66,6 +67,9 @@ pub struct Host {
     pub attachments: BTreeMap<String, BTreeMap<String, u32>>,
     /// Devices given to pods of this plan: their class, and positions in [`super::Problem::devices`] of this node.
     pub devices: Vec<(ClassIndex, Vec<usize>)>,
+    /// Where its pods are together as far as spot is concerned; `None` for on-demand, for open nodes that have not settled, and
+    /// where nobody counts.
+    pub spot_pool: Option<SpotPool>,
     /// By topology key.
     pub domains: Box<[Domain]>,
     /// Takes no more pods: being removed, or tried as removed.

@@ -9,6 +9,7 @@
 //! room rule out are passed over 64 at a time; which types have room is looked up ([`rooms`]), not compared.
 
 pub mod class;
+pub mod crowds;
 pub mod daemons;
 pub mod devices;
 pub mod engine;

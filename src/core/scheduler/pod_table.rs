@@ -58,12 +58,14 @@ impl PodTable {
         }
     }
 
-    /// Classes in the order in which their first pod stands in the snapshot.
+    /// Classes in the order in which their first pod stands in the snapshot. `by_workload`: pods of different workloads are
+    /// told apart.
     pub fn classes(
         &mut self,
         snapshot: &Snapshot,
         soft_taints_exist: bool,
         scheduling: &Scheduling,
+        by_workload: bool,
     ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
         let device_index = DeviceIndex::new(snapshot, scheduling);
@@ -96,7 +98,8 @@ impl PodTable {
                 }
             };
             let selected = || pod.metadata.labels.iter().filter(|(key, _)| selected_keys.contains(*key));
-            let identity = identity.of(pod, selected(), &requests, &volumes, devices.as_deref());
+            let workload = if by_workload { pod.workload() } else { None };
+            let identity = identity.of(pod, selected(), &requests, (&volumes, devices.as_deref()), workload.as_deref());
             let class = positions.get(identity).copied().unwrap_or_else(|| {
                 let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();
                 classes.push(builder.class(pod, labels, requests, volumes, devices));
@@ -126,8 +129,8 @@ impl Identity {
         pod: &Pod,
         labels: impl Iterator<Item = (&'l String, &'l String)>,
         requests: &Resources,
-        volumes: &VolumeDemand,
-        devices: Option<&DeviceDemand>,
+        (volumes, devices): (&VolumeDemand, Option<&DeviceDemand>),
+        workload: Option<&str>,
     ) -> &[u8] {
         let spec = &pod.spec;
         self.bytes.clear();
@@ -155,6 +158,7 @@ impl Identity {
         }
         self.bytes.extend(spec.priority.unwrap_or(0).to_le_bytes());
         self.part(b'p', spec.preemption_policy.as_ref());
+        self.part(b'w', workload.as_ref());
         &self.bytes
     }
 

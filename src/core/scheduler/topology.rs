@@ -159,6 +159,11 @@ impl Counters {
         Self { full_at, matching: vec![0; domains.count(group.key)], ..Self::default() }
     }
 
+    /// Counters by host, of which one is full with so many.
+    pub fn of_hosts(full_at: u32) -> Self {
+        Self { full_at: Some(full_at), ..Self::default() }
+    }
+
     pub fn matching(&self, domain: Domain) -> u32 {
         self.matching.get(domain as usize).copied().unwrap_or(0)
     }

@@ -233,6 +233,12 @@ impl Pod {
         self.metadata.owner_references.iter().find(|owner| owner.controller == Some(true))
     }
 
+    /// `namespace/Kind/name` of what made the pod, unless that makes one for each node.
+    pub fn workload(&self) -> Option<String> {
+        let owner = self.controller().filter(|owner| owner.kind != "DaemonSet" && owner.kind != "Node")?;
+        Some(format!("{}/{}/{}", self.metadata.namespace, owner.kind, owner.name))
+    }
+
     pub fn is_owned_by(&self, kind: &str) -> bool {
         self.metadata.owner_references.iter().any(|owner| owner.kind == kind)
     }

@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use croner::parser::{CronParser, Seconds, Year};
+use jiff::{Timestamp, Zoned, tz::TimeZone};
 
 use super::{Rule, no_hint};
 use crate::api::duration::NillableDuration;
 use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
+use crate::core::disrupt::budgets::standard;
 use crate::definitions::diagnostic::Severity::{Error, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -49,7 +51,35 @@ pub static EMPTY_WINDOW: Rule = Rule::document(
     empty_window,
 );
 
-pub static RULES: &[&Rule] = &[&SCHEDULE_WITH_DURATION, &SCHEDULE, &TIME_ZONE, &DUPLICATE_REASON, &EMPTY_WINDOW];
+pub static NEVER_STRIKES: Rule = Rule::document(
+    "CL0406",
+    "never-strikes",
+    Warning,
+    "A schedule names a moment that comes: not the 30th of February.",
+    BUDGETS,
+    never_strikes,
+);
+pub static NO_GAP: Rule =
+    Rule::document("CL0407", "no-gap", Warning, "A window ends before its schedule strikes again.", BUDGETS, no_gap);
+pub static NOTHING_LEFT: Rule = Rule::document(
+    "CL0408",
+    "nothing-left",
+    Warning,
+    "The windows of a budget leave some hour in which it allows something.",
+    &[Kind::DisruptionBudget],
+    nothing_left,
+);
+
+pub static RULES: &[&Rule] = &[
+    &SCHEDULE_WITH_DURATION,
+    &SCHEDULE,
+    &TIME_ZONE,
+    &DUPLICATE_REASON,
+    &EMPTY_WINDOW,
+    &NEVER_STRIKES,
+    &NO_GAP,
+    &NOTHING_LEFT,
+];
 
 /// Pointers of the budgets of a document.
 fn budgets(document: &Document) -> Vec<String> {
@@ -59,9 +89,21 @@ fn budgets(document: &Document) -> Vec<String> {
     document.items("/spec/disruption/budgets").map(|(pointer, _)| pointer).collect()
 }
 
+/// Pointers of everything with a schedule: budgets, and windows of budgets over pools.
+fn with_schedule(document: &Document) -> Vec<String> {
+    let mut pointers = budgets(document);
+    pointers.extend(windows(document, "denyWindows"));
+    pointers.extend(windows(document, "allowWindows"));
+    pointers
+}
+
+fn windows(document: &Document, list: &str) -> Vec<String> {
+    document.items(&format!("/spec/{list}")).map(|(pointer, _)| pointer).collect()
+}
+
 fn schedule(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for budget in budgets(document) {
+    for budget in with_schedule(document) {
         let pointer = format!("{budget}/schedule");
         let Some(text) = document.str(&pointer).filter(|text| is_formed(text)) else { continue };
         if let Err((problem, hint)) = parse(text) {
@@ -121,7 +163,7 @@ fn time_zone(document: &Document) -> Vec<Finding> {
         let message = format!("there is no time zone `{name}`");
         return vec![Finding::at(&TIME_ZONE, document, pointer, Place::Value, message).hint(hint)];
     }
-    if document.str("/spec/schedule").is_none() {
+    if document.str("/spec/schedule").is_none() && with_schedule(document).len() == 1 {
         let message = "timeZone without schedule: it applies to nothing";
         return vec![Finding::at(&TIME_ZONE, document, pointer, Place::Key, message).hint("add schedule and duration")];
     }
@@ -144,7 +186,7 @@ fn duplicate_reason(document: &Document) -> Vec<Finding> {
 }
 
 fn empty_window(document: &Document) -> Vec<Finding> {
-    let pointers = budgets(document).into_iter().map(|budget| format!("{budget}/duration"));
+    let pointers = with_schedule(document).into_iter().map(|budget| format!("{budget}/duration"));
     pointers
         .filter(|pointer| {
             let duration = document.str(pointer).and_then(|text| text.parse::<NillableDuration>().ok());
@@ -160,6 +202,155 @@ fn empty_window(document: &Document) -> Vec<Finding> {
             )
         })
         .collect()
+}
+
+/// What a window that is not what it seems comes to, by where it stands.
+fn consequence(pointer: &str, always: bool) -> &'static str {
+    let is_in = |list: &str| pointer.contains(list);
+    match always {
+        true if is_in("/denyWindows/") => "nothing is ever disrupted",
+        true if is_in("/allowWindows/") => "it allows every hour",
+        false if is_in("/denyWindows/") => "it denies nothing",
+        false if is_in("/allowWindows/") => "it allows nothing",
+        _ => "the budget is always in force",
+    }
+}
+
+fn never_strikes(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pointer in with_schedule(document) {
+        let Some(window) = Window::at(document, &pointer) else { continue };
+        if window.strikes().next().is_none() {
+            let message = format!("`{}` never strikes: {}", window.text, consequence(&pointer, false));
+            let at = format!("{pointer}/schedule");
+            findings.push(Finding::at(&NEVER_STRIKES, document, &at, Place::Value, message));
+        }
+    }
+    findings
+}
+
+fn no_gap(document: &Document) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pointer in with_schedule(document) {
+        let Some(window) = Window::at(document, &pointer) else { continue };
+        if window.never_closes() {
+            let duration = document.str(&format!("{pointer}/duration")).unwrap_or_default();
+            let message =
+                format!("`{}` strikes again before {duration} are over: {}", window.text, consequence(&pointer, true));
+            let at = format!("{pointer}/duration");
+            let finding = Finding::at(&NO_GAP, document, &at, Place::Value, message);
+            findings.push(finding.hint("shorten the duration, or leave out schedule and duration"));
+        }
+    }
+    findings
+}
+
+/// Deny windows over all that allow windows leave.
+fn nothing_left(document: &Document) -> Vec<Finding> {
+    let read = |list: &str| -> Option<Vec<Spans>> {
+        windows(document, list).iter().map(|pointer| Window::at(document, pointer)?.open()).collect()
+    };
+    let Some((allow, deny)) = read("allowWindows").zip(read("denyWindows")) else { return Vec::new() };
+    let never_closes = |pointer: &String| Window::at(document, pointer).is_some_and(|window| window.never_closes());
+    let is_never_open = !allow.is_empty() && allow.iter().all(Vec::is_empty);
+    if deny.is_empty() || is_never_open || windows(document, "denyWindows").iter().any(never_closes) {
+        // Nothing, or said by another rule, of the window that is to blame.
+        return Vec::new();
+    }
+    let allowed = if allow.is_empty() { vec![(FIRST_SECOND, LAST_SECOND)] } else { united(allow) };
+    let denied = united(deny);
+    let is_denied = |(from, to): &(i64, i64)| denied.iter().any(|(first, last)| first <= from && to <= last);
+    if allowed.iter().all(is_denied) {
+        let message = "denyWindows leave no hour: nothing is ever disrupted";
+        let finding = Finding::at(&NOTHING_LEFT, document, "/spec/denyWindows", Place::Key, message);
+        return vec![finding.hint("say `nodes: \"0\"` if that is what is meant")];
+    }
+    Vec::new()
+}
+
+/// Seconds from, to; apart from one another, ascending.
+type Spans = Vec<(i64, i64)>;
+
+/// Two years, one of them a leap year: every weekday meets every day of the month, and clocks change both ways.
+const FIRST_SECOND: i64 = 1_798_761_600;
+const LAST_SECOND: i64 = FIRST_SECOND + 731 * 24 * 3_600;
+
+const SECONDS_OF_A_YEAR: i64 = 366 * 24 * 3_600;
+
+/// Enough for every hour of a year; of a schedule that strikes more often nothing more is said.
+const STRIKES_MAX: usize = 9_000;
+
+/// A schedule that can be read, with its duration where that can be, too.
+struct Window {
+    text: String,
+    cron: croner::Cron,
+    zone: TimeZone,
+    duration_seconds: Option<i64>,
+}
+
+impl Window {
+    fn at(document: &Document, pointer: &str) -> Option<Self> {
+        let text =
+            document.str(&format!("{pointer}/schedule")).filter(|text| is_formed(text) && parse(text).is_ok())?;
+        let zone = TimeZone::get(document.str("/spec/timeZone").unwrap_or("UTC")).ok()?;
+        let duration = document.str(&format!("{pointer}/duration"));
+        let duration = duration.and_then(|text| text.parse::<NillableDuration>().ok()?.seconds());
+        Some(Self {
+            text: text.to_owned(),
+            cron: standard(text).parse().ok()?,
+            zone,
+            duration_seconds: duration.and_then(|seconds| i64::try_from(seconds).ok()),
+        })
+    }
+
+    /// Seconds at which it strikes, from a year before the two years, so that windows reach into these.
+    fn strikes(&self) -> impl Iterator<Item = i64> {
+        let from = Timestamp::from_second(FIRST_SECOND - SECONDS_OF_A_YEAR).ok();
+        let next = |after: &Zoned| self.cron.find_next_occurrence(after, false).ok();
+        let first = from.and_then(|from| next(&from.to_zoned(self.zone.clone())));
+        let strikes = std::iter::successors(first, move |last| next(last));
+        strikes.map(|hit| hit.timestamp().as_second()).take_while(|strike| *strike < LAST_SECOND)
+    }
+
+    /// Whether it never closes. Not known, and so false, of a schedule that strikes very often.
+    fn never_closes(&self) -> bool {
+        let Some(seconds) = self.duration_seconds else { return false };
+        let mut open: Option<(i64, i64)> = None;
+        for strike in self.strikes().take(STRIKES_MAX) {
+            match &mut open {
+                Some((_, end)) if strike > *end => return false,
+                Some((_, end)) => *end = strike.saturating_add(seconds),
+                None => open = Some((strike, strike.saturating_add(seconds))),
+            }
+        }
+        // After a year everything has come round.
+        open.is_some_and(|(from, to)| to - from >= SECONDS_OF_A_YEAR)
+    }
+
+    /// When it is open; `None` where that is not known.
+    fn open(&self) -> Option<Spans> {
+        let seconds = self.duration_seconds?;
+        let strikes: Vec<i64> = self.strikes().take(STRIKES_MAX).collect();
+        if strikes.len() >= STRIKES_MAX {
+            return None;
+        }
+        Some(united(vec![strikes.into_iter().map(|strike| (strike, strike.saturating_add(seconds))).collect()]))
+    }
+}
+
+/// One list of spans out of several.
+fn united(all: Vec<Spans>) -> Spans {
+    let mut spans: Spans = all.into_iter().flatten().collect();
+    spans.sort_unstable();
+    let mut united: Spans = Vec::new();
+    for (from, to) in spans {
+        match united.last_mut().filter(|(_, last)| from <= *last) {
+            Some((_, last)) => *last = to.max(*last),
+            None => united.push((from, to)),
+        }
+    }
+    let within = |(from, to): (i64, i64)| (from.max(FIRST_SECOND), to.min(LAST_SECOND));
+    united.into_iter().map(within).filter(|(from, to)| from < to).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use cutlist::api::keys;
 use serde_json::{Value, json};
 
 use super::{ZONES, requirement};
-use crate::world::{Budget, CapacityTypes, ConsolidateAfter, Pool};
+use crate::world::{Budget, CapacityTypes, ClusterBudget, ConsolidateAfter, Pool};
 
 pub(super) fn node_pool(index: usize, pool: &Pool) -> Value {
     let capacity_types = match pool.capacity {
@@ -94,9 +94,17 @@ pub(super) fn node_class(index: usize, pool: &Pool) -> Value {
     })
 }
 
-pub(super) fn cluster_budget(nodes: u8) -> Value {
+pub(super) fn cluster_budget(budget: &ClusterBudget) -> Value {
+    let mut spec = json!({ "nodes": budget.nodes.to_string() });
+    if let Some(cents) = budget.cents_per_hour {
+        spec["moneyPerHour"] = json!(f64::from(cents) / 100.0);
+    }
+    if let Some((denies, hour)) = budget.window {
+        let window = json!({ "schedule": format!("0 {hour} * * *"), "duration": "6h" });
+        spec[if denies { "denyWindows" } else { "allowWindows" }] = json!([window]);
+    }
     json!({
         "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "everything" },
-        "spec": { "nodes": nodes.to_string() },
+        "spec": spec,
     })
 }

@@ -9,7 +9,7 @@ mod workloads;
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_pool::NodePool;
-use cutlist::api::settings::Packing;
+use cutlist::api::settings::{CrowdPenalty, Packing, Penalties};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Inputs, Policy, Revision};
 use cutlist::core::snapshot::Snapshot;
@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{self, World};
 
 const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const CPU: [&str; 7] = ["100m", "250m", "500m", "1", "1500m", "3", "7"];
@@ -33,6 +33,7 @@ pub struct Built {
     budgets: Vec<DisruptionBudget>,
     pub snapshot: Snapshot,
     pub catalog: Catalog,
+    pub penalties: Penalties,
     zones_with_subnet: Option<Vec<String>>,
 }
 
@@ -60,7 +61,7 @@ impl Built {
         let classes: Vec<EC2NodeClass> =
             world.pools.iter().enumerate().map(|(index, pool)| object(definitions::node_class(index, pool))).collect();
         let budgets: Vec<DisruptionBudget> =
-            world.cluster_budget.iter().map(|nodes| object(definitions::cluster_budget(*nodes))).collect();
+            world.cluster_budget.iter().map(|budget| object(definitions::cluster_budget(budget))).collect();
         let mut snapshot = Snapshot {
             node_pools: pools.clone().into(),
             node_classes: classes.clone().into(),
@@ -88,6 +89,7 @@ impl Built {
             budgets,
             snapshot,
             catalog,
+            penalties: world.penalties.as_ref().map(penalties).unwrap_or_default(),
             zones_with_subnet: world
                 .zones_with_subnet
                 .map(|count| ZONES[..count].iter().map(|zone| (*zone).to_owned()).collect()),
@@ -108,6 +110,7 @@ impl Built {
             pools,
             classes,
             budgets: Vec::new(),
+            penalties: Penalties::default(),
             catalog: object(json!({
                 "version": 1, "region": "us-east-1", "date": "2026-11-20", "instanceTypes": instance_types,
             })),
@@ -127,11 +130,29 @@ impl Built {
             disruption_budgets: &self.budgets,
             snapshot: &self.snapshot,
             catalog: &self.catalog,
-            policy: Policy { packing, zones_with_subnet: self.zones_with_subnet.clone(), ..Policy::default() },
+            policy: Policy {
+                packing,
+                penalties: self.penalties.clone(),
+                zones_with_subnet: self.zones_with_subnet.clone(),
+                ..Policy::default()
+            },
             seed: self.seed,
             now: now(),
             notes: Vec::new(),
         }
+    }
+}
+
+fn penalties(it: &world::Penalties) -> Penalties {
+    let dollars = |thousandths: u8| f64::from(thousandths) / 1000.0;
+    let crowd = |thousandths: u8| CrowdPenalty {
+        per_pod_per_hour: dollars(thousandths),
+        max_share_percent: u32::from(it.share_percent),
+    };
+    Penalties {
+        per_node_per_hour: dollars(it.per_node),
+        blast_radius: crowd(it.blast_radius),
+        spot_concentration: crowd(it.spot_concentration),
     }
 }
 

@@ -36,9 +36,10 @@ impl Pass<'_, '_> {
     /// The longest prefix, found by bisection, whose pods fit on other nodes and one new node.
     fn longest_prefix(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
         let mut ledger = self.disruption.budgets.clone();
-        let within_budgets = sources
-            .iter()
-            .filter(|source| ledger.take(&source.candidate.pool, DisruptionReason::Underutilized).is_ok());
+        let within_budgets = sources.iter().filter(|source| {
+            let candidate = source.candidate;
+            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
+        });
         let within_budgets: Vec<Source<'_>> = within_budgets.copied().take(PREFIX_MAX).collect();
         let (mut longest, mut shortest_that_fails) = (1, within_budgets.len() + 1);
         while longest + 1 < shortest_that_fails {

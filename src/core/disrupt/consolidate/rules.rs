@@ -61,7 +61,11 @@ impl Pass<'_, '_> {
             Ok((reason, rehoming)) => {
                 for candidate in &going {
                     // Checked for all of them together; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Underutilized);
+                    let _ = self.disruption.budgets.take(
+                        &candidate.pool,
+                        DisruptionReason::Underutilized,
+                        candidate.price_counted(),
+                    );
                 }
                 self.created.extend(rehoming.purchases.iter().map(likeness_of_purchase));
                 self.replaced.extend(going.iter().map(|candidate| likeness(engine, candidate.host)));
@@ -102,7 +106,10 @@ impl Pass<'_, '_> {
     /// Whether the budgets of all pools allow the nodes together.
     fn check_budgets(&self, going: &[&Candidate]) -> Result<(), String> {
         let mut ledger = self.disruption.budgets.clone();
-        going.iter().try_for_each(|candidate| ledger.take(&candidate.pool, DisruptionReason::Underutilized))
+        let mut take = |candidate: &&Candidate| {
+            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted())
+        };
+        going.iter().try_for_each(&mut take)
     }
 
     /// What the launch may fall back to must be worth the move as well, also where every new node falls back as far.
@@ -185,7 +192,14 @@ impl Pass<'_, '_> {
     ) -> Result<(), Refused> {
         let bought = trial.bought + dearer;
         let penalty = |nodes: usize| engine.problem.per_node.times(nodes);
-        let saving = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        let without_crowds = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        let saving = without_crowds - trial.crowds;
+        if saving <= HourlyPrice::ZERO && without_crowds > HourlyPrice::ZERO {
+            let crowds = trial.crowds;
+            let text =
+                format!("would save {without_crowds}, but put more of a workload together, which counts {crowds}");
+            return Err((ReasonCode::NotCheaper, text));
+        }
         if saving <= HourlyPrice::ZERO {
             return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()));
         }

@@ -75,12 +75,15 @@ impl Pass<'_, '_> {
         let looks_each = budget.looks / ways.len() as u64;
         let start = engine.mark();
         let before = self.clone();
+        let crowds_before = engine.price_of_crowds();
         let mut best: Option<(i128, usize)> = None;
         let ways_count = ways.len();
         for (way, goes) in ways.iter().enumerate() {
             let mut budget = Budget { looks: looks_each, ..budget };
             Search::new(self, &sources, goes.clone(), &markets, &worth, engine).run(engine, &mut budget);
-            let gain = self.gain_since(engine, &before, horizon_seconds);
+            let crowds = (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO);
+            let gain = self.gain_since(engine, &before, horizon_seconds)
+                - i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
             if best.is_none_or(|(most, _)| gain > most) {
                 best = Some((gain, way));
             }
@@ -230,8 +233,9 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     fn is_within_budget(&self, source: usize) -> bool {
-        let pool = &self.sources[source].candidate.pool;
-        self.pass.disruption.budgets.allowance(pool, DisruptionReason::Underutilized).nodes != Some(0)
+        let candidate = self.sources[source].candidate;
+        let budgets = &self.pass.disruption.budgets;
+        budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
     }
 
     /// Whether a set was done without for good.
@@ -318,7 +322,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn cut_to_budget(&self, set: &mut Vec<usize>) {
         let mut ledger = self.pass.disruption.budgets.clone();
         set.retain(|source| {
-            ledger.take(&self.sources[*source].candidate.pool, DisruptionReason::Underutilized).is_ok()
+            let candidate = self.sources[*source].candidate;
+            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
         });
     }
 
@@ -377,9 +382,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     fn over_budget(&self, source: usize, bound: Option<AtMost>) -> Refused {
-        let pool = &self.sources[source].candidate.pool;
-        let mut ledger = self.pass.disruption.budgets.clone();
-        let budget = ledger.take(pool, DisruptionReason::Underutilized).err().unwrap_or_default();
+        let candidate = self.sources[source].candidate;
+        let budgets = &self.pass.disruption.budgets;
+        let refused = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
+        let budget = refused.err().unwrap_or_default();
         match bound {
             Some(AtMost { saving, .. }) if saving > HourlyPrice::ZERO => {
                 let text = format!("Underutilized: up to {saving} could be saved, but {budget}");

@@ -35,6 +35,8 @@ pub(super) struct Trial {
     /// What the new nodes cost together.
     pub bought: HourlyPrice,
     pub nodes_bought: usize,
+    /// What crowds count more afterwards; nothing where they count less, since no pod is moved for their sake.
+    pub crowds: HourlyPrice,
 }
 
 /// Where pods that lose their node may go: nodes that are filled already, and those to be filled next, best first.
@@ -52,6 +54,7 @@ pub(super) fn without(
     buying: Buying<'_>,
 ) -> Result<Trial, usize> {
     let mark = engine.mark();
+    let crowds_before = engine.price_of_crowds();
     let candidates: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
     let mut left = rehome::take_off(engine, &candidates);
     rehome::place_on(engine, &mut left, &mut rooms.filling, &rooms.next);
@@ -79,6 +82,7 @@ pub(super) fn without(
         before: sources.iter().map(|source| source.price).sum(),
         bought: improve::price_since(engine, mark),
         nodes_bought,
+        crowds: (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO),
     })
 }
 
@@ -113,7 +117,7 @@ fn buy(engine: &mut Engine<'_, '_>, wanted: &Leftover, markets: &Markets, budget
     for way in &ways {
         let left = go(engine, *way, budget);
         let nodes = engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).count();
-        let price = improve::price_since(engine, since) + problem.per_node.times(nodes);
+        let price = improve::price_since(engine, since) + problem.per_node.times(nodes) + engine.price_of_crowds();
         let cost = (left.values().sum::<usize>(), price, nodes);
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
             best = Some((cost, *way));

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
-use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::duration::NillableDuration;
+use crate::api::keys;
 use crate::api::node_pool::{Budget, DisruptionReason, NodePool};
+use crate::core::model::HourlyPrice;
 use crate::core::plan::{BudgetKind, Plan, ReasonCode, StepKind};
 
 use super::known::{Existing, Known, steps};
@@ -23,6 +25,10 @@ struct Limit<'a> {
     pools: BTreeSet<&'a str>,
     /// An error stands for a schedule that can not be read: it allows nothing.
     open: Result<bool, String>,
+    /// Its windows forbid everything now.
+    denied: bool,
+    /// Dollars per hour.
+    money: Option<f64>,
 }
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -34,7 +40,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
                 existing.initialized && existing.pool.as_deref().is_some_and(|pool| limit.pools.contains(pool))
             })
             .collect();
-        let most = if limit.open.is_err() { 0 } else { most(limit.nodes, counted.len()).unwrap_or(0) };
+        let most = if limit.open.is_err() || limit.denied { 0 } else { most(limit.nodes, counted.len()).unwrap_or(0) };
         let disrupted = counted.iter().filter(|existing| is_disrupted(existing)).count();
         let allowed = most.saturating_sub(disrupted);
         let used = steps(plan, StepKind::Remove)
@@ -46,6 +52,46 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             findings.add(ViolationCode::BudgetExceeded, limit.place(), text);
         }
         stated(plan, &limit, (counted.len(), allowed, used, active), findings);
+        if active {
+            money(plan, &limit, &counted, known, findings);
+        }
+    }
+}
+
+/// Nodes that are disrupted already, and those of the plan, cost no more together than the budget says.
+fn money(plan: &Plan, limit: &Limit<'_>, counted: &[&Existing<'_>], known: &Known<'_>, findings: &mut Findings) {
+    let price = |existing: &&&Existing<'_>| {
+        let labels = existing.node.metadata.labels.clone().unwrap_or_default();
+        let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
+        let (name, zone) = (label(keys::INSTANCE_TYPE), label(keys::ZONE));
+        known.price(existing.pool.as_deref()?, &name, &zone, &label(keys::CAPACITY_TYPE)).map(HourlyPrice::dollars)
+    };
+    let going: f64 = counted.iter().filter(|existing| is_disrupted(existing)).filter_map(|it| price(&it)).sum();
+    let removed = steps(plan, StepKind::Remove)
+        .filter(|step| limit.pools.contains(step.node_pool.as_str()) && limit.applies_to(step.reason.code));
+    let taken: f64 = removed.map(|step| step.price_per_hour.dollars()).sum();
+    let state = plan.budgets.iter().find(|it| it.kind == limit.kind && it.name == limit.name && it.active);
+    let stated = state.and_then(|state| state.money);
+    match (limit.money, stated) {
+        (None, None) => {}
+        (Some(most), Some(stated)) => {
+            // Less than a millionth of a dollar is rounding.
+            if taken > 1e-6 && going + taken > most + 1e-6 {
+                let text = format!("nodes for {taken} dollars per hour beside {going} under way, {most} allowed");
+                findings.add(ViolationCode::BudgetExceeded, limit.place(), text);
+            }
+            let left = (most - going).max(0.0);
+            if (stated.allowed_per_hour.dollars() - left).abs() > 1e-6
+                || (stated.used_per_hour.dollars() - taken).abs() > 1e-6
+            {
+                let text = format!("{left} dollars per hour are allowed and {taken} used; the plan says {stated:?}");
+                findings.add(ViolationCode::WrongBudget, limit.place(), text);
+            }
+        }
+        (most, stated) => {
+            let text = format!("its moneyPerHour is {most:?}; the plan says {stated:?}");
+            findings.add(ViolationCode::WrongBudget, limit.place(), text);
+        }
     }
 }
 
@@ -109,6 +155,8 @@ fn of_pool<'a>(pool: &'a NodePool, budget: &'a Budget, known: &Known<'a>) -> Lim
         reasons: budget.reasons.as_deref(),
         pools: [name].into(),
         open: is_open(budget.schedule.as_deref(), duration_seconds, None, known),
+        denied: false,
+        money: None,
     }
 }
 
@@ -130,7 +178,20 @@ fn over_pools<'a>(budget: &'a DisruptionBudget, known: &Known<'a>) -> Limit<'a> 
         reasons: spec.reasons.as_deref(),
         pools: pools.filter_map(|pool| pool.metadata.name.as_deref()).collect(),
         open: is_open(spec.schedule.as_deref(), duration_seconds, spec.time_zone.as_deref(), known),
+        denied: is_denied(spec, known),
+        money: spec.money_per_hour,
     }
+}
+
+/// In a deny window, or outside of all allow windows. A window that can not be read denies.
+fn is_denied(spec: &DisruptionBudgetSpec, known: &Known<'_>) -> bool {
+    let open = |window: &TimeWindow| {
+        let zone = TimeZone::get(spec.time_zone.as_deref().unwrap_or("UTC")).map_err(|error| error.to_string())?;
+        schedule::struck(&window.schedule, window.duration.seconds().unwrap_or(0), &zone, known.inputs.now)
+    };
+    let denies = spec.deny_windows.iter().any(|window| open(window) != Ok(false));
+    let allows = spec.allow_windows.is_empty() || spec.allow_windows.iter().any(|window| open(window) == Ok(true));
+    denies || !allows
 }
 
 /// Without a schedule a budget is always in force.

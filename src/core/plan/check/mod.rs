@@ -5,7 +5,7 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `creations`, `placements`, `removals`, `worth`, `budgets`, `summary`.
+//! kind of rule: `structure`, `creations`, `placements`, `removals`, `worth`, `budgets`, `crowds`, `summary`.
 
 pub mod filters;
 pub mod plan;
@@ -14,6 +14,7 @@ pub mod violation;
 mod budgets;
 mod buffers;
 mod creations;
+mod crowds;
 pub mod daemons;
 mod known;
 mod overlays;

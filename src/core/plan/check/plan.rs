@@ -4,7 +4,7 @@ use crate::core::plan::{Inputs, Plan, Step};
 
 use super::known::Known;
 use super::violation::{Findings, Violation};
-use super::{budgets, buffers, creations, placements, removals, spread_defaults, structure, summary, worth};
+use super::{budgets, buffers, creations, crowds, placements, removals, spread_defaults, structure, summary, worth};
 
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
 /// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
@@ -21,6 +21,7 @@ pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
     removals::check(plan, &known, &mut findings);
     worth::check(plan, &known, &mut findings);
     budgets::check(plan, &known, &mut findings);
+    crowds::check(plan, &known, &mut findings);
     summary::check(plan, &known, &mut findings);
     findings.into_sorted()
 }

@@ -10,10 +10,15 @@ const LONGEST_WINDOW_MINUTES: u64 = 366 * 24 * 60;
 /// Whether `now` lies in a window: the schedule struck at most `duration_seconds` ago, or never does, which for the reference is
 /// always. An error where the schedule can not be read.
 pub(super) fn is_open(schedule: &str, duration_seconds: u64, zone: &TimeZone, now: Timestamp) -> Result<bool, String> {
-    let schedule = Schedule::parse(schedule)?;
-    if schedule.never_strikes() {
+    if Schedule::parse(schedule)?.never_strikes() {
         return Ok(true);
     }
+    struck(schedule, duration_seconds, zone, now)
+}
+
+/// Whether the schedule struck at most `duration_seconds` ago.
+pub(super) fn struck(schedule: &str, duration_seconds: u64, zone: &TimeZone, now: Timestamp) -> Result<bool, String> {
+    let schedule = Schedule::parse(schedule)?;
     let this_minute = now - SignedDuration::from_secs(now.as_second().rem_euclid(60));
     for minutes_ago in 0..=(duration_seconds / 60).min(LONGEST_WINDOW_MINUTES) {
         let ago = SignedDuration::from_mins(i64::try_from(minutes_ago).map_err(|error| error.to_string())?);
@@ -122,7 +127,12 @@ fn field(text: &str, least: i8, most: i8, names: &[&str]) -> Result<Vec<i8>, Str
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
+    use crate::api::disruption_budget::DisruptionBudget;
+    use crate::api::node_pool::{DisruptionReason, NodePool};
+    use crate::core::disrupt::budgets::{PoolNodes, allowed_at};
 
     fn open(schedule: &str, hours: u64, zone: &str, now: &str) -> bool {
         let zone = TimeZone::get(zone).unwrap();
@@ -156,6 +166,50 @@ mod tests {
     fn what_is_no_schedule_is_an_error() {
         for text in ["", "* * * *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "5-1 * * * *", "a * * * *"] {
             assert!(is_open(text, 60, &TimeZone::UTC, Timestamp::UNIX_EPOCH).is_err(), "{text}");
+        }
+    }
+
+    /// Whether a window denies now, as the planner says it and as it is said here.
+    fn denied(schedule: &str, duration: &str, zone: &str, now: Timestamp) -> (bool, bool) {
+        let pool: NodePool = serde_json::from_value(serde_json::json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "a" },
+            "spec": {
+                "template": { "spec": { "nodeClassRef": { "group": "g", "kind": "k", "name": "n" }, "requirements": [] } },
+                "disruption": { "consolidateAfter": "0s", "budgets": [] },
+            },
+        }))
+        .unwrap();
+        let budget: DisruptionBudget = serde_json::from_value(serde_json::json!({
+            "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "b" },
+            "spec": { "denyWindows": [{ "schedule": schedule, "duration": duration }], "timeZone": zone },
+        }))
+        .unwrap();
+        let seconds = budget.spec.deny_windows[0].duration.seconds().unwrap();
+        let nodes = BTreeMap::from([("a".to_owned(), PoolNodes { counted: 5, ..PoolNodes::default() })]);
+        let planned = allowed_at(&[pool], &[budget], &nodes, now)["a"][&DisruptionReason::Empty].nodes == Some(0);
+        (planned, struck(schedule, seconds, &TimeZone::get(zone).unwrap(), now).unwrap())
+    }
+
+    /// Clocks go forward in New York on 2026-03-08, when half past two does not come, and back on 2026-11-01, when half past one
+    /// comes twice; in Lord Howe it is half an hour.
+    #[test]
+    fn planner_and_checker_agree_through_the_changes_of_the_clocks() {
+        for (zone, from) in [
+            ("America/New_York", "2026-03-08T04:00:00Z"),
+            ("America/New_York", "2026-11-01T03:00:00Z"),
+            ("Australia/Lord_Howe", "2026-04-04T13:00:00Z"),
+            ("Australia/Lord_Howe", "2026-10-03T13:00:00Z"),
+        ] {
+            for (schedule, duration) in
+                [("30 2 * * *", "1h"), ("30 1 * * *", "30m"), ("0 2 * * *", "2h"), ("0 0 * * *", "4h")]
+            {
+                let from: Timestamp = from.parse().unwrap();
+                for minutes in (0..420).step_by(5) {
+                    let now = from + SignedDuration::from_mins(minutes);
+                    let (planned, checked) = denied(schedule, duration, zone, now);
+                    assert_eq!(planned, checked, "{schedule} for {duration} in {zone} at {now}");
+                }
+            }
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
 use crate::core::snapshot::Pod;
 
+use super::crowds::Whereabouts;
 use super::known::{Known, must_move, removed_node, steps};
 use super::plan::place;
 use super::removals::eviction_cost;
@@ -26,11 +27,13 @@ const TOLERANCE_SECONDS: f64 = 1.0;
 struct Saving<'p> {
     removed: Vec<&'p Step>,
     created: Vec<&'p Step>,
+    /// What crowds count more afterwards, in dollars per hour.
+    crowds: f64,
 }
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let is_cheapest = known.inputs.policy.packing == Packing::Cheapest;
-    let moves = moves(plan);
+    let moves = moves(plan, known);
     for it in moves.values() {
         let Some(first) = it.removed.first() else { continue };
         cheaper(it, first, known, findings);
@@ -46,15 +49,26 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     some_replica_stays(plan, known, findings);
 }
 
-fn moves(plan: &Plan) -> BTreeMap<u32, Saving<'_>> {
+fn moves<'p>(plan: &'p Plan, known: &Known<'_>) -> BTreeMap<u32, Saving<'p>> {
     let mut moves: BTreeMap<u32, Saving<'_>> = BTreeMap::new();
     for step in steps(plan, StepKind::Remove).filter(|step| step.reason.code == ReasonCode::Underutilized) {
-        let it = moves.entry(step.move_number).or_insert_with(|| Saving { removed: Vec::new(), created: Vec::new() });
+        let new = || Saving { removed: Vec::new(), created: Vec::new(), crowds: 0.0 };
+        let it = moves.entry(step.move_number).or_insert_with(new);
         it.removed.push(step);
     }
     for step in steps(plan, StepKind::Create) {
         if let Some(it) = moves.get_mut(&step.move_number) {
             it.created.push(step);
+        }
+    }
+    let mut pods = Whereabouts::provisioned(plan, known);
+    let numbers: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
+    for number in numbers {
+        let before = pods.cost(known);
+        pods.carry_out(number, plan, known);
+        let after = pods.cost(known);
+        if let Some(it) = moves.get_mut(&number) {
+            it.crowds = (after.0 - before.0 + after.1 - before.1).max(0.0);
         }
     }
     moves
@@ -69,13 +83,14 @@ impl Saving<'_> {
         self.created.iter().map(|step| step.price_per_hour).sum()
     }
 
-    /// In dollars per hour, with what every node costs beside its price.
+    /// In dollars per hour, with what every node costs beside its price and what crowds count more.
     fn saved(&self, known: &Known<'_>) -> f64 {
         let policy = &known.inputs.policy;
         let per_node =
             if policy.packing == Packing::Cheapest { policy.penalties.per_node_per_hour.max(0.0) } else { 0.0 };
         let nodes = |steps: &[&Step]| f64::from(u32::try_from(steps.len()).unwrap_or(u32::MAX));
         (self.before() - self.after()).dollars() + per_node * (nodes(&self.removed) - nodes(&self.created))
+            - self.crowds
     }
 }
 

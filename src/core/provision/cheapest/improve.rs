@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::api::keys;
 use crate::core::model::HourlyPrice;
-use crate::core::provision::choice::{alternatives_of, capacity_of, choose};
+use crate::core::provision::choice::{Choice, alternatives_of, capacity_of, choose};
 use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::bits;
@@ -98,13 +99,19 @@ fn rebuild(
     markets: &Markets,
     budget: &mut Budget,
 ) -> bool {
-    let before = (cost_of(engine, ruined), ruined.len());
+    let before = (cost_of(engine, ruined) + engine.price_of_crowds(), ruined.len());
     let weights_before = pods_by_weight(engine, ruined);
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
     let skews_before = engine.skews_around(ruined);
     let mark = engine.mark();
-    for together in [true, false] {
+    let avoided = engine.avoids_crowds();
+    let mut ways = vec![(true, false), (false, false)];
+    if engine.problem.crowds.is_some() {
+        ways.extend([(true, true), (false, true)]);
+    }
+    for (together, avoids) in ways {
+        engine.avoid_crowds(avoids);
         let mut demand = discard_all(engine, ruined);
         budget.spend_on_pods(1 + demand.values().sum::<usize>());
         if together {
@@ -122,7 +129,8 @@ fn rebuild(
         for host in &bought {
             tighten(engine, *host);
         }
-        let after = (cost_of(engine, &bought), bought.len());
+        let after = (cost_of(engine, &bought) + engine.price_of_crowds(), bought.len());
+        engine.avoid_crowds(avoided);
         let as_spread = || engine.keeps_spreads(&skews_before);
         if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before && as_spread() {
             return true;
@@ -280,11 +288,19 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let Some(open) = engine.open_node(host) else { return false };
     let Some(set) = alternatives_of(engine, host) else { return true };
     let widest = OpenNode { set, ..open.clone() };
-    let Some(choice) = choose(engine, &widest) else { return true };
     let template = &engine.problem.templates[open.template];
+    let cheapest = engine.cheapest_for_crowds(host, &widest.set);
+    let chosen = cheapest.map(|(instance_type, slot, price)| Choice { instance_type, slot, price });
+    let is_spot = |slot: usize| template.offerings.slots[slot].capacity_type == keys::SPOT;
+    // Where it matters in which spot pool a node is, it is decided here.
+    let settles = chosen.as_ref().map(|choice| (choice.slot, is_spot(choice.slot)));
+    let Some(choice) = chosen.or_else(|| choose(engine, &widest)) else { return true };
     let entry = &template.offerings.types[choice.instance_type];
     // Zones that cost the same stay open: a pod that comes later may need one of them.
     let same_price = bits(widest.set.slots & entry.available).filter(|slot| entry.price(*slot) == choice.price);
+    let same_price = same_price.filter(|slot| {
+        settles.is_none_or(|(chosen, is_chosen_spot)| *slot == chosen || !(is_chosen_spot || is_spot(*slot)))
+    });
     let slots = same_price.fold(0, |slots, slot| slots | 1 << slot);
     let capacity = capacity_of(engine, &widest, &choice);
     let allowed = engine.limit_exceeded(open.template, &open.limit_capacity, &capacity).is_none();

@@ -52,8 +52,34 @@ impl Budget {
     }
 }
 
-/// Places the demand, level by level of preferences; what is left found no place at any level.
+/// Places the demand; what is left found no place. Where crowds count, once without regard to them and once avoiding them, and the
+/// cheaper stays: a penalty never leaves a pod without a place.
 pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
+    if engine.problem.crowds.is_none() {
+        return pack_once(engine, order, demand, budget);
+    }
+    let mark = engine.mark();
+    let start = *budget;
+    let go = |engine: &mut Engine<'_, '_>, avoids: bool| {
+        let mut budget = start;
+        engine.avoid_crowds(avoids);
+        let leftover = pack_once(engine, order, demand, &mut budget);
+        engine.avoid_crowds(false);
+        (cost(engine, &leftover), leftover, budget)
+    };
+    let (together, ..) = go(engine, false);
+    engine.revert(mark);
+    let mut best = go(engine, true);
+    if together <= best.0 {
+        engine.revert(mark);
+        best = go(engine, false);
+    }
+    *budget = best.2;
+    best.1
+}
+
+/// Places the demand, level by level of preferences; what is left found no place at any level.
+fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
     let problem = engine.problem;
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     // Nodes that are created anyway.
@@ -87,6 +113,7 @@ pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover
     }
     // What the search left out may still find a place pod by pod, for example when a limit has room for smaller nodes only.
     let mark = engine.mark();
+    engine.avoid_crowds(false);
     let leftover = karpenter::pack(engine, order, &leftover);
     for host in engine.open_hosts().filter(|host| *host >= mark.hosts()) {
         improve::tighten(engine, host);
@@ -112,7 +139,8 @@ type Cost = (usize, HourlyPrice, usize);
 
 fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
     let nodes = engine.open_hosts().filter(|host| !engine.is_closed(*host)).count();
-    (leftover.values().sum(), price_of_open(engine) + engine.problem.per_node.times(nodes), nodes)
+    let price = price_of_open(engine) + engine.problem.per_node.times(nodes) + engine.price_of_crowds();
+    (leftover.values().sum(), price, nodes)
 }
 
 /// Ways to buy for a demand.

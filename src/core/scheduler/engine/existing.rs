@@ -27,6 +27,7 @@ impl Engine<'_, '_> {
             && !self.ports_conflict(class, &self.hosts[host])
             && self.volumes_fit(class, host)
             && self.devices_fit(class, host)
+            && !self.is_crowded(class, host)
     }
 
     /// The first node that exists, from `first` on and of those in `among`, that takes one more pod of the class.
@@ -86,6 +87,10 @@ impl Engine<'_, '_> {
             let by_domain = self.table.places(key).by_domain.iter().enumerate();
             let owned = by_domain.filter(|(domain, _)| counters.owners_at(*domain) > 0);
             filter.none_of.extend(owned.map(|(_, hosts)| hosts));
+        }
+        let crowds = self.problem.crowds.as_ref().filter(|_| self.avoids_crowds);
+        if let Some(workload) = crowds.and_then(|crowds| crowds.workload_of(class)) {
+            filter.none_of.push(&self.crowding.on_node[workload].hosts.full);
         }
         let leaves_some = filter.each_of.iter().all(|union| !union.is_empty());
         leaves_some.then_some(filter)

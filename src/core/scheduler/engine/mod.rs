@@ -3,6 +3,7 @@
 //! Trying a pod on a node that exists costs a lookup, a comparison of vectors and one lookup for each topology
 //! constraint; on a node to be created, also one comparison of vectors for each type it may still become.
 
+mod crowding;
 mod devices;
 mod existing;
 mod opening;
@@ -18,6 +19,7 @@ use std::rc::Rc;
 use crate::api::settings::Packing;
 
 use super::class::ClassIndex;
+use super::crowds::SpotPool;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::OfferingSet;
 use super::problem::{Problem, most_room};
@@ -25,6 +27,7 @@ use super::quota::{LimitedCapacity, QuotaIndex};
 use super::template::TemplateIndex;
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
 use super::vectors;
+use crowding::Crowding;
 use table::HostTable;
 
 pub use refused::Refused;
@@ -69,6 +72,9 @@ pub struct Engine<'p, 'a> {
     waits_for_reservations: bool,
     /// Whether a new node may be less varied than its pool's `minValues` ask for.
     lowers_min_values: bool,
+    crowding: Crowding,
+    /// Whether pods go only where they make no crowd that counts.
+    avoids_crowds: bool,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
@@ -84,6 +90,8 @@ impl<'p, 'a> Engine<'p, 'a> {
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
             lowers_min_values: false,
+            crowding: Crowding::new(problem.crowds.as_ref()),
+            avoids_crowds: false,
         };
         for position in 0..problem.nodes.len() {
             engine.add_existing(position);
@@ -101,6 +109,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             host_ports: node.host_ports.clone(),
             attachments: BTreeMap::new(),
             devices: Vec::new(),
+            spot_pool: self.problem.crowds.as_ref().and_then(|crowds| crowds.spot_pool_of_labels(&node.labels)),
             domains: (0..domains.key_count()).map(domain_of).collect(),
             closed: node.being_removed,
             open: None,
@@ -212,7 +221,8 @@ impl<'p, 'a> Engine<'p, 'a> {
     fn settle(&mut self, host: HostIndex, open: OpenNode) -> Option<Box<OpenNode>> {
         self.table.set_headroom(host, left(&open));
         let domains = self.domains_of_open(&open, host);
-        if domains == self.hosts[host].domains {
+        let spot_pool = self.spot_pool_of_open(&open);
+        if domains == self.hosts[host].domains && spot_pool == self.hosts[host].spot_pool {
             return self.hosts[host].open.replace(Box::new(open));
         }
         let pods: Vec<(ClassIndex, u32)> =
@@ -223,11 +233,16 @@ impl<'p, 'a> Engine<'p, 'a> {
         let before = self.hosts[host].open.replace(Box::new(open));
         self.set_places(host, false);
         self.hosts[host].domains = domains;
+        self.hosts[host].spot_pool = spot_pool;
         self.set_places(host, true);
         for (class, count) in &pods {
             self.count(host, *class, *count, 1);
         }
         before
+    }
+
+    fn spot_pool_of_open(&self, open: &OpenNode) -> Option<SpotPool> {
+        self.problem.crowds.as_ref().and_then(|crowds| crowds.settled(open.template, &open.set))
     }
 
     /// Enters a host where its domains are, or takes it out there.
@@ -293,7 +308,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
     }
 
-    /// Counts pods of a class on a host in every group that looks at them.
+    /// Counts pods of a class on a host in every group that looks at them, and in crowds.
     fn count(&mut self, host: HostIndex, class: ClassIndex, pods: u32, sign: i8) {
         let problem = self.problem;
         for group in &problem.classes[class].counted_in {
@@ -303,6 +318,11 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         for group in &problem.classes[class].anti_affinity {
             self.each_domain(host, *group, |counters, domain| counters.count_owners(domain, pods, sign));
+        }
+        if let Some(crowds) = &problem.crowds
+            && let Some(workload) = crowds.workload_of(class)
+        {
+            self.crowding.count(crowds, workload, (host, self.hosts[host].spot_pool), pods, sign);
         }
     }
 
@@ -351,6 +371,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             host_ports: self.problem.templates[template].daemon_ports.clone(),
             attachments: BTreeMap::new(),
             devices: Vec::new(),
+            spot_pool: self.spot_pool_of_open(&open),
             domains,
             closed: false,
             open: Some(Box::new(open)),

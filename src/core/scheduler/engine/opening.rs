@@ -61,6 +61,9 @@ impl<'p> Engine<'p, '_> {
         if allowed.slots & open.set.slots == 0 {
             return Err(Refused::Offering);
         }
+        if self.is_crowded(class, host) {
+            return Err(Refused::Crowd);
+        }
         let pods = &self.problem.classes[class];
         if let Some(dimension) = vectors::shortage(&pods.request, self.headroom(host)) {
             let (requested, available) = (pods.request[dimension], self.headroom(host)[dimension]);

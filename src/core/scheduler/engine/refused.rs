@@ -30,6 +30,8 @@ pub enum Refused<'p> {
         needed: i64,
     },
     MinValues(&'p str),
+    /// Too many pods of its workload are together; only while that is avoided, so never the reason why a pod waits.
+    Crowd,
 }
 
 impl<'p> Engine<'p, '_> {
@@ -49,7 +51,7 @@ impl<'p> Engine<'p, '_> {
             Refused::HostPort => Refusal::HostPort,
             Refused::Volume => Refusal::Volume,
             Refused::Constraint(group) => self.constraint_refusal(group),
-            Refused::Offering => Refusal::Offering,
+            Refused::Offering | Refused::Crowd => Refusal::Offering,
             Refused::Limit { quota, resource, planned, needed } => {
                 let quota = &self.problem.quotas[quota];
                 Refusal::Limit {

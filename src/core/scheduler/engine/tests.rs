@@ -7,7 +7,7 @@ use super::Engine;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::Packing;
+use crate::api::settings::{CrowdPenalty, Packing, Penalties};
 use crate::core::catalog::Catalog;
 use crate::core::plan::{Inputs, Policy, Revision};
 use crate::core::scheduler::Problem;
@@ -18,7 +18,7 @@ const ZONES: [&str; 3] = ["z-a", "z-b", "z-c"];
 fn catalog() -> Catalog {
     let offerings: Vec<Value> = ZONES
         .iter()
-        .map(|zone| json!({ "zone": zone, "capacityType": "on-demand", "price": 0.1, "available": true }))
+        .map(|zone| json!({ "zone": zone, "capacityType": keys::SPOT, "price": 0.1, "available": true }))
         .collect();
     let instance_type = |name: &str, cpu: &str| {
         json!({
@@ -54,7 +54,10 @@ fn pod(number: usize, node: Option<&str>) -> Value {
     }
     spec["nodeName"] = json!(node);
     json!({
-        "metadata": { "name": format!("{app}-{number}"), "namespace": "d", "labels": { "app": app } },
+        "metadata": {
+            "name": format!("{app}-{number}"), "namespace": "d", "labels": { "app": app },
+            "ownerReferences": [{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": app, "uid": app, "controller": true }],
+        },
         "spec": spec, "status": { "phase": if node.is_some() { "Running" } else { "Pending" } },
     })
 }
@@ -100,7 +103,8 @@ fn state(engine: &Engine<'_, '_>) -> String {
     };
     let counted: Vec<_> =
         (0..engine.counters.len()).map(|group| (counts(group), engine.counters[group].any_matching())).collect();
-    format!("{:?}\n{counted:?}\n{planned:?}\n{}", engine.hosts, engine.table.state())
+    let crowds = engine.price_of_crowds();
+    format!("{:?}\n{counted:?}\n{planned:?}\n{crowds}\n{}", engine.hosts, engine.table.state())
 }
 
 /// One thing that a search may do.
@@ -147,10 +151,12 @@ proptest! {
         tried in prop::collection::vec((0_u8..6, 0_usize..1000), 0..30),
     ) {
         let (snapshot, catalog, (pool, class)) = (snapshot(), catalog(), definitions());
+        let crowd = CrowdPenalty { per_pod_per_hour: 1.0, max_share_percent: 20 };
+        let penalties = Penalties { blast_radius: crowd.clone(), spot_concentration: crowd, ..Penalties::default() };
         let inputs = Inputs {
             revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], capacity_buffers: &[], pod_templates: &[], disruption_budgets: &[],
             snapshot: &snapshot, catalog: &catalog,
-            policy: Policy::default(),
+            policy: Policy { penalties, ..Policy::default() },
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),
         };
         let problem = Problem::new(&inputs);

@@ -308,5 +308,13 @@ pub(in super::super) fn budget(budget: &BudgetState) -> String {
     if budget.nodes_counted == 0 {
         return clean(&format!("{} {nodes}{reasons} (no nodes yet)", budget.name));
     }
-    clean(&format!("{} {nodes}{reasons} allows {} of {} now{used}", budget.name, budget.allowed, budget.nodes_counted))
+    if let Some(window) = &budget.denied_by {
+        return clean(&format!("{} {nodes}{reasons} allows nothing now: {window}", budget.name));
+    }
+    let money = budget.money.map_or_else(String::new, |money| {
+        let used = if budget.used > 0 { format!(", {} used", money.used_per_hour) } else { String::new() };
+        format!("; {} of {}{used}", money.allowed_per_hour, money.limit_per_hour)
+    });
+    let BudgetState { name, allowed, nodes_counted, .. } = budget;
+    clean(&format!("{name} {nodes}{reasons} allows {allowed} of {nodes_counted} now{used}{money}"))
 }
