@@ -30,13 +30,22 @@ struct Line {
     state: BudgetState,
     pools: Vec<String>,
     reasons: Option<Vec<DisruptionReason>>,
+    /// Nodes that this plan takes for reasons the budget does not speak of: they are on their way out all the same.
+    /// Source: reference, section 4.6.
+    taken_otherwise: usize,
 }
 
 impl Line {
     fn applies(&self, pool: &str, reason: DisruptionReason) -> bool {
-        self.state.active
-            && self.pools.iter().any(|name| name == pool)
-            && self.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
+        self.covers(pool) && self.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
+    }
+
+    fn covers(&self, pool: &str) -> bool {
+        self.state.active && self.pools.iter().any(|name| name == pool)
+    }
+
+    fn left(&self) -> usize {
+        self.state.allowed.saturating_sub(self.state.used + self.taken_otherwise)
     }
 }
 
@@ -165,17 +174,17 @@ impl Ledger {
             money: None,
             denied_by: None,
         };
-        self.lines.push(Line { state, pools, reasons });
-    }
-
-    fn applying<'l>(&'l mut self, pool: &'l str, reason: DisruptionReason) -> impl Iterator<Item = &'l mut Line> {
-        self.lines.iter_mut().filter(move |line| line.applies(pool, reason))
+        self.lines.push(Line { state, pools, reasons, taken_otherwise: 0 });
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
     pub fn take(&mut self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
         self.check(pool, reason, price)?;
-        for line in self.applying(pool, reason) {
+        for line in self.lines.iter_mut().filter(|line| line.covers(pool)) {
+            if !line.applies(pool, reason) {
+                line.taken_otherwise += 1;
+                continue;
+            }
             line.state.used += 1;
             if let Some(money) = &mut line.state.money {
                 money.used_per_hour += price;
@@ -187,8 +196,8 @@ impl Ledger {
     /// Whether one more of this price could be taken, and if not by which budget.
     pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
-        match applying.find(|line| line.state.used >= line.state.allowed || exceeds_money(&line.state, price)) {
-            Some(line) => Err(describe(&line.state, price)),
+        match applying.find(|line| line.left() == 0 || exceeds_money(&line.state, price)) {
+            Some(line) => Err(describe(line, price)),
             None => Ok(()),
         }
     }
@@ -196,10 +205,9 @@ impl Ledger {
     /// How many more nodes of a pool may be disrupted for a reason.
     pub fn allowance(&self, pool: &str, reason: DisruptionReason) -> Allowance {
         let applying = || self.lines.iter().filter(|line| line.applies(pool, reason));
-        let left = |line: &Line| line.state.allowed.saturating_sub(line.state.used);
         let money = |line: &Line| line.state.money.map(|money| money.allowed_per_hour - money.used_per_hour);
-        applying().min_by_key(|line| left(line)).map_or_else(Allowance::default, |line| Allowance {
-            nodes: Some(left(line)),
+        applying().min_by_key(|line| line.left()).map_or_else(Allowance::default, |line| Allowance {
+            nodes: Some(line.left()),
             by: Some(line.state.name.clone()),
             money: applying().filter_map(money).min(),
         })
@@ -242,7 +250,8 @@ fn denied_by(spec: &DisruptionBudgetSpec, now: Timestamp) -> Option<String> {
     })
 }
 
-fn describe(state: &BudgetState, price: HourlyPrice) -> String {
+fn describe(line: &Line, price: HourlyPrice) -> String {
+    let state = &line.state;
     let kind = match state.kind {
         BudgetKind::NodePool => "NodePool",
         BudgetKind::DisruptionBudget => "DisruptionBudget",
@@ -250,7 +259,7 @@ fn describe(state: &BudgetState, price: HourlyPrice) -> String {
     if let Some(window) = &state.denied_by {
         return format!("{kind} {} allows nothing now: {window}", state.name);
     }
-    if let Some(money) = state.money.filter(|_| state.used < state.allowed && exceeds_money(state, price)) {
+    if let Some(money) = state.money.filter(|_| line.left() > 0 && exceeds_money(state, price)) {
         let BudgetMoney { limit_per_hour, allowed_per_hour, used_per_hour } = money;
         let left = allowed_per_hour - used_per_hour;
         return format!(
@@ -260,7 +269,11 @@ fn describe(state: &BudgetState, price: HourlyPrice) -> String {
     }
     format!(
         "{kind} {} allows {} of {} nodes now ({}), {} taken by this plan",
-        state.name, state.allowed, state.nodes_counted, state.nodes, state.used
+        state.name,
+        state.allowed,
+        state.nodes_counted,
+        state.nodes,
+        state.used + line.taken_otherwise
     )
 }
 
@@ -378,6 +391,22 @@ mod tests {
         assert_eq!(allowed(serde_json::json!([{ "nodes": "50%" }, { "nodes": "3" }]), nodes(10, 0), NOON), 3);
         assert_eq!(allowed(serde_json::json!([]), nodes(10, 0), NOON), 1000, "an empty list does not restrict");
         assert_eq!(allowed(serde_json::json!([{ "nodes": "0", "reasons": ["Drifted"] }]), nodes(10, 0), NOON), 1000);
+    }
+
+    #[test]
+    fn nodes_that_go_for_another_reason_are_on_their_way_out_all_the_same() {
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let budgets = serde_json::json!([
+            { "nodes": "5", "reasons": ["Empty"] },
+            { "nodes": "2", "reasons": ["Underutilized"] },
+        ]);
+        let mut ledger = Ledger::new(&[pool(budgets)], &[], &counted, NOON.parse().unwrap());
+        let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
+        assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Underutilized).is_ok());
+        let refused = take(DisruptionReason::Underutilized).unwrap_err();
+        assert_eq!(refused, "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
+        assert!((0..3).all(|_| take(DisruptionReason::Empty).is_ok()) && take(DisruptionReason::Empty).is_err());
+        assert!(take(DisruptionReason::Drifted).is_ok(), "no budget speaks of it");
     }
 
     #[test]
