@@ -1,8 +1,9 @@
 //! Budget windows, by looking at every minute: slow, and hard to get wrong.
 //! Source: the cron dialect of `github.com/robfig/cron`, standard five fields.
 
+use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{SignedDuration, Span, Timestamp, Zoned};
 
 /// Longer windows than this are taken for this long: a schedule comes round within it.
 const LONGEST_WINDOW_MINUTES: u64 = 366 * 24 * 60;
@@ -25,7 +26,7 @@ pub(super) fn struck(schedule: &str, duration_seconds: u64, zone: &TimeZone, now
         let minute = this_minute - ago;
         let elapsed_seconds = u64::try_from(now.as_second() - minute.as_second()).unwrap_or(0);
         // The window begins with the strike and ends just before `duration` has passed.
-        if elapsed_seconds < duration_seconds && schedule.strikes(&minute.to_zoned(zone.clone())) {
+        if elapsed_seconds < duration_seconds && schedule.strikes_at(&minute.to_zoned(zone.clone())) {
             return Ok(true);
         }
     }
@@ -41,6 +42,7 @@ struct Schedule {
     weekdays: Vec<i8>,
     any_day: bool,
     any_weekday: bool,
+    is_time_of_day: bool,
 }
 
 impl Schedule {
@@ -67,6 +69,7 @@ impl Schedule {
             weekdays: field(weekdays, 0, 6, &WEEKDAYS)?,
             any_day: days.starts_with(['*', '?']),
             any_weekday: weekdays.starts_with(['*', '?']),
+            is_time_of_day: [minutes, hours].iter().all(|field| !field.contains(['*', '?', '/', ',', '-'])),
         })
     }
 
@@ -82,8 +85,21 @@ impl Schedule {
         !is_by_weekday && self.months.iter().all(|month| days_of(*month) < least)
     }
 
+    /// A time of day strikes once a day: of an hour that comes twice in the first, and where the clock leaps over it, when it has.
+    /// What strikes every so many minutes or hours goes by the minutes that there are.
+    fn strikes_at(&self, minute: &Zoned) -> bool {
+        let civil = minute.datetime();
+        if !self.is_time_of_day {
+            return self.strikes(civil);
+        }
+        let came_before = civil.to_zoned(minute.time_zone().clone()).is_ok_and(|first| first < *minute);
+        let before = (minute - SignedDuration::from_mins(1)).datetime();
+        let mut leapt_over = civil.series(-Span::new().minutes(1)).skip(1).take_while(|skipped| *skipped > before);
+        !came_before && (self.strikes(civil) || leapt_over.any(|skipped| self.strikes(skipped)))
+    }
+
     /// Where both the day of the month and the day of the week are restricted, either will do.
-    fn strikes(&self, minute: &Zoned) -> bool {
+    fn strikes(&self, minute: DateTime) -> bool {
         let day = self.days.contains(&minute.day());
         let weekday = self.weekdays.contains(&minute.weekday().to_sunday_zero_offset());
         let on_day = if self.any_day || self.any_weekday { day && weekday } else { day || weekday };
