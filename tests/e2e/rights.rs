@@ -112,7 +112,7 @@ pub fn each_right_is_missed_by_name(plane: &mut ControlPlane) {
             let slash = if part.is_empty() { "" } else { "/" };
             let words = format!("cannot {verb} resource \"{plain}{slash}{part}\"");
             cluster.wait(&format!("the log says {words}"), PATIENCE, |_| {
-                let said = cutlist.log()[before..].replace('\\', "").contains(&words);
+                let said = cutlist.log().split_at(before).1.replace('\\', "").contains(&words);
                 if said { Ok(()) } else { Err(cutlist.last_lines()) }
             });
             cutlist.must_run();

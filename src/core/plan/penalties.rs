@@ -90,7 +90,9 @@ impl<'a> Homes<'a> {
         let positions =
             |pods: &[String]| pods.iter().filter_map(|pod| position_of.get(pod).copied()).collect::<Vec<_>>();
         for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
-            positions(&step.pods).iter().for_each(|pod| drop(self.0.remove(pod)));
+            for pod in positions(&step.pods) {
+                self.0.remove(&pod);
+            }
         }
         for step in steps.iter().filter(|step| step.kind == StepKind::Create) {
             let spot = (step.capacity_type == keys::SPOT).then_some((step.instance_type.as_str(), step.zone.as_str()));
