@@ -85,7 +85,8 @@ fn examples(definitions: &[Value]) -> Vec<Value> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let (group, kind) =
             (version.split('/').next().unwrap_or_default(), object["kind"].as_str().unwrap_or_default());
-        kinds.contains(&(group, kind))
+        // Snapshots hold objects that a cluster made; only what people write is applied.
+        kinds.contains(&(group, kind)) && object["metadata"]["uid"].is_null()
     });
     found
 }
