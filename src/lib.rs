@@ -34,7 +34,9 @@
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory.
-//! - `controller` runs: observe, plan, post, gate, apply, record.
+//! - `controller` runs: observe, plan, post, gate, apply, record. While moves are under way it plans at every look, from what is
+//!   there alone: where a plan sent pods stands on its NodeClaims, and the next plan starts from these places
+//!   (`core/provision/expected.rs`), or each look would pack, and buy, anew.
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.
 //!
 //! # Invariants
