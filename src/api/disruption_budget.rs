@@ -43,7 +43,8 @@ pub struct DisruptionBudgetSpec {
     #[schemars(length(max = 50))]
     pub reasons: Option<Vec<DisruptionReason>>,
     /// When the budget is in force: from each moment that this names, for `duration`; absent: always. Five cron fields or
-    /// `@daily` and its kin, by the wall clock of `timeZone`: an hour that is left out when clocks go forward strikes nothing.
+    /// `@daily` and its kin, by the wall clock of `timeZone`: a time of day that the clock leaps over strikes
+    /// when it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::SCHEDULE.pattern))]
     pub schedule: Option<String>,
