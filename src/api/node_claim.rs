@@ -83,4 +83,13 @@ impl NodeClaim {
     pub fn condition(&self, condition_type: &str) -> Option<&Condition> {
         self.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == condition_type)
     }
+
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The entries of an annotation that is a list with commas.
+    pub fn listed(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.annotation(key).into_iter().flat_map(|text| text.split(',')).filter(|entry| !entry.is_empty())
+    }
 }

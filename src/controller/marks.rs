@@ -43,26 +43,24 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
 
 /// What to ask EC2 for; `None` for a claim that no plan made.
 pub fn alternatives(claim: &NodeClaim) -> Option<Vec<Alternative>> {
-    let text = claim.metadata.annotations.as_ref()?.get(ALTERNATIVES)?;
-    let value: Value = serde_json::from_str(text).ok()?;
+    let value: Value = serde_json::from_str(claim.annotation(ALTERNATIVES)?).ok()?;
     serde_json::from_value(value).ok()
 }
 
 /// The pods that a claim was created for, as `namespace/name`.
 pub fn pods(claim: &NodeClaim) -> impl Iterator<Item = &str> {
-    let text = claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::PODS));
-    text.into_iter().flat_map(|text| text.split(',')).filter(|pod| !pod.is_empty())
+    claim.listed(keys::PODS)
 }
 
 /// The plan that created a claim.
 pub fn plan(claim: &NodeClaim) -> Option<&str> {
-    claim.metadata.annotations.as_ref()?.get(keys::PLAN).map(String::as_str)
+    claim.annotation(keys::PLAN)
 }
 
 /// The claims that have to be up before this one may go; `None` when no plan removes it.
 pub fn replacements(claim: &NodeClaim) -> Option<Vec<String>> {
-    let text = claim.metadata.annotations.as_ref()?.get(keys::REPLACED_BY)?;
-    Some(text.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect())
+    claim.annotation(keys::REPLACED_BY)?;
+    Some(claim.listed(keys::REPLACED_BY).map(str::to_owned).collect())
 }
 
 /// The claim with the note that `replacements` take its place.
@@ -92,8 +90,7 @@ fn destinations(plan: &Plan, step: &Step) -> String {
 
 /// In which wave of its plan a claim goes; the first where there is but one.
 pub fn wave(claim: &NodeClaim) -> u32 {
-    let text = claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::WAVE));
-    text.and_then(|text| text.parse().ok()).unwrap_or(1)
+    claim.annotation(keys::WAVE).and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
 /// The claim without that note.

@@ -7,7 +7,20 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::api::keys;
+use crate::api::node_pool::NodePool;
 use crate::core::snapshot::{Pod, Snapshot};
+
+/// A NodePool `a` that asks for nothing, with these disruption budgets.
+pub fn pool_with_budgets(budgets: Value) -> NodePool {
+    serde_json::from_value(json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "a" },
+        "spec": {
+            "template": { "spec": { "nodeClassRef": { "group": "g", "kind": "k", "name": "n" }, "requirements": [] } },
+            "disruption": { "consolidateAfter": "0s", "budgets": budgets },
+        },
+    }))
+    .unwrap()
+}
 
 /// Sets fields as a JSON merge patch does: null removes, lists are replaced.
 pub trait Merge: Sized {

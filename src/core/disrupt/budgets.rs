@@ -359,17 +359,7 @@ fn next_hit(cron: &Cron, start: Timestamp, zone: &TimeZone) -> Option<Timestamp>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn pool(budgets: serde_json::Value) -> NodePool {
-        serde_json::from_value(serde_json::json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "a" },
-            "spec": {
-                "template": { "spec": { "nodeClassRef": { "group": "g", "kind": "k", "name": "n" }, "requirements": [] } },
-                "disruption": { "consolidateAfter": "0s", "budgets": budgets },
-            },
-        }))
-        .unwrap()
-    }
+    use crate::core::testing::pool_with_budgets as pool;
 
     fn allowed(budgets: serde_json::Value, nodes: PoolNodes, now: &str) -> usize {
         let counted = BTreeMap::from([("a".to_owned(), nodes)]);

@@ -147,7 +147,11 @@ pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
     nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
     let awaited = awaited(&engine.problem.machines);
     let of_awaited = engine.problem.machines.iter().enumerate();
-    nominated.extend(of_awaited.filter(|(_, machine)| awaited.contains(claim_name(machine))).map(|(host, _)| host));
+    nominated.extend(
+        of_awaited
+            .filter(|(_, machine)| machine.claim_name().is_some_and(|name| awaited.contains(name)))
+            .map(|(host, _)| host),
+    );
     let mut candidates: Vec<Candidate> = Vec::new();
     for (host, machine) in engine.problem.machines.iter().enumerate() {
         // On its way out already, or nobody's to decide about.
@@ -164,16 +168,8 @@ pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
 
 /// NodeClaims that take the place of some that are still there: whose pods come may be seen only when those are drained.
 fn awaited<'a>(machines: &[Machine<'a>]) -> BTreeSet<&'a str> {
-    let annotations = machines.iter().filter_map(|machine| machine.claim?.metadata.annotations.as_ref());
-    annotations
-        .filter_map(|all| all.get(keys::REPLACED_BY))
-        .flat_map(|text| text.split(','))
-        .filter(|name| !name.is_empty())
-        .collect()
-}
-
-fn claim_name<'a>(machine: &Machine<'a>) -> &'a str {
-    machine.claim.and_then(|claim| claim.metadata.name.as_deref()).unwrap_or_default()
+    let claims = machines.iter().filter_map(|machine| machine.claim);
+    claims.flat_map(|claim| claim.listed(keys::REPLACED_BY)).collect()
 }
 
 fn candidate(
@@ -201,8 +197,6 @@ fn candidate(
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let costs = MoveCosts::new(&inputs.policy.disruption.costs);
-    let used = cost::used_thousandths(engine.problem, host, pods.iter().copied());
-    let warm_up = costs.of_warm_up(price.unwrap_or_default(), used);
     let mut candidate = Candidate {
         host,
         name: machine.name.to_owned(),
@@ -211,7 +205,7 @@ fn candidate(
         weight: pool.and_then(|pool| pool.spec.weight).unwrap_or(0),
         price,
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
-        move_nanodollars: costs.of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])).saturating_add(warm_up),
+        move_nanodollars: costs.of_leaving(engine.problem, host, price.unwrap_or_default(), &pods),
         payback_seconds: payback_seconds(inputs, pool),
         pods,
         buffer_pods: Vec::new(),

@@ -50,14 +50,16 @@ impl MoveCosts {
 
     /// Moving these pods: each by how dear its eviction is compared with a pod that says nothing of it.
     #[expect(clippy::cast_possible_truncation, reason = "a price times a number from 0 to 10, and saturating")]
-    pub fn of_pods<'a>(&self, pods: impl Iterator<Item = &'a Pod>) -> i64 {
+    fn of_pods<'a>(&self, pods: impl Iterator<Item = &'a Pod>) -> i64 {
         pods.map(|pod| (self.per_pod as f64 * of_pod(pod).max(0.0)).round() as i64).fold(0, i64::saturating_add)
     }
 
-    /// The price of that part of a node, in thousandths, whose pods warm up elsewhere.
-    pub fn of_warm_up(&self, price: HourlyPrice, used_thousandths: i64) -> i64 {
-        let part = i128::from(price.nanodollars()) * i128::from(used_thousandths) / 1_000;
-        i64::try_from(part * i128::from(self.warm_up_seconds) / 3_600).unwrap_or(i64::MAX)
+    /// These pods leaving a node of this price: moving them, and their part of its price while they warm up elsewhere.
+    pub fn of_leaving(&self, problem: &Problem<'_>, host: HostIndex, price: HourlyPrice, pods: &[usize]) -> i64 {
+        let used = i128::from(used_thousandths(problem, host, pods.iter().copied()));
+        let part = i128::from(price.nanodollars()) * used / 1_000;
+        let warm_up = i64::try_from(part * i128::from(self.warm_up_seconds) / 3_600).unwrap_or(i64::MAX);
+        self.of_pods(pods.iter().map(|pod| &problem.snapshot.pods[*pod])).saturating_add(warm_up)
     }
 
     /// A move, once: the price of its new nodes while both run, its pods, and those that come to another zone.

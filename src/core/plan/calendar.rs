@@ -218,16 +218,10 @@ fn in_order(state: &BTreeMap<DisruptionReason, Allowance>) -> Vec<Allowed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::testing::pool_with_budgets;
 
     fn of_new_york(date: &str) -> Vec<(String, String, Option<usize>)> {
-        let pool: NodePool = serde_json::from_value(serde_json::json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "a" },
-            "spec": {
-                "template": { "spec": { "nodeClassRef": { "group": "g", "kind": "k", "name": "n" }, "requirements": [] } },
-                "disruption": { "consolidateAfter": "0s", "budgets": [] },
-            },
-        }))
-        .unwrap();
+        let pool = pool_with_budgets(serde_json::json!([]));
         let budget: DisruptionBudget = serde_json::from_value(serde_json::json!({
             "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "night" },
             "spec": { "nodes": "0", "schedule": "30 1 * * *", "duration": "2h", "timeZone": "America/New_York" },

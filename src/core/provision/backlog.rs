@@ -135,10 +135,8 @@ pub fn age_order(pod: &Pod) -> (Option<String>, String, String) {
 
 /// Whether the node's claim was created for this pod.
 fn is_expected_on(machine: &Machine<'_>, pod: &Pod) -> bool {
-    let annotations = machine.claim.and_then(|claim| claim.metadata.annotations.as_ref());
-    let pods = annotations.and_then(|annotations| annotations.get(keys::PODS));
     let key = pod.key();
-    pods.is_some_and(|pods| pods.split(',').any(|name| name == key))
+    machine.claim.is_some_and(|claim| claim.listed(keys::PODS).any(|name| name == key))
 }
 
 /// Not bound, not over, and nobody's daemon.

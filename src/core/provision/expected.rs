@@ -10,7 +10,6 @@ use fixedbitset::FixedBitSet;
 use crate::api::keys;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
-use crate::core::snapshot::nodes::Machine;
 
 use super::backlog::Backlog;
 use super::karpenter::Leftover;
@@ -81,25 +80,20 @@ fn places(problem: &Problem<'_>) -> BTreeMap<String, HostIndex> {
     for (host, node) in problem.nodes.iter().enumerate().filter(|(_, node)| !node.being_removed) {
         let machine = &problem.machines[node.machine];
         hosts.insert(machine.name, host);
-        hosts.extend(machine.claim.and_then(|claim| claim.metadata.name.as_deref()).map(|name| (name, host)));
+        hosts.extend(machine.claim_name().map(|name| (name, host)));
     }
     let mut places = BTreeMap::new();
     for (host, node) in problem.nodes.iter().enumerate() {
-        let machine = &problem.machines[node.machine];
+        let Some(claim) = problem.machines[node.machine].claim else { continue };
         if node.being_removed {
-            for (pod, target) in listed(machine, keys::DESTINATIONS).filter_map(|entry| entry.split_once('=')) {
+            for (pod, target) in claim.listed(keys::DESTINATIONS).filter_map(|entry| entry.split_once('=')) {
                 places.extend(hosts.get(target).map(|host| (pod.to_owned(), *host)));
             }
         } else {
-            places.extend(listed(machine, keys::PODS).map(|pod| (pod.to_owned(), host)));
+            places.extend(claim.listed(keys::PODS).map(|pod| (pod.to_owned(), host)));
         }
     }
     places
-}
-
-fn listed<'a>(machine: &Machine<'a>, annotation: &str) -> impl Iterator<Item = &'a str> {
-    let text = machine.claim.and_then(|claim| claim.metadata.annotations.as_ref()?.get(annotation));
-    text.into_iter().flat_map(|text| text.split(',')).filter(|entry| !entry.is_empty())
 }
 
 /// How many pods of an owner each node waits for.

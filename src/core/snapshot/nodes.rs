@@ -32,6 +32,11 @@ impl<'a> Machine<'a> {
         label(&self.labels, key)
     }
 
+    /// The name of its NodeClaim.
+    pub fn claim_name(&self) -> Option<&'a str> {
+        self.claim?.metadata.name.as_deref()
+    }
+
     /// Whether Karpenter or Cutlist made it.
     pub fn is_managed(&self) -> bool {
         self.claim.is_some()

@@ -42,6 +42,22 @@ struct End {
     remark: String,
 }
 
+impl End {
+    /// Of a summary, ours or the reference's, which calls its pods so.
+    fn of(summary: &Value, pods: &str, seconds: f64, remark: String) -> Self {
+        Self {
+            pods: whole(&summary[pods]),
+            nodes_start: whole(&summary["nodesStart"]),
+            price_start: number(&summary["pricePerHourStart"]),
+            nodes: whole(&summary["nodesEnd"]),
+            price: number(&summary["pricePerHourEnd"]),
+            moved: whole(&summary["podsMoved"]),
+            seconds,
+            remark,
+        }
+    }
+}
+
 pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
     let here = |path: &Path| std::path::absolute(path).unwrap();
     let (cutlist, peer, folder) = (here(cutlist), here(peer), here(&arguments.folder));
@@ -115,16 +131,7 @@ impl Programs {
         if whole(&summary["timeOuts"]) > 0 {
             remark.push_str(&format!(", {} time-outs", whole(&summary["timeOuts"])));
         }
-        Ok(End {
-            pods: whole(&summary["pods"]),
-            nodes_start: whole(&summary["nodesStart"]),
-            price_start: number(&summary["pricePerHourStart"]),
-            nodes: whole(&summary["nodesEnd"]),
-            price: number(&summary["pricePerHourEnd"]),
-            moved: whole(&summary["podsMoved"]),
-            seconds: number(&summary["seconds"]),
-            remark,
-        })
+        Ok(End::of(summary, "pods", number(&summary["seconds"]), remark))
     }
 
     fn ours(&self, files: &Path) -> Result<End, Failure> {
@@ -135,17 +142,7 @@ impl Programs {
         if simulation["settled"] != true {
             return Err(Failure::Ended("does not settle".to_owned()));
         }
-        let summary = &simulation["summary"];
-        Ok(End {
-            pods: whole(&summary["podsBoundStart"]),
-            nodes_start: whole(&summary["nodesStart"]),
-            price_start: number(&summary["pricePerHourStart"]),
-            nodes: whole(&summary["nodesEnd"]),
-            price: number(&summary["pricePerHourEnd"]),
-            moved: whole(&summary["podsMoved"]),
-            seconds,
-            remark: String::new(),
-        })
+        Ok(End::of(&simulation["summary"], "podsBoundStart", seconds, String::new()))
     }
 
     /// Dollars per hour that no fleet for these pods costs less than.

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fixedbitset::FixedBitSet;
 
 use crate::api::node_pool::DisruptionReason;
-use crate::core::disrupt::{Pass, cost, duration_text, pods_text};
+use crate::core::disrupt::{Going, Pass, cost, duration_text, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::ReasonCode;
 use crate::core::provision::cheapest::Budget;
@@ -132,12 +132,9 @@ impl Pass<'_, '_> {
             let gone: HourlyPrice = removal.nodes.iter().map(|going| of_node(going.host)).sum();
             let fewer = engine.problem.per_node.times(removal.nodes.len())
                 - engine.problem.per_node.times(removal.purchases.len());
-            let pods = removal.nodes.iter().flat_map(|going| &going.pods).map(|pod| &self.inputs.snapshot.pods[*pod]);
-            let warm_up = removal.nodes.iter().map(|going| {
-                let used = cost::used_thousandths(engine.problem, going.host, going.pods.iter().copied());
-                self.costs.of_warm_up(of_node(going.host), used)
-            });
-            let pods = warm_up.fold(self.costs.of_pods(pods), i64::saturating_add);
+            let leaving =
+                |going: &Going| self.costs.of_leaving(engine.problem, going.host, of_node(going.host), &going.pods);
+            let pods = removal.nodes.iter().map(leaving).fold(0, i64::saturating_add);
             let cost = self.costs.of_move(bought, pods, 0);
             gain += i128::from((gone - bought + fewer).nanodollars()) * i128::from(horizon_seconds);
             gain -= i128::from(cost) * 3_600;

@@ -147,8 +147,9 @@ mod tests {
 
     use super::*;
     use crate::api::disruption_budget::DisruptionBudget;
-    use crate::api::node_pool::{DisruptionReason, NodePool};
+    use crate::api::node_pool::DisruptionReason;
     use crate::core::disrupt::budgets::{PoolNodes, allowed_at};
+    use crate::core::testing::pool_with_budgets;
 
     fn open(schedule: &str, hours: u64, zone: &str, now: &str) -> bool {
         let zone = TimeZone::get(zone).unwrap();
@@ -187,14 +188,7 @@ mod tests {
 
     /// Whether a window denies now, as the planner says it and as it is said here.
     fn denied(schedule: &str, duration: &str, zone: &str, now: Timestamp) -> (bool, bool) {
-        let pool: NodePool = serde_json::from_value(serde_json::json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": "a" },
-            "spec": {
-                "template": { "spec": { "nodeClassRef": { "group": "g", "kind": "k", "name": "n" }, "requirements": [] } },
-                "disruption": { "consolidateAfter": "0s", "budgets": [] },
-            },
-        }))
-        .unwrap();
+        let pool = pool_with_budgets(serde_json::json!([]));
         let budget: DisruptionBudget = serde_json::from_value(serde_json::json!({
             "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "b" },
             "spec": { "denyWindows": [{ "schedule": schedule, "duration": duration }], "timeZone": zone },

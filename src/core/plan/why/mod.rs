@@ -6,11 +6,14 @@ pub mod pod;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::core::disrupt::disrupt;
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::scheduler::Problem;
+use crate::core::provision::Provisioning;
+use crate::core::scheduler::{Engine, Problem};
 use crate::core::snapshot::nodes::Machine;
 
-use super::{Alternative, Inputs, Plan, Reason, ReasonCode, Step, StepKind};
+use super::decide::assemble;
+use super::{Alternative, Inputs, Plan, Reason, ReasonCode, Step, StepKind, report};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -45,6 +48,13 @@ pub enum Fate {
     NotManaged,
     /// A candidate that no method had anything to say about.
     Stays,
+}
+
+/// The plan without what waits and without notes. The engine holds the provisioning.
+fn planned(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Plan {
+    let reasons = report::creation_reasons(engine, inputs, provisioning);
+    let disruption = disrupt(engine, inputs, provisioning);
+    assemble(inputs, engine.problem, provisioning, reasons, Vec::new(), disruption, Vec::new())
 }
 
 /// What the plan does with a node that exists.

@@ -8,16 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
 use crate::core::defaults;
-use crate::core::disrupt::disrupt;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::decide::assemble;
-use crate::core::plan::{Alternative, Inputs, Plan, Reason, Revision, Step, StepKind, report};
+use crate::core::plan::{Alternative, Inputs, Plan, Reason, Revision, Step, StepKind};
 use crate::core::provision::{self, provision};
 use crate::core::scheduler::Problem;
 use crate::core::snapshot::Objects;
 use crate::core::snapshot::nodes::{Machine, machines};
 
-use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step};
+use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
 
 /// What is to be said about one node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -113,14 +111,14 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
     let problem = Problem::new(inputs);
     let records = records(&inputs.snapshot.node_plans);
-    let is_meant = |machine: &Machine<'_>| machine.name == name || claim_name(machine) == Some(name);
+    let is_meant = |machine: &Machine<'_>| machine.name == name || machine.claim_name() == Some(name);
     let host = problem.machines.iter().position(is_meant);
     let machine = host.map(|host| &problem.machines[host]);
     let removals = records.iter().flat_map(|record| &record.plan.steps).filter(|step| step.node.is_some());
     let removal = removals.clone().find(|step| step.node.as_deref() == Some(name) || step.node_claim == name);
     let node = machine.map(|machine| machine.name).or(removal.and_then(|step| step.node.as_deref())).unwrap_or(name);
     let of_record = removal.map(|step| step.node_claim.as_str()).filter(|claim| !claim.is_empty());
-    let node_claim = machine.and_then(claim_name).or(of_record);
+    let node_claim = machine.and_then(Machine::claim_name).or(of_record);
     let names: BTreeSet<&str> = [name, node].into_iter().chain(node_claim).collect();
     let decisions = decisions(&records, &names);
     if host.is_none() && decisions.is_empty() {
@@ -146,16 +144,10 @@ pub fn known_names(inputs: &Inputs<'_>) -> BTreeSet<String> {
     names
 }
 
-fn claim_name<'a>(machine: &Machine<'a>) -> Option<&'a str> {
-    machine.claim?.metadata.name.as_deref()
-}
-
 fn present(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> Present {
     let mut engine = provision::engine(problem, inputs);
     let provisioning = provision(&mut engine, inputs.policy.packing);
-    let reasons = report::creation_reasons(&engine, inputs, &provisioning);
-    let disruption = disrupt(&mut engine, inputs, &provisioning);
-    let plan = assemble(inputs, problem, &provisioning, reasons, Vec::new(), disruption, Vec::new());
+    let plan = planned(&mut engine, inputs, &provisioning);
     let machine = &problem.machines[host];
     let goes = |step: &&Step| step.kind == StepKind::Remove && step.node.as_deref() == Some(machine.name);
     Present {

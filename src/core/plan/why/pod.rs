@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::core::defaults;
-use crate::core::disrupt::disrupt;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::provision::advice::{Adviser, change};
@@ -16,9 +15,8 @@ use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::{ClassIndex, Engine, Problem};
 use crate::core::snapshot::Pod;
 
-use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step};
-use crate::core::plan::decide::assemble;
-use crate::core::plan::{Alternative, Change, Inputs, PendingReason, Plan, Step, StepKind, report};
+use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
+use crate::core::plan::{Alternative, Change, Inputs, PendingReason, Plan, Step, StepKind};
 
 /// What is to be said about one pod.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -114,9 +112,7 @@ fn answer(
     if let Some(because) = takes_no_part(pod) {
         return Answer::NotPlanned { because: because.to_owned() };
     }
-    let reasons = report::creation_reasons(engine, inputs, provisioning);
-    let disruption = disrupt(engine, inputs, provisioning);
-    let plan = assemble(inputs, problem, provisioning, reasons, Vec::new(), disruption, Vec::new());
+    let plan = planned(engine, inputs, provisioning);
     let node = pod.spec.node_name.as_deref().filter(|name| !name.is_empty());
     match node.and_then(|name| problem.machines.iter().position(|machine| machine.name == name)) {
         Some(host) => running(inputs, problem, &plan, host, &pod.key()),
