@@ -272,6 +272,8 @@ pub struct ConsolidationCosts {
     pub warm_up_per_pod: f64,
     /// How long a pod takes to be as useful as before it moved. For that time its part of its node's price is lost.
     pub warm_up: NillableDuration,
+    /// What it costs to disturb a pod, however small it is: what the cluster's average pod costs on new nodes in this time.
+    pub restart: NillableDuration,
     /// Traffic of a pod that comes to another zone than it was in.
     #[schemars(range(min = 0))]
     pub cross_zone_per_pod: f64,
@@ -284,6 +286,7 @@ impl Default for ConsolidationCosts {
             image_pull_per_pod: 0.0001,
             warm_up_per_pod: 0.0001,
             warm_up: NillableDuration::from_seconds(180),
+            restart: NillableDuration::from_seconds(900),
             cross_zone_per_pod: 0.0,
         }
     }

@@ -132,7 +132,12 @@ impl Candidate {
 }
 
 /// Every managed node, in the order of names. O(pods).
-pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Candidate> {
+pub fn candidates(
+    engine: &Engine<'_, '_>,
+    inputs: &Inputs<'_>,
+    provisioning: &Provisioning,
+    costs: &MoveCosts,
+) -> Vec<Candidate> {
     let budgets = PodDisruptionBudgets::new(inputs.snapshot);
     let mut nominated: BTreeSet<HostIndex> = BTreeSet::new();
     let mut buffer_pods: BTreeMap<HostIndex, Vec<usize>> = BTreeMap::new();
@@ -158,7 +163,7 @@ pub fn candidates(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
         if machine.is_being_removed() || !machine.is_managed() {
             continue;
         }
-        let mut candidate = candidate(engine, inputs, &budgets, host, machine, nominated.contains(&host));
+        let mut candidate = candidate(engine, inputs, &budgets, costs, host, nominated.contains(&host));
         candidate.buffer_pods = buffer_pods.remove(&host).unwrap_or_default();
         candidates.push(candidate);
     }
@@ -176,11 +181,12 @@ fn candidate(
     engine: &Engine<'_, '_>,
     inputs: &Inputs<'_>,
     budgets: &PodDisruptionBudgets<'_>,
+    costs: &MoveCosts,
     host: HostIndex,
-    machine: &Machine<'_>,
     is_nominated: bool,
 ) -> Candidate {
     let snapshot = inputs.snapshot;
+    let machine = &engine.problem.machines[host];
     let pool_name = machine.node_pool().unwrap_or_default().to_owned();
     let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(&pool_name));
     let pods: Vec<usize> = engine.problem.nodes[host]
@@ -196,7 +202,6 @@ fn candidate(
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
-    let costs = MoveCosts::new(&inputs.policy.disruption.costs);
     let mut candidate = Candidate {
         host,
         name: machine.name.to_owned(),

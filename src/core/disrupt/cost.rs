@@ -1,9 +1,15 @@
 //! What a disruption costs: in the reference's units to rank candidates, in dollars to see whether it pays.
 
+use std::collections::BTreeMap;
+
 use crate::api::duration::NillableDuration;
 use crate::api::settings::ConsolidationCosts;
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::{HostIndex, Problem, vectors};
+use crate::core::provision::backlog::is_reschedulable;
+use crate::core::provision::cheapest::kinds::kinds;
+use crate::core::provision::cheapest::market::number;
+use crate::core::provision::cheapest::weights::weight;
+use crate::core::scheduler::{ClassIndex, HostIndex, Problem, vectors};
 use crate::core::snapshot::Pod;
 
 /// Annotation that says how dear the deletion of a pod is, compared with others.
@@ -37,13 +43,16 @@ pub struct MoveCosts {
 }
 
 impl MoveCosts {
-    pub fn new(settings: &ConsolidationCosts) -> Self {
+    /// `average_pod`: what [`average_pod`] says of the cluster.
+    pub fn new(settings: &ConsolidationCosts, average_pod: HourlyPrice) -> Self {
         let nanodollars = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap_or_default().nanodollars();
         let seconds = |duration: &NillableDuration| duration.seconds().and_then(|seconds| i64::try_from(seconds).ok());
         Self {
             overlap_seconds: seconds(&settings.node_overlap).unwrap_or(0),
             warm_up_seconds: seconds(&settings.warm_up).unwrap_or(0),
-            per_pod: nanodollars(settings.image_pull_per_pod).saturating_add(nanodollars(settings.warm_up_per_pod)),
+            per_pod: nanodollars(settings.image_pull_per_pod)
+                .saturating_add(nanodollars(settings.warm_up_per_pod))
+                .saturating_add(price_for(average_pod, seconds(&settings.restart).unwrap_or(0))),
             per_crossing: nanodollars(settings.cross_zone_per_pod),
         }
     }
@@ -57,16 +66,15 @@ impl MoveCosts {
     /// These pods leaving a node of this price: moving them, and their part of its price while they warm up elsewhere.
     pub fn of_leaving(&self, problem: &Problem<'_>, host: HostIndex, price: HourlyPrice, pods: &[usize]) -> i64 {
         let used = i128::from(used_thousandths(problem, host, pods.iter().copied()));
-        let part = i128::from(price.nanodollars()) * used / 1_000;
-        let warm_up = i64::try_from(part * i128::from(self.warm_up_seconds) / 3_600).unwrap_or(i64::MAX);
+        let part = i64::try_from(i128::from(price.nanodollars()) * used / 1_000).unwrap_or(i64::MAX);
+        let warm_up = price_for(HourlyPrice::from_nanodollars(part), self.warm_up_seconds);
         self.of_pods(pods.iter().map(|pod| &problem.snapshot.pods[*pod])).saturating_add(warm_up)
     }
 
     /// A move, once: the price of its new nodes while both run, its pods, and those that come to another zone.
     pub fn of_move(&self, bought: HourlyPrice, pods: i64, crossing: usize) -> i64 {
-        let overlap = i128::from(bought.nanodollars()) * i128::from(self.overlap_seconds) / 3_600;
         let crossing = self.per_crossing.saturating_mul(i64::try_from(crossing).unwrap_or(i64::MAX));
-        i64::try_from(overlap).unwrap_or(i64::MAX).saturating_add(pods).saturating_add(crossing)
+        price_for(bought, self.overlap_seconds).saturating_add(pods).saturating_add(crossing)
     }
 
     /// The same in dollars, for a guide.
@@ -74,6 +82,31 @@ impl MoveCosts {
         let bought = HourlyPrice::from_dollars(bought).unwrap_or_default();
         HourlyPrice::from_nanodollars(self.of_move(bought, pods, 0)).dollars()
     }
+}
+
+/// Billionths of a dollar that a price comes to in this time.
+fn price_for(price: HourlyPrice, seconds: i64) -> i64 {
+    i64::try_from(i128::from(price.nanodollars()) * i128::from(seconds) / 3_600).unwrap_or(i64::MAX)
+}
+
+/// The least that the pods which could move would cost on new nodes, each among its own kind, divided by their number. Unlike what
+/// is paid for them now it does not fall while nodes are given back. O(kinds x templates x types).
+pub fn average_pod(problem: &Problem<'_>) -> HourlyPrice {
+    let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+    let pods = problem.nodes.iter().flat_map(|node| &node.pods).map(|(pod, _)| *pod);
+    let moving = pods.filter(|pod| is_reschedulable(&problem.snapshot.pods[*pod]));
+    for class in moving.filter_map(|pod| problem.class_of_pod[pod]) {
+        *demand.entry(class).or_default() += 1;
+    }
+    let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
+    let (mut dollars, mut pods) = (0.0, 0);
+    for kind in kinds(problem, &demand, &variants).0 {
+        if let Some(weight) = weight(problem, &kind) {
+            dollars += weight * number(kind.count);
+            pods += kind.count;
+        }
+    }
+    HourlyPrice::from_dollars(dollars / number(pods.max(1))).unwrap_or_default()
 }
 
 /// Seconds after which a saving has repaid what the move cost; `None` when it never does.

@@ -63,7 +63,8 @@ pub struct Disruption {
 /// Looks at every candidate. The engine holds the result of provisioning before, and of both after.
 /// O(sum over candidates of their pods times nodes), most of which are refused by one comparison.
 pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
-    let candidates = candidate::candidates(engine, inputs, provisioning);
+    let costs = MoveCosts::new(&inputs.policy.disruption.costs, cost::average_pod(engine.problem));
+    let candidates = candidate::candidates(engine, inputs, provisioning, &costs);
     let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
     let mut targets = rehome::targets(engine, inputs, provisioning);
     for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
@@ -74,7 +75,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         targets,
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
-        costs: MoveCosts::new(&inputs.policy.disruption.costs),
+        costs,
         pool_totals: pool_totals(&candidates),
         created: BTreeSet::new(),
         replaced: BTreeSet::new(),

@@ -163,6 +163,10 @@ fn bound(
     provisioning: &Provisioning,
     disruption: &Disruption,
 ) -> Option<HourlyPrice> {
+    // A plan is made at every look then, and says little of where the moves lead.
+    if inputs.policy.moves_under_way {
+        return None;
+    }
     let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
     let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
     let counted: BTreeSet<HostIndex> = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();

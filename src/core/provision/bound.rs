@@ -12,7 +12,7 @@ use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::dual::{Bin, Filling, Item};
 use super::cheapest::kinds::{Kind, kinds};
-use super::cheapest::market::{Offer, Purpose, number, offers, prices, unlimited};
+use super::cheapest::market::{Offer, Purpose, item, number, offers, prices, unlimited};
 use super::cheapest::weights::{as_number, weight};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
@@ -60,7 +60,8 @@ pub fn lower_bound(
             best = best.max(exact(&offers, kind, left));
         }
     }
-    let (priced, _) = prices(&kinds, places, &offers, &start, BOUND_WORK);
+    let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
+    let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK);
     let for_nothing = worth_of_free(&kinds, &priced.per_pod, &free);
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);

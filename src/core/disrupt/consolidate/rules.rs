@@ -87,9 +87,13 @@ impl Pass<'_, '_> {
         trial: &Trial,
     ) -> Result<(Reason, Rehoming), NotKept> {
         self.refuse_spot_to_spot(engine, going, trial)?;
+        // Most trials end here, before anything is worked out that only those need which are kept.
+        self.check_payback(engine, going, trial, HourlyPrice::ZERO, 0)?;
         let mut rehoming = rehome::outcome(engine, going, trial.mark);
         let crossing = zone_crossings(engine, &rehoming, going);
-        self.check_payback(engine, going, trial, HourlyPrice::ZERO, crossing)?;
+        if crossing > 0 {
+            self.check_payback(engine, going, trial, HourlyPrice::ZERO, crossing)?;
+        }
         self.check_likeness(engine, going, &rehoming.purchases)?;
         let bought = rehoming.purchases.len();
         for purchase in &mut rehoming.purchases {

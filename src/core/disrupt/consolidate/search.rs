@@ -40,6 +40,10 @@ const REGROUPED_PART: u64 = 32;
 /// Prices of pods are a guide here, so a part of the work that buying spends on them will do.
 const PRICE_WORK_PART: u64 = 4;
 
+/// A search for a small cluster ends when it has looked so often for each pod that may move; the rest of the work goes unused.
+const LOOKS_PER_POD: u64 = 1_200;
+const LOOKS_AT_LEAST: u64 = 400_000;
+
 /// Where no payback is asked for, moves are compared over this time.
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
 
@@ -49,7 +53,9 @@ impl Pass<'_, '_> {
         let demand = demand(engine.problem, sources);
         let markets = Markets::priced(engine.problem, 0, &demand, PRICE_WORK / PRICE_WORK_PART);
         let worth = Worth::new(&markets);
+        let pods: usize = demand.values().sum();
         let mut budget = Budget::new(engine.problem);
+        budget.looks = budget.looks.min(LOOKS_AT_LEAST + LOOKS_PER_POD * pods as u64);
         let going: Vec<_> = sources.iter().map(|source| source.candidate).collect();
         let horizon_seconds = self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS);
         let horizon_hours = hours(horizon_seconds);

@@ -11,7 +11,10 @@
 //! its own, by how much its demand has been missed so far (Kingma and Ba 2015), or rare classes would never arrive. How
 //! much an offering can be filled with is bounded through a surrogate constraint (a weighted sum of its resources, Glover
 //! 1968), whose weights are kept for each offering and improved only where they decide; any weights give a valid bound.
-//! `tests/properties/lower_bound.rs` holds the result against a solver: never above the optimum, at least 97 % of it.
+//! Where a dozen pods fill a node it matters that they are whole: there the prices climb on, against the best filling with whole
+//! pods (branch and bound), which proves more than the linear program, and tells the buyer what small nodes are good for.
+//! `tests/properties/lower_bound.rs` holds the result against a solver: no node can be filled with more than it costs, and the
+//! bound is at least 97 % of the linear program's optimum.
 
 use std::collections::BTreeMap;
 
@@ -87,15 +90,39 @@ impl Mean {
 /// Rounds of ascent at most; after some hundreds the bound moves in the fourth digit.
 const ROUNDS_MAX: usize = 300;
 
+/// The part of the bound that nodes must stand for which few pods fill, for whole pods to be worth looking at.
+const OF_PARTS_LEAST: f64 = 0.2;
+
 /// How often the weights of the deciding offering are improved in one round.
 const REFINEMENTS: usize = 12;
 
-/// How much sharper than a mean the maximum is taken: an offering that is one part in this less profitable than the best
-/// counts a third as much.
-const SHARPNESS: Schedule = Schedule { first: 40.0, last: 1500.0 };
+/// One way to climb.
+struct Stage {
+    /// Of [`ROUNDS_MAX`], or of what the work allows.
+    part_of_rounds: usize,
+    /// How much sharper than a mean the maximum is taken: an offering that is one part in this less profitable than the best
+    /// counts a third as much.
+    sharpness: Schedule,
+    /// The part by which a price moves in one round, at most.
+    step: Schedule,
+    /// Whether nodes that few pods fill are filled with whole ones.
+    whole: bool,
+}
 
-/// The part by which a price moves in one round, at most.
-const STEP: Schedule = Schedule { first: 0.2, last: 0.005 };
+const PARTS: Stage = Stage {
+    part_of_rounds: 1,
+    sharpness: Schedule { first: 40.0, last: 1500.0 },
+    step: Schedule { first: 0.2, last: 0.005 },
+    whole: false,
+};
+
+/// From the prices that parts of pods have led to; the first round proves as much as they did, or more.
+const WHOLE: Stage = Stage {
+    part_of_rounds: 2,
+    sharpness: Schedule { first: 150.0, last: 1500.0 },
+    step: Schedule { first: 0.04, last: 0.003 },
+    whole: true,
+};
 
 /// How much of the past stays in the mean of what was missed, and of its square.
 const MEMORY: f64 = 0.8;
@@ -121,15 +148,27 @@ impl Schedule {
 /// so the result depends on the inputs alone. O(rounds x bins x items x log items).
 pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Prices {
     let mut fillings: Vec<Filling> = bins.iter().map(|bin| Filling::new(bin, items)).collect();
+    let parts = climb(items, bins, &mut fillings, start, work, &PARTS);
+    let worth = |share: &Share| share.items.iter().map(|(item, amount)| amount * parts.per_pod[*item]).sum::<f64>();
+    let of_parts = parts.shares.iter().filter(|share| fillings[share.bin].is_of_parts());
+    if of_parts.map(worth).sum::<f64>() < OF_PARTS_LEAST * parts.bound {
+        return parts;
+    }
+    let whole = climb(items, bins, &mut fillings, &parts.per_pod, work, &WHOLE);
+    if whole.bound >= parts.bound { whole } else { parts }
+}
+
+fn climb(items: &[Item], bins: &[Bin], fillings: &mut [Filling], start: &[f64], work: u64, stage: &Stage) -> Prices {
     let mut prices = start.to_vec();
     let mut best = Prices { per_pod: start.to_vec(), bound: 0.0, shares: Vec::new() };
     let mut mean = Mean::default();
     let mut missed = Missed { mean: vec![0.0; items.len()], squares: vec![0.0; items.len()] };
     let pairs: usize = bins.iter().map(|bin| bin.items.len()).sum();
     let rounds = usize::try_from(work / (pairs as u64).max(1)).unwrap_or(ROUNDS_MAX).clamp(1, ROUNDS_MAX);
+    let rounds = rounds.div_ceil(stage.part_of_rounds);
     for round in 0..rounds {
         let demand_worth: f64 = items.iter().zip(&prices).map(|(item, price)| item.count * price).sum();
-        let Some((ratio, decisive)) = most_profitable(items, bins, &mut fillings, &prices) else { break };
+        let Some((ratio, decisive)) = most_profitable(items, bins, fillings, &prices, stage.whole) else { break };
         if ratio <= 0.0 || demand_worth <= 0.0 || !ratio.is_finite() {
             break;
         }
@@ -139,7 +178,7 @@ pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Pr
             best = Prices { per_pod, bound, shares: Vec::new() };
         }
         let progress = number(round) / number(rounds);
-        let filled = shares_filled(items, bins, &mut fillings, &prices, decisive, SHARPNESS.at(progress));
+        let filled = shares_filled(items, bins, fillings, &prices, decisive, stage.sharpness.at(progress), stage.whole);
         if progress >= SHARES_FROM || rounds == 1 {
             for (bin, weight) in filled.by_bin {
                 let worth = fillings[bin].worth.max(f64::MIN_POSITIVE);
@@ -150,7 +189,7 @@ pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Pr
         for (position, (item, filled)) in items.iter().zip(filled.by_item).enumerate() {
             let wanted = item.count * prices[position] / demand_worth;
             missed_in_all += (wanted - filled).abs();
-            prices[position] *= (STEP.at(progress) * missed.direction(position, wanted - filled)).exp();
+            prices[position] *= (stage.step.at(progress) * missed.direction(position, wanted - filled)).exp();
         }
         // As with one class alone, whose price is right from the start.
         if missed_in_all < 1e-9 {
@@ -194,6 +233,7 @@ fn shares_filled(
     prices: &[f64],
     decisive: usize,
     sharpness: f64,
+    whole: bool,
 ) -> Filled {
     let most = fillings[decisive].ratio(&bins[decisive]);
     let mut shares = vec![0.0; items.len()];
@@ -203,6 +243,9 @@ fn shares_filled(
         let weight = |filling: &Filling| (sharpness * (filling.ratio(bin) / most - 1.0)).exp();
         if position != decisive && weight(filling) > WORTH_REFINING {
             filling.refine(items, bin, prices, 1);
+            if whole {
+                filling.make_whole(items, bin, prices);
+            }
         }
         let weight = weight(filling);
         if weight < WORTH_COUNTING {
@@ -224,7 +267,13 @@ fn number(count: usize) -> f64 {
 }
 
 /// The bin with the most worth per price, after the weights that decide were improved.
-fn most_profitable(items: &[Item], bins: &[Bin], fillings: &mut [Filling], prices: &[f64]) -> Option<(f64, usize)> {
+fn most_profitable(
+    items: &[Item],
+    bins: &[Bin],
+    fillings: &mut [Filling],
+    prices: &[f64],
+    whole: bool,
+) -> Option<(f64, usize)> {
     for (bin, filling) in bins.iter().zip(fillings.iter_mut()) {
         filling.fill(items, bin, prices);
     }
@@ -233,8 +282,13 @@ fn most_profitable(items: &[Item], bins: &[Bin], fillings: &mut [Filling], price
         (0..bins.len()).max_by(|one, two| ratio(fillings, *one).total_cmp(&ratio(fillings, *two)).then(two.cmp(one)))
     };
     let mut position = largest(fillings)?;
-    for _ in 0..REFINEMENTS {
+    // What few pods fill promises more in parts than it keeps, so many have to be looked at.
+    let refinements = if whole { bins.len().max(REFINEMENTS) } else { REFINEMENTS };
+    for _ in 0..refinements {
         fillings[position].refine(items, &bins[position], prices, 2);
+        if whole {
+            fillings[position].make_whole(items, &bins[position], prices);
+        }
         let next = largest(fillings)?;
         if next == position {
             break;
@@ -274,8 +328,8 @@ impl Filling {
         self.worth / bin.price.max(f64::MIN_POSITIVE)
     }
 
-    /// Takes items by worth for their weighted size until the bin is full; what is beyond is not worth more.
-    pub fn fill(&mut self, items: &[Item], bin: &Bin, prices: &[f64]) {
+    /// Worth for weighted size, that size, item, and most of it; best first.
+    fn by_density(&self, items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(f64, f64, usize, f64)> {
         let mut by_density: Vec<(f64, f64, usize, f64)> = Vec::with_capacity(bin.items.len());
         for (item, most) in &bin.items {
             let size = self.size(&items[*item], bin);
@@ -283,6 +337,12 @@ impl Filling {
             by_density.push((density, size, *item, *most));
         }
         by_density.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.2.cmp(&two.2)));
+        by_density
+    }
+
+    /// Takes items by worth for their weighted size until the bin is full; what is beyond is not worth more.
+    pub fn fill(&mut self, items: &[Item], bin: &Bin, prices: &[f64]) {
+        let by_density = self.by_density(items, bin, prices);
         self.taken.clear();
         self.worth = 0.0;
         let mut left = 1.0;
@@ -342,6 +402,24 @@ impl Filling {
         *self = best;
     }
 
+    /// Whether few pods fill the bin, one of them in part.
+    fn is_of_parts(&self) -> bool {
+        let pods: f64 = self.taken.iter().map(|(_, amount)| amount).sum();
+        pods <= number(WHOLE_PODS_MAX) && self.taken.iter().any(|(_, amount)| amount.fract() != 0.0)
+    }
+
+    /// Where few pods fill the bin, the most that whole ones are worth: what parts of pods promise is not to be had.
+    fn make_whole(&mut self, items: &[Item], bin: &Bin, prices: &[f64]) {
+        if !self.is_of_parts() {
+            return;
+        }
+        let WholePods { best, best_taken, steps_left, .. } = WholePods::searched(self, items, bin, prices);
+        if steps_left > 0 && best < self.worth {
+            self.worth = best;
+            self.taken = best_taken;
+        }
+    }
+
     /// By resource: the part of the room that the filling takes.
     fn used(&self, items: &[Item], bin: &Bin) -> Vec<f64> {
         let mut used = vec![0.0; bin.room.len()];
@@ -351,6 +429,86 @@ impl Filling {
             }
         }
         used
+    }
+}
+
+/// With more pods on a node than this it hardly matters that they are whole.
+pub const WHOLE_PODS_MAX: usize = 12;
+
+/// How often a filling with whole pods takes one more pod at most; beyond, parts of pods have to do.
+const WHOLE_STEPS_MAX: usize = 250;
+
+/// Branch and bound over whole pods, best for their size first; what is left of the weighted sum bounds what is left to gain
+/// (Kolesar 1967).
+struct WholePods<'a> {
+    items: &'a [Item],
+    asked: &'a [usize],
+    /// Worth for size, size, item, most of it.
+    by_density: Vec<(f64, f64, usize, f64)>,
+    prices: &'a [f64],
+    room: Vec<f64>,
+    taken: Vec<(usize, f64)>,
+    best: f64,
+    best_taken: Vec<(usize, f64)>,
+    steps_left: usize,
+}
+
+/// The best filling of one node with whole pods that a short search finds, at these prices: positions of items, and how many.
+pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)> {
+    let mut filling = Filling::new(bin, items);
+    filling.fill(items, bin, prices);
+    filling.refine(items, bin, prices, 2);
+    WholePods::searched(&filling, items, bin, prices).best_taken
+}
+
+impl<'a> WholePods<'a> {
+    fn searched(filling: &'a Filling, items: &'a [Item], bin: &Bin, prices: &'a [f64]) -> Self {
+        let mut search = Self {
+            items,
+            asked: &filling.asked,
+            by_density: filling.by_density(items, bin, prices),
+            prices,
+            room: bin.room.clone(),
+            taken: Vec::new(),
+            best: 0.0,
+            best_taken: Vec::new(),
+            steps_left: WHOLE_STEPS_MAX,
+        };
+        search.go_on(0, 0.0, 1.0);
+        search
+    }
+
+    fn go_on(&mut self, first: usize, worth: f64, left: f64) {
+        if worth > self.best {
+            self.best = worth;
+            self.best_taken.clone_from(&self.taken);
+        }
+        for position in first..self.by_density.len() {
+            let (density, size, item, most) = self.by_density[position];
+            if self.steps_left == 0 || worth + density * left <= self.best {
+                return;
+            }
+            let mut fits = most;
+            for dimension in self.asked.iter().copied().filter(|it| self.items[item].request[*it] > 0.0) {
+                fits = fits.min((self.room[dimension] / self.items[item].request[dimension] + 1e-9).floor());
+            }
+            let mut count = fits;
+            while count >= 1.0 && self.steps_left > 0 {
+                self.steps_left -= 1;
+                self.take(item, count);
+                self.taken.push((item, count));
+                self.go_on(position + 1, worth + count * self.prices[item], left - count * size);
+                self.taken.pop();
+                self.take(item, -count);
+                count -= 1.0;
+            }
+        }
+    }
+
+    fn take(&mut self, item: usize, count: f64) {
+        for dimension in self.asked {
+            self.room[*dimension] -= count * self.items[item].request[*dimension];
+        }
     }
 }
 

@@ -11,8 +11,9 @@ use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
+use super::dual::{Item, WHOLE_PODS_MAX, whole_pods};
 use super::kinds::{Kind, kinds};
-use super::market::{Allotment, Offer, PRICE_WORK, Purpose, number, offers, prices};
+use super::market::{Allotment, Offer, PRICE_WORK, Purpose, item, number, offers, prices};
 use super::node_filling::NodeFilling;
 use super::shopping::Shopping;
 use super::weights::{as_number, share, weight};
@@ -31,6 +32,8 @@ pub struct Market {
     pub offers: Vec<Offer>,
     /// By kind: dollars per hour that one pod is worth.
     pub worth: Vec<f64>,
+    /// By kind, as the linear program has it.
+    items: Vec<Item>,
     /// By offer: kinds by worth for their largest share of it, best first.
     by_worth: Vec<OnceCell<Vec<usize>>>,
     /// What the linear program would buy for whom.
@@ -65,9 +68,36 @@ impl Markets {
         budget: &mut Budget,
     ) {
         for market in &self.0 {
-            market.buy_as_allotted(engine, first, demand, budget);
+            market.buy_as_allotted(engine, first, demand, ALLOTTED_WORTH_LEAST, budget);
             market.buy_until_met(engine, first, demand, HourlyPrice::MAX, budget);
         }
+    }
+
+    /// Buys the nodes that are filled best with what they are allotted, then solves the linear program again for what is left, and
+    /// so on with less well filled ones; then as [`Self::fill`] for the rest. For pools of one weight.
+    pub fn fill_in_rounds(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        first: HostIndex,
+        level: usize,
+        demand: &mut Leftover,
+        budget: &mut Budget,
+    ) {
+        let [market] = self.0.as_slice() else { return self.fill_as_allotted(engine, first, demand, budget) };
+        let mut again: Option<Self> = None;
+        for worth_least in ROUNDS_WORTH_LEAST {
+            let market = again.as_ref().and_then(|again| again.0.first()).unwrap_or(market);
+            let before: usize = demand.values().sum();
+            market.buy_as_allotted(engine, first, demand, worth_least, budget);
+            let left: usize = demand.values().sum();
+            if left == 0 {
+                return;
+            }
+            if left < before {
+                again = Some(Self::priced(engine.problem, level, demand, PRICE_WORK / ROUNDS_WORK_PART));
+            }
+        }
+        again.as_ref().unwrap_or(self).fill(engine, first, demand, HourlyPrice::MAX, budget);
     }
 
     /// Opens nodes, each for less than `most`, until the demand is met or nothing more can be bought. Of the nodes that are
@@ -89,8 +119,17 @@ impl Markets {
 /// An allotment is left when what remains of it is worth less than this part of what a node costs.
 const ALLOTTED_WORTH_LEAST: f64 = 0.9;
 
+/// The same, round by round: what is bought first should be filled almost without loss.
+const ROUNDS_WORTH_LEAST: [f64; 5] = [0.98, 0.97, 0.96, 0.94, 0.9];
+
+/// The part of the work for the prices of all that each round may spend on the prices of the rest.
+const ROUNDS_WORK_PART: u64 = 8;
+
 /// Room is weighed anew after a part of each kind.
 const STEPS_PER_KIND: usize = 4;
+
+/// Filling a node with few pods by search takes about as long as so many looks.
+const SEARCHED_LOOKS: u64 = 200;
 
 /// With more kinds than this, nodes are filled in fixed orders only.
 const BALANCED_KINDS_MAX: usize = 128;
@@ -144,7 +183,8 @@ impl Market {
         // What nothing can host is not shopped for.
         kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
         let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), problem.per_node, purpose);
-        let (priced, allotments) = prices(&kinds, places, &market(Purpose::Pricing), &alone, work);
+        let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
+        let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
         let (worth, bound) = (priced.per_pod, priced.bound);
         let offers = market(Purpose::Buying);
         let is_welcome = |template: TemplateIndex, kind: &Kind| {
@@ -156,16 +196,17 @@ impl Market {
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
         let kind_of = kind_of.collect();
         let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
-        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, by_worth, allotments, bound }
+        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, items, by_worth, allotments, bound }
     }
 
-    /// The parts of the demand that fill whole nodes of the offers that they are allotted to; then the room that is left on
-    /// these nodes. O(nodes bought x kinds).
+    /// The parts of the demand that fill whole nodes of the offers that they are allotted to, each with this part of its price;
+    /// then the room that is left on these nodes. O(nodes bought x kinds).
     fn buy_as_allotted(
         &self,
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
         demand: &mut Leftover,
+        worth_least: f64,
         budget: &mut Budget,
     ) {
         // The program does not know that of some nodes there are only so many; those come first, by worth.
@@ -184,7 +225,7 @@ impl Market {
             loop {
                 allotted.iter_mut().for_each(|(kind, left)| *left = (*left).min(shopping.waiting(*kind)));
                 let (pattern, worth) = self.in_proportion(offer, &allotted, budget);
-                if pattern.is_empty() || worth < ALLOTTED_WORTH_LEAST * self.offers[offer].price.dollars() {
+                if pattern.is_empty() || worth < worth_least * self.offers[offer].price.dollars() {
                     break;
                 }
                 let Some(host) = shopping.realize(engine, &self.offers[offer], &pattern) else { break };
@@ -292,6 +333,9 @@ impl Market {
         if by_size.len() <= BALANCED_KINDS_MAX {
             options.push(self.balanced(offer, by_size, available, budget));
         }
+        if options.iter().any(|(pattern, _)| (1..=WHOLE_PODS_MAX).contains(&pods_of(pattern))) {
+            options.push(self.searched(offer, by_size, available, budget));
+        }
         // Of equals the first.
         options.into_iter().reduce(|one, two| if two.1 > one.1 { two } else { one })
     }
@@ -358,6 +402,28 @@ impl Market {
         filling.finish()
     }
 
+    /// The best of many ways to fill one node that few pods fill. O(kinds x log kinds).
+    fn searched(
+        &self,
+        offer: &Offer,
+        among: &[usize],
+        available: impl Fn(usize) -> usize,
+        budget: &mut Budget,
+    ) -> (Pattern, f64) {
+        let bin = offer.bin(&self.kinds, &self.items, among.iter().copied(), available);
+        budget.spend(SEARCHED_LOOKS + among.len() as u64);
+        let mut filling = NodeFilling::new(self, offer);
+        for (kind, count) in whole_pods(&self.items, &bin, &self.worth) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a whole number of pods on one node"
+            )]
+            filling.take(kind, count as usize);
+        }
+        filling.finish()
+    }
+
     /// Fills one node with kinds in the given order; its worth in dollars per hour.
     fn pattern(
         &self,
@@ -384,6 +450,10 @@ impl Market {
         kinds.sort_by_cached_key(density);
         kinds
     }
+}
+
+fn pods_of(pattern: &Pattern) -> usize {
+    pattern.iter().map(|(_, count)| count).sum()
 }
 
 /// Puts one more pod on an open node, if it takes it.

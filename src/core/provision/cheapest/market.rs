@@ -195,29 +195,44 @@ pub struct Allotment {
     pub kinds: Vec<(usize, usize)>,
 }
 
-/// What one pod of each kind is worth, what to buy for whom, and the bound on the fleet's price that this proves. `places` is the number of
-/// exclusive places, `start` where the search begins, `work` where it ends.
-pub fn prices(kinds: &[Kind], places: usize, offers: &[Offer], start: &[f64], work: u64) -> (Prices, Vec<Allotment>) {
-    let item = |kind: &Kind| {
-        let mut request: Vec<f64> = kind.request.iter().copied().map(as_number).collect();
-        request.extend((0..places).map(|place| if kind.exclusive.contains(&place) { 1.0 } else { 0.0 }));
-        Item { count: number(kind.count), request }
-    };
-    let items: Vec<Item> = kinds.iter().map(item).collect();
-    let bin = |offer: &Offer| {
-        let held = kinds.iter().enumerate().filter(|(_, kind)| offer.allowed(kind) != 0);
-        let most = |kind: &Kind| vectors::copies(&kind.request, &offer.room, kind.count.min(kind.most_per_node));
-        let held = held.map(|(position, kind)| (position, number(most(kind))));
-        let room = offer.room.iter().copied().map(as_number);
+/// A kind in the linear program; `places` is the number of exclusive places.
+pub fn item(kind: &Kind, places: usize) -> Item {
+    let mut request: Vec<f64> = kind.request.iter().copied().map(as_number).collect();
+    request.extend((0..places).map(|place| if kind.exclusive.contains(&place) { 1.0 } else { 0.0 }));
+    Item { count: number(kind.count), request }
+}
+
+impl Offer {
+    /// The offer in the linear program, for these kinds, of which there are only so many.
+    pub fn bin(
+        &self,
+        kinds: &[Kind],
+        items: &[Item],
+        among: impl Iterator<Item = usize>,
+        available: impl Fn(usize) -> usize,
+    ) -> Bin {
+        let held = among.filter(|position| self.allowed(&kinds[*position]) != 0).map(|position| {
+            let kind = &kinds[position];
+            let most = vectors::copies(&kind.request, &self.room, available(position).min(kind.most_per_node));
+            (position, number(most))
+        });
+        let places = items.first().map_or(0, |item| item.request.len() - self.room.len());
+        let room = self.room.iter().copied().map(as_number);
         Bin {
-            price: offer.price.dollars(),
-            room: room.chain((0..places).map(|_| 1.0)).collect(),
+            price: self.price.dollars(),
             items: held.filter(|(_, most)| *most > 0.0).collect(),
+            room: room.chain((0..places).map(|_| 1.0)).collect(),
         }
-    };
+    }
+}
+
+/// What one pod of each kind is worth, what to buy for whom, and the bound on the fleet's price that this proves. `items` are the
+/// kinds in the program, `start` is where the search begins, `work` where it ends.
+pub fn prices(kinds: &[Kind], items: &[Item], offers: &[Offer], start: &[f64], work: u64) -> (Prices, Vec<Allotment>) {
+    let bin = |offer: &Offer| offer.bin(kinds, items, 0..kinds.len(), |kind| kinds[kind].count);
     let useful = unlimited(kinds, offers).map(|offer| (offer, bin(offer))).filter(|(_, bin)| !bin.items.is_empty());
     let (offers, bins): (Vec<&Offer>, Vec<Bin>) = useful.unzip();
-    let prices = dual_prices(&items, &bins, start, work);
+    let prices = dual_prices(items, &bins, start, work);
     let allotments = prices.shares.iter().map(|share| allotment(offers[share.bin], share)).collect();
     (prices, allotments)
 }

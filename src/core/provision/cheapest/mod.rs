@@ -148,6 +148,8 @@ fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
 enum Way {
     /// Whole nodes as the linear program would buy them, then by worth.
     AsAllotted,
+    /// The same, with the program solved again for what is left, several times.
+    InRounds,
     /// By worth alone.
     ByWorth,
     /// Pod by pod, so that the price is never above the reference's.
@@ -168,13 +170,14 @@ fn buy(
         let mut leftover = wanted.clone();
         match way {
             Way::AsAllotted => markets.fill_as_allotted(engine, mark.hosts(), &mut leftover, budget),
+            Way::InRounds => markets.fill_in_rounds(engine, mark.hosts(), level, &mut leftover, budget),
             Way::ByWorth => markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget),
             Way::AsReference => leftover = as_reference(engine, order, level, wanted),
         }
         leftover
     };
     let mut best: Option<(Cost, Way)> = None;
-    for way in [Way::AsAllotted, Way::ByWorth, Way::AsReference] {
+    for way in [Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
         let leftover = go(engine, way, budget);
         for host in engine.open_hosts_since(mark) {
             improve::tighten(engine, host);
