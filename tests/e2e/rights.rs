@@ -111,6 +111,7 @@ pub fn each_right_is_missed_by_name(plane: &mut ControlPlane) {
         repository: &repository,
         program: &program,
         generation: 0,
+        label: None,
         replicas: 0,
         named,
         head: None,
@@ -188,6 +189,8 @@ struct Deeds<'a> {
     program: &'a Program,
     /// Of the pool's label, and of everything's name.
     generation: u32,
+    /// That of the pool's label.
+    label: Option<String>,
     replicas: u32,
     /// Every claim that a step of a plan was about.
     named: BTreeSet<String>,
@@ -234,6 +237,7 @@ impl Deeds<'_> {
     /// By another label of the pool; the new ones have this time to drain.
     fn replace_nodes(&mut self, termination_grace_period: &str) {
         self.generation += 1;
+        self.label = Some(self.generation.to_string());
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/nodepool.yaml");
         let text = std::fs::read_to_string(folder).unwrap();
         let text = text.replace("team: shop", &format!("team: shop, generation: \"{}\"", self.generation));
@@ -265,8 +269,15 @@ impl Deeds<'_> {
         program::scale(self.cluster, DEPLOYMENT, replicas);
     }
 
-    /// Waits until what was begun is done: nodes settled, and definitions in the cluster are those of the last commit.
+    /// Waits until what was begun is done: nodes are of the pool as it is and settled, and definitions in the cluster are those
+    /// of the last commit.
     fn finish(&mut self, what: &str) {
+        let label = self.label.clone();
+        self.cluster.wait(what, PATIENCE, |cluster| {
+            let claims = cluster.list("/apis/karpenter.sh/v1/nodeclaims");
+            let is_old = |claim: &&Value| claim["metadata"]["labels"]["generation"].as_str() != label.as_deref();
+            claims.iter().find(is_old).map_or(Ok(()), |claim| Err(format!("{claim:#}")))
+        });
         settles(self.cluster, self.program, what, self.replicas);
         let head = self.head.clone();
         self.cluster.wait(what, PATIENCE, |cluster| {

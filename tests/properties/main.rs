@@ -13,6 +13,7 @@ mod fixed_point;
 mod found;
 mod lower_bound;
 mod naive;
+mod penalties;
 mod quantities;
 mod requirements;
 mod world;
