@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::arguments::{WhyArguments, WhyNodeArguments, WhyOutput, WhyPodArguments, WhySubject};
 use super::exit::{Failure, Outcome};
 use super::inputs;
-use crate::core::plan::why::node::{known_names, why_node};
+use crate::core::plan::why::node::{Searched, searched, why_node};
 use crate::core::plan::why::pod::why_pod;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::definitions::suggest::nearest;
@@ -49,12 +49,18 @@ fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
     let name = arguments.node.strip_prefix("node/").unwrap_or(&arguments.node);
     let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| {
         why_node(inputs, name).ok_or_else(|| {
-            let (names, records) = (known_names(inputs), inputs.snapshot.node_plans.len());
-            let text = format!("there is no node {name} in the snapshot, and none of its {records} NodePlans names it");
+            let Searched { names, records, records_unread } = searched(inputs);
+            let unread = match records_unread {
+                0 => String::new(),
+                unread => format!("; {unread} more can not be read: too long to be kept whole, or of another version"),
+            };
+            let text = format!(
+                "there is no node {name} in the snapshot, and none of its {records} NodePlans names it{unread}"
+            );
             let failure = Failure::usage(ERROR, anyhow!(text));
             match nearest(name, names.iter().map(String::as_str)) {
                 Some(alike) => failure.with_hint(format!("did you mean {alike}?")),
-                None if records == 0 => failure.with_hint(
+                None if records + records_unread == 0 => failure.with_hint(
                     "nodes that are gone are known from NodePlans: is `nodeplans.cutlist.dev` in the snapshot?",
                 ),
                 None => failure,

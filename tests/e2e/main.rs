@@ -34,6 +34,7 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use control_plane::ControlPlane;
+use rights::Deed;
 
 /// One thing that is tried, with a control plane that nothing else uses.
 struct Case {
@@ -54,7 +55,15 @@ const WORKERS: usize = 3;
 
 const CASES: &[Case] = &[
     // The longest first.
-    case("each_right_is_missed_by_name", rights::each_right_is_missed_by_name),
+    case("each_right_over_nodes_is_missed_by_name", |plane| {
+        rights::each_right_is_missed_by_name(plane, &[Deed::Launch, Deed::Replace, Deed::Force]);
+    }),
+    case("each_right_to_define_is_missed_by_name", |plane| {
+        rights::each_right_is_missed_by_name(plane, &[Deed::Define, Deed::Redefine]);
+    }),
+    case("each_right_to_undefine_is_missed_by_name", |plane| {
+        rights::each_right_is_missed_by_name(plane, &[Deed::Undefine]);
+    }),
     case("control_plane_runs_pods", self_tests::control_plane_runs_pods),
     case("nothing_outlives_the_test", self_tests::nothing_outlives_the_test),
     case("api_server_takes_our_definitions", definitions::api_server_takes_our_definitions),

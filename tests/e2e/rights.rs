@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cutlist::adapters::git::{Changes, ScriptedRepository};
 use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS};
@@ -70,21 +70,42 @@ spec:
   replicas: 0
 ";
 
+const BUDGET: &str = "
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: { name: web, namespace: shop }
+spec: { minAvailable: 100%, selector: { matchLabels: { app: web } } }
+";
+
 /// What makes the program use a right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deed {
-    /// Definitions are added.
-    Define,
-    Redefine,
-    Undefine,
+pub enum Deed {
     /// Pods come.
     Launch,
     /// Nodes are replaced, and pods are evicted from them.
     Replace,
+    /// Nodes are replaced whose pods no budget lets go, so that their time runs out.
+    Force,
+    /// Definitions are added.
+    Define,
+    Redefine,
+    Undefine,
 }
 
-/// Every right to write, one at a time: taken away, missed and named, given back, used. It goes on where it stopped.
-pub fn each_right_is_missed_by_name(plane: &mut ControlPlane) {
+const DEEDS: [Deed; 6] = [Deed::Launch, Deed::Replace, Deed::Force, Deed::Define, Deed::Redefine, Deed::Undefine];
+
+impl Deed {
+    fn is_of_definitions(self) -> bool {
+        matches!(self, Self::Define | Self::Redefine | Self::Undefine)
+    }
+}
+
+/// Group, resource and verb.
+type Right = (&'static str, &'static str, &'static str);
+
+/// Every right to write that these deeds need: taken away with all others of one deed, missed and named, given back alone, used.
+/// The program goes on where it stopped, to where it stops for the next.
+pub fn each_right_is_missed_by_name(plane: &mut ControlPlane, mine: &[Deed]) {
     let cluster = plane.cluster();
     let (repository, program) = prepare(plane, &cluster);
     let roles = Roles::read(&cluster);
@@ -96,61 +117,85 @@ pub fn each_right_is_missed_by_name(plane: &mut ControlPlane) {
         repository: &repository,
         program: &program,
         generation: 0,
+        settings: settings(),
+        nudges: 0,
+        defined: false,
+        label: None,
         replicas: 0,
         named,
         head: None,
     };
     let mut missed = Vec::new();
-    for deed in [Deed::Launch, Deed::Replace, Deed::Define, Deed::Redefine, Deed::Undefine] {
-        for (group, resource, verb) in rights_of(deed) {
-            deeds.prepare(deed);
-            roles.without(&cluster, group, resource, verb);
-            let before = cutlist.log().len();
-            deeds.begin(deed);
-            // The API server's own words, in a line of the log.
-            let (plain, part) = resource.split_once('/').unwrap_or((resource, ""));
-            let slash = if part.is_empty() { "" } else { "/" };
-            let words = format!("cannot {verb} resource \"{plain}{slash}{part}\"");
-            cluster.wait(&format!("the log says {words}"), PATIENCE, |_| {
-                let said = cutlist.log().split_at(before).1.replace('\\', "").contains(&words);
-                if said { Ok(()) } else { Err(cutlist.last_lines()) }
-            });
+    for deed in mine.iter().copied() {
+        let begin = Instant::now();
+        deeds.prepare(deed);
+        let mut missing = rights_of(deed);
+        let all = missing.len();
+        // The same words are not said again and again.
+        let before = cutlist.log().len();
+        roles.without(&cluster, &missing);
+        std::thread::sleep(RIGHTS_TAKE);
+        deeds.begin(deed);
+        while !missing.is_empty() {
+            let names = |right: &Right| cutlist.log().split_at(before).1.replace('\\', "").contains(&refusal(right));
+            let named: Vec<Right> =
+                cluster.wait(&format!("{deed:?}: the log names one of {missing:?}"), PATIENCE, |_| {
+                    let named: Vec<Right> = missing.iter().copied().filter(names).collect();
+                    if named.is_empty() { Err(cutlist.last_lines()) } else { Ok(named) }
+                });
             cutlist.must_run();
-            roles.give_back(&cluster);
-            deeds.finish(&format!("{deed:?} after {verb} {resource} was given back"));
-            missed.push(format!("{verb} {resource}"));
+            missing.retain(|right| !named.contains(right));
+            roles.without(&cluster, &missing);
+            // The last one is tried again without being asked to, some seconds later.
+            if !missing.is_empty() && deed.is_of_definitions() {
+                deeds.nudge();
+            }
+            missed.extend(named.iter().map(|(_, resource, verb)| format!("{verb} {resource}")));
         }
+        deeds.finish(&format!("{deed:?} with all rights"));
+        plane.say(format!("{deed:?}: {all} rights in {:.0} s", begin.elapsed().as_secs_f64()));
     }
     cutlist.must_run();
     let deleted = program::deleted(plane, "nodeclaims");
     let surprises: Vec<&String> = deleted.difference(&deeds.named).collect();
-    assert!(!deleted.is_empty() && surprises.is_empty(), "no plan named {surprises:?}");
+    assert!(deleted.is_empty() != mine.contains(&Deed::Replace) && surprises.is_empty(), "no plan named {surprises:?}");
+    let of_deeds: usize = DEEDS.iter().map(|deed| rights_of(*deed).len()).sum();
+    assert_eq!(of_deeds, rights().count(), "each right belongs to one deed");
     plane.say(format!("{} rights were missed by name: {}", missed.len(), missed.join(", ")));
 }
 
-/// The rights to write that a deed needs. Between them, the deeds use all of the table but one that needs a pod that will not go.
-fn rights_of(deed: Deed) -> Vec<(&'static str, &'static str, &'static str)> {
+/// The API server's own words.
+fn refusal((_, resource, verb): &Right) -> String {
+    format!("cannot {verb} resource \"{resource}\"")
+}
+
+/// All rights to write.
+fn rights() -> impl Iterator<Item = Right> {
     let table = PERMISSIONS.iter().filter(|permission| permission.mode == Mode::Enforce);
-    let all = table.flat_map(|permission| {
+    table.flat_map(|permission| {
         permission
             .resources
             .iter()
             .flat_map(move |resource| permission.verbs.iter().map(move |verb| (permission.group, *resource, *verb)))
-    });
-    let is_of = |(_, resource, verb): &(&str, &str, &str)| {
+    })
+}
+
+/// Those that a deed needs.
+fn rights_of(deed: Deed) -> Vec<Right> {
+    let is_of = |(_, resource, verb): &Right| {
         let deed_of = match (*resource, *verb) {
             ("nodeclaims", "create" | "patch")
             | ("nodeclaims/status" | "pods/status" | "nodepools/status", _)
-            | ("nodes", "patch") => Some(Deed::Launch),
-            ("nodeclaims", _) | ("nodes", _) | ("pods/eviction", _) => Some(Deed::Replace),
-            ("pods", _) => None,
-            ("ec2nodeclasses/status", _) | (_, "create") => Some(Deed::Define),
-            (_, "patch") => Some(Deed::Redefine),
-            _ => Some(Deed::Undefine),
+            | ("nodes", "patch") => Deed::Launch,
+            ("nodeclaims" | "nodes" | "pods/eviction", _) => Deed::Replace,
+            ("pods", _) => Deed::Force,
+            ("ec2nodeclasses/status", _) | (_, "create") => Deed::Define,
+            (_, "patch") => Deed::Redefine,
+            _ => Deed::Undefine,
         };
-        deed_of == Some(deed)
+        deed_of == deed
     };
-    all.filter(is_of).collect()
+    rights().filter(is_of).collect()
 }
 
 struct Deeds<'a> {
@@ -159,6 +204,13 @@ struct Deeds<'a> {
     program: &'a Program,
     /// Of the pool's label, and of everything's name.
     generation: u32,
+    /// `cutlist.yaml`, and how often it was committed for the commit's sake.
+    settings: String,
+    nudges: u32,
+    /// Whether the definitions are there that are added.
+    defined: bool,
+    /// That of the pool's label.
+    label: Option<String>,
     replicas: u32,
     /// Every claim that a step of a plan was about.
     named: BTreeSet<String>,
@@ -171,37 +223,53 @@ impl Deeds<'_> {
     fn prepare(&mut self, deed: Deed) {
         let replicas = match deed {
             Deed::Launch => 0,
-            Deed::Replace => 4,
+            Deed::Replace | Deed::Force => 4,
             Deed::Define | Deed::Redefine | Deed::Undefine => self.replicas,
         };
         self.scale(replicas);
         settles(self.cluster, self.program, &format!("before {deed:?}"), replicas);
-        if matches!(deed, Deed::Redefine | Deed::Undefine) {
+        if matches!(deed, Deed::Redefine | Deed::Undefine) && !self.defined {
             self.begin(Deed::Define);
             self.finish("before definitions change");
+        }
+        if deed == Deed::Force {
+            // Only claims that are made with a time that can run out have one.
+            self.replace_nodes("5s");
+            self.finish("before pods are kept");
+            self.cluster.apply_all(BUDGET);
         }
     }
 
     fn begin(&mut self, deed: Deed) {
         match deed {
             Deed::Launch => self.scale(4),
-            Deed::Replace => {
-                self.generation += 1;
-                let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/nodepool.yaml");
-                let label = format!("team: shop, generation: \"{}\"", self.generation);
-                let text = std::fs::read_to_string(folder).unwrap().replace("team: shop", &label);
-                self.commit("nodepool.yaml", Some(text));
-            }
+            Deed::Replace => self.replace_nodes("1h"),
+            Deed::Force => self.replace_nodes("5s"),
             Deed::Define => {
                 self.generation += 1;
                 self.define(1);
             }
             Deed::Redefine => self.define(2),
-            Deed::Undefine => self.commit("secondary.yaml", None),
+            Deed::Undefine => {
+                self.defined = false;
+                self.commit("secondary.yaml", None);
+            }
         }
     }
 
+    /// By another label of the pool; the new ones have this time to drain.
+    fn replace_nodes(&mut self, termination_grace_period: &str) {
+        self.generation += 1;
+        self.label = Some(self.generation.to_string());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/nodepool.yaml");
+        let text = std::fs::read_to_string(folder).unwrap();
+        let text = text.replace("team: shop", &format!("team: shop, generation: \"{}\"", self.generation));
+        let period = format!("expireAfter: Never\n      terminationGracePeriod: {termination_grace_period}");
+        self.commit("nodepool.yaml", Some(text.replace("expireAfter: Never", &period)));
+    }
+
     fn define(&mut self, weight: u32) {
+        self.defined = true;
         let name = format!("secondary-{}", self.generation);
         let text = SECONDARY.replace("NAME", &name).replace("WEIGHT", &weight.to_string());
         self.commit("secondary.yaml", Some(text));
@@ -211,13 +279,17 @@ impl Deeds<'_> {
         let mut changes = Changes::new();
         let paths = if path == "secondary.yaml" && text.is_some() { ", secondary.yaml" } else { "" };
         if path == "secondary.yaml" {
-            let settings = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/cutlist.yaml");
-            let settings = std::fs::read_to_string(settings).unwrap();
-            let settings = settings.replace(", ec2nodeclass.yaml", &format!(", ec2nodeclass.yaml{paths}"));
-            changes.insert("cutlist.yaml".to_owned(), Some(settings.into_bytes()));
+            self.settings = settings().replace(", ec2nodeclass.yaml", &format!(", ec2nodeclass.yaml{paths}"));
+            changes.insert("cutlist.yaml".to_owned(), Some(self.settings.clone().into_bytes()));
         }
         changes.insert(path.to_owned(), text.map(String::into_bytes));
         self.head = Some(self.repository.commit(&changes, path, Timestamp::now()).unwrap());
+    }
+
+    /// A commit that changes nothing, for which everything is looked at again.
+    fn nudge(&mut self) {
+        self.nudges += 1;
+        self.commit("cutlist.yaml", Some(format!("{}# {}\n", self.settings, self.nudges)));
     }
 
     fn scale(&mut self, replicas: u32) {
@@ -225,19 +297,35 @@ impl Deeds<'_> {
         program::scale(self.cluster, DEPLOYMENT, replicas);
     }
 
-    /// Waits until what was begun is done: nodes settled, and definitions in the cluster are those of the last commit.
+    /// Waits until what was begun is done: nodes are of the pool as it is and settled, and definitions in the cluster are those
+    /// of the last commit.
     fn finish(&mut self, what: &str) {
+        let label = self.label.clone();
+        self.cluster.wait(what, PATIENCE, |cluster| {
+            let claims = cluster.list("/apis/karpenter.sh/v1/nodeclaims");
+            let is_old = |claim: &&Value| claim["metadata"]["labels"]["generation"].as_str() != label.as_deref();
+            claims.iter().find(is_old).map_or(Ok(()), |claim| Err(format!("{claim:#}")))
+        });
         settles(self.cluster, self.program, what, self.replicas);
         let head = self.head.clone();
         self.cluster.wait(what, PATIENCE, |cluster| {
             let pools = cluster.list("/apis/karpenter.sh/v1/nodepools");
             let revision = |pool: &Value| pool["metadata"]["annotations"]["cutlist.dev/revision"].clone();
             let behind = pools.iter().find(|pool| head.is_some() && revision(pool).as_str() != head.as_deref());
-            behind.map_or(Ok(()), |pool| Err(format!("{pool:#}")))
+            match behind {
+                Some(pool) => Err(format!("{pool:#}")),
+                None if pools.is_empty() => Err("no pool was applied yet".to_owned()),
+                None => Ok(()),
+            }
         });
         let plans = self.cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans");
         self.named.extend(plans.iter().flat_map(names_of_steps));
     }
+}
+
+fn settings() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/cutlist.yaml");
+    std::fs::read_to_string(path).unwrap()
 }
 
 fn names_of_steps(plan: &Value) -> Vec<String> {
@@ -263,36 +351,26 @@ impl Roles {
         cluster.patch(&Self::path(name), &json!({ "rules": rules })).unwrap();
     }
 
-    /// All of them but this.
-    fn without(&self, cluster: &Cluster, group: &str, resource: &str, verb: &str) {
+    /// All rights but these.
+    fn without(&self, cluster: &Cluster, missing: &[Right]) {
         for role in &self.0 {
+            let texts = |rule: &Value, field: &str| -> Vec<String> {
+                rule[field].as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+            };
             let mut rules = Vec::new();
             for rule in role["rules"].as_array().unwrap() {
-                let has = |field: &str, value: &str| rule[field].as_array().unwrap().contains(&json!(value));
-                if !(has("apiGroups", group) && has("resources", resource) && has("verbs", verb)) {
-                    rules.push(rule.clone());
-                    continue;
-                }
-                let rest = |field: &str, value: &str| -> Vec<Value> {
-                    let all = rule[field].as_array().unwrap().iter();
-                    all.filter(|one| **one != json!(value)).cloned().collect()
-                };
-                let (others, verbs) = (rest("resources", resource), rest("verbs", verb));
-                for (resources, verbs) in [(others, rule["verbs"].clone()), (vec![json!(resource)], json!(verbs))] {
-                    let is_empty = resources.is_empty() || verbs.as_array().unwrap().is_empty();
-                    if !is_empty {
-                        rules.push(json!({ "apiGroups": rule["apiGroups"], "resources": resources, "verbs": verbs }));
+                for (group, resource) in texts(rule, "apiGroups").iter().flat_map(|group| {
+                    texts(rule, "resources").into_iter().map(move |resource| (group.clone(), resource))
+                }) {
+                    let is_left =
+                        |verb: &String| !missing.contains(&(group.as_str(), resource.as_str(), verb.as_str()));
+                    let verbs: Vec<String> = texts(rule, "verbs").into_iter().filter(is_left).collect();
+                    if !verbs.is_empty() {
+                        rules.push(json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs }));
                     }
                 }
             }
             Self::write(cluster, role, &rules);
-        }
-        std::thread::sleep(RIGHTS_TAKE);
-    }
-
-    fn give_back(&self, cluster: &Cluster) {
-        for role in &self.0 {
-            Self::write(cluster, role, role["rules"].as_array().unwrap());
         }
     }
 }

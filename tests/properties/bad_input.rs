@@ -8,11 +8,13 @@ use cutlist::api::keys::{HOSTNAME, ZONE};
 use cutlist::api::node_pool::NodePool;
 use cutlist::api::settings::Packing;
 use cutlist::core::catalog::Catalog;
+use cutlist::core::model::HourlyPrice;
 use cutlist::core::plan::check::check;
-use cutlist::core::plan::{Plan, ReasonCode, decide};
+use cutlist::core::plan::{Inputs, Plan, ReasonCode, decide};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::core::snapshot::read::read;
 use cutlist::core::snapshot::write::write;
+use jiff::SignedDuration;
 use proptest::collection::vec;
 use proptest::prelude::any;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
@@ -412,4 +414,54 @@ fn ten_thousand_label_keys_are_ten_thousand_labels() {
     for plan in plans(&cluster(pods.collect())) {
         assert_eq!(plan.pending, []);
     }
+}
+
+/// What a market may look like at the next look: dearer by a million, for nothing, with half of it gone, empty.
+fn other_markets(catalog: &Catalog) -> Vec<Catalog> {
+    let changed = |change: &dyn Fn(usize, &mut Catalog)| {
+        let mut market = catalog.clone();
+        (0..market.instance_types.len()).for_each(|position| change(position, &mut market));
+        market
+    };
+    let priced = |of: fn(HourlyPrice) -> HourlyPrice| {
+        changed(&move |position, market| {
+            for offering in market.instance_types[position].offerings.iter_mut().skip(position % 2) {
+                offering.price = of(offering.price);
+            }
+        })
+    };
+    let mut without_types = catalog.clone();
+    let mut position = 0;
+    without_types.instance_types.retain(|_| {
+        position += 1;
+        position % 2 == 0
+    });
+    vec![
+        priced(|price| price.times(1_000_000)),
+        priced(|_| HourlyPrice::ZERO),
+        changed(&|position, market| market.instance_types[position].offerings.truncate(position % 3)),
+        without_types,
+        Catalog { instance_types: Vec::new(), ..catalog.clone() },
+    ]
+}
+
+/// Between two looks prices vanish or jump, and the clock steps back or far ahead: the next plan is as valid as any.
+#[test]
+fn other_prices_and_another_time_at_the_next_look_make_another_valid_plan() {
+    const YEARS: i64 = 24 * 366;
+    crate::for_worlds(12, |built| {
+        let hours = [0, -1, -20 * YEARS, 20 * YEARS, -30];
+        for (catalog, hours) in other_markets(&built.catalog).iter().zip(hours) {
+            for packing in [Packing::Cheapest, Packing::Karpenter] {
+                let first = built.inputs(packing);
+                let now = first.now + SignedDuration::from_hours(hours);
+                let inputs = Inputs { catalog, now, ..first };
+                let violations = check(&decide(&inputs), &inputs);
+                if !violations.is_empty() {
+                    return Err(format!("{packing:?}, {hours} hours later: {violations:?}"));
+                }
+            }
+        }
+        Ok(())
+    });
 }

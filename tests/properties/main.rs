@@ -13,6 +13,7 @@ mod fixed_point;
 mod found;
 mod lower_bound;
 mod naive;
+mod penalties;
 mod quantities;
 mod requirements;
 mod world;
@@ -47,10 +48,13 @@ fn for_each_world(property: impl Fn(&Built) -> Result<(), String>) {
 }
 
 fn for_worlds(worlds: u32, property: impl Fn(&Built) -> Result<(), String>) {
+    for_worlds_of(worlds, world::worlds(), property);
+}
+
+fn for_worlds_of(worlds: u32, strategy: impl Strategy<Value = World>, property: impl Fn(&Built) -> Result<(), String>) {
     let fixed = Config { cases: worlds, rng_seed: RngSeed::Fixed(1), max_shrink_iters: 4096, ..Config::default() };
     let mut runner = TestRunner::new(contextualize_config(fixed));
-    let result =
-        runner.run(&world::worlds(), |world: World| property(&Built::new(&world)).map_err(TestCaseError::fail));
+    let result = runner.run(&strategy, |world: World| property(&Built::new(&world)).map_err(TestCaseError::fail));
     if let Err(failure) = result {
         panic!("{failure}");
     }

@@ -5,6 +5,13 @@ use cutlist::core::plan::{FORMAT_VERSION, Inputs, Pending, Placement, Plan, Summ
 
 pub fn place_where_there_is_room(inputs: &Inputs<'_>) -> Plan {
     let mut context = FilterContext::new(inputs.snapshot);
+    // Who is on a node that goes is nobody's neighbour any more.
+    for node in inputs.snapshot.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_some()) {
+        let leaving: Vec<_> = context.pods_on(node.metadata.name.as_deref().unwrap_or_default()).collect();
+        leaving.into_iter().for_each(|pod| {
+            context.remove(pod);
+        });
+    }
     let mut waiting: Vec<_> = inputs.snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none()).collect();
     let mut placements = Vec::new();
     // Placing one pod may make room for another by affinity or spread.

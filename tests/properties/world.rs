@@ -14,6 +14,7 @@ pub struct World {
     pub unmanaged_nodes: usize,
     pub workloads: Vec<Workload>,
     pub daemons: Vec<Daemon>,
+    pub overlays: Vec<Overlay>,
     /// A DisruptionBudget over everything.
     pub cluster_budget: Option<ClusterBudget>,
     pub zones_with_subnet: Option<usize>,
@@ -26,6 +27,27 @@ pub struct ClusterBudget {
     pub cents_per_hour: Option<u8>,
     /// Whether it denies, and the hour from which it does so, or allows, for six hours.
     pub window: Option<(bool, u8)>,
+}
+
+/// A NodeOverlay over the offerings that have all of these.
+#[derive(Clone, Debug)]
+pub struct Overlay {
+    pub pool: Option<usize>,
+    pub generation: Option<u8>,
+    pub zone: Option<usize>,
+    pub spot: Option<bool>,
+    pub weight: Option<u8>,
+    pub effect: Effect,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Effect {
+    /// Cents per hour.
+    Price(u8),
+    Percent(i8),
+    /// Thousandths of a dollar per hour.
+    Thousandths(i8),
+    Licences(u8),
 }
 
 /// In thousandths of a dollar per hour.
@@ -67,6 +89,8 @@ pub struct Pool {
     pub budget: Budget,
     pub minimum_types: Option<u8>,
     pub max_pods: Option<u8>,
+    /// Static: it has this many nodes, whatever pods there are.
+    pub replicas: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -101,6 +125,8 @@ pub struct Node {
     pub spot: bool,
     pub state: NodeState,
     pub minutes_since_pod_event: u8,
+    /// Volumes that its driver can attach; `None` where the driver does not say.
+    pub volumes_max: Option<u8>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,30 +158,87 @@ pub struct Workload {
 
 #[derive(Clone, Debug)]
 pub enum Constraint {
-    ZoneSpread { max_skew: u8, min_domains: Option<u8>, honours_taints: bool },
-    HostnameSpread { max_skew: u8 },
+    ZoneSpread {
+        max_skew: u8,
+        min_domains: Option<u8>,
+        honours_taints: bool,
+    },
+    HostnameSpread {
+        max_skew: u8,
+    },
     CapacityTypeSpread,
     SoftZoneSpread,
-    SpreadAmong { workload: usize },
+    SpreadAmong {
+        workload: usize,
+    },
     AntiAffinityByHostname,
     AntiAffinityByZone,
     AffinityByZone,
     AffinityByHostname,
-    AffinityTo { workload: usize, by_zone: bool },
-    AntiAffinityTo { workload: usize, by_zone: bool },
-    PreferredZone { zone: usize },
-    Zone { zone: usize },
-    EitherZone { one: usize, two: usize },
-    Architecture { arm: bool },
-    CapacityType { spot: bool },
-    Team { team: u8 },
-    NotInstanceType { instance_type: usize },
-    GenerationAbove { generation: u8 },
+    AffinityTo {
+        workload: usize,
+        by_zone: bool,
+    },
+    AntiAffinityTo {
+        workload: usize,
+        by_zone: bool,
+    },
+    PreferredZone {
+        zone: usize,
+    },
+    Zone {
+        zone: usize,
+    },
+    EitherZone {
+        one: usize,
+        two: usize,
+    },
+    Architecture {
+        arm: bool,
+    },
+    CapacityType {
+        spot: bool,
+    },
+    Team {
+        team: u8,
+    },
+    NotInstanceType {
+        instance_type: usize,
+    },
+    GenerationAbove {
+        generation: u8,
+    },
     TolerateEverything,
     TolerateTeamTaint,
-    HostPort { port: u8 },
-    VolumeInZone { zone: usize },
-    VolumeToCome { zone: Option<usize> },
+    HostPort {
+        port: u8,
+    },
+    VolumeInZone {
+        zone: usize,
+    },
+    VolumeToCome {
+        zone: Option<usize>,
+    },
+    /// One claim for all replicas, or for one of them.
+    SharedVolume {
+        for_one_pod: bool,
+    },
+    /// A disk of a node, which may not be there.
+    LocalVolume {
+        node: usize,
+    },
+    /// Init containers: one that goes on running, and one before or after it.
+    Sidecar {
+        cpu: usize,
+        setup_cpu: usize,
+        is_first: bool,
+    },
+    PodLevelResources {
+        cpu: usize,
+        is_limit: bool,
+    },
+    /// What only an overlay gives.
+    Licence,
     Gpu,
     SchedulingGate,
 }
@@ -170,9 +253,10 @@ pub struct Daemon {
 
 pub fn worlds() -> impl Strategy<Value = World> {
     let cluster = (vec(types(), 5..60), vec(pools(), 1..4), vec(nodes(), 0..10), 0..3_usize);
-    let content = (vec(workloads(), 1..8), vec(daemons(), 0..3));
+    let content =
+        (vec(workloads(), 1..8), vec(daemons(), 0..3), prop_oneof![2 => Just(Vec::new()), 1 => vec(overlays(), 1..4)]);
     let rest = (any::<u64>(), weighted(0.3, cluster_budgets()), weighted(0.2, 1..3_usize), weighted(0.3, penalties()));
-    (cluster, content, rest).prop_map(|(cluster, (workloads, daemons), rest)| {
+    (cluster, content, rest).prop_map(|(cluster, (workloads, daemons, overlays), rest)| {
         let (types, pools, nodes, unmanaged_nodes) = cluster;
         let (seed, cluster_budget, zones_with_subnet, penalties) = rest;
         World {
@@ -183,6 +267,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
             unmanaged_nodes,
             workloads,
             daemons,
+            overlays,
             cluster_budget,
             zones_with_subnet,
             penalties,
@@ -193,6 +278,19 @@ pub fn worlds() -> impl Strategy<Value = World> {
 fn cluster_budgets() -> impl Strategy<Value = ClusterBudget> {
     (0..4_u8, weighted(0.5, 0..200_u8), weighted(0.3, (any::<bool>(), 0..24_u8)))
         .prop_map(|(nodes, cents_per_hour, window)| ClusterBudget { nodes, cents_per_hour, window })
+}
+
+fn overlays() -> impl Strategy<Value = Overlay> {
+    let effect = prop_oneof![
+        (0..200_u8).prop_map(Effect::Price),
+        (-100..120_i8).prop_map(Effect::Percent),
+        (-100..120_i8).prop_map(Effect::Thousandths),
+        (0..4_u8).prop_map(Effect::Licences),
+    ];
+    let what = (weighted(0.2, 0..4_usize), weighted(0.3, 4..8_u8), weighted(0.3, 0..3_usize));
+    (what, weighted(0.3, any::<bool>()), weighted(0.5, 1..100_u8), effect).prop_map(
+        |((pool, generation, zone), spot, weight, effect)| Overlay { pool, generation, zone, spot, weight, effect },
+    )
 }
 
 fn penalties() -> impl Strategy<Value = Penalties> {
@@ -229,11 +327,12 @@ fn pools() -> impl Strategy<Value = Pool> {
     let what = (capacity, weighted(0.3, any::<bool>()), weighted(0.3, 4..7_u8), weighted(0.2, 1..7_u8));
     let how = (weighted_bool(0.2), weighted(0.3, 0..2_u8), weighted(0.3, 1..100_u8));
     let limits = (weighted(0.3, 0..100_u16), weighted(0.2, 0..8_u8), weighted(0.1, 1..4_u8), weighted(0.2, 1..20_u8));
-    (what, how, limits, (weighted_bool(0.2), after, budget)).prop_map(|(what, how, limits, disruption)| {
+    let disruption = (weighted_bool(0.2), after, budget, weighted(0.1, 0..5_u8));
+    (what, how, limits, disruption).prop_map(|(what, how, limits, disruption)| {
         let (capacity, arm, minimum_generation, zones) = what;
         let (tainted, team, weight) = how;
         let (cpu_limit, node_limit, minimum_types, max_pods) = limits;
-        let (only_empty, consolidate_after, budget) = disruption;
+        let (only_empty, consolidate_after, budget, replicas) = disruption;
         Pool {
             capacity,
             arm,
@@ -249,6 +348,7 @@ fn pools() -> impl Strategy<Value = Pool> {
             budget,
             minimum_types,
             max_pods,
+            replicas,
         }
     })
 }
@@ -262,14 +362,15 @@ fn nodes() -> impl Strategy<Value = Node> {
         1 => Just(NodeState::DoNotDisrupt),
         1 => Just(NodeState::Expired),
     ];
-    (0..4_usize, 0..60_usize, 0..3_usize, any::<bool>(), state, 0..120_u8).prop_map(
-        |(pool, instance_type, zone, spot, state, minutes_since_pod_event)| Node {
+    (0..4_usize, 0..60_usize, 0..3_usize, any::<bool>(), state, 0..120_u8, weighted(0.3, 0..4_u8)).prop_map(
+        |(pool, instance_type, zone, spot, state, minutes_since_pod_event, volumes_max)| Node {
             pool,
             instance_type,
             zone,
             spot,
             state,
             minutes_since_pod_event,
+            volumes_max,
         },
     )
 }
@@ -307,6 +408,15 @@ fn constraints() -> BoxedStrategy<Constraint> {
             (0..3_u8).prop_map(|port| Constraint::HostPort { port }),
             (0..3_usize).prop_map(|zone| Constraint::VolumeInZone { zone }),
             weighted(0.5, 0..3_usize).prop_map(|zone| Constraint::VolumeToCome { zone }),
+            any::<bool>().prop_map(|for_one_pod| Constraint::SharedVolume { for_one_pod }),
+            (0..12_usize).prop_map(|node| Constraint::LocalVolume { node }),
+            (0..6_usize, 0..6_usize, any::<bool>()).prop_map(|(cpu, setup_cpu, is_first)| Constraint::Sidecar {
+                cpu,
+                setup_cpu,
+                is_first
+            }),
+            (0..7_usize, any::<bool>()).prop_map(|(cpu, is_limit)| Constraint::PodLevelResources { cpu, is_limit }),
+            Just(Constraint::Licence),
             Just(Constraint::Gpu),
             Just(Constraint::SchedulingGate),
         ],

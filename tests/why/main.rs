@@ -1,6 +1,6 @@
 //! Each folder of `tests/why` is a question about a case of `tests/plan`: `question` holds the name of the case and what is
 //! typed behind `cutlist why`, `expected.txt` the answer (and `expected.json` where it is there). `records.json` is the quickstart
-//! after its fifth step: a cluster whose plans were recorded.
+//! after its fifth step: a cluster whose plans were recorded. A question may bring `more.yaml`.
 //! `UPDATE=1 cargo test --test why` rewrites what is expected; read the difference before it is committed.
 
 #![cfg(test)]
@@ -19,6 +19,9 @@ fn ask(question: &Path, further: &[&str]) -> Ran {
     let folder = tempfile::tempdir().unwrap();
     program::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan").join(case), folder.path());
     std::fs::copy(question.with_file_name("records.json"), folder.path().join("records.json")).unwrap();
+    if question.join("more.yaml").is_file() {
+        std::fs::copy(question.join("more.yaml"), folder.path().join("more.yaml")).unwrap();
+    }
     let mut arguments: Vec<&str> = std::iter::once("why").chain(typed.split(' ')).collect();
     arguments.extend(["definitions", "--snapshot", "cluster.yaml", "--now", NOW]);
     arguments.extend(further);

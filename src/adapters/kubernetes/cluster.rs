@@ -49,7 +49,7 @@ impl KubernetesCluster {
         let node_plans = start.feed::<NodePlan>();
         for_each_kind(&mut start);
         Self {
-            client: connection.client.clone(),
+            client: connection.acting.clone(),
             leadership,
             changes,
             feeds: start.feeds,

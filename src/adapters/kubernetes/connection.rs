@@ -21,9 +21,12 @@ const ELECTION_TIMEOUT: Duration = Duration::from_secs(4);
 #[derive(Clone)]
 pub struct Connection {
     pub client: Client,
+    /// The same for what a controller does: the answer is the answer. A client that asks again by itself where the server has too much
+    /// to do, or a budget forbids an eviction, would hold up everything else for minutes.
+    pub acting: Client,
     /// The same for watches, which may be silent for long.
     pub watching: Client,
-    /// The same for the lease, whose holder must know soon that it can not renew.
+    /// The same for the lease, whose holder must know soon that it can not renew; it asks again itself.
     pub electing: Client,
     /// The API server's address, for messages.
     pub address: String,
@@ -68,17 +71,19 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
     let calls = Calls::default();
-    let client = |read_timeout: Option<Duration>| {
+    let client = |read_timeout: Option<Duration>, asks_again: bool| {
         let mut config = config.clone();
         config.read_timeout = read_timeout;
+        config.default_retry = asks_again;
         counted(config, &calls)
             .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })
     };
     Ok(Connection {
-        client: client(Some(ANSWER_TIMEOUT))?,
+        client: client(Some(ANSWER_TIMEOUT), true)?,
+        acting: client(Some(ANSWER_TIMEOUT), false)?,
         // Watches are quiet for as long as nothing happens; the server ends them when their time is over.
-        watching: client(None)?,
-        electing: client(Some(ELECTION_TIMEOUT))?,
+        watching: client(None, true)?,
+        electing: client(Some(ELECTION_TIMEOUT), false)?,
         address: address.clone(),
         namespace,
         calls: calls.clone(),

@@ -10,6 +10,8 @@ use super::events::Notice;
 const REPEATED_AFTER: Duration = Duration::from_secs(120);
 /// The same for a pod that finds no place, which many planners say at every look.
 const FAILED_SCHEDULING_AFTER: Duration = Duration::from_secs(300);
+/// The same for a node that consolidation leaves alone, which is nobody's trouble.
+const UNCONSOLIDATABLE_AFTER: Duration = Duration::from_secs(900);
 /// `Nominated`, in a second and at once.
 const NOMINATED_PER_SECOND: u32 = 5;
 const NOMINATED_AT_ONCE: u32 = 10;
@@ -35,7 +37,11 @@ impl EventLimits {
     pub(super) fn allow(&mut self, notice: &Notice, now: Instant) -> bool {
         let key =
             (notice.kind, notice.namespace.clone(), notice.name.clone(), notice.reason.clone(), notice.note.clone());
-        let again_after = if notice.reason == "FailedScheduling" { FAILED_SCHEDULING_AFTER } else { REPEATED_AFTER };
+        let again_after = match notice.reason.as_str() {
+            "FailedScheduling" => FAILED_SCHEDULING_AFTER,
+            "Unconsolidatable" => UNCONSOLIDATABLE_AFTER,
+            _ => REPEATED_AFTER,
+        };
         if self.written.get(&key).is_some_and(|written| now.duration_since(*written) < again_after) {
             return false;
         }
@@ -63,7 +69,7 @@ impl EventLimits {
 
     /// What no longer matters, and if that is too little everything.
     fn forget(&mut self, now: Instant) {
-        self.written.retain(|_, written| now.duration_since(*written) < FAILED_SCHEDULING_AFTER);
+        self.written.retain(|_, written| now.duration_since(*written) < UNCONSOLIDATABLE_AFTER);
         if self.written.len() >= MOST_REMEMBERED {
             self.written.clear();
         }
@@ -103,6 +109,10 @@ mod tests {
         assert!(limits.allow(&failed, begin));
         assert!(!limits.allow(&failed, after(299)));
         assert!(limits.allow(&failed, after(300)));
+        let waits = notice("a", "Unconsolidatable", "nothing cheaper");
+        assert!(limits.allow(&waits, begin));
+        assert!(!limits.allow(&waits, after(899)));
+        assert!(limits.allow(&waits, after(900)));
     }
 
     #[test]

@@ -69,7 +69,8 @@ impl Cluster for KubernetesCluster {
         Ok(created)
     }
 
-    /// Metadata and status are two calls, each only where something changed.
+    /// Metadata and status are two calls, each only where something changed. Labels come before the status that says they are
+    /// there: who ends in between does both again. A finalizer goes last, as the claim may go with it.
     async fn update_node_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let name = claim.metadata.name.clone().unwrap_or_default();
         let operation = format!("update nodeclaim {name}");
@@ -78,6 +79,11 @@ impl Cluster for KubernetesCluster {
         let Some(before) = self.latest_claim(&name) else {
             return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
         };
+        let metadata = metadata_patch(&before, claim);
+        let releases = metadata.contains_key("finalizers");
+        if !releases {
+            self.write_metadata(&name, &metadata).await.map_err(failed)?;
+        }
         if claim.status != before.status
             && let Some(status) = &claim.status
         {
@@ -85,13 +91,8 @@ impl Cluster for KubernetesCluster {
             let written = self.claims().patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
             self.node_claims.wrote(written.map_err(failed)?);
         }
-        let metadata = metadata_patch(&before, claim);
-        if !metadata.is_empty() {
-            // A finalizer that somebody adds meanwhile must not get lost.
-            let version = self.node_claims.resource_version("", &name);
-            let patch = with_version(json!({ "metadata": metadata }), version);
-            let written = self.claims().patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
-            seen(&self.node_claims, written.map_err(failed)?);
+        if releases {
+            self.write_metadata(&name, &metadata).await.map_err(failed)?;
         }
         Ok(())
     }
@@ -201,6 +202,18 @@ impl Cluster for KubernetesCluster {
 impl KubernetesCluster {
     fn claims(&self) -> Api<NodeClaim> {
         Api::all(self.client.clone())
+    }
+
+    async fn write_metadata(&self, name: &str, metadata: &Map<String, Value>) -> Result<(), Error> {
+        if metadata.is_empty() {
+            return Ok(());
+        }
+        // A finalizer that somebody adds meanwhile must not get lost.
+        let version = self.node_claims.resource_version("", name);
+        let patch = with_version(json!({ "metadata": metadata }), version);
+        let written = self.claims().patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await?;
+        seen(&self.node_claims, written);
+        Ok(())
     }
 
     fn core_nodes(&self) -> Api<Node> {

@@ -3,7 +3,7 @@
 
 use crate::adapters::kubernetes::Notice;
 use crate::controller::events::{Event, short};
-use crate::core::plan::StepKind;
+use crate::core::plan::{ReasonCode, StepKind};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
@@ -27,7 +27,8 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 }
             }
             for held in &plan.held_back {
-                notices.push(on_node(&held.node, false, "DisruptionBlocked", held.text.clone()));
+                let reason = blocked_as(held.code);
+                notices.extend(reason.map(|reason| on_node(&held.node, false, reason, held.text.clone())));
             }
             notices
         }
@@ -75,6 +76,19 @@ pub fn of(event: &Event) -> Vec<Notice> {
             ]
         }
         _ => Vec::new(),
+    }
+}
+
+/// The reference's reason for an event about a node that stays; `None`: it tells of none, since waiting is the rule.
+fn blocked_as(code: ReasonCode) -> Option<&'static str> {
+    match code {
+        ReasonCode::ConsolidateAfterNotElapsed => None,
+        ReasonCode::ConsolidationDisabled
+        | ReasonCode::NotCheaper
+        | ReasonCode::PaybackTooLong
+        | ReasonCode::PodsWouldNotFit
+        | ReasonCode::UnknownInstanceType => Some("Unconsolidatable"),
+        _ => Some("DisruptionBlocked"),
     }
 }
 

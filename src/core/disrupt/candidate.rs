@@ -10,7 +10,7 @@ use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::buffers::is_of_buffer;
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
-use crate::core::lifecycle::drain::is_protected;
+use crate::core::lifecycle::drain::{is_evicted, is_protected};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::provision::Provisioning;
@@ -284,8 +284,9 @@ fn obstacle(
     if let Some(pod) = running.clone().find(|pod| is_protected(pod, inputs.now)) {
         return Some((ReasonCode::DoNotDisrupt, format!("pod {} has annotation {}", pod.key(), keys::DO_NOT_DISRUPT)));
     }
+    // Of a DaemonSet too: a drain evicts whatever does not tolerate it.
     running
-        .filter(|pod| is_reschedulable(pod))
+        .filter(|pod| is_evicted(pod))
         .find_map(|pod| budgets.obstacle(pod))
         .map(|text| (ReasonCode::PodDisruptionBudget, text))
 }

@@ -130,11 +130,8 @@ impl Pass<'_, '_> {
             if candidate.removal_cause.is_some() {
                 continue;
             }
-            let waits = match candidate.consolidatable_at(self.inputs.now) {
-                Err((code, text)) => Some((code, text)),
-                Ok(()) => None,
-            };
-            if let Some((code, text)) = waits {
+            let waits = candidate.consolidatable_at(self.inputs.now);
+            if let Err((code, text)) = waits.and_then(|()| self.is_not_receiving(candidate)) {
                 self.hold_back(engine, candidate.host, code, text);
                 continue;
             }

@@ -19,15 +19,16 @@ impl<'a> PodDisruptionBudgets<'a> {
         self.budgets.iter().copied().filter(|budget| covers(budget, pod)).collect()
     }
 
-    /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses.
+    /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
+    /// that was not looked at yet allows none.
     pub fn obstacle(&self, pod: &Pod) -> Option<String> {
         let covering = self.covering(pod);
         let name = |budget: &PodDisruptionBudget| budget.metadata.name.clone().unwrap_or_default();
         match covering.as_slice() {
             [] => None,
             [budget] => {
-                let status = budget.status.as_ref()?;
-                let blocks = status.disruptions_allowed <= 0 && !unhealthy_may_go(budget, pod);
+                let allowed = budget.status.as_ref().map_or(0, |status| status.disruptions_allowed);
+                let blocks = allowed <= 0 && !unhealthy_may_go(budget, pod);
                 blocks.then(|| {
                     format!("PodDisruptionBudget {} allows no eviction of pod {} now", name(budget), pod.key())
                 })

@@ -27,9 +27,16 @@ impl Pass<'_, '_> {
                 one.0.cmp(&two.0).then(one.1.total_cmp(&two.1)).then(one.2.cmp(two.2))
             });
             let mut left = there - wanted;
+            for candidate in of_pool.iter().take(left) {
+                self.targets[candidate.host].doomed = true;
+            }
             for candidate in of_pool {
                 if left == 0 {
                     break;
+                }
+                // Where one of the others could not go, and this one got pods of theirs.
+                if self.targets[candidate.host].receives {
+                    continue;
                 }
                 let text = format!("NodePool {} has {there} nodes for {wanted} replicas", compiled.name);
                 let cause = Reason { code: ReasonCode::StaticCapacity, text };

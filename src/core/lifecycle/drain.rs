@@ -70,7 +70,12 @@ pub(super) fn is_drainable(pod: &Pod, now: Timestamp) -> bool {
     let grace = pod.spec.termination_grace_period_seconds.and_then(|grace| u64::try_from(grace).ok());
     let limit = grace.unwrap_or(DEFAULT_GRACE_SECONDS).saturating_add(STUCK_AFTER_SECONDS);
     let stuck = stuck.is_some_and(|deleted| now > seconds_after(deleted, limit));
-    !pod.is_owned_by("Node") && !tolerates_removal(pod) && !stuck
+    is_evicted(pod) && !stuck
+}
+
+/// Whether a drain asks for the eviction of a pod that runs: not of the node's own, nor of those that tolerate the removal.
+pub fn is_evicted(pod: &Pod) -> bool {
+    !pod.is_owned_by("Node") && !tolerates_removal(pod)
 }
 
 fn tolerates_removal(pod: &Pod) -> bool {

@@ -76,9 +76,11 @@ impl HostPort {
     }
 }
 
-/// The ports of the host that a pod takes.
+/// The ports of the host that a pod takes for as long as it runs: those of its containers and sidecars.
 pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
-    let containers = pod.spec.containers.iter().chain(&pod.spec.init_containers);
+    let sidecars =
+        pod.spec.init_containers.iter().filter(|container| container.restart_policy.as_deref() == Some("Always"));
+    let containers = pod.spec.containers.iter().chain(sidecars);
     let mut ports: Vec<HostPort> = containers
         .flat_map(|container| &container.ports)
         .filter_map(|port| {

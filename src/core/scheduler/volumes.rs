@@ -2,16 +2,29 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, TopologySelectorTerm};
+use k8s_openapi::api::core::v1::{
+    NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, TopologySelectorTerm,
+};
 use k8s_openapi::api::storage::v1::StorageClass;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
 
 use crate::api::keys;
 use crate::api::node_pool::Operator;
-use crate::core::model::{Requirement, Requirements};
+use crate::core::model::requirements::normalized;
+use crate::core::model::{Quantity, Requirement, Requirements};
 use crate::core::snapshot::{Pod, Snapshot};
+
+use super::selector;
 
 /// More combinations of volume alternatives than this are not tried; a pod with that many is reported.
 const ALTERNATIVES_MAX: usize = 64;
+
+/// Set on a claim when it and its volume know each other.
+const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+/// Set by kube-scheduler on a claim: a volume is being made for this node.
+const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
+/// Of classes whose volumes people make.
+const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
 
 /// A volume that takes one attachment of its driver on the node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +52,12 @@ pub enum VolumeError {
     LostClaim(String),
     #[error("PersistentVolume {0} does not exist")]
     MissingVolume(String),
+    #[error("PersistentVolume {volume} is a disk of node {node}, which is not there")]
+    NodeGone { volume: String, node: String },
+    #[error("PersistentVolumeClaim {0} is not yet bound to the volume that it names")]
+    Binding(String),
+    #[error("no PersistentVolume is free for PersistentVolumeClaim {0}, and its StorageClass makes none")]
+    NoVolume(String),
     #[error("StorageClass {class} of PersistentVolumeClaim {claim} does not exist")]
     MissingClass { claim: String, class: String },
     #[error("PersistentVolumeClaim {0} is not bound and names no StorageClass")]
@@ -57,6 +76,8 @@ pub struct VolumeIndex<'a> {
     volumes: BTreeMap<&'a str, &'a PersistentVolume>,
     classes: BTreeMap<&'a str, &'a StorageClass>,
     default_class: Option<&'a str>,
+    /// Host names of nodes that stay, by name of the node.
+    host_names: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> VolumeIndex<'a> {
@@ -81,7 +102,18 @@ impl<'a> VolumeIndex<'a> {
             })
             .max_by_key(|class| class.metadata.creation_timestamp.as_ref().map(|time| time.0))
             .and_then(|class| class.metadata.name.as_deref());
-        Self { claims: claims.collect(), volumes: volumes.collect(), classes: classes.collect(), default_class }
+        let staying = snapshot.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none());
+        let host_names = staying.filter_map(|node| {
+            let labels = node.metadata.labels.as_ref()?;
+            Some((node.metadata.name.as_deref()?, labels.get(keys::HOSTNAME)?.as_str()))
+        });
+        Self {
+            claims: claims.collect(),
+            volumes: volumes.collect(),
+            classes: classes.collect(),
+            default_class,
+            host_names: host_names.collect(),
+        }
     }
 
     /// What this pod's volumes demand. O(volumes x alternatives).
@@ -89,15 +121,15 @@ impl<'a> VolumeIndex<'a> {
         let mut demand = VolumeDemand::default();
         for volume in &pod.spec.volumes {
             let (alternatives, attachment) = if let Some(source) = &volume.persistent_volume_claim {
-                self.claim_demand(&pod.metadata.namespace, &source.claim_name)?
+                self.claim_demand(pod, &source.claim_name)?
             } else if let Some(ephemeral) = &volume.ephemeral {
-                let template = ephemeral.volume_claim_template.as_ref();
-                let class = template.and_then(|template| template.pointer("/spec/storageClassName")?.as_str());
                 let name = format!("{}-{}", pod.metadata.name, volume.name);
                 if self.claims.contains_key(&(pod.metadata.namespace.as_str(), name.as_str())) {
-                    self.claim_demand(&pod.metadata.namespace, &name)?
+                    self.claim_demand(pod, &name)?
                 } else {
-                    self.class_demand(&name, &pod.metadata.namespace, class)?
+                    let template = ephemeral.volume_claim_template.as_ref().and_then(|template| template.get("spec"));
+                    let spec = template.and_then(|spec| serde_json::from_value(spec.clone()).ok()).unwrap_or_default();
+                    self.class_demand(&name, &pod.metadata.namespace, &spec)?
                 }
             } else {
                 continue;
@@ -109,47 +141,76 @@ impl<'a> VolumeIndex<'a> {
         Ok(demand)
     }
 
-    fn claim_demand(
-        &self,
-        namespace: &str,
-        name: &str,
-    ) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
+    fn claim_demand(&self, pod: &Pod, name: &str) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
+        let namespace = pod.metadata.namespace.as_str();
         let claim = self.claims.get(&(namespace, name)).ok_or_else(|| VolumeError::MissingClaim(name.to_owned()))?;
         if claim.metadata.deletion_timestamp.is_some() {
             return Err(VolumeError::DeletingClaim(name.to_owned()));
         }
-        if claim.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Lost") {
+        let phase = claim.status.as_ref().and_then(|status| status.phase.as_deref());
+        if phase == Some("Lost") {
             return Err(VolumeError::LostClaim(name.to_owned()));
         }
-        let spec = claim.spec.as_ref();
-        match spec.and_then(|spec| spec.volume_name.as_deref()).filter(|volume| !volume.is_empty()) {
-            Some(volume) => self.bound_demand(volume),
-            None => self.class_demand(name, namespace, spec.and_then(|spec| spec.storage_class_name.as_deref())),
+        let no_spec = PersistentVolumeClaimSpec::default();
+        let spec = claim.spec.as_ref().unwrap_or(&no_spec);
+        let annotation = |key: &str| claim.metadata.annotations.as_ref()?.get(key).map(String::as_str);
+        if let Some(volume) = spec.volume_name.as_deref().filter(|volume| !volume.is_empty()) {
+            if annotation(BIND_COMPLETED).is_none() && phase != Some("Bound") {
+                return Err(VolumeError::Binding(name.to_owned()));
+            }
+            return self.bound_demand(volume, pod.spec.node_name.is_none());
         }
+        let (mut alternatives, attachment) = self.class_demand(name, namespace, spec)?;
+        // While the node stays, no other will do; of one that is gone the provisioner takes the annotation away.
+        if let Some(host_name) = annotation(SELECTED_NODE).and_then(|node| self.host_names.get(node)) {
+            alternatives = vec![Requirements::from_labels(&BTreeMap::from([(
+                keys::HOSTNAME.to_owned(),
+                (*host_name).to_owned(),
+            )]))];
+        }
+        Ok((alternatives, attachment))
     }
 
-    fn bound_demand(&self, name: &str) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
+    /// `waits`: the pod is not on a node yet.
+    fn bound_demand(&self, name: &str, waits: bool) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
         let volume = self.volumes.get(name).ok_or_else(|| VolumeError::MissingVolume(name.to_owned()))?;
-        let Some(spec) = &volume.spec else { return Ok((Vec::new(), None)) };
-        let terms = spec.node_affinity.as_ref().and_then(|affinity| affinity.required.as_ref());
-        let mut alternatives: Vec<Requirements> =
-            terms.into_iter().flat_map(|terms| &terms.node_selector_terms).map(term_requirements).collect();
+        let mut alternatives = reachable_from(volume)?;
+        let Some(spec) = &volume.spec else { return Ok((alternatives, None)) };
         if spec.local.is_some() || spec.host_path.is_some() {
-            // The disk is on a node that may go; a pod that leaves it gets another.
-            alternatives.iter_mut().for_each(|requirements| requirements.remove(keys::HOSTNAME));
+            // A pod that leaves the node of its disk is taken to get another; one that waits can only go where the disk is.
+            if waits {
+                self.must_be_there(name, &alternatives)?;
+            } else {
+                alternatives.iter_mut().for_each(|requirements| requirements.remove(keys::HOSTNAME));
+            }
         }
         let in_tree = spec.aws_elastic_block_store.is_some().then_some("ebs.csi.aws.com");
         let driver = spec.csi.as_ref().map(|csi| csi.driver.as_str()).or(in_tree);
         Ok((alternatives, driver.map(|driver| Attachment { driver: driver.to_owned(), volume: name.to_owned() })))
     }
 
+    /// Whether one of the nodes is there that a disk can be reached from.
+    fn must_be_there(&self, volume: &str, alternatives: &[Requirements]) -> Result<(), VolumeError> {
+        let mut gone = None;
+        for requirements in alternatives {
+            let Some(wanted) = requirements.get(keys::HOSTNAME).and_then(Requirement::values) else { return Ok(()) };
+            if self.host_names.values().any(|there| wanted.contains(*there)) {
+                return Ok(());
+            }
+            gone = gone.or(wanted.first());
+        }
+        gone.map_or(Ok(()), |node| Err(VolumeError::NodeGone { volume: volume.to_owned(), node: node.clone() }))
+    }
+
     fn class_demand(
         &self,
         claim: &str,
         namespace: &str,
-        class: Option<&str>,
+        spec: &PersistentVolumeClaimSpec,
     ) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
-        let name = class
+        let name = spec
+            .storage_class_name
+            .as_deref()
             .or(self.default_class)
             .filter(|name| !name.is_empty())
             .ok_or_else(|| VolumeError::NoClass(claim.to_owned()))?;
@@ -159,6 +220,9 @@ impl<'a> VolumeIndex<'a> {
         if class.volume_binding_mode.as_deref() != Some("WaitForFirstConsumer") {
             return Err(VolumeError::ImmediateUnbound(claim.to_owned()));
         }
+        if class.provisioner == NO_PROVISIONER {
+            return Ok((self.free_volumes(claim, namespace, name, spec)?, None));
+        }
         let alternatives = class.allowed_topologies.iter().flatten().map(topology_requirements).collect();
         let driver = match class.provisioner.as_str() {
             "kubernetes.io/aws-ebs" => "ebs.csi.aws.com",
@@ -166,6 +230,74 @@ impl<'a> VolumeIndex<'a> {
         };
         Ok((alternatives, Some(Attachment { driver: driver.to_owned(), volume: format!("{namespace}/{claim}") })))
     }
+
+    /// Where the volumes are that the claim could be bound to.
+    fn free_volumes(
+        &self,
+        claim: &str,
+        namespace: &str,
+        class: &str,
+        wanted: &PersistentVolumeClaimSpec,
+    ) -> Result<Vec<Requirements>, VolumeError> {
+        let mut places = Vec::new();
+        let meets = |volume: &&&PersistentVolume| is_free_for((namespace, claim), class, wanted, volume);
+        for volume in self.volumes.values().filter(meets) {
+            let alternatives = reachable_from(volume)?;
+            if alternatives.is_empty() {
+                return Ok(Vec::new());
+            }
+            places.extend(alternatives);
+        }
+        match places.len() {
+            0 => Err(VolumeError::NoVolume(claim.to_owned())),
+            count if count > ALTERNATIVES_MAX => Err(VolumeError::TooManyAlternatives),
+            _ => Ok(places),
+        }
+    }
+}
+
+/// What nodes must have that reach a volume, any of which will do: by its affinity, and by the labels of its place, of which
+/// one may name several, joined by two underscores. Empty: every node does.
+fn reachable_from(volume: &PersistentVolume) -> Result<Vec<Requirements>, VolumeError> {
+    let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
+    let terms = affinity.into_iter().flat_map(|terms| &terms.node_selector_terms).map(term_requirements).collect();
+    let mut of_labels = Requirements::new();
+    for (key, places) in volume.metadata.labels.iter().flatten() {
+        if matches!(normalized(key), keys::ZONE | keys::REGION) {
+            of_labels.add(key, Requirement::is_in(places.split("__").map(str::to_owned)));
+        }
+    }
+    combine(terms, if of_labels.is_empty() { Vec::new() } else { vec![of_labels] })
+}
+
+/// Whether a volume can be bound to a claim of this namespace and name.
+fn is_free_for(
+    (namespace, name): (&str, &str),
+    class: &str,
+    wanted: &PersistentVolumeClaimSpec,
+    volume: &PersistentVolume,
+) -> bool {
+    let Some(spec) = &volume.spec else { return false };
+    let is_free = volume.status.as_ref().and_then(|status| status.phase.as_deref()) == Some("Available");
+    let is_kept_for_it = spec
+        .claim_ref
+        .as_ref()
+        .is_none_or(|claim| claim.namespace.as_deref() == Some(namespace) && claim.name.as_deref() == Some(name));
+    let mode = |mode: &Option<String>| mode.as_deref() == Some("Block");
+    let modes = wanted.access_modes.iter().flatten();
+    let storage = |amounts: Option<&BTreeMap<String, KubernetesQuantity>>| -> Option<Quantity> {
+        amounts?.get("storage")?.0.parse().ok()
+    };
+    let asked = wanted.resources.as_ref().and_then(|resources| storage(resources.requests.as_ref()));
+    let no_labels = BTreeMap::new();
+    let labels = volume.metadata.labels.as_ref().unwrap_or(&no_labels);
+    is_free
+        && is_kept_for_it
+        && spec.storage_class_name.as_deref() == Some(class)
+        && mode(&spec.volume_mode) == mode(&wanted.volume_mode)
+        && modes.into_iter().all(|mode| spec.access_modes.iter().flatten().any(|offered| offered == mode))
+        && storage(spec.capacity.as_ref()).is_some_and(|capacity| capacity >= asked.unwrap_or(Quantity::ZERO))
+        && wanted.selector.as_ref().is_none_or(|selector| selector::matches(Some(selector), labels))
 }
 
 /// Every pair of alternatives that does not contradict itself.

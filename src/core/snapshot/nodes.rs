@@ -66,10 +66,12 @@ impl<'a> Machine<'a> {
         conditions.into_iter().flatten().any(|condition| condition.type_ == "Ready" && condition.status == "True")
     }
 
+    /// Of the Node, to which those of the claim are copied when it registers, and where people change them afterwards; of the
+    /// claim while there is none.
     pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        let of_node = self.node.and_then(|node| node.metadata.annotations.as_ref()?.get(key));
-        let of_claim = self.claim.and_then(|claim| claim.metadata.annotations.as_ref()?.get(key));
-        of_node.or(of_claim).map(String::as_str)
+        let of_claim = self.claim.and_then(|claim| claim.metadata.annotations.as_ref());
+        let annotations = self.node.map_or(of_claim, |node| node.metadata.annotations.as_ref());
+        annotations?.get(key).map(String::as_str)
     }
 
     /// Taints of the Node, as key, value and effect.

@@ -60,10 +60,15 @@ fn null_is_absent<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(dese
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// As the API server has it: a pod without a node has an empty name there.
+fn empty_is_absent<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.filter(|text: &String| !text.is_empty()))
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PodSpec {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "empty_is_absent", skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
@@ -199,10 +204,15 @@ pub struct PodStatus {
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub container_statuses: Vec<ContainerStatus>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
+    pub init_container_statuses: Vec<ContainerStatus>,
+    /// How a resize stands, before Kubernetes 1.33; since then a condition says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resize: Option<String>,
+    #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub resource_claim_statuses: Vec<PodResourceClaimStatus>,
 }
 
-/// What a container has while it is resized in place.
+/// What a container has, where that is not what its spec says: while it is resized in place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContainerStatus {
@@ -210,6 +220,9 @@ pub struct ContainerStatus {
     pub name: String,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
     pub allocated_resources: BTreeMap<String, IntOrString>,
+    /// What it runs with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ContainerResources>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -253,6 +266,13 @@ impl Pod {
         let waits = self.spec.node_name.as_deref().is_none_or(str::is_empty) && !self.is_terminal();
         let node = self.status.nominated_node_name.as_deref().filter(|name| !name.is_empty());
         node.filter(|_| waits && !self.is_terminating())
+    }
+
+    /// Whether the kubelet will never do what a resize asks for: the spec then says what the pod does not get.
+    pub fn resize_is_infeasible(&self) -> bool {
+        let pending = self.status.conditions.iter().find(|condition| condition.type_ == "PodResizePending");
+        let reason = pending.and_then(|condition| condition.reason.as_deref());
+        reason.or(self.status.resize.as_deref()) == Some("Infeasible")
     }
 
     pub fn is_terminating(&self) -> bool {

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use crate::api::node_pool::IntOrString;
-use crate::core::model::resources::PODS;
+use crate::core::model::resources::{CPU, MEMORY, PODS};
 use crate::core::model::{QuantityError, Resources};
 
-use super::pod::{Container, ContainerResources, Pod};
+use super::pod::{Container, ContainerResources, ContainerStatus, Pod};
 
 /// Why the requests of a pod can not be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -24,40 +24,67 @@ pub enum RequestError {
 pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
     let mut running = Resources::new();
     for container in &pod.spec.containers {
-        running.add(&container_requests(pod, container)?);
+        running.add(&running_requests(pod, container, &pod.status.container_statuses)?);
     }
     let mut sidecars = Resources::new();
     let mut peak_while_starting = Resources::new();
     for container in &pod.spec.init_containers {
-        let requests = container_requests(pod, container)?;
+        let is_sidecar = container.restart_policy.as_deref() == Some("Always");
         let mut now = sidecars.clone();
-        now.add(&requests);
+        now.add(&match is_sidecar {
+            true => running_requests(pod, container, &pod.status.init_container_statuses)?,
+            false => with_limits(&container.resources, &place(container))?,
+        });
         peak_while_starting.maximum(&now);
-        if container.restart_policy.as_deref() == Some("Always") {
+        if is_sidecar {
             sidecars = now;
         }
     }
     running.add(&sidecars);
     running.maximum(&peak_while_starting);
-    if let Some(resources) = &pod.spec.resources {
-        for (name, amount) in with_limits(resources, "the pod's resources")?.iter() {
-            running.set(name, amount);
-        }
-    }
+    set_pod_level(&mut running, pod)?;
     running.add(&parse(&pod.spec.overhead, "overhead")?);
     running.set(PODS, 1);
     Ok(running)
 }
 
-/// Requests of one container, limits where requests are missing; while a resize is under way, not less than is allocated.
-fn container_requests(pod: &Pod, container: &Container) -> Result<Resources, RequestError> {
-    let place = format!("container {}", container.name);
-    let mut requests = with_limits(&container.resources, &place)?;
-    let status = pod.status.container_statuses.iter().find(|status| status.name == container.name);
-    if let Some(status) = status.filter(|status| !status.allocated_resources.is_empty()) {
-        requests.maximum(&parse(&status.allocated_resources, &place)?);
+/// What the pod as a whole asks for stands for the sum of its containers; a limit only where nobody asks for anything.
+fn set_pod_level(running: &mut Resources, pod: &Pod) -> Result<(), RequestError> {
+    let Some(resources) = &pod.spec.resources else { return Ok(()) };
+    let place = "the pod's resources";
+    let (requests, limits) = (parse(&resources.requests, place)?, parse(&resources.limits, place)?);
+    // Nothing else can be shared by the containers of a pod, and the API server refuses it.
+    let is_shared = |name: &str| name == CPU || name == MEMORY || name.starts_with("hugepages-");
+    for (name, amount) in limits.iter().filter(|(name, _)| is_shared(name)) {
+        if running.get(name) == 0 {
+            running.set(name, amount);
+        }
     }
-    Ok(requests)
+    for (name, amount) in requests.iter().filter(|(name, _)| is_shared(name)) {
+        running.set(name, amount);
+    }
+    Ok(())
+}
+
+/// Requests of a container that runs as long as the pod. While it is resized it takes the most of what it asks for, what it
+/// was promised and what it has; of a resize that is infeasible, not what it asks for.
+fn running_requests(pod: &Pod, container: &Container, statuses: &[ContainerStatus]) -> Result<Resources, RequestError> {
+    let place = place(container);
+    let requests = with_limits(&container.resources, &place)?;
+    let status = statuses.iter().find(|status| status.name == container.name);
+    let Some(status) = status.filter(|it| it.resources.is_some() || !it.allocated_resources.is_empty()) else {
+        return Ok(requests);
+    };
+    let mut most = if pod.resize_is_infeasible() { Resources::new() } else { requests };
+    most.maximum(&parse(&status.allocated_resources, &place)?);
+    if let Some(resources) = &status.resources {
+        most.maximum(&parse(&resources.requests, &place)?);
+    }
+    Ok(most)
+}
+
+fn place(container: &Container) -> String {
+    format!("container {}", container.name)
 }
 
 fn with_limits(resources: &ContainerResources, place: &str) -> Result<Resources, RequestError> {
@@ -114,6 +141,49 @@ mod tests {
         let mut with_pod_level = pod;
         with_pod_level["resources"] = serde_json::json!({ "requests": { "cpu": "3" } });
         assert_eq!(requests(with_pod_level).unwrap(), r#"{"cpu":"3","memory":"1088Mi","pods":"1"}"#);
+    }
+
+    #[test]
+    fn limits_of_the_pod_stand_in_where_nobody_asks() {
+        let pod = serde_json::json!({
+            "containers": [container("1")],
+            "resources": { "limits": { "cpu": "3", "memory": "2Gi", "example.com/licence": "1" } },
+        });
+        assert_eq!(requests(pod).unwrap(), r#"{"cpu":"1","memory":"2Gi","pods":"1"}"#);
+    }
+
+    #[test]
+    fn while_a_container_is_resized_the_most_of_what_it_asks_for_and_has_counts() {
+        let resized = |asked: &str, allocated: &str, running: &str, status: serde_json::Value| {
+            let amount = |cpu: &str| serde_json::json!({ "cpu": cpu });
+            let mut pod = serde_json::json!({
+                "spec": { "containers": [container(asked)] },
+                "status": { "containerStatuses": [{
+                    "name": "c", "allocatedResources": amount(allocated), "resources": { "requests": amount(running) },
+                }] },
+            });
+            pod["status"].as_object_mut().unwrap().extend(status.as_object().unwrap().clone());
+            effective_requests(&serde_json::from_value(pod).unwrap()).unwrap().get(CPU)
+        };
+        let pending = |reason: &str| serde_json::json!({ "conditions": [{ "type": "PodResizePending", "status": "True", "reason": reason }] });
+        assert_eq!(resized("1", "1", "1", serde_json::json!({})), 1000);
+        assert_eq!(resized("500m", "500m", "2", serde_json::json!({})), 2000, "it still has what it had");
+        assert_eq!(resized("500m", "2", "500m", serde_json::json!({})), 2000);
+        assert_eq!(resized("3", "1", "1", pending("Deferred")), 3000, "it gets it as soon as there is room");
+        assert_eq!(resized("300", "1", "2", pending("Infeasible")), 2000);
+        assert_eq!(resized("300", "1", "1", serde_json::json!({ "resize": "Infeasible" })), 1000);
+        let sidecar = serde_json::json!({
+            "spec": {
+                "containers": [container("1")],
+                "initContainers": [{ "name": "s", "restartPolicy": "Always" }, { "name": "i" }],
+            },
+            "status": { "initContainerStatuses": [
+                { "name": "s", "resources": { "requests": { "cpu": "500m" } } },
+                { "name": "i", "resources": { "requests": { "cpu": "50" } } },
+            ] },
+        });
+        let requests = effective_requests(&serde_json::from_value(sidecar).unwrap()).unwrap();
+        assert_eq!(requests.get(CPU), 1500, "an init container that is over takes nothing");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 
 use crate::api::ec2_node_class::EC2NodeClass;
 
-use super::pod::Pod;
+use super::pod::{ContainerStatus, Pod};
 
 /// Annotations that planning, disruption or the binding of volumes look at; an entry that ends in `/` or `.` is a prefix.
 const ANNOTATIONS: &[&str] = &[
@@ -57,6 +57,18 @@ pub(super) fn pod(pod: &mut Pod) {
     pod.metadata.resource_version = String::new();
     pod.metadata.annotations.retain(|key, _| matters(key));
     pod.spec.volumes.retain(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
+    let (spec, status) = (&pod.spec, &mut pod.status);
+    status.container_statuses.retain(|status| differs(status, &spec.containers));
+    status.init_container_statuses.retain(|status| differs(status, &spec.init_containers));
+}
+
+/// Whether a container has other resources than it asks for: it is being resized. The status of most says nothing new.
+fn differs(status: &ContainerStatus, containers: &[super::pod::Container]) -> bool {
+    let Some(container) = containers.iter().find(|container| container.name == status.name) else { return false };
+    let asked = &container.resources.requests;
+    let allocated = &status.allocated_resources;
+    (!allocated.is_empty() && allocated != asked)
+        || status.resources.as_ref().is_some_and(|running| running.requests != *asked)
 }
 
 pub(super) fn node(node: &mut Node) {

@@ -94,7 +94,14 @@ impl Page {
         self.text.push('\n');
         let text = match &why.records_since {
             Some(since) => format!("{} since {since}", count(why.records, "posted plan")),
+            None if why.records_unread > 0 => "no posted plan that can be read".to_owned(),
             None => "the snapshot has no NodePlans: what was decided before is not known".to_owned(),
+        };
+        let text = match why.records_unread {
+            0 => text,
+            unread => {
+                format!("{text}; {unread} more can not be read (too long to be kept whole, or of another version)")
+            }
         };
         self.row("known from", &text);
     }

@@ -3,8 +3,8 @@
 use cutlist::api::keys;
 use serde_json::{Value, json};
 
-use super::{ZONES, requirement};
-use crate::world::{Budget, CapacityTypes, ClusterBudget, ConsolidateAfter, Pool};
+use super::{LICENCE, ZONES, requirement};
+use crate::world::{Budget, CapacityTypes, ClusterBudget, ConsolidateAfter, Effect, Overlay, Pool};
 
 pub(super) fn node_pool(index: usize, pool: &Pool) -> Value {
     let capacity_types = match pool.capacity {
@@ -27,7 +27,9 @@ pub(super) fn node_pool(index: usize, pool: &Pool) -> Value {
         requirements.push(json!({ "key": keys::INSTANCE_FAMILY, "operator": "Exists", "minValues": minimum }));
     }
     let mut limits = json!({});
-    if let Some(cpu) = pool.cpu_limit {
+    // A static pool limits nothing but its nodes, and has no weight.
+    let weight = pool.weight.filter(|_| pool.replicas.is_none());
+    if let Some(cpu) = pool.cpu_limit.filter(|_| pool.replicas.is_none()) {
         limits["cpu"] = json!(cpu);
     }
     if let Some(nodes) = pool.node_limit {
@@ -39,7 +41,8 @@ pub(super) fn node_pool(index: usize, pool: &Pool) -> Value {
     json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodePool", "metadata": { "name": pool_name(index) },
         "spec": {
-            "weight": pool.weight,
+            "weight": weight,
+            "replicas": pool.replicas,
             "limits": limits,
             "template": {
                 "metadata": { "labels": labels },
@@ -91,6 +94,34 @@ pub(super) fn node_class(index: usize, pool: &Pool) -> Value {
             "subnetSelectorTerms": [{ "tags": { "cluster": "demo" } }],
             "securityGroupSelectorTerms": [{ "tags": { "cluster": "demo" } }],
         },
+    })
+}
+
+pub(super) fn overlay(index: usize, overlay: &Overlay, pools: usize) -> Value {
+    let mut requirements = Vec::new();
+    if let Some(pool) = overlay.pool {
+        requirements.push(requirement(keys::NODE_POOL, "In", json!([pool_name(pool % pools)])));
+    }
+    if let Some(generation) = overlay.generation {
+        requirements.push(requirement(keys::INSTANCE_GENERATION, "In", json!([generation.to_string()])));
+    }
+    if let Some(zone) = overlay.zone {
+        requirements.push(requirement(keys::ZONE, "In", json!([ZONES[zone]])));
+    }
+    if let Some(spot) = overlay.spot {
+        let capacity_type = if spot { keys::SPOT } else { keys::ON_DEMAND };
+        requirements.push(requirement(keys::CAPACITY_TYPE, "In", json!([capacity_type])));
+    }
+    let mut spec = json!({ "requirements": requirements, "weight": overlay.weight });
+    match overlay.effect {
+        Effect::Price(cents) => spec["price"] = json!(format!("{:.2}", f64::from(cents) / 100.0)),
+        Effect::Percent(percent) => spec["priceAdjustment"] = json!(format!("{percent:+}%")),
+        Effect::Thousandths(it) => spec["priceAdjustment"] = json!(format!("{:+.3}", f64::from(it) / 1000.0)),
+        Effect::Licences(count) => spec["capacity"] = json!({ LICENCE: count.to_string() }),
+    }
+    json!({
+        "apiVersion": "karpenter.sh/v1alpha1", "kind": "NodeOverlay", "metadata": { "name": format!("overlay-{index}") },
+        "spec": spec,
     })
 }
 

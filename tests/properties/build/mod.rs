@@ -8,8 +8,9 @@ mod workloads;
 
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
+use cutlist::api::node_overlay::NodeOverlay;
 use cutlist::api::node_pool::NodePool;
-use cutlist::api::settings::{CrowdPenalty, Packing, Penalties};
+use cutlist::api::settings::{CrowdPenalty, FeatureGates, Packing, Penalties};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Inputs, Policy, Revision};
 use cutlist::core::snapshot::Snapshot;
@@ -23,6 +24,8 @@ const ZONES: [&str; 3] = ["zone-a", "zone-b", "zone-c"];
 const CPU: [&str; 7] = ["100m", "250m", "500m", "1", "1500m", "3", "7"];
 const MEMORY: [&str; 6] = ["64Mi", "256Mi", "512Mi", "1Gi", "4Gi", "12Gi"];
 const GPU: &str = "nvidia.com/gpu";
+const DRIVER: &str = "ebs.csi.aws.com";
+const LICENCE: &str = "example.com/licence";
 /// A Friday, noon.
 const NOW_SECONDS: i64 = 1_795_176_000;
 
@@ -31,6 +34,7 @@ pub struct Built {
     pub pools: Vec<NodePool>,
     pub classes: Vec<EC2NodeClass>,
     budgets: Vec<DisruptionBudget>,
+    pub overlays: Vec<NodeOverlay>,
     pub snapshot: Snapshot,
     pub catalog: Catalog,
     pub penalties: Penalties,
@@ -62,6 +66,12 @@ impl Built {
             world.pools.iter().enumerate().map(|(index, pool)| object(definitions::node_class(index, pool))).collect();
         let budgets: Vec<DisruptionBudget> =
             world.cluster_budget.iter().map(|budget| object(definitions::cluster_budget(budget))).collect();
+        let overlays: Vec<NodeOverlay> = world
+            .overlays
+            .iter()
+            .enumerate()
+            .map(|(index, it)| object(definitions::overlay(index, it, world.pools.len())))
+            .collect();
         let mut snapshot = Snapshot {
             node_pools: pools.clone().into(),
             node_classes: classes.clone().into(),
@@ -87,6 +97,7 @@ impl Built {
             pools,
             classes,
             budgets,
+            overlays,
             snapshot,
             catalog,
             penalties: world.penalties.as_ref().map(penalties).unwrap_or_default(),
@@ -110,6 +121,7 @@ impl Built {
             pools,
             classes,
             budgets: Vec::new(),
+            overlays: Vec::new(),
             penalties: Penalties::default(),
             catalog: object(json!({
                 "version": 1, "region": "us-east-1", "date": "2026-11-20", "instanceTypes": instance_types,
@@ -124,7 +136,7 @@ impl Built {
             cluster: "demo",
             node_pools: &self.pools,
             node_classes: &self.classes,
-            node_overlays: &[],
+            node_overlays: &self.overlays,
             capacity_buffers: &[],
             pod_templates: &[],
             disruption_budgets: &self.budgets,
@@ -134,6 +146,7 @@ impl Built {
                 packing,
                 penalties: self.penalties.clone(),
                 zones_with_subnet: self.zones_with_subnet.clone(),
+                feature_gates: FeatureGates { node_overlay: true, static_capacity: true, ..FeatureGates::default() },
                 ..Policy::default()
             },
             seed: self.seed,

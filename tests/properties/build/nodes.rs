@@ -7,7 +7,7 @@ use cutlist::core::snapshot::Snapshot;
 use serde_json::{Value, json};
 
 use super::definitions::{pool_name, startup_taints, team_name};
-use super::{ZONES, minutes_ago, object};
+use super::{DRIVER, ZONES, minutes_ago, object};
 use crate::world::{Node, NodeState, World};
 
 pub(super) fn add_node(
@@ -79,6 +79,10 @@ pub(super) fn add_node(
             "conditions": [{ "type": "Ready", "status": ready }],
         },
     })));
+    if let Some(count) = node.volumes_max {
+        let driver = json!({ "name": DRIVER, "nodeID": format!("i-{index}"), "allocatable": { "count": count } });
+        snapshot.csi_nodes.push(object(json!({ "metadata": { "name": name }, "spec": { "drivers": [driver] } })));
+    }
     let claim_name = format!("{}-{index}", pool_name(pool_index));
     let template = &snapshot.node_pools[pool_index].spec.template.spec;
     snapshot.node_claims.push(object(json!({

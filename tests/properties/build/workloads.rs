@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::catalog::type_name;
 use super::definitions::team_name;
-use super::{CPU, GPU, MEMORY, ZONES, minutes_ago, object, requirement};
+use super::{CPU, DRIVER, GPU, LICENCE, MEMORY, ZONES, minutes_ago, object, requirement};
 use crate::world::{Constraint, Daemon, Workload, World};
 
 pub(super) fn storage_classes() -> Vec<StorageClass> {
     let class = |name: &str, topologies: Value| {
         object(json!({
-            "metadata": { "name": name }, "provisioner": "ebs.csi.aws.com",
+            "metadata": { "name": name }, "provisioner": DRIVER,
             "volumeBindingMode": "WaitForFirstConsumer", "allowedTopologies": topologies,
         }))
     };
@@ -151,13 +151,30 @@ fn constrain(pod: &mut Value, own: usize, constraint: &Constraint, world: &World
         Constraint::TolerateTeamTaint => push(&mut spec["tolerations"], json!({ "key": "team", "value": "a" })),
         Constraint::HostPort { port } => push(&mut spec["containers"][0]["ports"], host_port(*port)),
         Constraint::Gpu => spec["containers"][0]["resources"]["requests"][GPU] = json!("1"),
+        Constraint::Licence => spec["containers"][0]["resources"]["requests"][LICENCE] = json!("1"),
+        Constraint::Sidecar { cpu, setup_cpu, is_first } => add_sidecar(spec, CPU[*cpu], CPU[*setup_cpu], *is_first),
+        Constraint::PodLevelResources { cpu, is_limit } => {
+            spec["resources"][if *is_limit { "limits" } else { "requests" }] = json!({ "cpu": CPU[*cpu] });
+        }
         Constraint::SchedulingGate => push(&mut spec["schedulingGates"], json!({ "name": "example.com/wait" })),
         Constraint::VolumeInZone { zone } => add_volume(pod, Some(ZONES[*zone]), None, snapshot),
         Constraint::VolumeToCome { zone } => {
             add_volume(pod, None, Some(zone.map_or("anywhere", |zone| ZONES[zone])), snapshot);
         }
+        Constraint::SharedVolume { for_one_pod } => add_shared_volume(pod, own, *for_one_pod, snapshot),
+        Constraint::LocalVolume { node } => add_local_volume(pod, &format!("node-{node}"), snapshot),
         place => constrain_place(spec, place, world),
     }
+}
+
+fn add_sidecar(spec: &mut Value, cpu: &str, setup_cpu: &str, is_first: bool) {
+    let container = |name: &str, cpu: &str| json!({ "name": name, "resources": { "requests": { "cpu": cpu } } });
+    let mut sidecar = container("sidecar", cpu);
+    sidecar["restartPolicy"] = json!("Always");
+    let setup = container("setup", setup_cpu);
+    let (one, two) = if is_first { (sidecar, setup) } else { (setup, sidecar) };
+    push(&mut spec["initContainers"], one);
+    push(&mut spec["initContainers"], two);
 }
 
 /// Constraints on the labels of the node.
@@ -198,6 +215,34 @@ fn constrain_place(spec: &mut Value, constraint: &Constraint, world: &World) {
     }
 }
 
+/// A claim that all pods of the workload name, not bound yet.
+fn add_shared_volume(pod: &mut Value, own: usize, for_one_pod: bool, snapshot: &mut Snapshot) {
+    let mode = if for_one_pod { "ReadWriteOncePod" } else { "ReadWriteMany" };
+    let name = format!("{}-shared-{for_one_pod}", app(own));
+    let source = json!({ "name": name, "persistentVolumeClaim": { "claimName": name } });
+    push(&mut pod["spec"]["volumes"], source);
+    if snapshot.persistent_volume_claims.iter().all(|claim| claim.metadata.name.as_deref() != Some(&name)) {
+        snapshot.persistent_volume_claims.push(object(json!({
+            "metadata": { "name": name, "namespace": pod["metadata"]["namespace"] },
+            "spec": { "accessModes": [mode], "storageClassName": "anywhere", "resources": { "requests": { "storage": "1Gi" } } },
+            "status": { "phase": "Pending" },
+        })));
+    }
+}
+
+/// A claim for this pod, bound to a disk of a node.
+fn add_local_volume(pod: &mut Value, node: &str, snapshot: &mut Snapshot) {
+    add_volume(pod, Some(ZONES[0]), None, snapshot);
+    let mut volumes: Vec<_> = snapshot.persistent_volumes.iter().cloned().collect();
+    let mut changed = serde_json::to_value(volumes.pop().unwrap()).unwrap();
+    let on_node = json!({ "matchExpressions": [requirement(keys::HOSTNAME, "In", json!([node]))] });
+    changed["spec"]["csi"].take();
+    changed["spec"]["local"] = json!({ "path": "/mnt/disk" });
+    changed["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = json!([on_node]);
+    volumes.push(object(changed));
+    snapshot.persistent_volumes = volumes.into();
+}
+
 /// A claim for this pod: bound to a volume in a zone, or waiting for its first consumer.
 fn add_volume(pod: &mut Value, zone: Option<&str>, class: Option<&str>, snapshot: &mut Snapshot) {
     let owner = pod["metadata"]["name"].as_str().unwrap().to_owned();
@@ -222,7 +267,7 @@ fn add_volume(pod: &mut Value, zone: Option<&str>, class: Option<&str>, snapshot
             "metadata": { "name": name },
             "spec": {
                 "capacity": { "storage": "1Gi" }, "accessModes": ["ReadWriteOnce"], "storageClassName": "anywhere",
-                "csi": { "driver": "ebs.csi.aws.com", "volumeHandle": format!("vol-{name}") },
+                "csi": { "driver": DRIVER, "volumeHandle": format!("vol-{name}") },
                 "claimRef": { "namespace": namespace, "name": name },
                 "nodeAffinity": { "required": { "nodeSelectorTerms": [term] } },
             },

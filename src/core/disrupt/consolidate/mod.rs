@@ -104,7 +104,7 @@ impl Pass<'_, '_> {
     }
 
     /// What gets pods by this plan gives none away: no pod moves twice.
-    fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
+    pub(super) fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
         if self.targets[candidate.host].receives {
             return Err((ReasonCode::NominatedForPods, "pods of another node get their place here".to_owned()));
         }

@@ -31,6 +31,7 @@ pub(super) fn daemon_pod(daemon_set: &DaemonSet, node: &str, snapshot: &Snapshot
             pod.spec = running.spec.clone();
             pod.spec.node_name = None;
             pod.status.container_statuses = running.status.container_statuses.clone();
+            pod.status.init_container_statuses = running.status.init_container_statuses.clone();
             pod.spec.affinity.get_or_insert_default().node_affinity = node_affinity;
         }
         None => limit_ranges(&mut pod, snapshot),

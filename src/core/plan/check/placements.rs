@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::Resources;
 use crate::core::plan::{Plan, ReasonCode, StepKind};
+use crate::core::snapshot::Pod;
 
 use super::filters::FilterContext;
 use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
 use super::plan::place;
-use super::rehearsal::Scene;
+use super::rehearsal::{Scene, daemon_pods};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -45,25 +46,53 @@ fn other_alternatives<'s>(plan: &Plan, scene: &'s Scene<'_>, mut finished: Filte
 /// A pod that is left pending must not fit on a node that stays: kube-scheduler would put it there. Asked when pending
 /// pods have their places and nothing has been removed yet, because that is what a planner looks at first; what a removal
 /// makes possible is for the next plan. Pods under spread constraints are left out: Karpenter reckons with the zones and
-/// hosts that new nodes could bring, kube-scheduler only with those that are there, so a pod that waits may well fit.
+/// hosts that new nodes could bring, kube-scheduler only with those that are there, so a pod that waits may well fit. And what
+/// DaemonSets will run on a node is kept free.
 fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, findings: &mut Findings) {
     let removed = removed_nodes(plan);
-    let context = scene.before_removals();
     // What a planner says that it can not plan for, it may leave.
     let supported = plan.pending.iter().filter(|it| it.reasons.iter().all(|it| it.code != ReasonCode::NotSupported));
-    for key in supported.flat_map(|pending| &pending.pods) {
-        let Some(pod) = known.pods.get(key).filter(|pod| pod.spec.node_name.is_none()) else { continue };
-        if !pod.spec.topology_spread_constraints.is_empty() || pod.status.nominated_node_name.is_some() {
-            continue;
-        }
+    let pods = supported.flat_map(|pending| &pending.pods).filter_map(|key| Some((key, *known.pods.get(key)?)));
+    let pods = pods.filter(|(_, pod)| {
+        pod.spec.node_name.is_none()
+            && pod.spec.topology_spread_constraints.is_empty()
+            && pod.status.nominated_node_name.is_none()
+    });
+    let pods: Vec<(&String, &Pod)> = pods.collect();
+    let stays =
+        |name: &str, existing: &Existing<'_>| existing.initialized && !existing.going && !removed.contains(name);
+    let staying: Vec<(&String, &Existing<'_>)> =
+        known.nodes.iter().filter(|(name, existing)| stays(name, existing)).collect();
+    let context = scene.before_removals();
+    let with_room = |(_, pod): &(&String, &Pod)| {
         let examination = context.examine(pod);
-        let stays =
-            |name: &str, existing: &Existing<'_>| existing.initialized && !existing.going && !removed.contains(name);
-        let mut nodes = known.nodes.iter().filter(|(name, existing)| stays(name, existing));
-        if let Some((name, _)) = nodes.find(|(_, existing)| examination.refusal(&existing.node).is_none()) {
+        staying.iter().copied().find(|(_, existing)| examination.refusal(&existing.node).is_none())
+    };
+    let suspects: BTreeMap<&String, &Existing<'_>> = pods.iter().filter_map(with_room).collect();
+    let coming: Vec<(&String, Pod)> = suspects
+        .iter()
+        .flat_map(|(name, existing)| daemon_pods(&existing.node, known).into_iter().map(move |daemon| (*name, daemon)))
+        .filter(|(name, daemon)| !context.pods_on(name).any(|pod| is_of_same_daemon_set(pod, daemon)))
+        .collect();
+    let mut context = context;
+    for (name, daemon) in &coming {
+        context.place(daemon, name);
+    }
+    for (key, pod) in pods {
+        let examination = context.examine(pod);
+        let found = suspects.iter().find(|(_, existing)| examination.refusal(&existing.node).is_none());
+        if let Some((name, _)) = found {
             findings.add(ViolationCode::PendingPodFits, format!("pod {key}"), format!("node {name} has room for it"));
         }
     }
+}
+
+fn is_of_same_daemon_set(one: &Pod, two: &Pod) -> bool {
+    let set = |pod: &Pod| {
+        let owner = pod.metadata.owner_references.iter().find(|owner| owner.kind == "DaemonSet");
+        owner.map(|owner| (pod.metadata.namespace.clone(), owner.name.clone()))
+    };
+    set(one) == set(two)
 }
 
 /// `namespace/name` of each pod that moves, and the node it goes to.

@@ -202,8 +202,8 @@ fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
     variants
 }
 
-/// The pods that DaemonSets run on a new node. Their controller looks at taints and node affinity only.
-fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
+/// The pods that DaemonSets run on a node. Their controller looks at taints and node affinity only.
+pub(super) fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let empty = Snapshot::default();
     let context = FilterContext::new(&empty);

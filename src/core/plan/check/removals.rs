@@ -134,7 +134,7 @@ fn is_protected(pod: &Pod, now: Timestamp) -> bool {
 
 /// Why the eviction API would refuse this pod now.
 fn eviction_refusal(pod: &Pod, budgets: &Objects<PodDisruptionBudget>) -> Option<String> {
-    if is_mirror(pod) || pod.is_owned_by("DaemonSet") {
+    if is_mirror(pod) || stays_till_the_end(pod) {
         return None;
     }
     let covering: Vec<&PodDisruptionBudget> = budgets
@@ -156,6 +156,20 @@ fn eviction_refusal(pod: &Pod, budgets: &Objects<PodDisruptionBudget>) -> Option
     let name = budget.metadata.name.as_deref().unwrap_or_default();
     (allowed < 1 && (ready || policy != Some("AlwaysAllow")))
         .then(|| format!("PodDisruptionBudget {name} allows no disruption"))
+}
+
+/// Pods that tolerate the taint of a node that goes are not evicted.
+fn stays_till_the_end(pod: &Pod) -> bool {
+    pod.spec.tolerations.iter().any(|toleration| {
+        let exists = toleration.operator.as_deref() == Some("Exists");
+        let key = match toleration.key.as_deref().filter(|key| !key.is_empty()) {
+            None => exists,
+            Some(key) => {
+                key == keys::DISRUPTED_TAINT && (exists || toleration.value.as_deref().unwrap_or_default().is_empty())
+            }
+        };
+        key && toleration.effect.as_deref().is_none_or(|effect| effect.is_empty() || effect == "NoSchedule")
+    })
 }
 
 fn expired(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {

@@ -527,6 +527,7 @@ fn what_a_move_must_be_worth() {
         case.edit_pool(json!({ "metadata": { "annotations": { keys::PAYBACK: "1m" } } }));
     });
     breaks(Code::PaybackTooLong, |case| case.policy.disruption.costs.warm_up_per_pod = 0.2);
+    breaks(Code::PaybackTooLong, |case| case.policy.disruption.costs.warm_up = NillableDuration::from_seconds(360_000));
     let mut of_pool = valid();
     payback(&mut of_pool, 60);
     of_pool.edit_pool(json!({ "metadata": { "annotations": { keys::PAYBACK: "10m" } } }));

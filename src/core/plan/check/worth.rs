@@ -8,9 +8,10 @@ use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, NodePool};
 use crate::api::settings::Packing;
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::requests::effective_requests;
 
 use super::crowds::Whereabouts;
 use super::known::{Known, must_move, removed_node, steps};
@@ -118,8 +119,10 @@ fn repaid(plan: &Plan, it: &Saving<'_>, first: &Step, known: &Known<'_>, finding
     let of_pods: f64 = pods.map(|pod| per_pod * eviction_cost(pod).clamp(0.0, 10.0)).sum();
     let crossing = costs.cross_zone_per_pod * crossings(plan, it, known);
     #[expect(clippy::cast_precision_loss, reason = "seconds, as a number to calculate with")]
-    let overlap_hours = costs.node_overlap.seconds().unwrap_or(0) as f64 / 3_600.0;
-    let cost = it.after().dollars() * overlap_hours + of_pods + crossing;
+    let hours = |duration: &NillableDuration| duration.seconds().unwrap_or(0) as f64 / 3_600.0;
+    let used = it.removed.iter().map(|step| step.price_per_hour.dollars() * used_share(removed_node(step), known));
+    let warming_up = used.sum::<f64>() * hours(&costs.warm_up);
+    let cost = it.after().dollars() * hours(&costs.node_overlap) + of_pods + warming_up + crossing;
     let seconds = cost / it.saved(known).max(f64::MIN_POSITIVE) * 3_600.0;
     #[expect(clippy::cast_precision_loss, reason = "seconds, as a number to calculate with")]
     let limit = limit as f64;
@@ -127,6 +130,26 @@ fn repaid(plan: &Plan, it: &Saving<'_>, first: &Step, known: &Known<'_>, finding
         let text = format!("move {} repays itself after {seconds:.0} s, allowed are {limit:.0}", first.move_number);
         findings.add(ViolationCode::PaybackTooLong, place(first), text);
     }
+}
+
+/// The part of a node that its pods stand for which have to move: of the resource that they take most of, what they ask for, of
+/// what the others leave. In whole thousandths, as a plan counts it.
+fn used_share(node: &str, known: &Known<'_>) -> f64 {
+    let Some(existing) = known.nodes.get(node) else { return 0.0 };
+    let allocatable = existing.node.status.as_ref().and_then(|status| status.allocatable.as_ref());
+    let of_node = allocatable.into_iter().flatten().map(|(name, quantity)| (name.as_str(), quantity.0.clone()));
+    let of_node = Resources::parse(of_node).unwrap_or_default();
+    let (mut moving, mut staying) = (Resources::new(), Resources::new());
+    for pod in known.pods_on(node) {
+        let requests = effective_requests(pod).unwrap_or_default();
+        if must_move(pod) { moving.add(&requests) } else { staying.add(&requests) }
+    }
+    let share = |(name, amount): (&str, i64)| {
+        let left = of_node.get(name).saturating_sub(staying.get(name)).max(1);
+        amount.saturating_mul(1_000) / left
+    };
+    let thousandths = moving.iter().map(share).max().unwrap_or(0);
+    f64::from(i32::try_from(thousandths).unwrap_or(i32::MAX)) / 1_000.0
 }
 
 /// Pods that come to another zone.

@@ -32,9 +32,17 @@ pub struct WhyNode {
     pub decisions: Vec<Decision>,
     /// Posted plans that were looked through.
     pub records: usize,
+    /// Posted plans that can not be read: too long to be kept whole, or of another version.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub records_unread: usize,
     /// RFC 3339: the oldest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_since: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A node that exists, and what the plan for this moment does with it.
@@ -130,18 +138,31 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
         present: host.map(|host| present(inputs, &problem, host)),
         decisions,
         records: records.len(),
+        records_unread: inputs.snapshot.node_plans.len() - records.len(),
         records_since: records.first().map(|record| record.plan.generated_for.clone()),
     })
 }
 
-/// Names that can be asked for: of nodes that exist, and of those that posted plans removed or created.
-pub fn known_names(inputs: &Inputs<'_>) -> BTreeSet<String> {
+/// Where a node could have been found.
+pub struct Searched {
+    /// Names that can be asked for: of nodes that exist, and of those that posted plans removed or created.
+    pub names: BTreeSet<String>,
+    /// Posted plans that were looked through.
+    pub records: usize,
+    /// Those that can not be read.
+    pub records_unread: usize,
+}
+
+/// What [`why_node`] looks through. O(nodes + posted plans).
+pub fn searched(inputs: &Inputs<'_>) -> Searched {
     let mut names: BTreeSet<String> = machines(inputs.snapshot).iter().map(|machine| machine.name.to_owned()).collect();
-    for step in records(&inputs.snapshot.node_plans).iter().flat_map(|record| &record.plan.steps) {
+    let records = records(&inputs.snapshot.node_plans);
+    for step in records.iter().flat_map(|record| &record.plan.steps) {
         names.insert(step.node_claim.clone());
         names.extend(step.node.clone());
     }
-    names
+    let unread = inputs.snapshot.node_plans.len() - records.len();
+    Searched { names, records: records.len(), records_unread: unread }
 }
 
 fn present(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> Present {

@@ -213,10 +213,10 @@ impl<'p> Engine<'p, '_> {
         let mut refused = Refused::Volume;
         for requirements in alternatives {
             let mut candidate = open.clone();
-            if self.narrow_to(&mut candidate, requirements).is_err() {
+            let template = &self.problem.templates[candidate.template];
+            if self.narrow_to(&mut candidate, requirements).is_err() || !template.offerings.prune(&mut candidate.set) {
                 continue;
             }
-            let template = &self.problem.templates[candidate.template];
             for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
                 template.offerings.restrict(&mut candidate.allowed, key, requirement);
             }

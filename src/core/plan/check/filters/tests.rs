@@ -255,7 +255,7 @@ fn spread_by_label_keys_counts_one_revision() {
 
 fn claim(name: &str, spec: Value, bound: bool) -> Value {
     let annotations = if bound { json!({ "pv.kubernetes.io/bind-completed": "yes" }) } else { json!({}) };
-    json!({ "metadata": { "name": name, "namespace": "default", "annotations": annotations }, "spec": spec, "status": { "phase": "Bound" } })
+    json!({ "metadata": { "name": name, "namespace": "default", "annotations": annotations }, "spec": spec, "status": { "phase": if bound { "Bound" } else { "Pending" } } })
 }
 
 fn volume(name: &str, zone: &str) -> Value {

@@ -45,7 +45,7 @@ pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Op
         .iter()
         .find_map(|it| used_exclusively(it, pod, context))
         .or_else(|| over_attach_limit(pod, node, context))
-        .or_else(|| mounted.iter().find_map(|it| it.unbindable(node, context)))
+        .or_else(|| mounted.iter().find_map(|it| it.unbindable(pod, node, context)))
 }
 
 fn mounted<'a>(pod: &Pod, context: &FilterContext<'a>) -> Result<Vec<Mounted<'a>>, Refusal> {
@@ -167,7 +167,7 @@ impl Mounted<'_> {
         defaults.max_by_key(|class| class.metadata.creation_timestamp.as_ref().map(|time| time.0))
     }
 
-    fn unbindable(&self, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+    fn unbindable(&self, pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
         let refuse = |text: String| Some(Refusal::new(Filter::VolumeBinding, format!("claim {}: {text}", self.name)));
         if self.claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some()) {
             return refuse("is being deleted".to_owned());
@@ -177,13 +177,18 @@ impl Mounted<'_> {
             return refuse("its volume is lost".to_owned());
         }
         if let Some(name) = self.volume_name() {
-            if self.annotation(BIND_COMPLETED).is_none() {
+            // The phase is written after the annotation.
+            if self.annotation(BIND_COMPLETED).is_none() && phase != Some("Bound") {
                 return refuse(format!("binding to volume {name} has not finished"));
             }
             let Some(volume) = context.volumes.get(name) else {
                 return refuse(format!("volume {name} does not exist"));
             };
-            return bound_elsewhere(volume, node);
+            return match pod.spec.node_name {
+                // Whoever leaves the node of a disk is taken to get another.
+                Some(_) => bound_elsewhere(&without_host_name(volume), node),
+                None => bound_elsewhere(volume, node),
+            };
         }
         let Some(class) = self.storage_class(context) else {
             return refuse("is not bound, and there is no storage class to make a volume".to_owned());
@@ -191,7 +196,8 @@ impl Mounted<'_> {
         if class.volume_binding_mode.as_deref() != Some("WaitForFirstConsumer") {
             return refuse("is not bound, and its class binds without regard to nodes".to_owned());
         }
-        if let Some(selected) = self.annotation(SELECTED_NODE) {
+        // The provisioner forgets a node that is gone.
+        if let Some(selected) = self.annotation(SELECTED_NODE).filter(|selected| context.node(selected).is_some()) {
             return if selected == node_name(node) {
                 None
             } else {
@@ -249,10 +255,29 @@ fn bound_elsewhere(volume: &PersistentVolume, node: &Node) -> Option<Refusal> {
     let labels = volume.metadata.labels.as_ref()?;
     let elsewhere = VOLUME_ZONE_KEYS.iter().find(|key| {
         let Some(places) = labels.get(**key) else { return false };
-        let node_place = node_labels(node).get(**key);
+        let new_key = key.replace("failure-domain.beta.kubernetes.io", "topology.kubernetes.io");
+        let node_place = node_labels(node).get(**key).or_else(|| node_labels(node).get(&new_key));
         !node_labels(node).is_empty() && node_place.is_none_or(|place| !places.split("__").any(|it| it == place))
     })?;
     Some(Refusal::new(Filter::VolumeZone, format!("volume {name} is in another place by label {elsewhere}")))
+}
+
+/// A disk of a node as if it were one of any node like it.
+fn without_host_name(volume: &PersistentVolume) -> PersistentVolume {
+    let mut volume = volume.clone();
+    let Some(spec) = volume.spec.as_mut().filter(|spec| spec.local.is_some() || spec.host_path.is_some()) else {
+        return volume;
+    };
+    let Some(required) = spec.node_affinity.as_mut().and_then(|affinity| affinity.required.as_mut()) else {
+        return volume;
+    };
+    for term in &mut required.node_selector_terms {
+        term.match_expressions.iter_mut().for_each(|all| all.retain(|it| it.key != "kubernetes.io/hostname"));
+    }
+    if required.node_selector_terms.iter().any(|term| term.match_expressions.as_ref().is_none_or(Vec::is_empty)) {
+        spec.node_affinity = None;
+    }
+    volume
 }
 
 /// Terms are alternatives; a class without terms makes volumes everywhere.

@@ -36,7 +36,7 @@ fn resources() {
     refused(json!({ "initContainers": [container("1").merge(json!({ "restartPolicy": "Always" }))] }));
     refused(json!({ "overhead": { "cpu": "1" } }));
     refused(json!({ "resources": { "requests": { "cpu": "2500m" } } }));
-    refused(json!({ "resources": { "limits": { "cpu": "2500m" } } }));
+    refused(json!({ "resources": { "limits": { "cpu": "2500m" } }, "containers": [{ "name": "main" }] }));
     refused(json!({ "containers": [{ "name": "main", "resources": { "limits": { "cpu": "2500m" } } }] }));
     refused(json!({ "containers": [{ "name": "main", "resources": { "requests": { "nvidia.com/gpu": "1" } } }] }));
     // What a container has while it is resized in place.
