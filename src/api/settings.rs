@@ -250,11 +250,44 @@ pub struct DisruptionSettings {
     pub payback: NillableDuration,
     /// What a consolidation has to repay.
     pub costs: ConsolidationCosts,
+    pub rollout: Rollout,
 }
 
 impl Default for DisruptionSettings {
     fn default() -> Self {
-        Self { payback: NillableDuration::from_seconds(3600), costs: ConsolidationCosts::default() }
+        Self {
+            payback: NillableDuration::from_seconds(3600),
+            costs: ConsolidationCosts::default(),
+            rollout: Rollout::default(),
+        }
+    }
+}
+
+/// How nodes are replaced that drifted, or whose pool was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rollout {
+    /// Whether one node is replaced alone while its new pool has no ready node that is as the definitions want it, and the
+    /// others follow when it is ready, as many together as budgets allow. Unset: so with `packing: cheapest`, and not with
+    /// `packing: karpenter`, which knows no canary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<bool>,
+    /// When so many new nodes of a pool in a row did not become ready, no more of its nodes are replaced, until the pool's
+    /// template or its class changes, or somebody removes the annotation `cutlist.dev/rollout-failures` from the pool. 0: never.
+    #[schemars(range(max = 100))]
+    pub halt_after_failures: u32,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self { canary: None, halt_after_failures: 3 }
+    }
+}
+
+impl Rollout {
+    /// Whether a canary goes first.
+    pub fn has_canary(&self, packing: Packing) -> bool {
+        self.canary.unwrap_or(packing == Packing::Cheapest)
     }
 }
 

@@ -171,6 +171,11 @@ pub enum Event {
         node_claim: String,
         cause: DeletionCause,
     },
+    /// So many new nodes of a pool did not become ready that no more of its nodes are replaced.
+    RolloutHalted {
+        node_pool: String,
+        because: String,
+    },
     EvictionBlocked {
         pod: String,
         node: String,
@@ -244,6 +249,7 @@ impl Event {
             | Self::StepNotSupported { .. }
             | Self::InsufficientCapacity { .. }
             | Self::GaveUp { .. }
+            | Self::RolloutHalted { .. }
             | Self::EvictionBlocked { .. }
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
@@ -288,6 +294,7 @@ impl Event {
             Self::InsufficientCapacity { .. } => "insufficient capacity, deleting nodeclaim",
             Self::LaunchFailed { .. } => "failed launching nodeclaim",
             Self::GaveUp { .. } => "deleting nodeclaim that did not get on",
+            Self::RolloutHalted { .. } => "rollout is halted",
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
             Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",
@@ -443,6 +450,9 @@ impl Event {
             }
             Self::GaveUp { node_claim, cause } => {
                 vec![("NodeClaim", json!(node_claim)), ("reason", json!(cause.reason()))]
+            }
+            Self::RolloutHalted { node_pool, because } => {
+                vec![("NodePool", json!(node_pool)), ("reason", json!(because))]
             }
             Self::EvictionBlocked { pod, node, error } => {
                 vec![("Pod", json!(pod)), ("Node", json!(node)), ("error", json!(error))]

@@ -68,8 +68,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.options.mode == Mode::Observe {
             return Ok(());
         }
-        if let Some(known) = &self.catalog {
-            let written = statuses::write(&self.ports.cluster, snapshot, &plan, &known.zones_with_subnet, now).await;
+        if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
+            let (cluster, zones) = (&self.ports.cluster, &known.zones_with_subnet);
+            let written = statuses::write(cluster, snapshot, &plan, in_force, zones, now).await;
             match written {
                 // Nothing depends on what a pool says of itself.
                 Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),

@@ -7,5 +7,6 @@ mod crashes;
 mod faults;
 mod quickstart;
 mod revisions;
+mod rollouts;
 mod stage;
 mod waves;

@@ -62,6 +62,9 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 on_claim(node_claim, false, "AwaitingVolumeDetachment", note),
             ]
         }
+        Event::RolloutHalted { node_pool, because } => {
+            vec![on_pool(node_pool, true, "RolloutHalted", format!("No more nodes are replaced: {because}"))]
+        }
         Event::EvictionBlocked { pod, node, error } => {
             let mut notices = vec![on_node(node, true, "FailedDraining", format!("Failed to drain node, {error}"))];
             notices.extend(on_pod(pod, true, "FailedDraining", error.clone()));
@@ -104,6 +107,10 @@ fn on_node(node: &str, is_warning: bool, reason: &str, note: String) -> Notice {
 
 fn on_claim(claim: &str, is_warning: bool, reason: &str, note: String) -> Notice {
     cluster_scoped("karpenter.sh/v1", "NodeClaim", claim, None, is_warning, reason, note)
+}
+
+fn on_pool(pool: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+    cluster_scoped("karpenter.sh/v1", "NodePool", pool, None, is_warning, reason, note)
 }
 
 fn cluster_scoped(

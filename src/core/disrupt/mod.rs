@@ -8,6 +8,7 @@ pub mod cost;
 pub mod drift;
 pub mod pod_disruption_budgets;
 pub mod rehome;
+pub mod rollout;
 mod static_capacity;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ pub use consolidate::Outlook;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
 use rehome::{Rehoming, Target};
+use rollout::Rollouts;
 
 /// Nodes that go together, with the creations that have to come first.
 #[derive(Clone, Debug)]
@@ -78,6 +80,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         pool_totals: pool_totals(&candidates),
         created: BTreeSet::new(),
         replaced: BTreeSet::new(),
+        rollouts: Rollouts::new(engine, inputs, &candidates),
     };
     for candidate in &candidates {
         if let Some((code, text)) = &candidate.obstacle {
@@ -110,6 +113,7 @@ struct Pass<'p, 'a> {
     /// What consolidation creates, and what it removes.
     created: BTreeSet<Likeness>,
     replaced: BTreeSet<Likeness>,
+    rollouts: Rollouts,
 }
 
 impl Pass<'_, '_> {
@@ -204,6 +208,10 @@ impl Pass<'_, '_> {
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
+        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
+            self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+            return false;
+        }
         if let Some(Err(text)) =
             budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
         {
@@ -211,7 +219,12 @@ impl Pass<'_, '_> {
             return false;
         }
         let mark = engine.mark();
-        match rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing) {
+        let rehomed = rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing);
+        let allowed = rehomed.and_then(|rehoming| match self.launch(engine, candidate, &cause, &rehoming) {
+            Ok(()) => Ok(rehoming),
+            Err(obstacle) => Err(obstacle),
+        });
+        match allowed {
             Ok(rehoming) => {
                 if let Some(reason) = budget {
                     // Checked above; nothing was taken since.
@@ -226,6 +239,28 @@ impl Pass<'_, '_> {
                 false
             }
         }
+    }
+
+    /// Why a node is not replaced before it is known by what. One without pods takes nothing with it.
+    fn rollout_obstacle(&self, candidate: &Candidate, cause: &Reason) -> Option<(ReasonCode, String)> {
+        let waits = is_rollout(cause) && (candidate.is_static || !candidate.is_empty());
+        if waits { self.rollouts.obstacle(&candidate.pool) } else { None }
+    }
+
+    /// Whether what replaces a node may be launched now.
+    fn launch(
+        &mut self,
+        engine: &Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: &Reason,
+        rehoming: &Rehoming,
+    ) -> Result<(), (ReasonCode, String)> {
+        if !is_rollout(cause) {
+            return Ok(());
+        }
+        let templates = &engine.problem.templates;
+        let pools = rehoming.purchases.iter().map(|purchase| templates[purchase.template].name.as_str());
+        self.rollouts.launch(pools, &candidate.name, &candidate.pool)
     }
 
     fn remove(&mut self, engine: &mut Engine<'_, '_>, going: &[&Candidate], reason: Reason, rehoming: Rehoming) {
@@ -247,6 +282,11 @@ impl Pass<'_, '_> {
             placements: rehoming.placements,
         });
     }
+}
+
+/// Whether nodes go for this because the definitions changed.
+fn is_rollout(cause: &Reason) -> bool {
+    matches!(cause.code, ReasonCode::Drifted | ReasonCode::NodePoolRemoved)
 }
 
 fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {

@@ -15,7 +15,7 @@ use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties,
 use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::defaults;
-use crate::core::disrupt::{Disruption, disrupt};
+use crate::core::disrupt::{Disruption, disrupt, rollout};
 use crate::core::offer::RefusedOffering;
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::Problem;
@@ -118,6 +118,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(buffers::notes(inputs));
     notes.extend(changes_not_tried);
     notes.extend(report::notes_of_search(inputs, &problem, &provisioning));
+    notes.extend(rollout::notes(inputs));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)

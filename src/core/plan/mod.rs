@@ -182,6 +182,8 @@ pub enum ReasonCode {
     UnknownInstanceType,
     ConfirmationNeeded,
     WaitsForOtherMove,
+    WaitsForCanary,
+    RolloutHalted,
 }
 
 /// What must still hold when the step is carried out.

@@ -5,7 +5,8 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `creations`, `placements`, `removals`, `worth`, `budgets`, `crowds`, `summary`.
+//! kind of rule: `structure`, `creations`, `placements`, `removals`, `rollouts`, `worth`, `budgets`,
+//! `crowds`, `summary`.
 
 pub mod filters;
 pub mod plan;
@@ -22,6 +23,7 @@ mod placements;
 mod rehearsal;
 mod removals;
 mod reservations;
+mod rollouts;
 mod schedule;
 mod spread_defaults;
 mod structure;

@@ -2,6 +2,7 @@
 
 mod constraints;
 mod reservations;
+mod rollouts;
 
 use serde_json::{Value, json};
 

@@ -56,6 +56,10 @@ pub enum ViolationCode {
     DoNotDisrupt,
     PodDisruptionBudget,
     BudgetExceeded,
+    /// Nodes are replaced by several nodes of a pool of which none is known to become ready.
+    NoCanary,
+    /// Nodes are replaced by those of a pool whose new nodes do not become ready.
+    RolloutHalted,
     WrongBudget,
 }
 
