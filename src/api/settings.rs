@@ -171,7 +171,7 @@ pub struct FeatureGates {
     /// Unset: on with `packing: cheapest`, whose payback rule guards it, and off with `packing: karpenter`, as there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot_to_spot_consolidation: Option<bool>,
-    /// Off unless turned on: it removes nodes by force. Repairs are not planned yet, and a plan says so when it is on.
+    /// Off unless turned on: nodes that stay broken are removed by force, whatever budgets and pods say.
     pub node_repair: bool,
 }
 

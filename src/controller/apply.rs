@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::conditions;
-use crate::core::lifecycle::termination::disrupted_taint_patch;
+use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
 use crate::core::model::Resources;
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -74,7 +74,9 @@ pub async fn begin<K: Cluster>(
         journal.say(now, &disrupting(plan, first, &creations, &removals));
         let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
         for step in &removals {
-            mark(cluster, plan, step, &replacements, &view, now, journal).await?;
+            // What goes by force waits for none of them.
+            let replacements = if is_forced(step) { &[][..] } else { &replacements };
+            mark(cluster, plan, step, replacements, &view, now, journal).await?;
         }
     }
     drop(view);
@@ -97,6 +99,14 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
                 let found = view.pods_on(Some(object)).iter().filter(|pod| must_move(pod)).count();
                 if found != *pods {
                     return Err(Refusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
+                }
+            }
+            Precondition::NodeBroken { node, condition, status } => {
+                let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
+                let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
+                let mut conditions = conditions.unwrap_or_default().iter();
+                if !conditions.any(|it| it.type_ == *condition && it.status == *status) {
+                    return Err(Refusal::NodeWell { node: node.clone() });
                 }
             }
             // Held by `moves.rs`: nothing is deleted before its replacements are up.
@@ -137,6 +147,10 @@ async fn mark<K: Cluster>(
 ) -> Result<(), ApplyError> {
     let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
     let mut marked = marks::marked(claim, plan, step, replacements);
+    if is_forced(step) {
+        let annotations = marked.metadata.annotations.get_or_insert_default();
+        annotations.entry(TERMINATION_TIMESTAMP.to_owned()).or_insert_with(|| now.to_string());
+    }
     let reason = format!("{:?}", step.reason.code);
     conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
     cluster.update_node_claim(&marked).await?;
@@ -215,6 +229,10 @@ fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]
         disrupted: disrupted.collect(),
         replacements: replacements.collect(),
     }
+}
+
+fn is_forced(step: &Step) -> bool {
+    step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::NodeBroken { .. }))
 }
 
 /// Whether a step is one that only a confirmation can release.

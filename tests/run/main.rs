@@ -6,6 +6,7 @@
 mod crashes;
 mod faults;
 mod quickstart;
+mod repair;
 mod revisions;
 mod rollouts;
 mod stage;

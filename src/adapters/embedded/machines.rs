@@ -142,6 +142,16 @@ impl World {
         };
     }
 
+    /// What a node says of itself from now on, such as `Ready` `False`.
+    pub fn set_node_condition(&mut self, node: &str, type_: &str, status: &str) {
+        let condition = NodeCondition { type_: type_.to_owned(), ..self.ready_condition(status, "Set") };
+        let Some(conditions) = self.nodes.get_mut(node).and_then(|node| node.status.as_mut()) else { return };
+        let conditions = conditions.conditions.get_or_insert_default();
+        conditions.retain(|existing| existing.type_ != type_);
+        conditions.push(condition);
+        self.touch_nodes();
+    }
+
     fn node_fault(&self, machine: &Machine) -> Option<NodeFault> {
         let claim = self.node_claims.get(&machine.node_claim)?;
         let pool = claim.metadata.labels.as_ref()?.get(keys::NODE_POOL)?;

@@ -3,7 +3,7 @@
 
 use crate::adapters::kubernetes::Notice;
 use crate::controller::events::{Event, short};
-use crate::core::plan::StepKind;
+use crate::core::plan::{ReasonCode, StepKind};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
@@ -27,7 +27,11 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 }
             }
             for held in &plan.held_back {
-                notices.push(on_node(&held.node, false, "DisruptionBlocked", held.text.clone()));
+                let reason = match held.code {
+                    ReasonCode::NodeRepairBlocked => "NodeRepairBlocked",
+                    _ => "DisruptionBlocked",
+                };
+                notices.push(on_node(&held.node, false, reason, held.text.clone()));
             }
             notices
         }

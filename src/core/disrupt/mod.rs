@@ -1,5 +1,5 @@
 //! Which nodes may go, and which of them should.
-//! Behaviour: reference, section 4. Order of the methods: empty, drifted, expired, underutilized.
+//! Behaviour: reference, section 4. Order of the methods: broken, empty, drifted, expired, underutilized.
 
 pub mod budgets;
 pub mod candidate;
@@ -8,6 +8,7 @@ pub mod cost;
 pub mod drift;
 pub mod pod_disruption_budgets;
 pub mod rehome;
+pub mod repair;
 pub mod rollout;
 mod static_capacity;
 
@@ -27,6 +28,7 @@ pub use consolidate::Outlook;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
 use rehome::{Rehoming, Target};
+use repair::Broken;
 use rollout::Rollouts;
 
 /// Nodes that go together, with the creations that have to come first.
@@ -54,6 +56,8 @@ pub struct Disruption {
     /// Nodes that a confirmation is needed for.
     pub holds: Vec<(HostIndex, Reason)>,
     pub held_back: Vec<HeldBack>,
+    /// What is wrong with nodes that go by force.
+    pub broken: BTreeMap<HostIndex, Broken>,
     pub budgets: Ledger,
     pub candidates: usize,
     /// Of what consolidation looked at; `None` where it had nothing to look at.
@@ -82,7 +86,8 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         replaced: BTreeSet::new(),
         rollouts: Rollouts::new(engine, inputs, &candidates),
     };
-    for candidate in &candidates {
+    pass.repair(engine, &candidates);
+    for candidate in pass.open(&candidates) {
         if let Some((code, text)) = &candidate.obstacle {
             pass.hold_back(engine, candidate.host, *code, text.clone());
         }

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
+use crate::core::disrupt::repair::Broken;
 use crate::core::model::resources::format_amount;
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::Reservation;
@@ -108,6 +109,14 @@ impl<'b, 'a> Builder<'b, 'a> {
             also_in_base: None,
             wave: None,
         });
+    }
+
+    /// The removal that came last does not wait for anything.
+    pub fn by_force(&mut self, broken: &Broken) {
+        let Some(step) = self.steps.last_mut() else { return };
+        let Broken { condition, status } = broken.clone();
+        let node = step.node.clone().unwrap_or_default();
+        step.preconditions = vec![Precondition::NodeBroken { node, condition, status }];
     }
 
     pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {

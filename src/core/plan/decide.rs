@@ -148,6 +148,9 @@ pub(super) fn assemble(
         for going in &removal.nodes {
             let reason = removal.reason.clone();
             builder.remove(StepKind::Remove, number, going.host, &going.pods, reason, replaced);
+            if let Some(broken) = disruption.broken.get(&going.host) {
+                builder.by_force(broken);
+            }
         }
         // Room of a buffer may have been found on the node that goes now.
         for pod in removal.purchases.iter().flat_map(|purchase| &purchase.pods) {

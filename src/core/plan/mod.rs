@@ -147,6 +147,7 @@ pub enum ReasonCode {
     Expired,
     StaticCapacity,
     NodePoolRemoved,
+    Unhealthy,
     // Why a pod stays pending.
     NoNodePool,
     NodePoolNotReady,
@@ -184,6 +185,7 @@ pub enum ReasonCode {
     WaitsForOtherMove,
     WaitsForCanary,
     RolloutHalted,
+    NodeRepairBlocked,
 }
 
 /// What must still hold when the step is carried out.
@@ -196,6 +198,9 @@ pub enum Precondition {
     NodeHoldsOnly { node: String, pods: usize },
     /// Every creation of the same move has initialized.
     ReplacementsInitialized,
+    /// The node still says so of itself. It goes at once and by force: without waiting for replacements or budgets, and its pods are
+    /// deleted and not evicted.
+    NodeBroken { node: String, condition: String, status: String },
 }
 
 /// What to launch: a NodeClaim as it will be written, and where.

@@ -310,9 +310,6 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
             );
         }
     }
-    if inputs.policy.feature_gates.node_repair {
-        note("NotSupported", "spec.featureGates.NodeRepair is on, but repairs are not planned yet".to_owned());
-    }
     for pool in inputs.node_pools {
         let reference = &pool.spec.template.spec.node_class_ref.name;
         let name = pool.metadata.name.as_deref().unwrap_or_default();

@@ -5,7 +5,7 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `creations`, `placements`, `removals`, `rollouts`, `worth`, `budgets`,
+//! kind of rule: `structure`, `creations`, `placements`, `removals`, `repairs`, `rollouts`, `worth`, `budgets`,
 //! `crowds`, `summary`.
 
 pub mod filters;
@@ -22,6 +22,7 @@ mod overlays;
 mod placements;
 mod rehearsal;
 mod removals;
+mod repairs;
 mod reservations;
 mod rollouts;
 mod schedule;

@@ -1,6 +1,7 @@
 //! A small plan that is right, and one way after the other to break it: the checker must name each.
 
 mod constraints;
+mod repairs;
 mod reservations;
 mod rollouts;
 
