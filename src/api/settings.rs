@@ -227,11 +227,26 @@ pub enum PreferencePolicy {
     Ignore,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Approval {
     pub provision: ApprovalMode,
     pub disrupt: ApprovalMode,
+    /// Of NodePools that were removed from the definitions, so many nodes may go without a confirmation: a count, or a percentage of
+    /// all nodes that Cutlist manages, rounded up. Beyond it their nodes stay until a plan that replaces them is approved, or the
+    /// pool has the annotation `cutlist.dev/removal-confirmed`. Nodes that another pool takes over do not count.
+    #[schemars(extend("pattern" = forms::BUDGET_NODES.pattern))]
+    pub confirm_pool_removal_above: String,
+}
+
+impl Default for Approval {
+    fn default() -> Self {
+        Self {
+            provision: ApprovalMode::default(),
+            disrupt: ApprovalMode::default(),
+            confirm_pool_removal_above: "50%".to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

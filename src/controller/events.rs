@@ -135,6 +135,12 @@ pub enum Event {
         disrupted: Vec<Disrupted>,
         replacements: Vec<Replacement>,
     },
+    /// The node of a pool that was removed belongs to another one now.
+    AdoptedNode {
+        node: String,
+        node_claim: String,
+        node_pool: String,
+    },
     TaintedNode {
         node: String,
         node_claim: String,
@@ -286,6 +292,7 @@ impl Event {
             Self::RegisteredNodeClaim { .. } => "registered nodeclaim",
             Self::InitializedNodeClaim { .. } => "initialized nodeclaim",
             Self::DisruptingNodes { .. } => "disrupting node(s)",
+            Self::AdoptedNode { .. } => "adopted node",
             Self::TaintedNode { .. } => "tainted node",
             Self::InconsistentNodeClaim { .. } => "node is smaller than its nodeclaim",
             Self::AwaitingDetachment { .. } => "awaiting volume detachment",
@@ -428,6 +435,9 @@ impl Event {
                 ("disrupted-nodes", disrupted.iter().map(Disrupted::value).collect()),
                 ("replacement-nodes", replacements.iter().map(Replacement::value).collect()),
             ],
+            Self::AdoptedNode { node, node_claim, node_pool } => {
+                vec![("Node", json!(node)), ("NodeClaim", json!(node_claim)), ("NodePool", json!(node_pool))]
+            }
             Self::TaintedNode { node, node_claim } => vec![
                 ("Node", json!(node)),
                 ("NodeClaim", json!(node_claim)),

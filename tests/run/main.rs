@@ -5,6 +5,7 @@
 
 mod crashes;
 mod faults;
+mod pools;
 mod quickstart;
 mod repair;
 mod revisions;

@@ -301,7 +301,7 @@ fn with_version(mut patch: Value, version: Option<String>) -> Value {
     patch
 }
 
-/// Merge patch of what changed in labels, annotations and finalizers.
+/// Merge patch of what changed in labels, annotations, owners and finalizers.
 fn metadata_patch(before: &NodeClaim, after: &NodeClaim) -> Map<String, Value> {
     let mut patch = Map::new();
     for (field, before, after) in [
@@ -316,6 +316,9 @@ fn metadata_patch(before: &NodeClaim, after: &NodeClaim) -> Map<String, Value> {
         if !changes.is_empty() {
             patch.insert(field.to_owned(), changes.into());
         }
+    }
+    if before.metadata.owner_references != after.metadata.owner_references {
+        patch.insert("ownerReferences".to_owned(), json!(after.metadata.owner_references.clone().unwrap_or_default()));
     }
     let (before, after) = (&before.metadata.finalizers, &after.metadata.finalizers);
     if before.as_deref().unwrap_or_default() != after.as_deref().unwrap_or_default() {

@@ -45,6 +45,10 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 ]
             })
             .collect(),
+        Event::AdoptedNode { node, node_claim, node_pool } => {
+            let note = format!("NodePool {node_pool} took it over");
+            vec![on_node(node, false, "Adopted", note.clone()), on_claim(node_claim, false, "Adopted", note)]
+        }
         Event::InsufficientCapacity { node_claim, error } => {
             let note = format!("NodeClaim {node_claim} event: {error}");
             vec![on_claim(node_claim, true, "InsufficientCapacityError", note)]

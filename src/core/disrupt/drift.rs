@@ -9,6 +9,7 @@ use crate::core::model::Requirements;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
+use super::removed_pools::is_from_definitions;
 use super::{duration_text, seconds_between};
 
 /// The version of the hash that we compute; claims with another one can not be compared.
@@ -29,10 +30,7 @@ pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&N
 fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
     let name = machine.node_pool()?;
     let applied = inputs.snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name));
-    let labels = applied.and_then(|pool| pool.metadata.labels.as_ref());
-    let from_definitions =
-        labels.and_then(|labels| labels.get(keys::MANAGED_BY)).is_some_and(|manager| manager == keys::FIELD_MANAGER);
-    let owned = from_definitions || inputs.policy.owned_pools.contains(name);
+    let owned = applied.is_some_and(is_from_definitions) || inputs.policy.owned_pools.contains(name);
     owned.then(|| Reason {
         code: ReasonCode::NodePoolRemoved,
         text: format!("NodePool {name} was removed from the definitions"),

@@ -8,6 +8,7 @@ pub mod cost;
 pub mod drift;
 pub mod pod_disruption_budgets;
 pub mod rehome;
+pub mod removed_pools;
 pub mod repair;
 pub mod rollout;
 mod static_capacity;
@@ -16,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::node_pool::DisruptionReason;
+use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
@@ -28,6 +29,7 @@ pub use consolidate::Outlook;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
 use rehome::{Rehoming, Target};
+use removed_pools::{Adoption, removed_pools};
 use repair::Broken;
 use rollout::Rollouts;
 
@@ -56,6 +58,8 @@ pub struct Disruption {
     /// Nodes that a confirmation is needed for.
     pub holds: Vec<(HostIndex, Reason)>,
     pub held_back: Vec<HeldBack>,
+    /// Nodes that stay, and belong to another pool from now on.
+    pub adoptions: Vec<Adoption>,
     /// What is wrong with nodes that go by force.
     pub broken: BTreeMap<HostIndex, Broken>,
     pub budgets: Ledger,
@@ -70,7 +74,8 @@ pub struct Disruption {
 /// O(sum over candidates of their pods times nodes), most of which are refused by one comparison.
 pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
     let candidates = candidate::candidates(engine, inputs, provisioning);
-    let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
+    let pools: Vec<NodePool> = inputs.node_pools.iter().chain(removed_pools(inputs)).cloned().collect();
+    let ledger = Ledger::new(&pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
     let mut targets = rehome::targets(engine, inputs, provisioning);
     for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
         targets[candidate.host].doomed = true;
@@ -87,6 +92,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         rollouts: Rollouts::new(engine, inputs, &candidates),
     };
     pass.repair(engine, &candidates);
+    pass.adopt(engine, &candidates);
     for candidate in pass.open(&candidates) {
         if let Some((code, text)) = &candidate.obstacle {
             pass.hold_back(engine, candidate.host, *code, text.clone());

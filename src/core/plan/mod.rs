@@ -148,6 +148,7 @@ pub enum ReasonCode {
     StaticCapacity,
     NodePoolRemoved,
     Unhealthy,
+    NodePoolRenamed,
     // Why a pod stays pending.
     NoNodePool,
     NodePoolNotReady,
@@ -198,6 +199,9 @@ pub enum Precondition {
     NodeHoldsOnly { node: String, pods: usize },
     /// Every creation of the same move has initialized.
     ReplacementsInitialized,
+    /// Somebody approved the plan, or the annotation of the pool says that its nodes may go.
+    #[serde(rename_all = "camelCase")]
+    RemovalConfirmed { node_pool: String },
     /// The node still says so of itself. It goes at once and by force: without waiting for replacements or budgets, and its pods are
     /// deleted and not evicted.
     NodeBroken { node: String, condition: String, status: String },

@@ -5,13 +5,14 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `creations`, `placements`, `removals`, `repairs`, `rollouts`, `worth`, `budgets`,
+//! kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `repairs`, `rollouts`, `worth`, `budgets`,
 //! `crowds`, `summary`.
 
 pub mod filters;
 pub mod plan;
 pub mod violation;
 
+mod adoptions;
 mod budgets;
 mod buffers;
 mod creations;

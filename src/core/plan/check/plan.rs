@@ -5,7 +5,8 @@ use crate::core::plan::{Inputs, Plan, Step};
 use super::known::Known;
 use super::violation::{Findings, Violation};
 use super::{
-    budgets, buffers, creations, crowds, placements, removals, rollouts, spread_defaults, structure, summary, worth,
+    adoptions, budgets, buffers, creations, crowds, placements, removals, rollouts, spread_defaults, structure,
+    summary, worth,
 };
 
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
@@ -18,6 +19,7 @@ pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
     let known = Known::new(inputs);
     let mut findings = Findings::default();
     structure::check(plan, &known, &mut findings);
+    adoptions::check(plan, &known, &mut findings);
     creations::check(plan, &known, &mut findings);
     placements::check(plan, &known, &mut findings);
     removals::check(plan, &known, &mut findings);
