@@ -73,6 +73,8 @@ pub trait Cluster {
     fn prune(&self, kind: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
     /// Writes the `status` of an object that is given as JSON with apiVersion, kind and name.
     fn write_status(&self, object: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
+    /// Merge patch of a NodePool's metadata.
+    fn patch_node_pool(&self, name: &str, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
     fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;
     /// Marks for deletion; the object goes when its finalizer does.

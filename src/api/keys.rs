@@ -50,6 +50,13 @@ pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 pub const REVISION: &str = "cutlist.dev/revision";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
+/// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.
+pub const ROLLOUT_FAILURES: &str = "cutlist.dev/rollout-failures";
+/// On a NodePool that left the definitions: that its nodes may go, however many they are. The value says who said so.
+pub const REMOVAL_CONFIRMED: &str = "cutlist.dev/removal-confirmed";
+/// On a NodeClaim: the hash of the EC2NodeClass that its instance was launched with. Karpenter's own hash covers the cluster's
+/// CA bundle, which is not known here.
+pub const LAUNCHED_CLASS_HASH: &str = "cutlist.dev/ec2nodeclass-hash";
 /// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
 pub const FIELD_MANAGER: &str = "cutlist";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

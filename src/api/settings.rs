@@ -171,7 +171,7 @@ pub struct FeatureGates {
     /// Unset: on with `packing: cheapest`, whose payback rule guards it, and off with `packing: karpenter`, as there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spot_to_spot_consolidation: Option<bool>,
-    /// Off unless turned on: it removes nodes by force. Repairs are not planned yet, and a plan says so when it is on.
+    /// Off unless turned on: nodes that stay broken are removed by force, whatever budgets and pods say.
     pub node_repair: bool,
 }
 
@@ -227,11 +227,26 @@ pub enum PreferencePolicy {
     Ignore,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Approval {
     pub provision: ApprovalMode,
     pub disrupt: ApprovalMode,
+    /// Of NodePools that were removed from the definitions, so many nodes may go without a confirmation: a count, or a percentage of
+    /// all nodes that Cutlist manages, rounded up. Beyond it their nodes stay until a plan that replaces them is approved, or the
+    /// pool has the annotation `cutlist.dev/removal-confirmed`. Nodes that another pool takes over do not count.
+    #[schemars(extend("pattern" = forms::BUDGET_NODES.pattern))]
+    pub confirm_pool_removal_above: String,
+}
+
+impl Default for Approval {
+    fn default() -> Self {
+        Self {
+            provision: ApprovalMode::default(),
+            disrupt: ApprovalMode::default(),
+            confirm_pool_removal_above: "50%".to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -250,11 +265,44 @@ pub struct DisruptionSettings {
     pub payback: NillableDuration,
     /// What a consolidation has to repay.
     pub costs: ConsolidationCosts,
+    pub rollout: Rollout,
 }
 
 impl Default for DisruptionSettings {
     fn default() -> Self {
-        Self { payback: NillableDuration::from_seconds(3600), costs: ConsolidationCosts::default() }
+        Self {
+            payback: NillableDuration::from_seconds(3600),
+            costs: ConsolidationCosts::default(),
+            rollout: Rollout::default(),
+        }
+    }
+}
+
+/// How nodes are replaced that drifted, or whose pool was removed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Rollout {
+    /// Whether one node is replaced alone while its new pool has no ready node that is as the definitions want it, and the
+    /// others follow when it is ready, as many together as budgets allow. Unset: so with `packing: cheapest`, and not with
+    /// `packing: karpenter`, which knows no canary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub canary: Option<bool>,
+    /// When so many new nodes of a pool in a row did not become ready, no more of its nodes are replaced, until the pool's
+    /// template or its class changes, or somebody removes the annotation `cutlist.dev/rollout-failures` from the pool. 0: never.
+    #[schemars(range(max = 100))]
+    pub halt_after_failures: u32,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self { canary: None, halt_after_failures: 3 }
+    }
+}
+
+impl Rollout {
+    /// Whether a canary goes first.
+    pub fn has_canary(&self, packing: Packing) -> bool {
+        self.canary.unwrap_or(packing == Packing::Cheapest)
     }
 }
 

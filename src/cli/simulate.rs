@@ -163,7 +163,8 @@ impl Idle {
 /// Nobody is there to approve anything, and who asks for a simulation wants to see what comes after.
 fn for_simulation(mut definitions: Definitions, packing: Option<PackingArgument>) -> Definitions {
     let approve = ApprovalMode::Automatic;
-    definitions.settings.approval = Approval { provision: approve, disrupt: approve };
+    let confirm_pool_removal_above = "100%".to_owned();
+    definitions.settings.approval = Approval { provision: approve, disrupt: approve, confirm_pool_removal_above };
     match packing {
         Some(PackingArgument::Cheapest) => definitions.settings.packing = Packing::Cheapest,
         Some(PackingArgument::Karpenter) => definitions.settings.packing = Packing::Karpenter,

@@ -8,11 +8,12 @@
 
 use futures::future::join_all;
 use jiff::Timestamp;
+use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::conditions;
-use crate::core::lifecycle::termination::disrupted_taint_patch;
+use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
 use crate::core::model::Resources;
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -74,8 +75,13 @@ pub async fn begin<K: Cluster>(
         journal.say(now, &disrupting(plan, first, &creations, &removals));
         let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
         for step in &removals {
-            mark(cluster, plan, step, &replacements, &view, now, journal).await?;
+            // What goes by force waits for none of them.
+            let replacements = if is_forced(step) { &[][..] } else { &replacements };
+            mark(cluster, plan, step, replacements, &view, now, journal).await?;
         }
+    }
+    for step in steps.iter().filter(|step| step.kind == StepKind::Adopt) {
+        adopt(cluster, step, &view, now, journal).await?;
     }
     drop(view);
     drop(snapshot);
@@ -99,6 +105,16 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
                     return Err(Refusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
                 }
             }
+            Precondition::NodeBroken { node, condition, status } => {
+                let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
+                let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
+                let mut conditions = conditions.unwrap_or_default().iter();
+                if !conditions.any(|it| it.type_ == *condition && it.status == *status) {
+                    return Err(Refusal::NodeWell { node: node.clone() });
+                }
+            }
+            // Held by `gate.rs`.
+            Precondition::RemovalConfirmed { .. } => {}
             // Held by `moves.rs`: nothing is deleted before its replacements are up.
             Precondition::ReplacementsInitialized => {}
         }
@@ -117,7 +133,11 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
             }
             Ok(())
         }
-        StepKind::Adopt | StepKind::Hold => Err(Refusal::NotSupported { code: step.reason.code }),
+        StepKind::Adopt => match view.claim(&step.node_claim) {
+            Some(claim) if claim.metadata.deletion_timestamp.is_none() => Ok(()),
+            _ => Err(Refusal::NodeGone { node: step.node.clone().unwrap_or_default() }),
+        },
+        StepKind::Hold => Err(Refusal::NotSupported { code: step.reason.code }),
     }
 }
 
@@ -137,6 +157,10 @@ async fn mark<K: Cluster>(
 ) -> Result<(), ApplyError> {
     let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
     let mut marked = marks::marked(claim, plan, step, replacements);
+    if is_forced(step) {
+        let annotations = marked.metadata.annotations.get_or_insert_default();
+        annotations.entry(TERMINATION_TIMESTAMP.to_owned()).or_insert_with(|| now.to_string());
+    }
     let reason = format!("{:?}", step.reason.code);
     conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
     cluster.update_node_claim(&marked).await?;
@@ -146,6 +170,35 @@ async fn mark<K: Cluster>(
         let event = Event::TaintedNode { node: node_name(node).to_owned(), node_claim: name_of(claim).to_owned() };
         journal.say(now, &event);
     }
+    Ok(())
+}
+
+/// Gives a node to another pool. The claim comes last: until it says so, a restart begins again.
+async fn adopt<K: Cluster>(
+    cluster: &K,
+    step: &Step,
+    view: &View<'_>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
+    let pool = step.node_pool.as_str();
+    if let Some(node) = view.node_of(claim) {
+        let patch = json!({ "metadata": { "labels": { keys::NODE_POOL: pool } } });
+        cluster.patch_node(node_name(node), &patch).await?;
+    }
+    let mut adopted = claim.clone();
+    adopted.metadata.labels.get_or_insert_default().insert(keys::NODE_POOL.to_owned(), pool.to_owned());
+    let mut pools = view.snapshot.node_pools.iter();
+    let uid = pools.find(|it| it.metadata.name.as_deref() == Some(pool)).and_then(|pool| pool.metadata.uid.clone());
+    // The end of an owner is the end of what it owns.
+    for owner in adopted.metadata.owner_references.iter_mut().flatten().filter(|owner| owner.kind == "NodePool") {
+        pool.clone_into(&mut owner.name);
+        owner.uid = uid.clone().unwrap_or_default();
+    }
+    cluster.update_node_claim(&adopted).await?;
+    let (node, node_claim) = (step.node.clone().unwrap_or_default(), step.node_claim.clone());
+    journal.say(now, &Event::AdoptedNode { node, node_claim, node_pool: pool.to_owned() });
     Ok(())
 }
 
@@ -215,6 +268,10 @@ fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]
         disrupted: disrupted.collect(),
         replacements: replacements.collect(),
     }
+}
+
+fn is_forced(step: &Step) -> bool {
+    step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::NodeBroken { .. }))
 }
 
 /// Whether a step is one that only a confirmation can release.

@@ -81,10 +81,11 @@ impl Claims {
         self.forget(view);
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
         let opening = Opening::new(view, around.now);
+        let awaited = view.awaited_claims();
         let effects = Effects::new(self, journal, around);
         say_places(view, &opening, &effects).await?;
         for together in view.snapshot.node_claims.chunks(CLAIMS_TOGETHER) {
-            let one = |claim| advance_one(claim, view, &opening, &effects);
+            let one = |claim| advance_one(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
             for outcome in join_all(together.iter().map(one)).await {
                 match outcome {
                     Err(error) if error.kind == PortErrorKind::Conflict => effects.overtaken(),
@@ -142,6 +143,7 @@ async fn advance_one<K: Cluster, E: Cloud>(
     claim: &NodeClaim,
     view: &View<'_>,
     opening: &Opening<'_>,
+    is_awaited: bool,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     let around = effects.around;
@@ -164,6 +166,7 @@ async fn advance_one<K: Cluster, E: Cloud>(
         node,
         pods: view.pods_on(node),
         attached_volumes: &attached_volumes,
+        is_awaited,
         instance_gone,
         consolidate_after_seconds: consolidate_after(claim, around.node_pools),
         now: around.now,

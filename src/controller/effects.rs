@@ -211,7 +211,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             capacity_type: instance.capacity_type.clone(),
             region: around.catalog.region.clone(),
         };
-        let written = launched(claim, &facts, instance_type, around.now);
+        let written = launched(claim, &facts, instance_type, class.map(|class| &class.spec), around.now);
         self.wrote();
         around.cluster.update_node_claim(&written).await?;
         self.say(&Event::LaunchedNodeClaim {

@@ -135,6 +135,12 @@ pub enum Event {
         disrupted: Vec<Disrupted>,
         replacements: Vec<Replacement>,
     },
+    /// The node of a pool that was removed belongs to another one now.
+    AdoptedNode {
+        node: String,
+        node_claim: String,
+        node_pool: String,
+    },
     TaintedNode {
         node: String,
         node_claim: String,
@@ -170,6 +176,11 @@ pub enum Event {
     GaveUp {
         node_claim: String,
         cause: DeletionCause,
+    },
+    /// So many new nodes of a pool did not become ready that no more of its nodes are replaced.
+    RolloutHalted {
+        node_pool: String,
+        because: String,
     },
     EvictionBlocked {
         pod: String,
@@ -244,6 +255,7 @@ impl Event {
             | Self::StepNotSupported { .. }
             | Self::InsufficientCapacity { .. }
             | Self::GaveUp { .. }
+            | Self::RolloutHalted { .. }
             | Self::EvictionBlocked { .. }
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
@@ -280,6 +292,7 @@ impl Event {
             Self::RegisteredNodeClaim { .. } => "registered nodeclaim",
             Self::InitializedNodeClaim { .. } => "initialized nodeclaim",
             Self::DisruptingNodes { .. } => "disrupting node(s)",
+            Self::AdoptedNode { .. } => "adopted node",
             Self::TaintedNode { .. } => "tainted node",
             Self::InconsistentNodeClaim { .. } => "node is smaller than its nodeclaim",
             Self::AwaitingDetachment { .. } => "awaiting volume detachment",
@@ -288,6 +301,7 @@ impl Event {
             Self::InsufficientCapacity { .. } => "insufficient capacity, deleting nodeclaim",
             Self::LaunchFailed { .. } => "failed launching nodeclaim",
             Self::GaveUp { .. } => "deleting nodeclaim that did not get on",
+            Self::RolloutHalted { .. } => "rollout is halted",
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
             Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",
@@ -421,6 +435,9 @@ impl Event {
                 ("disrupted-nodes", disrupted.iter().map(Disrupted::value).collect()),
                 ("replacement-nodes", replacements.iter().map(Replacement::value).collect()),
             ],
+            Self::AdoptedNode { node, node_claim, node_pool } => {
+                vec![("Node", json!(node)), ("NodeClaim", json!(node_claim)), ("NodePool", json!(node_pool))]
+            }
             Self::TaintedNode { node, node_claim } => vec![
                 ("Node", json!(node)),
                 ("NodeClaim", json!(node_claim)),
@@ -443,6 +460,9 @@ impl Event {
             }
             Self::GaveUp { node_claim, cause } => {
                 vec![("NodeClaim", json!(node_claim)), ("reason", json!(cause.reason()))]
+            }
+            Self::RolloutHalted { node_pool, because } => {
+                vec![("NodePool", json!(node_pool)), ("reason", json!(because))]
             }
             Self::EvictionBlocked { pod, node, error } => {
                 vec![("Pod", json!(pod)), ("Node", json!(node)), ("error", json!(error))]

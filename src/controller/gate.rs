@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::api::settings::{Approval, ApprovalMode};
-use crate::core::plan::{Plan, StepKind};
+use crate::core::plan::{Plan, Precondition, Step, StepKind};
+
+use super::apply::steps_of;
 
 /// Move numbers of a plan by what the gate says, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,7 +14,16 @@ pub struct Gated {
     pub waiting: Vec<u32>,
 }
 
-/// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates for `provision`.
+/// The removed pool whose nodes may go when this step is approved, if that is not known yet.
+pub fn removal_to_confirm(step: &Step) -> Option<&str> {
+    step.preconditions.iter().find_map(|precondition| match precondition {
+        Precondition::RemovalConfirmed { node_pool } => Some(node_pool.as_str()),
+        _ => None,
+    })
+}
+
+/// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates for `provision`. One that removes
+/// nodes of a pool whose removal must be confirmed waits in any case.
 pub fn gate(plan: &Plan, approval: &Approval) -> Gated {
     let numbers: BTreeSet<u32> = plan.steps.iter().map(|step| step.move_number).collect();
     let mut gated = Gated::default();
@@ -20,9 +31,10 @@ pub fn gate(plan: &Plan, approval: &Approval) -> Gated {
         let creates_only =
             plan.steps.iter().filter(|step| step.move_number == number).all(|step| step.kind == StepKind::Create);
         let mode = if creates_only { approval.provision } else { approval.disrupt };
+        let asks = steps_of(plan, number).into_iter().any(|step| removal_to_confirm(step).is_some());
         match mode {
-            ApprovalMode::Automatic => gated.open.push(number),
-            ApprovalMode::Manual => gated.waiting.push(number),
+            ApprovalMode::Automatic if !asks => gated.open.push(number),
+            _ => gated.waiting.push(number),
         }
     }
     gated

@@ -112,8 +112,13 @@ pub async fn prune<K: Cluster>(
     let classes = definitions.node_classes.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let budgets = definitions.disruption_budgets.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
     let overlays = definitions.node_overlays.iter().map(|it| name_of(&it.value.metadata)).collect::<Vec<_>>();
-    let nodes_of_pool =
-        |name: &str| snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).count();
+    let nodes_of_pool = |name: &str| {
+        let claims = snapshot.node_claims.iter().filter(|claim| label(claim, keys::NODE_POOL) == name).count();
+        // One whose claim was given to another pool, and the node not yet.
+        let is_of_pool = |labels: &BTreeMap<String, String>| labels.get(keys::NODE_POOL).is_some_and(|its| its == name);
+        let nodes = snapshot.nodes.iter().filter(|node| node.metadata.labels.as_ref().is_some_and(is_of_pool)).count();
+        claims.max(nodes)
+    };
     let nodes_of_class =
         |name: &str| snapshot.node_claims.iter().filter(|claim| claim.spec.node_class_ref.name == name).count();
     let mut left: Vec<(&'static str, String, usize)> = Vec::new();

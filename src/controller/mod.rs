@@ -16,6 +16,7 @@
 //! | moves under way, finished or rolled back | `moves.rs` |
 //! | each NodeClaim's life | `claims.rs`, `effects.rs`; decisions: `core::lifecycle` |
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
+//! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | leaked instances | `garbage.rs` |
 //! | what a plan came to, on its `NodePlan` object | `records.rs`, `fidelity.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
@@ -40,6 +41,7 @@ mod planning;
 mod records;
 mod refusal;
 mod revisions;
+mod rollouts;
 mod shutdown;
 mod stamps;
 mod statuses;
@@ -57,7 +59,7 @@ use crate::core::catalog::Catalog;
 use crate::core::plan::{Inputs, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
 
 use announced::Announced;
 use batch::BatchWindow;
@@ -67,6 +69,7 @@ use fidelity::Expectations;
 use last_look::LastLook;
 use records::Records;
 use revisions::Revisions;
+use rollouts::Noted;
 use view::{Prices, View};
 
 pub use journal::Journal;
@@ -133,6 +136,7 @@ pub struct Controller<R, K, E, F, C> {
     shutdown: Shutdown,
     revisions: Revisions,
     claims: Claims,
+    failures: Noted,
     batch: BatchWindow,
     announced: Announced,
     last_look: LastLook,
@@ -172,6 +176,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             shutdown,
             revisions: Revisions::default(),
             claims: Claims::default(),
+            failures: Noted::default(),
             batch: BatchWindow::default(),
             announced: Announced::default(),
             last_look: LastLook::default(),
@@ -279,6 +284,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Carries on what is under way. `true` when something was written.
     async fn go_on(&mut self, snapshot: &Snapshot, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
+        let noted = self.note_failures(view, now).await?;
         let Some(known) = &self.catalog else { return Ok(false) };
         let node_pools = self.revisions.node_pools();
         let node_classes: Vec<_> = snapshot.node_classes.iter().cloned().collect();
@@ -299,7 +305,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if progress.catalog_changed {
             self.catalog = None;
         }
-        let mut wrote = progress.wrote;
+        let mut wrote = noted || progress.wrote;
         wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal).await?;
         wrote |= self.collect_garbage(view, now).await?;
         self.wake(progress.look_again_at);
@@ -308,6 +314,19 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.plan_due_at = Some(now);
         }
         Ok(wrote)
+    }
+
+    /// Which new nodes are given up now. They are, whether or not that may be noted.
+    async fn note_failures(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
+        let Some(in_force) = &self.revisions.in_force else { return Ok(false) };
+        let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
+        match self.failures.note(cluster, view, in_force, now, journal).await {
+            Err(error) if error.kind == PortErrorKind::Denied => {
+                self.say_trouble(chain(&error), now);
+                Ok(false)
+            }
+            noted => noted,
+        }
     }
 
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {

@@ -1,10 +1,12 @@
 //! When to plan, and the way of a plan: post, definitions, gate, apply.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 
+use crate::api::keys;
 use crate::api::node_plan::NodePlanPhase;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
@@ -13,7 +15,7 @@ use crate::render::{self, plan::Style};
 
 use super::apply::{self, ApplyError};
 use super::events::Event;
-use super::gate::gate;
+use super::gate::{gate, removal_to_confirm};
 use super::last_look::LastLook;
 use super::view::{View, uids};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
@@ -68,8 +70,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.options.mode == Mode::Observe {
             return Ok(());
         }
-        if let Some(known) = &self.catalog {
-            let written = statuses::write(&self.ports.cluster, snapshot, &plan, &known.zones_with_subnet, now).await;
+        if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
+            let (cluster, zones) = (&self.ports.cluster, &known.zones_with_subnet);
+            let written = statuses::write(cluster, snapshot, &plan, in_force, zones, now).await;
             match written {
                 // Nothing depends on what a pool says of itself.
                 Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),
@@ -228,8 +231,21 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.journal.say(now, &Event::Approved { plan_id: plan.id.clone() });
         let moves = gate(&plan, &self.settings().approval).waiting;
         self.say_computed(&plan, &moves, now);
+        self.confirm_removals(&plan, &moves).await?;
         self.carry_out(&plan, &moves, now).await?;
         self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await
+    }
+
+    /// Notes on pools whose removal the plan asks about that it was approved: the plans that come after it need not ask again.
+    async fn confirm_removals(&self, plan: &Plan, moves: &[u32]) -> Result<(), PortError> {
+        let steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
+        let pools: BTreeSet<&str> = steps.filter_map(removal_to_confirm).collect();
+        let value = format!("plan {}", records::name_of(&plan.id));
+        for pool in pools {
+            let patch = json!({ "metadata": { "annotations": { keys::REMOVAL_CONFIRMED: value } } });
+            self.ports.cluster.patch_node_pool(pool, &patch).await?;
+        }
+        Ok(())
     }
 
     fn say_computed(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {

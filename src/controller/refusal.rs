@@ -13,6 +13,8 @@ pub enum Refusal {
     NodeBeingRemoved { node: String },
     #[error("node {node} holds {found} pods that must move, not {planned}")]
     NodeHoldsOtherPods { node: String, planned: usize, found: usize },
+    #[error("node {node} is well again")]
+    NodeWell { node: String },
     #[error("there is a NodeClaim {name} from another plan")]
     NodeClaimExists { name: String },
     #[error("the planned NodeClaim {name} can not be read")]

@@ -13,6 +13,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{IntOrString, NodePool, NodePoolStatus};
+use crate::core::disrupt::rollout::Failures;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::static_hash::node_pool_hash;
 use crate::core::model::Resources;
@@ -21,6 +22,7 @@ use crate::core::plan::Plan;
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
+use super::revisions::InForce;
 use super::view::{label, name_of};
 
 /// Writes the status of each class and pool where it changed. One that somebody else changed or removed meanwhile is looked at
@@ -29,6 +31,7 @@ pub async fn write<K: Cluster>(
     cluster: &K,
     snapshot: &Snapshot,
     plan: &Plan,
+    in_force: &InForce,
     zones_with_subnet: &[String],
     now: Timestamp,
 ) -> Result<(), PortError> {
@@ -45,7 +48,7 @@ pub async fn write<K: Cluster>(
         }
     }
     for pool in &snapshot.node_pools {
-        let status = status_of_pool(pool, snapshot, plan, now);
+        let status = status_of_pool(pool, snapshot, plan, in_force, now);
         if pool.status.as_ref() != Some(&status) {
             let object = object("karpenter.sh/v1", "NodePool", &pool.metadata.name, &json!(status));
             unless_changed(cluster.write_status(&object).await)?;
@@ -78,7 +81,13 @@ fn conditions_of_class(class: &EC2NodeClass, zones_with_subnet: &[String], now: 
     written
 }
 
-fn status_of_pool(pool: &NodePool, snapshot: &Snapshot, plan: &Plan, now: Timestamp) -> NodePoolStatus {
+fn status_of_pool(
+    pool: &NodePool,
+    snapshot: &Snapshot,
+    plan: &Plan,
+    in_force: &InForce,
+    now: Timestamp,
+) -> NodePoolStatus {
     let mut status = pool.status.clone().unwrap_or_default();
     let generation = Some(pool.metadata.generation.unwrap_or(1));
     let name = pool.metadata.name.as_deref().unwrap_or_default();
@@ -94,17 +103,55 @@ fn status_of_pool(pool: &NodePool, snapshot: &Snapshot, plan: &Plan, now: Timest
         None => ("False", "NodeClassNotFound", format!("there is no EC2NodeClass {class_name}")),
     };
     let rollout = Rollout::of(pool, &claims, plan);
+    let failures = failures(pool, in_force);
+    let halted =
+        failures.as_ref().filter(|_| class.is_some()).filter(|failures| failures.halt).map(|it| it.text.clone());
+    let (stalled, why_stalled, stalled_message) = match halted {
+        Some(because) => (true, "RolloutHalted", because),
+        None => (class.is_none(), reason, message.clone()),
+    };
+    let (healthy, why_healthy, health_message) = health(failures.as_ref(), rollout.ready_and_updated);
     let is = |yes: bool| if yes { "True" } else { "False" };
     for (type_, value, reason, message) in [
         ("ValidationSucceeded", "True", "ValidationSucceeded", ""),
         ("NodeClassReady", class_ready, reason, message.as_str()),
         ("Ready", class_ready, reason, message.as_str()),
         ("Reconciling", is(rollout.is_under_way()), rollout.reason(), rollout.text().as_str()),
-        ("Stalled", is(class.is_none()), reason, message.as_str()),
+        ("Stalled", is(stalled), why_stalled, stalled_message.as_str()),
+        ("NodeRegistrationHealthy", healthy, why_healthy, health_message.as_str()),
     ] {
         conditions::write(&mut status.conditions, type_, value, reason, message, generation, now);
     }
     status
+}
+
+/// New nodes of a pool that did not become ready.
+struct Failing {
+    count: usize,
+    text: String,
+    halt: bool,
+}
+
+fn failures(applied: &NodePool, in_force: &InForce) -> Option<Failing> {
+    let definitions = &in_force.definitions;
+    let mut pools = definitions.node_pools.iter().map(|it| &it.value);
+    let pool = pools.find(|pool| pool.metadata.name == applied.metadata.name)?;
+    let class_name = &pool.spec.template.spec.node_class_ref.name;
+    let mut classes = definitions.node_classes.iter().map(|it| &it.value);
+    let class = classes.find(|class| class.metadata.name.as_ref() == Some(class_name));
+    let most = definitions.settings.disruption.rollout.halt_after_failures;
+    let halt = Failures::halting(applied, pool, class, most).is_some();
+    let failures = Failures::noted_on(applied).filter(|failures| failures.are_of(pool, class))?;
+    Some(Failing { count: failures.count(), text: failures.text(), halt })
+}
+
+/// The reference's condition, by what is noted: two nodes in a row that did not become ready are too many.
+fn health(failures: Option<&Failing>, ready: usize) -> (&'static str, &'static str, String) {
+    match failures {
+        Some(failures) if failures.count > 1 => ("False", "NodesNotReady", failures.text.clone()),
+        _ if ready > 0 => ("True", "NodeRegistrationHealthy", String::new()),
+        _ => ("Unknown", "AwaitingFirstNode", "no node of it as it is now has become ready yet".to_owned()),
+    }
 }
 
 /// Capacity of all nodes of a pool, and their number, as limits count them.
@@ -129,6 +176,7 @@ struct Rollout {
     nodes: usize,
     updated: usize,
     ready: usize,
+    ready_and_updated: usize,
     drifted: usize,
     /// Drifted, and held back by something.
     blocked: usize,
@@ -145,6 +193,7 @@ impl Rollout {
             let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
             rollout.updated += usize::from(!is_old);
             rollout.drifted += usize::from(is_old);
+            rollout.ready_and_updated += usize::from(!is_old && claim.is_true(conditions::INITIALIZED));
             rollout.ready += usize::from(claim.is_true(conditions::INITIALIZED));
             rollout.blocked += usize::from(is_old && held.contains(node.unwrap_or_else(|| name_of(claim))));
         }
@@ -164,7 +213,7 @@ impl Rollout {
     }
 
     fn text(&self) -> String {
-        let Self { nodes, updated, ready, drifted, blocked } = self;
+        let Self { nodes, updated, ready, drifted, blocked, .. } = self;
         format!("{nodes} nodes, {updated} updated, {ready} ready, {drifted} drifted, {blocked} blocked")
     }
 }

@@ -102,6 +102,12 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Claims that a node waits for before it goes.
+    pub fn awaited_claims(&self) -> BTreeSet<String> {
+        let claims = self.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
+        claims.filter_map(super::marks::replacements).flatten().collect()
+    }
+
     pub fn fleet(&self, prices: &Prices) -> Fleet {
         let is_workload = |pod: &&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_terminal() && !pod.is_terminating();
         let bound = self.snapshot.pods.iter().filter(is_workload).filter(|pod| pod.spec.node_name.is_some()).count();

@@ -5,7 +5,10 @@
 
 mod crashes;
 mod faults;
+mod pools;
 mod quickstart;
+mod repair;
 mod revisions;
+mod rollouts;
 mod stage;
 mod waves;

@@ -164,6 +164,9 @@ impl Cluster for FusedCluster {
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
         self.1.call(self.0.prune(kind, name)).await
     }
+    async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        self.1.call(self.0.patch_node_pool(name, patch)).await
+    }
     async fn create_node_claim(&self, claim: &NodeClaim) -> Result<NodeClaim, PortError> {
         self.1.call(self.0.create_node_claim(claim)).await
     }

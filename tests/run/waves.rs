@@ -24,11 +24,12 @@ fn spread() -> Snapshot {
 
 #[tokio::test(start_paused = true)]
 async fn a_later_wave_waits_for_the_nodes_of_the_earlier_one() {
-    let mut stage = Stage::new(SETTINGS);
+    let settings = format!("{SETTINGS}  disruption:\n    rollout: {{ canary: false }}\n");
+    let mut stage = Stage::new(&settings);
     let all_at_once =
         POOL.replace("consolidateAfter: 30s\n", "consolidateAfter: 30s\n    budgets: [{ nodes: \"100%\" }]\n");
     assert_ne!(all_at_once, POOL);
-    stage.script.commit("all-at-once", &[("pool.yaml", &all_at_once), ("cutlist.yaml", SETTINGS)]);
+    stage.script.commit("all-at-once", &[("pool.yaml", &all_at_once), ("cutlist.yaml", settings.as_str())]);
     stage.world.with(|world| world.load(spread()));
     assert!(stage.settle().await);
     assert_eq!(stage.snapshot().nodes.len(), 2);
@@ -36,7 +37,7 @@ async fn a_later_wave_waits_for_the_nodes_of_the_earlier_one() {
     let labelled =
         all_at_once.replacen("    spec:\n", "    metadata: { labels: { generation: second } }\n    spec:\n", 1);
     assert_ne!(labelled, all_at_once);
-    stage.script.commit("labelled", &[("pool.yaml", &labelled), ("cutlist.yaml", SETTINGS)]);
+    stage.script.commit("labelled", &[("pool.yaml", &labelled), ("cutlist.yaml", settings.as_str())]);
     let (mut second_waited, mut settled) = (false, false);
     for _ in 0..5000 {
         stage.controller.pass().await;

@@ -77,6 +77,15 @@ impl Cluster for EmbeddedCluster {
         })
     }
 
+    async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        let operation = format!("patch NodePool/{name}");
+        self.world.act(|world| {
+            patch_in(&mut world.node_pools, name, patch, &operation)?;
+            world.touch();
+            Ok(())
+        })
+    }
+
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
         self.world.act(|world| {
             let removed = match kind {

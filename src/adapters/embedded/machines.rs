@@ -60,6 +60,15 @@ pub(super) struct Machine {
     pub(super) reservation: Option<String>,
 }
 
+/// What is wrong with the new nodes of a pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeFault {
+    /// The kubelet never registers.
+    NeverJoins,
+    /// The node registers, and stays unready.
+    NeverReady,
+}
+
 /// Why nothing was launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LaunchRefusal {
@@ -125,9 +134,36 @@ impl World {
         instance
     }
 
+    /// From now on no new node of this pool gets further than this; `None`: all is well again.
+    pub fn spoil_nodes(&mut self, node_pool: &str, fault: Option<NodeFault>) {
+        match fault {
+            Some(fault) => self.node_faults.insert(node_pool.to_owned(), fault),
+            None => self.node_faults.remove(node_pool),
+        };
+    }
+
+    /// What a node says of itself from now on, such as `Ready` `False`.
+    pub fn set_node_condition(&mut self, node: &str, type_: &str, status: &str) {
+        let condition = NodeCondition { type_: type_.to_owned(), ..self.ready_condition(status, "Set") };
+        let Some(conditions) = self.nodes.get_mut(node).and_then(|node| node.status.as_mut()) else { return };
+        let conditions = conditions.conditions.get_or_insert_default();
+        conditions.retain(|existing| existing.type_ != type_);
+        conditions.push(condition);
+        self.touch_nodes();
+    }
+
+    fn node_fault(&self, machine: &Machine) -> Option<NodeFault> {
+        let claim = self.node_claims.get(&machine.node_claim)?;
+        let pool = claim.metadata.labels.as_ref()?.get(keys::NODE_POOL)?;
+        self.node_faults.get(pool).copied()
+    }
+
     /// The kubelet of a booted instance registers its node.
     pub(super) fn node_joins(&mut self, provider_id: &str) {
         let Some(machine) = self.machines.get(provider_id).filter(|machine| !machine.ending).cloned() else { return };
+        if self.node_fault(&machine) == Some(NodeFault::NeverJoins) {
+            return;
+        }
         let claim = self.node_claims.get(&machine.node_claim).cloned();
         let Some(mut node) = self.node_of(&machine, claim.as_ref()) else { return };
         self.complete("Node", &mut node.metadata);
@@ -184,6 +220,9 @@ impl World {
     pub(super) fn node_ready(&mut self, provider_id: &str) {
         let condition = self.ready_condition("True", "KubeletReady");
         let Some(machine) = self.machines.get(provider_id) else { return };
+        if self.node_fault(machine).is_some() {
+            return;
+        }
         let Some(node) = self.nodes.get_mut(&machine.node_name) else { return };
         if let Some(spec) = &mut node.spec {
             spec.taints.get_or_insert_default().retain(|taint| taint.key != NOT_READY_TAINT);

@@ -52,7 +52,7 @@ pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
 pub use forge::{EmbeddedForge, Post};
 pub use found::ScaleError;
-pub use machines::OfferingKey;
+pub use machines::{NodeFault, OfferingKey};
 pub use saved::SavedMachine;
 pub use world::World;
 

@@ -20,7 +20,7 @@ use crate::core::snapshot::{Objects, Snapshot};
 
 use super::WorldSettings;
 use super::found::Kept;
-use super::machines::{Machine, OfferingKey};
+use super::machines::{Machine, NodeFault, OfferingKey};
 use super::pods::Pods;
 use super::random::Random;
 use super::shelf::Shelf;
@@ -74,6 +74,8 @@ pub struct World {
 
     pub(super) catalog: Arc<Catalog>,
     pub(super) machines: BTreeMap<String, Machine>,
+    /// By NodePool, what is wrong with its new nodes.
+    pub(super) node_faults: BTreeMap<String, NodeFault>,
     /// Offerings that EC2 has none of, until somebody says otherwise.
     pub(super) exhausted: BTreeSet<OfferingKey>,
     /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
@@ -126,6 +128,7 @@ impl World {
             node_plans: Shelf::default(),
             catalog,
             machines: BTreeMap::new(),
+            node_faults: BTreeMap::new(),
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),
         }

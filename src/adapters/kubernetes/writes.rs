@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::api::keys::FIELD_MANAGER;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
+use crate::api::node_pool::NodePool;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -56,6 +57,14 @@ impl Cluster for KubernetesCluster {
         self.leads(&operation)?;
         let patch = json!({ "status": object.get("status") });
         let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
+        written.map(|_| ()).map_err(|error| port_error(operation, error))
+    }
+
+    async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+        let operation = format!("patch nodepool {name}");
+        self.leads(&operation)?;
+        let api: Api<NodePool> = Api::all(self.client.clone());
+        let written = api.patch_metadata(name, &PatchParams::default(), &Patch::Merge(patch)).await;
         written.map(|_| ()).map_err(|error| port_error(operation, error))
     }
 
@@ -305,7 +314,7 @@ fn with_version(mut patch: Value, version: Option<String>) -> Value {
     patch
 }
 
-/// Merge patch of what changed in labels, annotations and finalizers.
+/// Merge patch of what changed in labels, annotations, owners and finalizers.
 fn metadata_patch(before: &NodeClaim, after: &NodeClaim) -> Map<String, Value> {
     let mut patch = Map::new();
     for (field, before, after) in [
@@ -320,6 +329,9 @@ fn metadata_patch(before: &NodeClaim, after: &NodeClaim) -> Map<String, Value> {
         if !changes.is_empty() {
             patch.insert(field.to_owned(), changes.into());
         }
+    }
+    if before.metadata.owner_references != after.metadata.owner_references {
+        patch.insert("ownerReferences".to_owned(), json!(after.metadata.owner_references.clone().unwrap_or_default()));
     }
     let (before, after) = (&before.metadata.finalizers, &after.metadata.finalizers);
     if before.as_deref().unwrap_or_default() != after.as_deref().unwrap_or_default() {

@@ -42,6 +42,10 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 ]
             })
             .collect(),
+        Event::AdoptedNode { node, node_claim, node_pool } => {
+            let note = format!("NodePool {node_pool} took it over");
+            vec![on_node(node, false, "Adopted", note.clone()), on_claim(node_claim, false, "Adopted", note)]
+        }
         Event::InsufficientCapacity { node_claim, error } => {
             let note = format!("NodeClaim {node_claim} event: {error}");
             vec![on_claim(node_claim, true, "InsufficientCapacityError", note)]
@@ -63,6 +67,9 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 on_claim(node_claim, false, "AwaitingVolumeDetachment", note),
             ]
         }
+        Event::RolloutHalted { node_pool, because } => {
+            vec![on_pool(node_pool, true, "RolloutHalted", format!("No more nodes are replaced: {because}"))]
+        }
         Event::EvictionBlocked { pod, node, error } => {
             let mut notices = vec![on_node(node, true, "FailedDraining", format!("Failed to drain node, {error}"))];
             notices.extend(on_pod(pod, true, "FailedDraining", error.clone()));
@@ -83,6 +90,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
 fn blocked_as(code: ReasonCode) -> Option<&'static str> {
     match code {
         ReasonCode::ConsolidateAfterNotElapsed => None,
+        ReasonCode::NodeRepairBlocked => Some("NodeRepairBlocked"),
         ReasonCode::ConsolidationDisabled
         | ReasonCode::NotCheaper
         | ReasonCode::PaybackTooLong
@@ -118,6 +126,10 @@ fn on_node(node: &str, is_warning: bool, reason: &str, note: String) -> Notice {
 
 fn on_claim(claim: &str, is_warning: bool, reason: &str, note: String) -> Notice {
     cluster_scoped("karpenter.sh/v1", "NodeClaim", claim, None, is_warning, reason, note)
+}
+
+fn on_pool(pool: &str, is_warning: bool, reason: &str, note: String) -> Notice {
+    cluster_scoped("karpenter.sh/v1", "NodePool", pool, None, is_warning, reason, note)
 }
 
 fn cluster_scoped(

@@ -286,7 +286,7 @@ fn selects(budget: &DisruptionBudget, pool: &NodePool) -> bool {
 }
 
 /// A count, or a percentage rounded up; what can not be read allows nothing.
-fn limit(nodes: &str, counted: usize) -> usize {
+pub(super) fn limit(nodes: &str, counted: usize) -> usize {
     match nodes.strip_suffix('%') {
         Some(percent) => percent.parse::<usize>().map_or(0, |percent| (counted * percent.min(100)).div_ceil(100)),
         None => nodes.parse().unwrap_or(0),

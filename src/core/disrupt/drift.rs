@@ -2,12 +2,14 @@
 //! Behaviour: reference, section 5 (order of evaluation) and 4.8.
 
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::lifecycle::static_hash::node_pool_hash;
+use crate::core::lifecycle::static_hash::{ec2_node_class_hash, node_pool_hash};
 use crate::core::model::Requirements;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
+use super::removed_pools::is_from_definitions;
 use super::{duration_text, seconds_between};
 
 /// The version of the hash that we compute; claims with another one can not be compared.
@@ -28,23 +30,18 @@ pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&N
 fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
     let name = machine.node_pool()?;
     let applied = inputs.snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name));
-    let labels = applied.and_then(|pool| pool.metadata.labels.as_ref());
-    let from_definitions =
-        labels.and_then(|labels| labels.get(keys::MANAGED_BY)).is_some_and(|manager| manager == keys::FIELD_MANAGER);
-    let owned = from_definitions || inputs.policy.owned_pools.contains(name);
+    let owned = applied.is_some_and(is_from_definitions) || inputs.policy.owned_pools.contains(name);
     owned.then(|| Reason {
         code: ReasonCode::NodePoolRemoved,
         text: format!("NodePool {name} was removed from the definitions"),
     })
 }
 
-fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+/// How a machine differs from what its pool wants, as far as anybody can see.
+pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
     let claim = machine.claim?;
-    let annotation = |key: &str| claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(key));
     let name = pool.metadata.name.as_deref().unwrap_or_default();
-    if annotation(keys::NODE_POOL_HASH_VERSION).is_some_and(|version| version == HASH_VERSION)
-        && annotation(keys::NODE_POOL_HASH).is_some_and(|hash| *hash != node_pool_hash(pool))
-    {
+    if is_of_other_template(claim, pool) {
         return Some(format!("NodePoolDrifted: the template of NodePool {name} has changed"));
     }
     let mut labels = machine.labels.clone();
@@ -58,7 +55,13 @@ fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<
         let value = crate::core::model::requirements::label(&labels, key).unwrap_or("no value");
         return Some(format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"));
     }
-    instance_type_gone(inputs, machine).or_else(|| class_drift(inputs, pool)).or_else(|| reported(machine))
+    instance_type_gone(inputs, machine).or_else(|| class_drift(inputs, claim, pool)).or_else(|| reported(machine))
+}
+
+/// Whether a claim was made from another template than the pool has now.
+pub fn is_of_other_template(claim: &NodeClaim, pool: &NodePool) -> bool {
+    claim.annotation(keys::NODE_POOL_HASH_VERSION) == Some(HASH_VERSION)
+        && claim.annotation(keys::NODE_POOL_HASH).is_some_and(|hash| hash != node_pool_hash(pool))
 }
 
 fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<String> {
@@ -69,19 +72,23 @@ fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Stri
     (!known && is_old).then(|| format!("InstanceTypeNotFound: the catalog has no instance type {name}"))
 }
 
-/// The class in the definitions differs from the one applied in a field that launches depend on.
-fn class_drift(inputs: &Inputs<'_>, pool: &NodePool) -> Option<String> {
+/// The class in the definitions differs, in a field that launches depend on, from the one that the instance was launched with:
+/// where the claim does not say which that was, from the one applied.
+fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
     let name = pool.spec.template.spec.node_class_ref.name.as_str();
     let defined = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
-    let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
     // A variable that nobody has set yet makes the two differ, and says nothing of the class.
     let has_open_variable = serde_json::to_string(&defined.spec).is_ok_and(|text| text.contains("${"));
     if has_open_variable {
         return None;
     }
     // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
-    let hash = |spec| crate::core::lifecycle::static_hash::ec2_node_class_hash(spec, None);
-    (hash(&defined.spec) != hash(&applied.spec)).then(|| format!("NodeClassDrift: EC2NodeClass {name} has changed"))
+    let hash = |spec| ec2_node_class_hash(spec, None);
+    let launched_with = claim.annotation(keys::LAUNCHED_CLASS_HASH).map(str::to_owned).or_else(|| {
+        let mut applied = inputs.snapshot.node_classes.iter();
+        applied.find(|class| class.metadata.name.as_deref() == Some(name)).map(|class| hash(&class.spec))
+    })?;
+    (hash(&defined.spec) != launched_with).then(|| format!("NodeClassDrift: EC2NodeClass {name} has changed"))
 }
 
 /// What only the cloud can see (image, subnet, security group), as the claim reports it.

@@ -1,5 +1,5 @@
 //! Which nodes may go, and which of them should.
-//! Behaviour: reference, section 4. Order of the methods: empty, drifted, expired, underutilized.
+//! Behaviour: reference, section 4. Order of the methods: broken, empty, drifted, expired, underutilized.
 
 pub mod budgets;
 pub mod candidate;
@@ -8,13 +8,16 @@ pub mod cost;
 pub mod drift;
 pub mod pod_disruption_budgets;
 pub mod rehome;
+pub mod removed_pools;
+pub mod repair;
+pub mod rollout;
 mod static_capacity;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::api::node_pool::DisruptionReason;
+use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
@@ -26,6 +29,9 @@ pub use consolidate::Outlook;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
 use rehome::{Rehoming, Target};
+use removed_pools::{Adoption, removed_pools};
+use repair::Broken;
+use rollout::Rollouts;
 
 /// Nodes that go together, with the creations that have to come first.
 #[derive(Clone, Debug)]
@@ -52,6 +58,10 @@ pub struct Disruption {
     /// Nodes that a confirmation is needed for.
     pub holds: Vec<(HostIndex, Reason)>,
     pub held_back: Vec<HeldBack>,
+    /// Nodes that stay, and belong to another pool from now on.
+    pub adoptions: Vec<Adoption>,
+    /// What is wrong with nodes that go by force.
+    pub broken: BTreeMap<HostIndex, Broken>,
     pub budgets: Ledger,
     pub candidates: usize,
     /// Of what consolidation looked at; `None` where it had nothing to look at.
@@ -65,7 +75,8 @@ pub struct Disruption {
 pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
     let costs = MoveCosts::new(&inputs.policy.disruption.costs, cost::average_pod(engine.problem));
     let candidates = candidate::candidates(engine, inputs, provisioning, &costs);
-    let ledger = Ledger::new(inputs.node_pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
+    let pools: Vec<NodePool> = inputs.node_pools.iter().chain(removed_pools(inputs)).cloned().collect();
+    let ledger = Ledger::new(&pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
     let mut targets = rehome::targets(engine, inputs, provisioning);
     for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
         targets[candidate.host].doomed = true;
@@ -79,8 +90,11 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         pool_totals: pool_totals(&candidates),
         created: BTreeSet::new(),
         replaced: BTreeSet::new(),
+        rollouts: Rollouts::new(engine, inputs, &candidates),
     };
-    for candidate in &candidates {
+    pass.repair(engine, &candidates);
+    pass.adopt(engine, &candidates);
+    for candidate in pass.open(&candidates) {
         if let Some((code, text)) = &candidate.obstacle {
             pass.hold_back(engine, candidate.host, *code, text.clone());
         }
@@ -111,6 +125,7 @@ struct Pass<'p, 'a> {
     /// What consolidation creates, and what it removes.
     created: BTreeSet<Likeness>,
     replaced: BTreeSet<Likeness>,
+    rollouts: Rollouts,
 }
 
 impl Pass<'_, '_> {
@@ -202,6 +217,10 @@ impl Pass<'_, '_> {
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
+        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
+            self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+            return false;
+        }
         if let Some(Err(text)) =
             budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
         {
@@ -209,7 +228,12 @@ impl Pass<'_, '_> {
             return false;
         }
         let mark = engine.mark();
-        match rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing) {
+        let rehomed = rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing);
+        let allowed = rehomed.and_then(|rehoming| match self.launch(engine, candidate, &cause, &rehoming) {
+            Ok(()) => Ok(rehoming),
+            Err(obstacle) => Err(obstacle),
+        });
+        match allowed {
             Ok(rehoming) => {
                 if let Some(reason) = budget {
                     // Checked above; nothing was taken since.
@@ -224,6 +248,28 @@ impl Pass<'_, '_> {
                 false
             }
         }
+    }
+
+    /// Why a node is not replaced before it is known by what. One without pods takes nothing with it.
+    fn rollout_obstacle(&self, candidate: &Candidate, cause: &Reason) -> Option<(ReasonCode, String)> {
+        let waits = is_rollout(cause) && (candidate.is_static || !candidate.is_empty());
+        if waits { self.rollouts.obstacle(&candidate.pool) } else { None }
+    }
+
+    /// Whether what replaces a node may be launched now.
+    fn launch(
+        &mut self,
+        engine: &Engine<'_, '_>,
+        candidate: &Candidate,
+        cause: &Reason,
+        rehoming: &Rehoming,
+    ) -> Result<(), (ReasonCode, String)> {
+        if !is_rollout(cause) {
+            return Ok(());
+        }
+        let templates = &engine.problem.templates;
+        let pools = rehoming.purchases.iter().map(|purchase| templates[purchase.template].name.as_str());
+        self.rollouts.launch(pools, &candidate.name, &candidate.pool)
     }
 
     fn remove(&mut self, engine: &mut Engine<'_, '_>, going: &[&Candidate], reason: Reason, rehoming: Rehoming) {
@@ -245,6 +291,11 @@ impl Pass<'_, '_> {
             placements: rehoming.placements,
         });
     }
+}
+
+/// Whether nodes go for this because the definitions changed.
+fn is_rollout(cause: &Reason) -> bool {
+    matches!(cause.code, ReasonCode::Drifted | ReasonCode::NodePoolRemoved)
 }
 
 fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {

@@ -73,6 +73,9 @@ impl Pass<'_, '_> {
         let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
+        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
+            return self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+        }
         if let Some(Err(text)) =
             budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
         {
@@ -80,13 +83,18 @@ impl Pass<'_, '_> {
             return self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, text);
         }
         let mark = engine.mark();
-        match self.one_for_one(engine, candidate, template) {
-            Ok(()) => {
+        let replaced = self.one_for_one(engine, candidate, template);
+        let rehoming = replaced.map(|()| rehome::outcome(engine, &[candidate], mark));
+        let allowed = rehoming.and_then(|rehoming| match self.launch(engine, candidate, &cause, &rehoming) {
+            Ok(()) => Ok(rehoming),
+            Err(obstacle) => Err(obstacle),
+        });
+        match allowed {
+            Ok(rehoming) => {
                 if let Some(reason) = budget {
                     // Checked above; nothing was taken since.
                     let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
                 }
-                let rehoming = rehome::outcome(engine, &[candidate], mark);
                 self.remove(engine, &[candidate], cause, rehoming);
             }
             Err((code, text)) => {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::api::ec2_node_class::EC2NodeClassSpec;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::IntOrString;
@@ -12,6 +13,7 @@ use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
 
 use super::conditions;
+use super::static_hash::ec2_node_class_hash;
 
 /// The instance that the cloud gave for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,14 +26,20 @@ pub struct LaunchedInstance {
     pub region: String,
 }
 
-/// The claim once its instance is known: labels of the instance type and of the offering, capacity, condition.
+/// The claim once its instance is known: labels of the instance type and of the offering, capacity, condition. `class`: what the
+/// instance was launched with; it drifts when that changes.
 pub fn launched(
     claim: &NodeClaim,
     instance: &LaunchedInstance,
     instance_type: Option<&InstanceType>,
+    class: Option<&EC2NodeClassSpec>,
     now: Timestamp,
 ) -> NodeClaim {
     let mut claim = claim.clone();
+    if let Some(class) = class {
+        let annotations = claim.metadata.annotations.get_or_insert_default();
+        annotations.insert(keys::LAUNCHED_CLASS_HASH.to_owned(), ec2_node_class_hash(class, None));
+    }
     let labels = claim.metadata.labels.get_or_insert_default();
     if let Some(instance_type) = instance_type {
         for (key, values) in &instance_type.requirements {

@@ -8,7 +8,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 
 use super::registration::effect_name;
-use super::{Effect, Milestone, Observation, Reaction, conditions, consistency};
+use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, liveness};
 
 /// Taints that go by themselves while a node starts.
 const EPHEMERAL_TAINTS: [&str; 4] = [
@@ -27,7 +27,8 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     if let Some((reason, message)) = obstacle(claim, node) {
         conditions::set(&mut written, conditions::INITIALIZED, "Unknown", reason, &message, observation.now);
         let effects = if written == *claim { Vec::new() } else { vec![Effect::WriteClaim(Box::new(written))] };
-        return Reaction { effects, look_again_at: None };
+        let look_again_at = observation.is_awaited.then(|| liveness::initialization_deadline(claim)).flatten();
+        return Reaction { effects, look_again_at };
     }
     conditions::set(&mut written, conditions::INITIALIZED, "True", "Initialized", "", observation.now);
     let fault = consistency::note(&mut written, node, observation.now);

@@ -1,28 +1,34 @@
 //! A claim that does not get on within its time is given up, so that another one can be tried.
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
 
-use super::{DeletionCause, Effect, Observation, Reaction, conditions, seconds_after};
+use super::{DeletionCause, conditions, seconds_after};
 
 const LAUNCH_TTL_SECONDS: u64 = 5 * 60;
 const REGISTRATION_TTL_SECONDS: u64 = 15 * 60;
+const INITIALIZATION_TTL_SECONDS: u64 = 15 * 60;
 
-/// Gives up a claim whose time is over; a node that somebody deleted takes its claim with it.
-pub(super) fn react(observation: &Observation<'_>) -> Option<Reaction> {
-    let claim = observation.claim;
-    let late = |deadline: Option<Timestamp>| deadline.is_some_and(|deadline| observation.now >= deadline);
-    let cause = if !claim.is_true(conditions::LAUNCHED) && late(launch_deadline(claim)) {
-        DeletionCause::LaunchTimeout
-    } else if !claim.is_true(conditions::REGISTERED) && late(registration_deadline(claim)) {
-        DeletionCause::RegistrationTimeout
-    } else if observation.node.is_some_and(|node| node.metadata.deletion_timestamp.is_some()) {
-        DeletionCause::NodeDeleted
-    } else {
+/// Why a claim is given up now: its time is over, or somebody deleted its node. One that has registered may take as long as it
+/// wants, unless a node waits for it: that one stays, and another replacement may be tried.
+pub fn given_up(claim: &NodeClaim, node: Option<&Node>, is_awaited: bool, now: Timestamp) -> Option<DeletionCause> {
+    if claim.metadata.deletion_timestamp.is_some() {
         return None;
-    };
-    Some(Reaction { effects: vec![Effect::DeleteClaim(cause)], look_again_at: None })
+    }
+    let late = |deadline: Option<Timestamp>| deadline.is_some_and(|deadline| now >= deadline);
+    if !claim.is_true(conditions::LAUNCHED) && late(launch_deadline(claim)) {
+        Some(DeletionCause::LaunchTimeout)
+    } else if !claim.is_true(conditions::REGISTERED) && late(registration_deadline(claim)) {
+        Some(DeletionCause::RegistrationTimeout)
+    } else if node.is_some_and(|node| node.metadata.deletion_timestamp.is_some()) {
+        Some(DeletionCause::NodeDeleted)
+    } else if is_awaited && late(initialization_deadline(claim)) {
+        Some(DeletionCause::InitializationTimeout)
+    } else {
+        None
+    }
 }
 
 /// When a claim without an instance is given up.
@@ -35,6 +41,14 @@ pub(super) fn launch_deadline(claim: &NodeClaim) -> Option<Timestamp> {
 pub(super) fn registration_deadline(claim: &NodeClaim) -> Option<Timestamp> {
     let since = conditions::transition(claim, conditions::REGISTERED).or_else(|| created(claim))?;
     Some(seconds_after(since, REGISTRATION_TTL_SECONDS))
+}
+
+/// When a replacement whose node has joined and does not become ready is given up.
+pub(super) fn initialization_deadline(claim: &NodeClaim) -> Option<Timestamp> {
+    if !claim.is_true(conditions::REGISTERED) || claim.is_true(conditions::INITIALIZED) {
+        return None;
+    }
+    Some(seconds_after(conditions::transition(claim, conditions::REGISTERED)?, INITIALIZATION_TTL_SECONDS))
 }
 
 fn created(claim: &NodeClaim) -> Option<Timestamp> {

@@ -34,6 +34,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
 
 pub use initialization::is_ready;
+pub use liveness::given_up;
 
 /// What is known about one claim at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,8 @@ pub struct Observation<'a> {
     pub pods: &'a [&'a Pod],
     /// Persistent volumes that are attached to that node and have to go first: [`volumes::attached`]. Looked at once it is drained.
     pub attached_volumes: &'a [String],
+    /// Whether a node waits for this one to be ready before it goes.
+    pub is_awaited: bool,
     /// EC2 said that the instance is gone.
     pub instance_gone: bool,
     /// `consolidateAfter` of the claim's pool in seconds; `None` for `Never` and for claims without a pool.
@@ -121,6 +124,8 @@ pub enum Milestone {
 pub enum DeletionCause {
     LaunchTimeout,
     RegistrationTimeout,
+    /// A node waits for it to be ready before it goes, and that does not come.
+    InitializationTimeout,
     /// Somebody deleted the node.
     NodeDeleted,
 }
@@ -131,8 +136,14 @@ impl DeletionCause {
         match self {
             Self::LaunchTimeout => "launch_timeout",
             Self::RegistrationTimeout => "registration_timeout",
+            Self::InitializationTimeout => "initialization_timeout",
             Self::NodeDeleted => "node_deleted",
         }
+    }
+
+    /// Whether the node did not become ready in its time, and not because somebody wanted it gone.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::LaunchTimeout | Self::RegistrationTimeout | Self::InitializationTimeout)
     }
 }
 
@@ -141,8 +152,8 @@ pub fn react(observation: &Observation<'_>) -> Reaction {
     if observation.claim.metadata.deletion_timestamp.is_some() {
         return termination::react(observation);
     }
-    if let Some(reaction) = liveness::react(observation) {
-        return reaction;
+    if let Some(cause) = given_up(observation.claim, observation.node, observation.is_awaited, observation.now) {
+        return Reaction { effects: vec![Effect::DeleteClaim(cause)], look_again_at: None };
     }
     let claim = observation.claim;
     if !claim.is_true(conditions::LAUNCHED) {

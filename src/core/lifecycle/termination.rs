@@ -10,7 +10,7 @@ use crate::api::node_claim::NodeClaim;
 use super::{Effect, Milestone, Observation, Reaction, conditions, drain, seconds_after};
 
 /// Hard deadline of a termination, RFC 3339.
-const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// Load balancers of Services stop sending to a node with this label.
 const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 /// Load balancers need a moment to notice; a node is never ended faster.

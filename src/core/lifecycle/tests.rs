@@ -74,6 +74,7 @@ fn seen<'a>(claim: &'a NodeClaim, node: Option<&'a Node>, seconds: i64) -> Obser
         node,
         pods: &[],
         attached_volumes,
+        is_awaited: false,
         instance_gone: false,
         consolidate_after_seconds: Some(30),
         now: at(seconds),

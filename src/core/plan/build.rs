@@ -1,12 +1,14 @@
 //! From what was decided to the published form: steps, NodeClaims, summary.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
+use crate::core::disrupt::removed_pools::Adoption;
+use crate::core::disrupt::repair::Broken;
 use crate::core::model::resources::format_amount;
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::Reservation;
@@ -108,6 +110,33 @@ impl<'b, 'a> Builder<'b, 'a> {
             also_in_base: None,
             wave: None,
         });
+    }
+
+    /// Another pool takes a node over.
+    pub fn adopt(&mut self, adoption: &Adoption) {
+        let number = self.begin_move();
+        self.remove(StepKind::Adopt, number, adoption.host, &[], adoption.reason.clone(), false);
+        let heir = self.inputs.node_pools.iter().find(|pool| pool.metadata.name.as_ref() == Some(&adoption.by));
+        let hash = heir.map(crate::core::lifecycle::static_hash::node_pool_hash).unwrap_or_default();
+        if let Some(step) = self.steps.last_mut() {
+            step.node_pool.clone_from(&adoption.by);
+            step.preconditions = vec![Precondition::NodePoolUnchanged { name: adoption.by.clone(), hash }];
+        }
+    }
+
+    /// The removal that came last waits for a confirmation, where the removal of its pool is among these.
+    pub fn ask_for(&mut self, unconfirmed: &BTreeMap<String, String>) {
+        if let Some(step) = self.steps.last_mut().filter(|step| unconfirmed.contains_key(&step.node_pool)) {
+            step.preconditions.push(Precondition::RemovalConfirmed { node_pool: step.node_pool.clone() });
+        }
+    }
+
+    /// The removal that came last does not wait for anything.
+    pub fn by_force(&mut self, broken: &Broken) {
+        let Some(step) = self.steps.last_mut() else { return };
+        let Broken { condition, status } = broken.clone();
+        let node = step.node.clone().unwrap_or_default();
+        step.preconditions = vec![Precondition::NodeBroken { node, condition, status }];
     }
 
     pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {

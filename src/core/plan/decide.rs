@@ -15,14 +15,16 @@ use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties,
 use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::defaults;
-use crate::core::disrupt::{Disruption, disrupt};
+use crate::core::disrupt::{Disruption, Removal, disrupt, removed_pools, rollout};
 use crate::core::offer::RefusedOffering;
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
-use super::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, Revision, StepKind, penalties, report, risks};
+use super::{
+    FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, ReasonCode, Revision, StepKind, penalties, report, risks,
+};
 
 /// Everything a plan depends on. The same inputs give the same bytes.
 #[derive(Clone, Debug)]
@@ -66,6 +68,8 @@ pub struct Policy {
     /// Whether moves of earlier plans are under way: then nodes go to save money only where others have room for their pods.
     /// What to buy in place of nodes is looked for when it is known what those moves come to.
     pub moves_under_way: bool,
+    /// As in the settings; `None`: no removal of a pool asks for a confirmation.
+    pub confirm_pool_removal_above: Option<String>,
     /// Whether the removal of every pool was confirmed.
     pub removal_confirmed: bool,
     /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.
@@ -83,6 +87,7 @@ impl Policy {
             limits: settings.limits.clone(),
             feature_gates: settings.feature_gates.clone(),
             disruption: settings.disruption.clone(),
+            confirm_pool_removal_above: Some(settings.approval.confirm_pool_removal_above.clone()),
             ..Self::default()
         }
     }
@@ -118,6 +123,8 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(buffers::notes(inputs));
     notes.extend(changes_not_tried);
     notes.extend(report::notes_of_search(inputs, &problem, &provisioning));
+    notes.extend(rollout::notes(inputs));
+    notes.extend(removed_pools::notes(inputs, &problem.machines));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
@@ -137,17 +144,13 @@ pub(super) fn assemble(
         let number = builder.begin_move();
         builder.create(number, purchase, reason);
     }
+    for adoption in &disruption.adoptions {
+        builder.adopt(adoption);
+    }
+    let unconfirmed = removed_pools::unconfirmed(inputs, &problem.machines);
     let mut placements: BTreeMap<usize, usize> = provisioning.placements.iter().copied().collect();
     for removal in &disruption.removals {
-        let number = builder.begin_move();
-        for purchase in &removal.purchases {
-            builder.create(number, purchase, removal.reason.clone());
-        }
-        let replaced = !removal.purchases.is_empty();
-        for going in &removal.nodes {
-            let reason = removal.reason.clone();
-            builder.remove(StepKind::Remove, number, going.host, &going.pods, reason, replaced);
-        }
+        steps_of_removal(&mut builder, removal, &disruption, &unconfirmed);
         // Room of a buffer may have been found on the node that goes now.
         for pod in removal.purchases.iter().flat_map(|purchase| &purchase.pods) {
             placements.remove(pod);
@@ -205,6 +208,30 @@ pub(super) fn assemble(
     };
     plan.id = plan.content_hash();
     plan
+}
+
+/// The steps of one move that removes nodes.
+fn steps_of_removal(
+    builder: &mut Builder<'_, '_>,
+    removal: &Removal,
+    disruption: &Disruption,
+    unconfirmed: &BTreeMap<String, String>,
+) {
+    let number = builder.begin_move();
+    for purchase in &removal.purchases {
+        builder.create(number, purchase, removal.reason.clone());
+    }
+    let replaced = !removal.purchases.is_empty();
+    for going in &removal.nodes {
+        let reason = removal.reason.clone();
+        builder.remove(StepKind::Remove, number, going.host, &going.pods, reason, replaced);
+        if removal.reason.code == ReasonCode::NodePoolRemoved {
+            builder.ask_for(unconfirmed);
+        }
+        if let Some(broken) = disruption.broken.get(&going.host) {
+            builder.by_force(broken);
+        }
+    }
 }
 
 impl Plan {

@@ -147,6 +147,8 @@ pub enum ReasonCode {
     Expired,
     StaticCapacity,
     NodePoolRemoved,
+    Unhealthy,
+    NodePoolRenamed,
     // Why a pod stays pending.
     NoNodePool,
     NodePoolNotReady,
@@ -182,6 +184,9 @@ pub enum ReasonCode {
     UnknownInstanceType,
     ConfirmationNeeded,
     WaitsForOtherMove,
+    WaitsForCanary,
+    RolloutHalted,
+    NodeRepairBlocked,
 }
 
 /// What must still hold when the step is carried out.
@@ -194,6 +199,12 @@ pub enum Precondition {
     NodeHoldsOnly { node: String, pods: usize },
     /// Every creation of the same move has initialized.
     ReplacementsInitialized,
+    /// Somebody approved the plan, or the annotation of the pool says that its nodes may go.
+    #[serde(rename_all = "camelCase")]
+    RemovalConfirmed { node_pool: String },
+    /// The node still says so of itself. It goes at once and by force: without waiting for replacements or budgets, and its pods are
+    /// deleted and not evicted.
+    NodeBroken { node: String, condition: String, status: String },
 }
 
 /// What to launch: a NodeClaim as it will be written, and where.

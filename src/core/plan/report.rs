@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
+use crate::core::disrupt::removed_pools::removed_pools;
 use crate::core::disrupt::{Disruption, Going, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::offer::Reservation;
@@ -314,9 +315,6 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
             );
         }
     }
-    if inputs.policy.feature_gates.node_repair {
-        note("NotSupported", "spec.featureGates.NodeRepair is on, but repairs are not planned yet".to_owned());
-    }
     for pool in inputs.node_pools {
         let reference = &pool.spec.template.spec.node_class_ref.name;
         let name = pool.metadata.name.as_deref().unwrap_or_default();
@@ -335,7 +333,9 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     }
     let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
     let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
+    let renamed = removed_pools(inputs).next().is_some();
     if !managed.is_empty()
+        && !renamed
         && managed.iter().all(|machine| !machine.node_pool().is_some_and(|pool| pools.contains(&pool)))
     {
         note("AnotherCluster", "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());

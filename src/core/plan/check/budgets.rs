@@ -127,7 +127,7 @@ impl Limit<'_> {
     fn applies_to(&self, code: ReasonCode) -> bool {
         let reason = match code {
             ReasonCode::Empty => DisruptionReason::Empty,
-            ReasonCode::Drifted => DisruptionReason::Drifted,
+            ReasonCode::Drifted | ReasonCode::NodePoolRemoved => DisruptionReason::Drifted,
             ReasonCode::Underutilized => DisruptionReason::Underutilized,
             _ => return false,
         };
@@ -135,11 +135,20 @@ impl Limit<'_> {
     }
 }
 
+/// The pools that are defined, and those that are only in the cluster because their nodes have to go first.
+fn pools<'a>(known: &Known<'a>) -> impl Iterator<Item = &'a NodePool> {
+    let (inputs, defined) = (known.inputs, known.pools.clone());
+    let removed = inputs.snapshot.node_pools.iter().filter(move |pool| {
+        let name = pool.metadata.name.as_deref().unwrap_or_default();
+        let labels = pool.metadata.labels.clone().unwrap_or_default();
+        let is_ours = labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::FIELD_MANAGER);
+        !defined.contains_key(name) && (is_ours || inputs.policy.owned_pools.contains(name))
+    });
+    inputs.node_pools.iter().chain(removed)
+}
+
 fn limits<'a>(known: &Known<'a>) -> Vec<Limit<'a>> {
-    let of_pools = known
-        .inputs
-        .node_pools
-        .iter()
+    let of_pools = pools(known)
         .flat_map(|pool| pool.spec.disruption.budgets.iter().map(move |budget| of_pool(pool, budget, known)));
     let of_cluster = known.inputs.disruption_budgets.iter().map(|budget| over_pools(budget, known));
     of_pools.chain(of_cluster).collect()
@@ -170,7 +179,7 @@ fn over_pools<'a>(budget: &'a DisruptionBudget, known: &Known<'a>) -> Limit<'a> 
         (selector.names.is_empty() || selector.names.iter().any(|it| it == name))
             && selector.match_labels.iter().all(|(key, value)| labels.get(key) == Some(value))
     };
-    let pools = known.inputs.node_pools.iter().filter(selected);
+    let pools = pools(known).filter(selected);
     Limit {
         kind: BudgetKind::DisruptionBudget,
         name: budget.metadata.name.as_deref().unwrap_or_default(),

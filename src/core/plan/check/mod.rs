@@ -5,12 +5,14 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `creations`, `placements`, `removals`, `worth`, `budgets`, `crowds`, `summary`.
+//! kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `repairs`, `rollouts`, `worth`, `budgets`,
+//! `crowds`, `summary`.
 
 pub mod filters;
 pub mod plan;
 pub mod violation;
 
+mod adoptions;
 mod budgets;
 mod buffers;
 mod creations;
@@ -21,7 +23,9 @@ mod overlays;
 mod placements;
 mod rehearsal;
 mod removals;
+mod repairs;
 mod reservations;
+mod rollouts;
 mod schedule;
 mod spread_defaults;
 mod structure;

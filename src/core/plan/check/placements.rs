@@ -148,7 +148,10 @@ fn everybody_has_a_place(
     findings: &mut Findings,
 ) {
     let removals = steps(plan, StepKind::Remove);
-    let waits = |code| !matches!(code, ReasonCode::Empty | ReasonCode::Expired | ReasonCode::StaticCapacity);
+    let waits = |code| {
+        use ReasonCode::{Empty, Expired, StaticCapacity, Unhealthy};
+        !matches!(code, Empty | Expired | StaticCapacity | Unhealthy)
+    };
     for step in removals.filter(|step| waits(step.reason.code)) {
         for pod in known.pods_on(removed_node(step)).filter(|pod| must_move(pod)) {
             if !destinations.contains_key(&pod.key()) {

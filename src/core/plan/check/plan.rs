@@ -4,7 +4,10 @@ use crate::core::plan::{Inputs, Plan, Step};
 
 use super::known::Known;
 use super::violation::{Findings, Violation};
-use super::{budgets, buffers, creations, crowds, placements, removals, spread_defaults, structure, summary, worth};
+use super::{
+    adoptions, budgets, buffers, creations, crowds, placements, removals, rollouts, spread_defaults, structure,
+    summary, worth,
+};
 
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
 /// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
@@ -16,9 +19,11 @@ pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
     let known = Known::new(inputs);
     let mut findings = Findings::default();
     structure::check(plan, &known, &mut findings);
+    adoptions::check(plan, &known, &mut findings);
     creations::check(plan, &known, &mut findings);
     placements::check(plan, &known, &mut findings);
     removals::check(plan, &known, &mut findings);
+    rollouts::check(plan, &known, &mut findings);
     worth::check(plan, &known, &mut findings);
     budgets::check(plan, &known, &mut findings);
     crowds::check(plan, &known, &mut findings);

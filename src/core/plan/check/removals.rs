@@ -13,6 +13,7 @@ use crate::core::snapshot::{Objects, Pod};
 use super::filters::label_selector_matches;
 use super::known::{Existing, Known, is_mirror, must_move, removed_node, steps};
 use super::plan::place;
+use super::repairs;
 use super::violation::{Findings, ViolationCode};
 
 const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
@@ -28,6 +29,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         match step.reason.code {
             // The end of its life comes whoever is on it.
             ReasonCode::Expired => expired(step, known, existing, findings),
+            ReasonCode::Unhealthy => repairs::check(step, known, existing, findings),
             ReasonCode::Empty => {
                 graceful(step, known, existing, findings);
                 empty(step, known, findings);

@@ -1,7 +1,10 @@
 //! A small plan that is right, and one way after the other to break it: the checker must name each.
 
+mod adoptions;
 mod constraints;
+mod repairs;
 mod reservations;
+mod rollouts;
 
 use serde_json::{Value, json};
 

@@ -56,6 +56,12 @@ pub enum ViolationCode {
     DoNotDisrupt,
     PodDisruptionBudget,
     BudgetExceeded,
+    /// A node is given to a pool that would make another one, or has no room for it.
+    NotAdoptable,
+    /// Nodes are replaced by several nodes of a pool of which none is known to become ready.
+    NoCanary,
+    /// Nodes are replaced by those of a pool whose new nodes do not become ready.
+    RolloutHalted,
     WrongBudget,
 }
 

@@ -17,13 +17,15 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use crate::api::settings::Packing;
+use crate::core::model::Resources;
+use crate::core::model::resources::NODES;
 
 use super::class::ClassIndex;
 use super::crowds::SpotPool;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::OfferingSet;
 use super::problem::{Problem, most_room};
-use super::quota::{LimitedCapacity, QuotaIndex};
+use super::quota::{LimitedCapacity, QuotaIndex, Scope};
 use super::template::TemplateIndex;
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
 use super::vectors;
@@ -420,6 +422,25 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
         self.count_capacity(template, &capacity, sign);
         self.changes.push(Change::Planned { template, capacity, sign });
+    }
+
+    /// Counts a machine that exists among those of the template's pool from now on, for good: `false`, and nothing is counted,
+    /// where a limit of the pool does not allow it. Those of the cluster count it already.
+    pub fn take_over(&mut self, template: TemplateIndex, capacity: &Resources) -> bool {
+        let mut capacity = capacity.clone();
+        capacity.set(NODES, 1);
+        let problem = self.problem;
+        let (capacity, nothing) = (problem.limited.capacity(&capacity), problem.limited.nothing());
+        let quotas = problem.templates[template].quotas.iter().copied();
+        let of_pool: Vec<QuotaIndex> = quotas.filter(|it| problem.quotas[*it].scope == Scope::NodePool).collect();
+        let exceeds = |it: &QuotaIndex| problem.quotas[*it].exceeded(&self.planned[*it], &nothing, &capacity).is_some();
+        if of_pool.iter().any(exceeds) {
+            return false;
+        }
+        for quota in of_pool {
+            vectors::add(&mut self.planned[quota], &capacity, 1);
+        }
+        true
     }
 
     fn count_capacity(&mut self, template: TemplateIndex, capacity: &[i64], sign: i8) {

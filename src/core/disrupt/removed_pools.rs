@@ -1,0 +1,138 @@
+//! Pools that left the definitions. Their nodes go as nodes that drifted do: replacements first, within the budgets that the pool
+//! has in the cluster, and past a share of all nodes only when somebody confirmed it. Where another pool has the same template
+//! nothing about the machines would change: it takes them over.
+
+use std::collections::BTreeMap;
+
+use crate::api::keys;
+use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
+use crate::core::lifecycle::static_hash::node_pool_hash;
+use crate::core::plan::{Inputs, Note, Reason, ReasonCode};
+use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::snapshot::nodes::Machine;
+
+use super::Pass;
+use super::budgets::limit;
+use super::candidate::Candidate;
+
+/// A node that another pool takes over.
+#[derive(Clone, Debug)]
+pub struct Adoption {
+    pub host: HostIndex,
+    /// Name of the pool.
+    pub by: String,
+    pub reason: Reason,
+}
+
+/// Pools that were applied from the definitions, are in the cluster, and are not in the definitions any more.
+pub fn removed_pools<'i>(inputs: &Inputs<'i>) -> impl Iterator<Item = &'i NodePool> {
+    let (defined, owned) = (inputs.node_pools, inputs.policy.owned_pools.clone());
+    inputs.snapshot.node_pools.iter().filter(move |applied| {
+        let is_defined = defined.iter().any(|pool| pool.metadata.name == applied.metadata.name);
+        !is_defined && (is_from_definitions(applied) || owned.contains(name_of(applied)))
+    })
+}
+
+/// Whether a pool of the cluster was applied from the definitions.
+pub fn is_from_definitions(applied: &NodePool) -> bool {
+    let manager = applied.metadata.labels.as_ref().and_then(|labels| labels.get(keys::MANAGED_BY));
+    manager.is_some_and(|manager| manager == keys::FIELD_MANAGER)
+}
+
+/// The pool that makes the same nodes; one that is new first: then the other was renamed.
+fn heir<'i>(removed: &NodePool, inputs: &Inputs<'i>) -> Option<&'i NodePool> {
+    let is_new = |pool: &NodePool| !inputs.snapshot.node_pools.iter().any(|it| it.metadata.name == pool.metadata.name);
+    let is_dynamic = |pool: &NodePool| pool.spec.replicas.is_none();
+    let alike = inputs.node_pools.iter().filter(|pool| is_dynamic(pool) && makes_the_same_nodes(pool, removed));
+    alike.filter(|_| is_dynamic(removed)).min_by_key(|pool| (!is_new(pool), pool.metadata.name.clone()))
+}
+
+/// Whether two pools differ in nothing that a node is made from.
+fn makes_the_same_nodes(one: &NodePool, other: &NodePool) -> bool {
+    let requirements = |pool: &NodePool| {
+        let mut requirements = pool.spec.template.spec.requirements.clone();
+        for requirement in &mut requirements {
+            requirement.values.sort();
+        }
+        let key = |it: &NodeSelectorRequirement| (it.key.clone(), format!("{:?}", it.operator), it.values.clone());
+        requirements.sort_by_key(key);
+        requirements
+    };
+    node_pool_hash(one) == node_pool_hash(other) && requirements(one) == requirements(other)
+}
+
+/// By pool that was removed, the pool that takes its nodes over.
+fn heirs<'i>(inputs: &Inputs<'i>) -> BTreeMap<String, &'i NodePool> {
+    removed_pools(inputs).filter_map(|pool| Some((name_of(pool).to_owned(), heir(pool, inputs)?))).collect()
+}
+
+/// Removed pools whose nodes may not be replaced before somebody says so, and why.
+pub fn unconfirmed(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeMap<String, String> {
+    let heirs = heirs(inputs);
+    let is_confirmed = |pool: &NodePool| {
+        pool.metadata.annotations.as_ref().is_some_and(|annotations| annotations.contains_key(keys::REMOVAL_CONFIRMED))
+    };
+    let waiting: Vec<&str> = removed_pools(inputs)
+        .filter(|pool| !is_confirmed(pool) && !heirs.contains_key(name_of(pool)))
+        .map(name_of)
+        .collect();
+    let managed: Vec<&Machine<'_>> = machines.iter().filter(|it| it.is_managed() && !it.is_being_removed()).collect();
+    let of_pools = |machine: &&&Machine<'_>| machine.node_pool().is_some_and(|pool| waiting.contains(&pool));
+    let (going, all) = (managed.iter().filter(of_pools).count(), managed.len());
+    let above = inputs.policy.confirm_pool_removal_above.as_deref().unwrap_or("100%");
+    if going <= limit(above, all) {
+        return BTreeMap::new();
+    }
+    let text = format!("{going} of {all} nodes would go for it, more than approval.confirmPoolRemovalAbove {above}");
+    waiting.into_iter().map(|pool| (pool.to_owned(), text.clone())).collect()
+}
+
+/// What the reader should know of removals that wait for a confirmation.
+pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
+    let note = |(pool, because): (String, String)| Note {
+        code: "ConfirmationNeeded".to_owned(),
+        text: format!(
+            "NodePool {pool} was removed from the definitions, and {because}: its nodes stay until the plan is approved, or the \
+             pool has the annotation {}",
+            keys::REMOVAL_CONFIRMED
+        ),
+    };
+    unconfirmed(inputs, machines).into_iter().map(note).collect()
+}
+
+impl Pass<'_, '_> {
+    /// Gives nodes of removed pools to those that would make the same, as far as their limits go. What is left goes as nodes of
+    /// other removed pools do.
+    pub(super) fn adopt(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
+        let heirs = heirs(self.inputs);
+        if heirs.is_empty() {
+            return;
+        }
+        for candidate in self.open(candidates) {
+            let machine = &engine.problem.machines[candidate.host];
+            let Some((pool, heir)) = former_pool(machine).and_then(|pool| heirs.get_key_value(pool)) else { continue };
+            let by = name_of(heir);
+            let Some(template) = engine.problem.templates.iter().position(|template| template.name == by) else {
+                continue;
+            };
+            if !machine.is_initialized() || !engine.take_over(template, &machine.capacity()) {
+                continue;
+            }
+            let text =
+                format!("NodePool {pool} was removed from the definitions, and NodePool {by} has the same template");
+            self.done.insert(candidate.host);
+            let reason = Reason { code: ReasonCode::NodePoolRenamed, text };
+            self.disruption.adoptions.push(Adoption { host: candidate.host, by: by.to_owned(), reason });
+        }
+    }
+}
+
+/// The pool that a claim still belongs to, though its node may have been given away already, or else the node's.
+fn former_pool<'m>(machine: &'m Machine<'_>) -> Option<&'m str> {
+    let of_claim = machine.claim.and_then(|claim| claim.metadata.labels.as_ref()?.get(keys::NODE_POOL));
+    of_claim.map(String::as_str).or_else(|| machine.node_pool())
+}
+
+fn name_of(pool: &NodePool) -> &str {
+    pool.metadata.name.as_deref().unwrap_or_default()
+}
