@@ -333,8 +333,8 @@ impl Default for ConsolidationCosts {
             node_overlap: NillableDuration::from_seconds(180),
             image_pull_per_pod: 0.0001,
             warm_up_per_pod: 0.0001,
-            warm_up: NillableDuration::from_seconds(180),
-            restart: NillableDuration::from_seconds(900),
+            warm_up: NillableDuration::from_seconds(60),
+            restart: NillableDuration::from_seconds(300),
             cross_zone_per_pod: 0.0,
         }
     }

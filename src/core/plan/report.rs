@@ -164,10 +164,6 @@ fn bound(
     provisioning: &Provisioning,
     disruption: &Disruption,
 ) -> Option<HourlyPrice> {
-    // A plan is made at every look then, and says little of where the moves lead.
-    if inputs.policy.moves_under_way {
-        return None;
-    }
     let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
     let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
     let counted: BTreeSet<HostIndex> = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
@@ -178,6 +174,10 @@ fn bound(
     let purchases =
         provisioning.purchases.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.purchases));
     let purchases: Vec<&Purchase> = purchases.collect();
+    // A plan is made at every look then, and one that buys nothing says little of where the moves lead.
+    if inputs.policy.moves_under_way && purchases.is_empty() {
+        return None;
+    }
     // Nodes for their own sake are no part of what pods cost.
     let is_static = |purchase: &&Purchase| problem.templates[purchase.template].is_static();
     if purchases.is_empty() && disruption.open.is_empty() || purchases.iter().any(is_static) {
