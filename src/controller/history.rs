@@ -1,6 +1,8 @@
 //! What is left of plans whose objects are forgotten: which nodes they created and removed, for what and for how much. Kept in a ring
 //! of pages, which are `NodePlan` objects of bounded size, so that nothing new has to be allowed and nothing grows for ever.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::api::keys;
@@ -35,8 +37,10 @@ pub fn pages_with(snapshot: &Snapshot, forgotten: &[&NodePlan]) -> Vec<NodePlan>
     let mut bytes = entries(&page).iter().map(|entry| entry.to_string().len()).sum::<usize>();
     let mut pages = Vec::new();
     let mut is_changed = false;
-    let known: Vec<Value> = entries(&page).to_vec();
-    for entry in forgotten.iter().flat_map(|plan| kept(plan)).map(|kept| json!(kept)).filter(|it| !known.contains(it)) {
+    let pages_there = snapshot.node_plans.iter().filter(|plan| is_page(plan));
+    let known: BTreeSet<String> = pages_there.flat_map(entries).map(identity).collect();
+    let steps = forgotten.iter().flat_map(|plan| kept(plan)).map(|kept| json!(kept));
+    for entry in steps.filter(|entry| !known.contains(&identity(entry))) {
         let size = entry.to_string().len();
         if bytes + size > MOST_PAGE_BYTES && bytes > 0 {
             let next = (number_of(&page).unwrap_or(0) + 1) % PAGES;
@@ -53,6 +57,12 @@ pub fn pages_with(snapshot: &Snapshot, forgotten: &[&NodePlan]) -> Vec<NodePlan>
 
 fn entries(page: &NodePlan) -> &[Value] {
     page.status.as_ref().map(|status| status.history.as_slice()).unwrap_or_default()
+}
+
+/// The plan, and the claim of its step.
+fn identity(entry: &Value) -> String {
+    let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    format!("{} {}", text("/decision/planId"), text("/nodeClaim"))
 }
 
 /// RFC 3339: the moment that the newest entry speaks of.
