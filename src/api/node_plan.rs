@@ -73,6 +73,11 @@ pub struct NodePlanStatus {
     /// What the cluster made of it, once the nodes are there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<Fidelity>,
+    /// Only of objects named `history-0`, `history-1` and so on, which are no plans: which nodes earlier plans created and removed whose
+    /// own objects are gone. `cutlist why node` reads it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "any_objects")]
+    pub history: Vec<Value>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
 }
@@ -116,4 +121,8 @@ pub struct Fidelity {
 
 fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+}
+
+fn any_objects(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "array", "items": any_object(generator) })
 }

@@ -18,7 +18,7 @@
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | leaked instances | `garbage.rs` |
-//! | what a plan came to, on its `NodePlan` object | `records.rs`, `fidelity.rs` |
+//! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what is said | `events.rs`, `journal.rs` |
 
@@ -31,6 +31,7 @@ pub mod events;
 mod fidelity;
 mod garbage;
 mod gate;
+mod history;
 mod inventory;
 mod journal;
 mod last_look;

@@ -14,7 +14,9 @@ use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Cluster, PortError};
 
-/// How many plans are kept that nothing more will be done of.
+use super::history;
+
+/// How many plans are kept whole that nothing more will be done of.
 const HISTORY: usize = 20;
 /// An object of the API server may take 1.5 MB with everything; a plan and its text get so much of that.
 const MOST_PLAN_BYTES: usize = 768 * 1024;
@@ -66,8 +68,12 @@ impl Records {
             }
         }
         self.open.clear();
-        for name in history_to_forget(snapshot) {
-            cluster.forget_plan(&name).await?;
+        let forgotten = history_to_forget(snapshot);
+        for page in history::pages_with(snapshot, &forgotten) {
+            cluster.record_plan(&page).await?;
+        }
+        for plan in forgotten {
+            cluster.forget_plan(plan.metadata.name.as_deref().unwrap_or_default()).await?;
         }
         let mut object = object_of(plan, lease_transitions);
         object.status = Some(NodePlanStatus { text: cut(text, MOST_TEXT_BYTES), ..NodePlanStatus::default() });
@@ -188,12 +194,14 @@ fn plan_value(plan: &Plan) -> Option<Value> {
 }
 
 /// Finished plans beyond those that are kept, oldest first.
-fn history_to_forget(snapshot: &Snapshot) -> Vec<String> {
-    let is_final = |plan: &&NodePlan| plan.status.as_ref().is_some_and(|status| status.phase.is_final());
+fn history_to_forget(snapshot: &Snapshot) -> Vec<&NodePlan> {
+    let is_final = |plan: &&NodePlan| {
+        !history::is_page(plan) && plan.status.as_ref().is_some_and(|status| status.phase.is_final())
+    };
     let mut finished: Vec<&NodePlan> = snapshot.node_plans.iter().filter(is_final).collect();
     finished.sort_by_key(|plan| (plan.metadata.creation_timestamp.clone(), plan.spec.generated_for.clone()));
     let surplus = finished.len().saturating_sub(HISTORY);
-    finished.into_iter().take(surplus).filter_map(|plan| plan.metadata.name.clone()).collect()
+    finished.into_iter().take(surplus).collect()
 }
 
 /// The beginning of a text, with a line that says how much is missing.

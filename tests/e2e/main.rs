@@ -73,6 +73,7 @@ const CASES: &[Case] = &[
     case("scenario_budget_opens", |plane| played::play(plane, "budget-opens")),
     case("scenario_pool_label", |plane| played::play(plane, "pool-label")),
     case("scenario_pool_deleted", |plane| played::play(plane, "pool-deleted")),
+    case("scenario_pool_renamed", |plane| played::play(plane, "pool-renamed")),
     case("killed_between_any_two_writes", interruptions::killed_between_any_two_writes),
     case("api_server_stops_answering", interruptions::api_server_stops_answering),
     case("slow_etcd", interruptions::slow_etcd),

@@ -5,6 +5,7 @@
 
 mod crashes;
 mod faults;
+mod history;
 mod pools;
 mod quickstart;
 mod repair;

@@ -43,6 +43,11 @@ fn pool_label() {
 }
 
 #[test]
+fn pool_renamed() {
+    play("pool-renamed");
+}
+
+#[test]
 fn topology_spread() {
     play("topology-spread");
 }

@@ -21,6 +21,7 @@ pub const SCENARIOS: &[Scenario] = &[
     here("tests/scenarios/expiry"),
     here("tests/scenarios/pool-deleted"),
     here("tests/scenarios/pool-label"),
+    here("tests/scenarios/pool-renamed"),
     here("tests/scenarios/topology-spread"),
 ];
 

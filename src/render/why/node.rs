@@ -92,10 +92,15 @@ impl Page {
     /// Where this is known from, so that silence is not taken for an answer.
     fn source(&mut self, why: &WhyNode) {
         self.text.push('\n');
-        let text = match &why.records_since {
-            Some(since) => format!("{} since {since}", count(why.records, "posted plan")),
-            None if why.records_unread > 0 => "no posted plan that can be read".to_owned(),
-            None => "the snapshot has no NodePlans: what was decided before is not known".to_owned(),
+        let posted =
+            why.records_since.as_ref().map(|since| format!("{} since {since}", count(why.records, "posted plan")));
+        let kept = why.history_since.as_ref();
+        let kept = kept.map(|since| format!("{} of earlier plans since {since}", count(why.history, "step")));
+        let known: Vec<String> = posted.into_iter().chain(kept).collect();
+        let text = match known.as_slice() {
+            [_, ..] => known.join(", and "),
+            [] if why.records_unread > 0 => "no posted plan that can be read".to_owned(),
+            [] => "the snapshot has no NodePlans: what was decided before is not known".to_owned(),
         };
         let text = match why.records_unread {
             0 => text,

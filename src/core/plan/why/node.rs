@@ -38,6 +38,12 @@ pub struct WhyNode {
     /// RFC 3339: the oldest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_since: Option<String>,
+    /// Nodes that earlier plans created or removed, of which only that is kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub history: usize,
+    /// RFC 3339: the oldest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history_since: Option<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -112,6 +118,59 @@ pub enum Decided {
     HeldBack,
 }
 
+/// A decision that was carried out, as it is kept when its plan is not any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Kept {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    pub node_claim: String,
+    pub decision: Decision,
+}
+
+/// More pods of one node than these are not kept.
+const PODS_KEPT: usize = 10;
+
+/// What is worth keeping of a plan: which nodes it created and removed.
+pub fn kept(object: &NodePlan) -> Vec<Kept> {
+    let Some(record) = Record::read(object) else { return Vec::new() };
+    let kept = |step: &Step| {
+        let mut decided = decided(&record, step)?;
+        match &mut decided {
+            Decided::Created { pods, considered, begun: true, .. } => {
+                pods.truncate(PODS_KEPT);
+                considered.clear();
+            }
+            Decided::Removed { exchange, begun: true, .. } => exchange.pods.truncate(PODS_KEPT),
+            _ => return None,
+        }
+        let decision = decision(&record, &step.reason, decided);
+        Some(Kept { node: step.node.clone(), node_claim: step.node_claim.clone(), decision })
+    };
+    record.plan.steps.iter().filter_map(kept).collect()
+}
+
+/// What is kept of plans that are not among the records any more, oldest first.
+fn history(objects: &Objects<NodePlan>, records: &[Record<'_>]) -> Vec<Kept> {
+    let entries = objects.iter().flat_map(|object| object.status.iter().flat_map(|status| &status.history));
+    let mut history: Vec<Kept> = entries.filter_map(|entry| Kept::deserialize(entry).ok()).collect();
+    history.retain(|kept| !records.iter().any(|record| record.plan.id == kept.decision.plan_id));
+    history.sort_by(|one, two| one.decision.at.cmp(&two.decision.at));
+    history
+}
+
+/// Objects that are neither a plan that can be read nor a page of the history.
+fn unread(objects: &Objects<NodePlan>, records: &[Record<'_>]) -> usize {
+    let is_page = |object: &&NodePlan| object.status.as_ref().is_some_and(|status| !status.history.is_empty());
+    objects.len() - records.len() - objects.iter().filter(is_page).count()
+}
+
+impl Kept {
+    fn is_about(&self, name: &str) -> bool {
+        self.node_claim == name || self.node.as_deref() == Some(name)
+    }
+}
+
 /// Answers for the node, or the node of the NodeClaim, of this name. `None` when neither the snapshot nor a posted plan has it.
 /// Takes as long as a plan.
 pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
@@ -124,11 +183,18 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
     let machine = host.map(|host| &problem.machines[host]);
     let removals = records.iter().flat_map(|record| &record.plan.steps).filter(|step| step.node.is_some());
     let removal = removals.clone().find(|step| step.node.as_deref() == Some(name) || step.node_claim == name);
-    let node = machine.map(|machine| machine.name).or(removal.and_then(|step| step.node.as_deref())).unwrap_or(name);
-    let of_record = removal.map(|step| step.node_claim.as_str()).filter(|claim| !claim.is_empty());
+    let history = history(&inputs.snapshot.node_plans, &records);
+    let known = history.iter().find(|kept| kept.node.is_some() && kept.is_about(name));
+    let removed = removal.map(|step| (step.node.as_deref(), step.node_claim.as_str()));
+    let removed = removed.or(known.map(|kept| (kept.node.as_deref(), kept.node_claim.as_str())));
+    let node = machine.map(|machine| machine.name).or(removed.and_then(|(node, _)| node)).unwrap_or(name);
+    let of_record = removed.map(|(_, claim)| claim).filter(|claim| !claim.is_empty());
     let node_claim = machine.and_then(Machine::claim_name).or(of_record);
     let names: BTreeSet<&str> = [name, node].into_iter().chain(node_claim).collect();
-    let decisions = decisions(&records, &names);
+    let about = history.iter().filter(|kept| names.iter().any(|name| kept.is_about(name)));
+    let mut all: Vec<Decision> = about.map(|kept| kept.decision.clone()).collect();
+    all.extend(decisions(&records, &names));
+    let decisions = all;
     if host.is_none() && decisions.is_empty() {
         return None;
     }
@@ -138,8 +204,10 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
         present: host.map(|host| present(inputs, &problem, host)),
         decisions,
         records: records.len(),
-        records_unread: inputs.snapshot.node_plans.len() - records.len(),
+        records_unread: unread(&inputs.snapshot.node_plans, &records),
         records_since: records.first().map(|record| record.plan.generated_for.clone()),
+        history: history.len(),
+        history_since: history.first().map(|kept| kept.decision.at.clone()),
     })
 }
 
@@ -161,8 +229,12 @@ pub fn searched(inputs: &Inputs<'_>) -> Searched {
         names.insert(step.node_claim.clone());
         names.extend(step.node.clone());
     }
-    let unread = inputs.snapshot.node_plans.len() - records.len();
-    Searched { names, records: records.len(), records_unread: unread }
+    for kept in history(&inputs.snapshot.node_plans, &records) {
+        names.insert(kept.node_claim);
+        names.extend(kept.node);
+    }
+    let records_unread = unread(&inputs.snapshot.node_plans, &records);
+    Searched { names, records: records.len(), records_unread }
 }
 
 fn present(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> Present {

@@ -1,0 +1,61 @@
+//! What is left of plans whose objects are gone.
+
+use cutlist::controller::events::Event;
+use cutlist::core::plan::why::node::{Decided, why_node};
+use cutlist::core::plan::{Inputs, Policy, Revision};
+use cutlist::core::snapshot::Snapshot;
+
+use crate::stage::{SETTINGS, Stage};
+
+#[tokio::test(start_paused = true)]
+async fn a_node_is_answered_for_when_its_plans_are_gone() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    let first = stage.snapshot().nodes[0].metadata.name.clone().unwrap();
+    for _ in 0..20 {
+        stage.scale(0);
+        assert!(stage.settle().await);
+        stage.scale(5);
+        assert!(stage.settle().await);
+    }
+    let posted = stage.count(|event| matches!(event, Event::PlanPosted { .. }));
+    let snapshot = stage.snapshot();
+    let pages = snapshot.node_plans.iter().filter(|plan| plan.spec.plan.is_none()).count();
+    assert!(posted > 30 && snapshot.node_plans.len() < 25 && pages == 1, "{posted}, {}", snapshot.node_plans.len());
+
+    let known = Snapshot { node_plans: snapshot.node_plans, ..Snapshot::default() };
+    let catalog = stage.world.with(|world| world.catalog().clone());
+    let inputs = Inputs {
+        revision: Revision::default(),
+        cluster: "test",
+        node_pools: &[],
+        node_classes: &[],
+        node_overlays: &[],
+        capacity_buffers: &[],
+        pod_templates: &[],
+        disruption_budgets: &[],
+        snapshot: &known,
+        catalog: &catalog,
+        policy: Policy::default(),
+        seed: 0,
+        now: "2026-11-21T09:00:00Z".parse().unwrap(),
+        notes: Vec::new(),
+    };
+    let why = why_node(&inputs, &first).unwrap();
+    let decided: Vec<bool> = why
+        .decisions
+        .iter()
+        .map(|decision| match &decision.decided {
+            Decided::Created { begun, pods, .. } => *begun && pods.len() == 5,
+            Decided::Removed { begun, exchange, .. } => *begun && exchange.saving_per_hour.dollars() > 0.0,
+            Decided::NeedsConfirmation | Decided::HeldBack => false,
+        })
+        .collect();
+    assert_eq!(decided, [true, true], "{why:#?}");
+    assert_eq!(why.decisions[0].revision.id, "revision-1");
+    assert!(why.history > 10 && why.history_since.is_some());
+    let text = cutlist::render::why::node(&why, cutlist::render::plan::Style::Plain);
+    assert!(text.contains("is gone") && text.contains("steps of earlier plans since"), "{text}");
+}
