@@ -490,6 +490,8 @@ pub fn says_what_is_wrong_with_credentials(plane: &mut ControlPlane) {
     settles(&cluster, &program, "before", 4);
     // The token is worth nothing from now on.
     plane.tool("kubectl", &["delete", "serviceaccount", "cutlist", "--namespace", "cutlist"]).unwrap();
+    // The API server remembers for ten seconds that it was good.
+    std::thread::sleep(Duration::from_secs(12));
     program::scale(&cluster, DEPLOYMENT, 0);
     wait_for_log(&cluster, &cutlist, "Unauthorized");
     std::thread::sleep(Duration::from_secs(5));

@@ -301,6 +301,18 @@ fn most_profitable(
 /// How often the weights of two resources are halved towards where both are used alike.
 const HALVINGS: usize = 12;
 
+/// An item, as one bin looks at it.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    /// Worth of one pod for its size.
+    density: f64,
+    /// The part that one pod takes of the weighted sum of resources.
+    size: f64,
+    item: usize,
+    /// As many fit.
+    most: f64,
+}
+
 /// The most worth that a bin can be filled with, bounded with one weighted sum of its resources.
 #[derive(Clone, Debug)]
 pub struct Filling {
@@ -328,15 +340,15 @@ impl Filling {
         self.worth / bin.price.max(f64::MIN_POSITIVE)
     }
 
-    /// Worth for weighted size, that size, item, and most of it; best first.
-    fn by_density(&self, items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(f64, f64, usize, f64)> {
-        let mut by_density: Vec<(f64, f64, usize, f64)> = Vec::with_capacity(bin.items.len());
+    /// What may go into the bin, best first.
+    fn by_density(&self, items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<Choice> {
+        let mut by_density: Vec<Choice> = Vec::with_capacity(bin.items.len());
         for (item, most) in &bin.items {
             let size = self.size(&items[*item], bin);
             let density = if size > 0.0 { prices[*item] / size } else { f64::INFINITY };
-            by_density.push((density, size, *item, *most));
+            by_density.push(Choice { density, size, item: *item, most: *most });
         }
-        by_density.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.2.cmp(&two.2)));
+        by_density.sort_by(|one, two| two.density.total_cmp(&one.density).then(one.item.cmp(&two.item)));
         by_density
     }
 
@@ -346,7 +358,7 @@ impl Filling {
         self.taken.clear();
         self.worth = 0.0;
         let mut left = 1.0;
-        for (_, size, item, most) in by_density {
+        for Choice { size, item, most, .. } in by_density {
             let amount = if size > 0.0 { (left / size).min(most) } else { most };
             if amount <= 0.0 {
                 break;
@@ -443,8 +455,7 @@ const WHOLE_STEPS_MAX: usize = 250;
 struct WholePods<'a> {
     items: &'a [Item],
     asked: &'a [usize],
-    /// Worth for size, size, item, most of it.
-    by_density: Vec<(f64, f64, usize, f64)>,
+    by_density: Vec<Choice>,
     prices: &'a [f64],
     room: Vec<f64>,
     taken: Vec<(usize, f64)>,
@@ -484,7 +495,7 @@ impl<'a> WholePods<'a> {
             self.best_taken.clone_from(&self.taken);
         }
         for position in first..self.by_density.len() {
-            let (density, size, item, most) = self.by_density[position];
+            let Choice { density, size, item, most } = self.by_density[position];
             if self.steps_left == 0 || worth + density * left <= self.best {
                 return;
             }
