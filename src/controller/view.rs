@@ -18,6 +18,8 @@ use super::events::Fleet;
 /// A snapshot with the joins that the controller needs.
 pub struct View<'a> {
     pub snapshot: &'a Snapshot,
+    claims_by_name: BTreeMap<&'a str, &'a NodeClaim>,
+    nodes_by_name: BTreeMap<&'a str, &'a Node>,
     nodes_by_provider_id: BTreeMap<&'a str, &'a Node>,
     pods_by_node: BTreeMap<&'a str, Vec<&'a Pod>>,
     attachments_by_node: BTreeMap<&'a str, Vec<&'a VolumeAttachment>>,
@@ -25,8 +27,10 @@ pub struct View<'a> {
 
 impl<'a> View<'a> {
     pub fn new(snapshot: &'a Snapshot) -> Self {
-        let mut nodes_by_provider_id = BTreeMap::new();
+        let claims = snapshot.node_claims.iter().map(|claim| (name_of(claim), claim));
+        let (mut nodes_by_name, mut nodes_by_provider_id) = (BTreeMap::new(), BTreeMap::new());
         for node in &snapshot.nodes {
+            nodes_by_name.insert(node_name(node), node);
             if let Some(provider_id) = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) {
                 nodes_by_provider_id.insert(provider_id, node);
             }
@@ -41,7 +45,14 @@ impl<'a> View<'a> {
         for attachment in &snapshot.volume_attachments {
             attachments_by_node.entry(&attachment.spec.node_name).or_default().push(attachment);
         }
-        Self { snapshot, nodes_by_provider_id, pods_by_node, attachments_by_node }
+        Self {
+            snapshot,
+            claims_by_name: claims.collect(),
+            nodes_by_name,
+            nodes_by_provider_id,
+            pods_by_node,
+            attachments_by_node,
+        }
     }
 
     /// Volumes that have to be detached before the instance of a drained node may end.
@@ -61,11 +72,11 @@ impl<'a> View<'a> {
     }
 
     pub fn claim(&self, name: &str) -> Option<&'a NodeClaim> {
-        self.snapshot.node_claims.iter().find(|claim| claim.metadata.name.as_deref() == Some(name))
+        self.claims_by_name.get(name).copied()
     }
 
     pub fn node(&self, name: &str) -> Option<&'a Node> {
-        self.snapshot.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name))
+        self.nodes_by_name.get(name).copied()
     }
 
     /// Pods that a node would have to be found for, by UID.
