@@ -97,6 +97,16 @@ pub enum NodePlanPhase {
     Superseded,
 }
 
+/// Names of the objects that are no plans, but pages of what earlier plans did, begin with this; a number follows.
+pub const HISTORY_PREFIX: &str = "history-";
+
+impl NodePlan {
+    /// The number of a page of the history; `None` for a plan.
+    pub fn page_number(&self) -> Option<usize> {
+        self.metadata.name.as_deref()?.strip_prefix(HISTORY_PREFIX)?.parse().ok()
+    }
+}
+
 impl NodePlanPhase {
     /// Whether nothing more will be done of the plan.
     pub fn is_final(self) -> bool {

@@ -6,44 +6,30 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::api::keys;
-use crate::api::node_plan::{NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
+use crate::api::node_plan::{HISTORY_PREFIX, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
 use crate::core::plan::why::node::kept;
 use crate::core::snapshot::Snapshot;
 
-const NAME_PREFIX: &str = "history-";
 /// A page is written as a whole, once for each plan that is forgotten.
 const MOST_PAGE_BYTES: usize = 128 * 1024;
-/// Some thousand nodes.
+/// Some 2,500 nodes.
 const PAGES: usize = 24;
-
-/// Whether an object is no plan, but a page of what earlier ones did.
-pub fn is_page(plan: &NodePlan) -> bool {
-    number_of(plan).is_some()
-}
-
-fn number_of(plan: &NodePlan) -> Option<usize> {
-    plan.metadata.name.as_deref()?.strip_prefix(NAME_PREFIX)?.parse().ok()
-}
 
 /// The pages to write before these plans are forgotten: the last one with what there is room for, and those after it. The oldest
 /// page is begun anew when all are full. Entries that are there already, since a process ended in between, are not written again.
 pub fn pages_with(snapshot: &Snapshot, forgotten: &[&NodePlan]) -> Vec<NodePlan> {
-    let last = snapshot
-        .node_plans
-        .iter()
-        .filter(|plan| is_page(plan))
-        .max_by_key(|page| (written_last(page), number_of(page)));
+    let pages_there = || snapshot.node_plans.iter().filter(|plan| plan.page_number().is_some());
+    let last = pages_there().max_by_key(|page| (written_last(page), page.page_number()));
     let mut page = last.cloned().unwrap_or_else(|| blank(0));
     let mut bytes = entries(&page).iter().map(|entry| entry.to_string().len()).sum::<usize>();
     let mut pages = Vec::new();
     let mut is_changed = false;
-    let pages_there = snapshot.node_plans.iter().filter(|plan| is_page(plan));
-    let known: BTreeSet<String> = pages_there.flat_map(entries).map(identity).collect();
+    let known: BTreeSet<String> = pages_there().flat_map(entries).map(identity).collect();
     let steps = forgotten.iter().flat_map(|plan| kept(plan)).map(|kept| json!(kept));
     for entry in steps.filter(|entry| !known.contains(&identity(entry))) {
         let size = entry.to_string().len();
         if bytes + size > MOST_PAGE_BYTES && bytes > 0 {
-            let next = (number_of(&page).unwrap_or(0) + 1) % PAGES;
+            let next = (page.page_number().unwrap_or(0) + 1) % PAGES;
             pages.extend(is_changed.then_some(page));
             (page, bytes) = (blank(next), 0);
         }
@@ -72,7 +58,7 @@ fn written_last(page: &NodePlan) -> Option<String> {
 }
 
 fn blank(number: usize) -> NodePlan {
-    let name = format!("{NAME_PREFIX}{number}");
+    let name = format!("{HISTORY_PREFIX}{number}");
     let mut page = NodePlan::new(
         &name,
         NodePlanSpec {
@@ -154,7 +140,11 @@ mod tests {
         }
         let pages: Vec<&NodePlan> = snapshot.node_plans.iter().collect();
         assert_eq!(pages.len(), PAGES);
-        assert!(pages.iter().all(|page| is_page(page) && json!(page).to_string().len() < MOST_PAGE_BYTES + 4096));
+        assert!(
+            pages
+                .iter()
+                .all(|page| page.page_number().is_some() && json!(page).to_string().len() < MOST_PAGE_BYTES + 4096)
+        );
         let all: Vec<Kept> = pages
             .iter()
             .flat_map(|page| entries(page))

@@ -196,7 +196,7 @@ fn plan_value(plan: &Plan) -> Option<Value> {
 /// Finished plans beyond those that are kept, oldest first.
 fn history_to_forget(snapshot: &Snapshot) -> Vec<&NodePlan> {
     let is_final = |plan: &&NodePlan| {
-        !history::is_page(plan) && plan.status.as_ref().is_some_and(|status| status.phase.is_final())
+        plan.page_number().is_none() && plan.status.as_ref().is_some_and(|status| status.phase.is_final())
     };
     let mut finished: Vec<&NodePlan> = snapshot.node_plans.iter().filter(is_final).collect();
     finished.sort_by_key(|plan| (plan.metadata.creation_timestamp.clone(), plan.spec.generated_for.clone()));

@@ -1,6 +1,6 @@
 //! New nodes that did not become ready: noted on their pool before they are given up, so that a rollout can be halted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -42,8 +42,9 @@ impl Noted {
             return Ok(false);
         }
         let mut wrote = false;
+        let awaited = view.awaited_claims();
         for pool in definitions.node_pools.iter().map(|it| &it.value) {
-            let failing = failing(view, pool, now);
+            let failing = failing(view, pool, &awaited, now);
             let name = pool.metadata.name.as_deref().unwrap_or_default();
             let mut applied = view.snapshot.node_pools.iter();
             let applied = applied.find(|applied| applied.metadata.name.as_deref() == Some(name));
@@ -82,8 +83,7 @@ impl Noted {
 }
 
 /// Claims of the pool as it is now that are given up because their nodes did not become ready.
-fn failing<'a>(view: &View<'a>, pool: &NodePool, now: Timestamp) -> Vec<&'a NodeClaim> {
-    let awaited = view.awaited_claims();
+fn failing<'a>(view: &View<'a>, pool: &NodePool, awaited: &BTreeSet<String>, now: Timestamp) -> Vec<&'a NodeClaim> {
     let fails = |claim: &&NodeClaim| {
         given_up(claim, view.node_of(claim), awaited.contains(name_of(claim)), now)
             .is_some_and(DeletionCause::is_failure)

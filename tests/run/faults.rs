@@ -136,15 +136,7 @@ async fn a_manual_gate_shows_the_plan_and_waits() {
     stage.scale(5);
     stage.run_for(60).await;
     assert_eq!(stage.snapshot().node_claims.len(), 0);
-    let waiting: Vec<String> = stage
-        .events
-        .borrow()
-        .iter()
-        .filter_map(|event| match event {
-            Event::WaitsForApproval { plan_id, .. } => Some(plan_id.clone()),
-            _ => None,
-        })
-        .collect();
+    let waiting = stage.waiting();
     assert_eq!(waiting.len(), 1, "said once, not at every poll");
     assert!(!stage.controller.approve("another"));
     assert!(stage.controller.approve(&waiting[0]));

@@ -5,8 +5,6 @@ use std::collections::BTreeSet;
 use cutlist::api::keys;
 use cutlist::controller::events::Event;
 use cutlist::core::plan::StepKind;
-use cutlist::core::snapshot::Snapshot;
-use serde_json::json;
 
 use crate::stage::{Fault, POOL, SETTINGS, Stage};
 
@@ -19,30 +17,6 @@ fn pool() -> String {
 /// Under another name, and with other budgets.
 fn renamed() -> String {
     pool().replacen("name: default", "name: renamed", 1).replace("nodes: \"100%\"", "nodes: \"50%\"")
-}
-
-/// Four nodes with a pod each, which never share one.
-async fn four_nodes() -> Stage {
-    let mut stage = Stage::new(SETTINGS);
-    stage.script.commit("begin", &[("pool.yaml", &pool()), ("cutlist.yaml", SETTINGS)]);
-    let deployment = json!({
-        "metadata": {"name": "spread", "namespace": "default"},
-        "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "spread"}}, "template": {
-            "metadata": {"labels": {"app": "spread"}},
-            "spec": {
-                "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
-                "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "spread"}}},
-                ]}},
-            },
-        }},
-    });
-    let deployments = vec![serde_json::from_value(deployment).unwrap()];
-    stage.world.with(|world| world.load(Snapshot { deployments: deployments.into(), ..Snapshot::default() }));
-    assert!(stage.settle().await);
-    assert_eq!(stage.snapshot().nodes.len(), 4);
-    stage.events.borrow_mut().clear();
-    stage
 }
 
 fn nodes(stage: &Stage) -> BTreeSet<String> {
@@ -65,7 +39,7 @@ fn pools(stage: &Stage) -> Vec<String> {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_under_another_name_keeps_its_nodes() {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     let before = nodes(&stage);
     stage.script.commit("renamed", &[("pool.yaml", &renamed()), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
@@ -82,7 +56,7 @@ async fn a_pool_under_another_name_keeps_its_nodes() {
 async fn an_adoption_survives_a_crash_at_any_call() {
     let mut crashed = 0;
     for call in 0..30 {
-        let mut stage = four_nodes().await;
+        let mut stage = Stage::of_four_nodes(&pool()).await;
         let before = nodes(&stage);
         stage.script.commit("renamed", &[("pool.yaml", &renamed()), ("cutlist.yaml", SETTINGS)]);
         stage.fuse.arm(stage.fuse.calls() + call, Fault::Crash);
@@ -100,31 +74,20 @@ async fn an_adoption_survives_a_crash_at_any_call() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pool_that_is_gone_gives_way_when_somebody_confirms_it() {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     let before = nodes(&stage);
     // Another template: other machines.
     let other = renamed().replacen("    spec:\n", "    metadata: { labels: { generation: second } }\n    spec:\n", 1);
     stage.script.commit("other", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
     stage.run_for(600).await;
     assert_eq!((nodes(&stage), pools(&stage)), (before.clone(), vec!["default".to_owned(), "renamed".to_owned()]));
-    let waiting: Vec<String> = stage
-        .events
-        .borrow()
-        .iter()
-        .filter_map(|event| match event {
-            Event::WaitsForApproval { plan_id, .. } => Some(plan_id.clone()),
-            _ => None,
-        })
-        .collect();
+    let waiting = stage.waiting();
     assert_eq!(waiting.len(), 1, "said once, not at every poll");
     // Another process asks again.
     stage.restart();
     stage.run_for(60).await;
     assert_eq!(nodes(&stage), before);
-    let plan = stage.events.borrow().iter().rev().find_map(|event| match event {
-        Event::WaitsForApproval { plan_id, .. } => Some(plan_id.clone()),
-        _ => None,
-    });
+    let plan = stage.waiting().pop();
     assert!(stage.controller.approve(&plan.unwrap()));
     let mut least = usize::MAX;
     for _ in 0..5000 {

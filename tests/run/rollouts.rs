@@ -5,7 +5,6 @@ use cutlist::api::keys;
 use cutlist::controller::events::Event;
 use cutlist::core::lifecycle::DeletionCause;
 use cutlist::core::plan::{ReasonCode, StepKind};
-use cutlist::core::snapshot::Snapshot;
 use serde_json::json;
 
 use crate::stage::{POOL, SETTINGS, Stage};
@@ -24,30 +23,6 @@ fn pool() -> String {
 fn labelled(generation: &str) -> String {
     let label = format!("    metadata: {{ labels: {{ generation: {generation} }} }}\n    spec:\n");
     pool().replacen("    spec:\n", &label, 1)
-}
-
-/// Four nodes with a pod each, which never share one.
-async fn four_nodes() -> Stage {
-    let mut stage = Stage::new(SETTINGS);
-    stage.script.commit("begin", &[("pool.yaml", &pool()), ("cutlist.yaml", SETTINGS)]);
-    let deployment = json!({
-        "metadata": {"name": "spread", "namespace": "default"},
-        "spec": {"replicas": 4, "selector": {"matchLabels": {"app": "spread"}}, "template": {
-            "metadata": {"labels": {"app": "spread"}},
-            "spec": {
-                "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
-                "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "spread"}}},
-                ]}},
-            },
-        }},
-    });
-    let deployments = vec![serde_json::from_value(deployment).unwrap()];
-    stage.world.with(|world| world.load(Snapshot { deployments: deployments.into(), ..Snapshot::default() }));
-    assert!(stage.settle().await);
-    assert_eq!(stage.snapshot().nodes.len(), 4);
-    stage.events.borrow_mut().clear();
-    stage
 }
 
 /// For each plan that was posted, how many nodes it removes because they drifted.
@@ -94,7 +69,7 @@ fn updated(stage: &Stage, generation: &str) -> usize {
 
 #[tokio::test(start_paused = true)]
 async fn one_node_is_replaced_first_and_the_others_when_it_is_ready() {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     stage.script.commit("second", &[("pool.yaml", &labelled("second")), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
     assert_eq!(replaced_by_plan(&stage), [1, 3]);
@@ -106,7 +81,7 @@ async fn one_node_is_replaced_first_and_the_others_when_it_is_ready() {
 /// The class that is applied says nothing of nodes that are still of the one before.
 #[tokio::test(start_paused = true)]
 async fn a_change_of_the_class_reaches_every_node() {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     let changed = pool().replace("intent: apps", "intent: other-apps");
     assert_ne!(changed, pool());
     stage.script.commit("tagged", &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
@@ -117,7 +92,7 @@ async fn a_change_of_the_class_reaches_every_node() {
 
 /// Whichever way the new nodes fail, the old ones stay; a restart knows what was tried; a change of the pool goes on.
 async fn halts_and_goes_on(fault: NodeFault, cause: DeletionCause) {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     stage.world.with(|world| world.spoil_nodes("default", Some(fault)));
     stage.script.commit("second5678", &[("pool.yaml", &labelled("second")), ("cutlist.yaml", SETTINGS)]);
     // Long enough for two of them.
@@ -170,7 +145,7 @@ async fn nodes_that_never_get_ready_halt_the_rollout() {
 
 #[tokio::test(start_paused = true)]
 async fn somebody_lets_a_halted_rollout_go_on() {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     stage.world.with(|world| world.spoil_nodes("default", Some(NodeFault::NeverJoins)));
     stage.script.commit("second", &[("pool.yaml", &labelled("second")), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
@@ -186,7 +161,7 @@ async fn somebody_lets_a_halted_rollout_go_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_canary_that_comes_at_the_third_attempt_is_good_enough() {
-    let mut stage = four_nodes().await;
+    let mut stage = Stage::of_four_nodes(&pool()).await;
     stage.world.with(|world| world.spoil_nodes("default", Some(NodeFault::NeverJoins)));
     stage.script.commit("second", &[("pool.yaml", &labelled("second")), ("cutlist.yaml", SETTINGS)]);
     stage.run_for(20 * 60).await;

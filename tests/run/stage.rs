@@ -296,6 +296,27 @@ impl Stage {
         assert!(self.world.with(|world| world.scale("default/web", replicas)));
     }
 
+    /// One that plays this pool, with four nodes and a pod on each, which never share one; nothing has been said yet.
+    pub async fn of_four_nodes(pool: &str) -> Self {
+        let mut stage = Self::new(SETTINGS);
+        stage.script.commit("begin", &[("pool.yaml", pool), ("cutlist.yaml", SETTINGS)]);
+        stage.world.with(|world| world.load(apart(4)));
+        assert!(stage.settle().await);
+        assert_eq!(stage.snapshot().nodes.len(), 4);
+        stage.events.borrow_mut().clear();
+        stage
+    }
+
+    /// Plans that asked for an approval, oldest first.
+    pub fn waiting(&self) -> Vec<String> {
+        let events = self.events.borrow();
+        let waiting = events.iter().filter_map(|event| match event {
+            Event::WaitsForApproval { plan_id, .. } => Some(plan_id.clone()),
+            _ => None,
+        });
+        waiting.collect()
+    }
+
     /// The process ends and another one starts.
     pub fn restart(&mut self) {
         self.fuse.disarm();
@@ -382,4 +403,21 @@ fn controller(
     let events = events.clone();
     let journal = Journal::new(move |_, event| events.borrow_mut().push(event.clone()));
     Controller::new(ports, options, journal, Shutdown::default())
+}
+
+/// A Deployment of so many replicas that never share a node.
+pub fn apart(replicas: u32) -> Snapshot {
+    let deployment = json!({
+        "metadata": {"name": "spread", "namespace": "default"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "spread"}}, "template": {
+            "metadata": {"labels": {"app": "spread"}},
+            "spec": {
+                "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
+                "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "spread"}}},
+                ]}},
+            },
+        }},
+    });
+    Snapshot { deployments: vec![serde_json::from_value(deployment).unwrap()].into(), ..Snapshot::default() }
 }

@@ -1,26 +1,6 @@
 //! A plan in waves: what goes in a later wave stays until the nodes of the earlier ones are gone.
 
-use cutlist::core::snapshot::Snapshot;
-use serde_json::json;
-
-use crate::stage::{POOL, SETTINGS, Stage};
-
-/// Two replicas that never share a node.
-fn spread() -> Snapshot {
-    let deployment = json!({
-        "metadata": {"name": "spread", "namespace": "default"},
-        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "spread"}}, "template": {
-            "metadata": {"labels": {"app": "spread"}},
-            "spec": {
-                "containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}],
-                "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
-                    {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "spread"}}},
-                ]}},
-            },
-        }},
-    });
-    Snapshot { deployments: vec![serde_json::from_value(deployment).unwrap()].into(), ..Snapshot::default() }
-}
+use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 #[tokio::test(start_paused = true)]
 async fn a_later_wave_waits_for_the_nodes_of_the_earlier_one() {
@@ -30,7 +10,7 @@ async fn a_later_wave_waits_for_the_nodes_of_the_earlier_one() {
         POOL.replace("consolidateAfter: 30s\n", "consolidateAfter: 30s\n    budgets: [{ nodes: \"100%\" }]\n");
     assert_ne!(all_at_once, POOL);
     stage.script.commit("all-at-once", &[("pool.yaml", &all_at_once), ("cutlist.yaml", settings.as_str())]);
-    stage.world.with(|world| world.load(spread()));
+    stage.world.with(|world| world.load(apart(2)));
     assert!(stage.settle().await);
     assert_eq!(stage.snapshot().nodes.len(), 2);
     // Both nodes drift.

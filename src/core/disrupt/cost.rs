@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::api::duration::NillableDuration;
-use crate::api::settings::ConsolidationCosts;
+use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
+use crate::core::plan::Inputs;
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::cheapest::kinds::kinds;
 use crate::core::provision::cheapest::market::number;
@@ -43,16 +44,20 @@ pub struct MoveCosts {
 }
 
 impl MoveCosts {
-    /// `average_pod`: what [`average_pod`] says of the cluster.
-    pub fn new(settings: &ConsolidationCosts, average_pod: HourlyPrice) -> Self {
+    pub fn new(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Self {
+        let settings = &inputs.policy.disruption.costs;
         let nanodollars = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap_or_default().nanodollars();
         let seconds = |duration: &NillableDuration| duration.seconds().and_then(|seconds| i64::try_from(seconds).ok());
+        let restart_seconds = seconds(&settings.restart).unwrap_or(0);
+        // Under `packing: karpenter` nobody asks what a move costs.
+        let is_asked = inputs.policy.packing == Packing::Cheapest && restart_seconds > 0;
+        let average_pod = if is_asked { average_pod(problem) } else { HourlyPrice::ZERO };
         Self {
             overlap_seconds: seconds(&settings.node_overlap).unwrap_or(0),
             warm_up_seconds: seconds(&settings.warm_up).unwrap_or(0),
             per_pod: nanodollars(settings.image_pull_per_pod)
                 .saturating_add(nanodollars(settings.warm_up_per_pod))
-                .saturating_add(price_for(average_pod, seconds(&settings.restart).unwrap_or(0))),
+                .saturating_add(price_for(average_pod, restart_seconds)),
             per_crossing: nanodollars(settings.cross_zone_per_pod),
         }
     }
@@ -91,7 +96,7 @@ fn price_for(price: HourlyPrice, seconds: i64) -> i64 {
 
 /// The least that the pods which could move would cost on new nodes, each among its own kind, divided by their number. Unlike what
 /// is paid for them now it does not fall while nodes are given back. O(kinds x templates x types).
-pub fn average_pod(problem: &Problem<'_>) -> HourlyPrice {
+fn average_pod(problem: &Problem<'_>) -> HourlyPrice {
     let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
     let pods = problem.nodes.iter().flat_map(|node| &node.pods).map(|(pod, _)| *pod);
     let moving = pods.filter(|pod| is_reschedulable(&problem.snapshot.pods[*pod]));

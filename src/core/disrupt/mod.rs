@@ -73,7 +73,7 @@ pub struct Disruption {
 /// Looks at every candidate. The engine holds the result of provisioning before, and of both after.
 /// O(sum over candidates of their pods times nodes), most of which are refused by one comparison.
 pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Disruption {
-    let costs = MoveCosts::new(&inputs.policy.disruption.costs, cost::average_pod(engine.problem));
+    let costs = MoveCosts::new(inputs, engine.problem);
     let candidates = candidate::candidates(engine, inputs, provisioning, &costs);
     let pools: Vec<NodePool> = inputs.node_pools.iter().chain(removed_pools(inputs)).cloned().collect();
     let ledger = Ledger::new(&pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);

@@ -161,7 +161,7 @@ fn history(objects: &Objects<NodePlan>, records: &[Record<'_>]) -> Vec<Kept> {
 
 /// Objects that are neither a plan that can be read nor a page of the history.
 fn unread(objects: &Objects<NodePlan>, records: &[Record<'_>]) -> usize {
-    let is_page = |object: &&NodePlan| object.status.as_ref().is_some_and(|status| !status.history.is_empty());
+    let is_page = |object: &&NodePlan| object.page_number().is_some();
     objects.len().saturating_sub(records.len() + objects.iter().filter(is_page).count())
 }
 
