@@ -39,6 +39,20 @@ async fn an_instance_boots_joins_and_gets_ready_within_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn many_instances_have_as_many_names() {
+    // Of some forty thousand addresses, drawn without a look, thirty pairs would be the same.
+    const INSTANCES: usize = 1500;
+    let world = world(0);
+    let (cluster, cloud) = (world.cluster(), world.cloud());
+    for number in 0..INSTANCES {
+        let request = request(&format!("token-{number}"), "default-1", &["c7.2xlarge"], "on-demand");
+        cloud.launch(&request).await.unwrap();
+    }
+    pass(&world, 60).await;
+    assert_eq!(cluster.observe().await.unwrap().nodes.len(), INSTANCES);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reservation_is_counted_down_and_up_again() {
     let world = world(0);
     let (cluster, cloud) = (world.cluster(), world.cloud());

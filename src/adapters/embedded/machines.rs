@@ -17,6 +17,7 @@ use crate::core::plan::Alternative;
 use crate::ports::{Instance, LaunchRequest};
 
 use super::objects::name_of;
+use super::random::Random;
 use super::world::{Timer, World};
 
 /// From the kubelet's registration until the node is ready.
@@ -25,6 +26,7 @@ const SECONDS_TO_READY: (u64, u64) = (10, 14);
 const SECONDS_TO_END: (u64, u64) = (3, 8);
 /// Notice before a spot instance is taken back.
 const INTERRUPTION_NOTICE_SECONDS: u64 = 120;
+const ADDRESSES_TRIED: usize = 1000;
 /// How long the catalog shows an offering as unavailable after a launch found none left.
 const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
@@ -111,12 +113,7 @@ impl World {
     fn start(&mut self, request: &LaunchRequest, alternative: &Alternative, reservation: Option<String>) -> Instance {
         let mut random = self.random("instance", &request.token);
         let provider_id = format!("aws:///{}/i-0{}", alternative.zone, random.hexadecimal(16));
-        let node_name = format!(
-            "ip-192-168-{}-{}.{}.compute.internal",
-            random.between(32, 191),
-            random.between(4, 254),
-            self.catalog.region
-        );
+        let node_name = self.free_node_name(&mut random);
         let instance = Instance {
             provider_id: provider_id.clone(),
             token: request.token.clone(),
@@ -132,6 +129,23 @@ impl World {
         self.machines.insert(provider_id.clone(), machine);
         self.after_seconds(delay, Timer::NodeJoins { provider_id });
         instance
+    }
+
+    /// By an address that no other instance has. Where most are taken, one is only tried for so long: the world has room for some
+    /// forty thousand.
+    fn free_node_name(&self, random: &mut Random) -> String {
+        let is_taken = |name: &String| {
+            self.nodes.contains_key(name) || self.machines.values().any(|machine| machine.node_name == *name)
+        };
+        let mut name = String::new();
+        for _ in 0..ADDRESSES_TRIED {
+            let (third, fourth) = (random.between(32, 191), random.between(4, 254));
+            name = format!("ip-192-168-{third}-{fourth}.{}.compute.internal", self.catalog.region);
+            if !is_taken(&name) {
+                break;
+            }
+        }
+        name
     }
 
     /// From now on no new node of this pool gets further than this; `None`: all is well again.
@@ -319,10 +333,8 @@ impl World {
 
     /// An instance that was found without a node boots.
     pub(super) fn boot(&mut self, provider_id: &str) {
-        let region = self.catalog.region.clone();
         let mut random = self.random("instance", provider_id);
-        let name =
-            format!("ip-192-168-{}-{}.{region}.compute.internal", random.between(32, 191), random.between(4, 254));
+        let name = self.free_node_name(&mut random);
         let delay = random.between(self.settings.seconds_to_join.0, self.settings.seconds_to_join.1);
         let Some(machine) = self.machines.get_mut(provider_id) else { return };
         if machine.node_name.is_empty() {
