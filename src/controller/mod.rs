@@ -153,6 +153,8 @@ pub struct Controller<R, K, E, F, C> {
     troubles: BTreeMap<String, Timestamp>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
+    /// How long a plan that can not be carried out is left alone.
+    plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
     searched_at: Option<Timestamp>,
     garbage_due_at: Option<Timestamp>,
@@ -191,6 +193,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             troubles: BTreeMap::new(),
             repository_due: true,
             plan_due_at: None,
+            plan_again_in: RETRY,
             searched_at: None,
             garbage_due_at: None,
             wake_at: None,
@@ -280,7 +283,23 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let wrote = self.options.mode == Mode::Enforce && self.go_on(&snapshot, &view, now).await?;
         drop(view);
         // After a write this view is old; the change wakes the next look.
-        if wrote { Ok(()) } else { self.plan_when_due(snapshot, now).await }
+        if wrote { Ok(()) } else { self.plan(snapshot, now).await }
+    }
+
+    /// Plans when that is due. Where a plan could not be posted or carried out, or its definitions not applied, it is made again
+    /// before the poll: at once at first, ever less often where it goes on being refused.
+    async fn plan(&mut self, snapshot: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
+        let due_before = self.plan_due_at;
+        let planned = self.plan_when_due(snapshot, now).await;
+        if planned.is_err() {
+            self.last_look = LastLook::default();
+            self.plan_due_at = now.saturating_add(self.plan_again_in).ok();
+            self.wake(self.plan_due_at);
+            self.plan_again_in = self.plan_again_in.saturating_mul(2).min(POLL);
+        } else if self.plan_due_at != due_before {
+            self.plan_again_in = RETRY;
+        }
+        planned
     }
 
     /// Carries on what is under way. `true` when something was written.

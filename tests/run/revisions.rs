@@ -68,3 +68,41 @@ async fn a_repository_that_is_away_is_said_once_and_stops_nothing() {
     assert!(stage.settle().await);
     assert_eq!(stage.count(|event| matches!(event, Event::RepositoryBack)), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn definitions_that_are_refused_are_soon_tried_again_and_not_all_the_time() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    let label = |stage: &Stage| {
+        let pools = stage.snapshot().node_pools;
+        pools.iter().next().and_then(|pool| pool.metadata.annotations.as_ref()?.get("cutlist.dev/revision").cloned())
+    };
+    stage.fuse.freeze_definitions(true);
+    stage.script.commit("changed", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(2).await;
+    assert!(stage.fuse.refused() >= 2, "tried again before the poll");
+    stage.fuse.freeze_definitions(false);
+    stage.run_for(4).await;
+    assert_eq!(label(&stage).as_deref(), Some("changed"), "before the poll");
+
+    let before = stage.fuse.refused();
+    stage.fuse.freeze_definitions(true);
+    stage.script.commit("again", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(120).await;
+    assert!(stage.fuse.refused() - before < 20, "{} times in two minutes", stage.fuse.refused() - before);
+
+    // Also what leaves Git.
+    stage.fuse.freeze_definitions(false);
+    let second = POOL.replace("name: default\n", "name: second\n").replacen("name: second", "name: extra", 1);
+    let second = second.split("---").next().unwrap().replace("name: second", "name: default");
+    stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &second), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    assert_eq!(stage.snapshot().node_pools.len(), 2);
+    stage.script.commit("one", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.controller.pass().await;
+    stage.fuse.freeze_definitions(true);
+    stage.run_for(3).await;
+    stage.fuse.freeze_definitions(false);
+    stage.run_for(5).await;
+    assert_eq!(stage.snapshot().node_pools.len(), 1, "before the poll");
+}

@@ -91,6 +91,8 @@ pub struct Fuse {
     blows_at: Rc<Cell<Option<(usize, Fault)>>>,
     crashed: Rc<Cell<bool>>,
     overtaken: Rc<RefCell<Vec<String>>>,
+    frozen: Rc<Cell<bool>>,
+    refused: Rc<Cell<usize>>,
 }
 
 impl Fuse {
@@ -106,6 +108,24 @@ impl Fuse {
     /// Somebody else changes the node first, once: its next patch is refused.
     pub fn overtake(&self, node: &str) {
         self.overtaken.borrow_mut().push(node.to_owned());
+    }
+
+    /// Whether definitions are refused from now on, as by a webhook.
+    pub fn freeze_definitions(&self, frozen: bool) {
+        self.frozen.set(frozen);
+    }
+
+    /// How often one was.
+    pub fn refused(&self) -> usize {
+        self.refused.get()
+    }
+
+    fn refuses(&self, operation: &str) -> Result<(), PortError> {
+        if !self.frozen.get() {
+            return Ok(());
+        }
+        self.refused.set(self.refused.get() + 1);
+        Err(PortError { operation: operation.to_owned(), kind: PortErrorKind::Permanent, source: None })
     }
 
     /// Whether that patch is still to come.
@@ -159,9 +179,11 @@ impl Cluster for FusedCluster {
         self.0.changed().await;
     }
     async fn apply(&self, object: &Value) -> Result<(), PortError> {
+        self.1.refuses("apply")?;
         self.1.call(self.0.apply(object)).await
     }
     async fn prune(&self, kind: &str, name: &str) -> Result<(), PortError> {
+        self.1.refuses("prune")?;
         self.1.call(self.0.prune(kind, name)).await
     }
     async fn patch_node_pool(&self, name: &str, patch: &Value) -> Result<(), PortError> {
