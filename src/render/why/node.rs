@@ -32,6 +32,13 @@ pub fn text(why: &WhyNode, style: Style) -> String {
     for decision in &why.decisions {
         page.decision(decision);
     }
+    if !why.namesakes.is_empty() {
+        page.text.push('\n');
+        page.title("Other nodes had this name");
+    }
+    for decision in &why.namesakes {
+        page.decision(decision);
+    }
     page.source(why);
     page.text
 }

@@ -30,6 +30,10 @@ pub struct WhyNode {
     pub present: Option<Present>,
     /// Oldest first.
     pub decisions: Vec<Decision>,
+    /// About other nodes whose NodeClaim had the same name, before or after: pods that come back under their old names, such as
+    /// those of a StatefulSet, get a node under its old name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namesakes: Vec<Decision>,
     /// Posted plans that were looked through.
     pub records: usize,
     /// Posted plans that can not be read: too long to be kept whole, or of another version.
@@ -181,11 +185,15 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
     let is_meant = |machine: &Machine<'_>| machine.name == name || machine.claim_name() == Some(name);
     let host = problem.machines.iter().position(is_meant);
     let machine = host.map(|host| &problem.machines[host]);
-    let removals = records.iter().flat_map(|record| &record.plan.steps).filter(|step| step.node.is_some());
-    let removal = removals.clone().find(|step| step.node.as_deref() == Some(name) || step.node_claim == name);
+    let is_about = |step: &&Step| step.node.as_deref() == Some(name) || step.node_claim == name;
+    let removal = records.iter().rev().find_map(|record| {
+        let removal = record.plan.steps.iter().filter(|step| step.node.is_some()).find(is_about)?;
+        Some((removal, record.plan.id.as_str()))
+    });
     let history = history(&inputs.snapshot.node_plans, &records);
-    let known = history.iter().find(|kept| kept.node.is_some() && kept.is_about(name));
-    let removed = removal.map(|step| (step.node.as_deref(), step.node_claim.as_str()));
+    let known = history.iter().rev().find(|kept| kept.node.is_some() && kept.is_about(name));
+    let removed_by = removal.map(|(_, plan)| plan).or(known.map(|kept| kept.decision.plan_id.as_str()));
+    let removed = removal.map(|(step, _)| (step.node.as_deref(), step.node_claim.as_str()));
     let removed = removed.or(known.map(|kept| (kept.node.as_deref(), kept.node_claim.as_str())));
     let node = machine.map(|machine| machine.name).or(removed.and_then(|(node, _)| node)).unwrap_or(name);
     let of_record = removed.map(|(_, claim)| claim).filter(|claim| !claim.is_empty());
@@ -194,21 +202,43 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
     let about = history.iter().filter(|kept| names.iter().any(|name| kept.is_about(name)));
     let mut all: Vec<Decision> = about.map(|kept| kept.decision.clone()).collect();
     all.extend(decisions(&records, &names));
-    let decisions = all;
-    if host.is_none() && decisions.is_empty() {
+    if host.is_none() && all.is_empty() {
         return None;
     }
+    let mut lives = lives(all);
+    let was_this = |life: &Vec<Decision>| life.iter().any(|decision| Some(decision.plan_id.as_str()) == removed_by);
+    let of_last = lives.len().checked_sub(1);
+    let meant = if host.is_some() { of_last } else { lives.iter().rposition(was_this).or(of_last) };
+    let decisions = meant.map(|meant| lives.remove(meant)).unwrap_or_default();
     Some(WhyNode {
         node: node.to_owned(),
         node_claim: node_claim.map(str::to_owned),
         present: host.map(|host| present(inputs, &problem, host)),
         decisions,
+        namesakes: lives.into_iter().flatten().collect(),
         records: records.len(),
         records_unread: unread(&inputs.snapshot.node_plans, &records),
         records_since: records.first().map(|record| record.plan.generated_for.clone()),
         history: history.len(),
         history_since: history.first().map(|kept| kept.decision.at.clone()),
     })
+}
+
+/// Divides what was decided under one name, oldest first, by the nodes that had it: one that was begun to be created or removed
+/// is another one than the next that is created.
+fn lives(decisions: Vec<Decision>) -> Vec<Vec<Decision>> {
+    let is_begun = |decision: &Decision| {
+        matches!(decision.decided, Decided::Created { begun: true, .. } | Decided::Removed { begun: true, .. })
+    };
+    let mut lives: Vec<Vec<Decision>> = Vec::new();
+    for decision in decisions {
+        let is_creation = matches!(decision.decided, Decided::Created { .. });
+        match lives.last_mut() {
+            Some(life) if !(is_creation && life.iter().any(is_begun)) => life.push(decision),
+            _ => lives.push(vec![decision]),
+        }
+    }
+    lives
 }
 
 /// Where a node could have been found.
