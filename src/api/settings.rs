@@ -312,6 +312,7 @@ impl Rollout {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ConsolidationCosts {
     /// How long a node and its replacement are both paid for.
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub node_overlap: NillableDuration,
     #[schemars(range(min = 0))]
     pub image_pull_per_pod: f64,
@@ -319,8 +320,10 @@ pub struct ConsolidationCosts {
     #[schemars(range(min = 0))]
     pub warm_up_per_pod: f64,
     /// How long a pod takes to be as useful as before it moved. For that time its part of its node's price is lost.
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub warm_up: NillableDuration,
     /// What it costs to disturb a pod, however small it is: what the cluster's average pod costs on new nodes in this time.
+    #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub restart: NillableDuration,
     /// Traffic of a pod that comes to another zone than it was in.
     #[schemars(range(min = 0))]
