@@ -225,7 +225,7 @@ fn virtual_pods(buffer: &CapacityBuffer, resolved: &Resolved) -> Vec<Pod> {
         let mut pod = resolved.pod.clone();
         pod.metadata.name = format!("{BUFFER_POD_PREFIX}{name}:{number}");
         pod.metadata.uid = format!("{uid}-{number}");
-        pod.metadata.owner_references = Vec::new();
+        pod.metadata.owner_references.clear();
         pod.spec.node_name = None;
         pod.spec.volumes = Vec::new();
         pod.spec.scheduling_gates = Vec::new();

@@ -116,9 +116,9 @@ impl World {
         pod.metadata.name = name;
         pod.metadata.namespace = namespace;
         pod.metadata.uid = uid;
-        pod.metadata.labels = metadata.labels.unwrap_or_default();
-        pod.metadata.annotations = metadata.annotations.unwrap_or_default();
-        pod.metadata.owner_references = vec![owner];
+        pod.metadata.labels = metadata.labels.unwrap_or_default().into();
+        pod.metadata.annotations = metadata.annotations.unwrap_or_default().into();
+        pod.metadata.owner_references = vec![owner].into();
         pod.metadata.creation_timestamp = Some(written(self.now));
         pod.status.phase = Some("Pending".to_owned());
         pod.spec.scheduler_name.get_or_insert_with(|| "default-scheduler".to_owned());

@@ -17,6 +17,7 @@ use crate::core::snapshot::kinds::{Stored, place};
 use crate::ports::PortErrorKind;
 
 use super::failure::{kind_of_code, sentence};
+use super::siblings::Siblings;
 use super::watched::{Watched, all};
 
 /// Namespace and name.
@@ -82,7 +83,8 @@ struct State<T> {
     /// UIDs of objects that this process saw go before their watch said so.
     gone: BTreeSet<String>,
     /// Not looked at yet; `None`: it went.
-    news: BTreeMap<Key, Option<T>>,
+    news: BTreeMap<Key, Option<Arc<T>>>,
+    siblings: Siblings<T>,
     /// Keys that the list under way has brought.
     listed: Option<BTreeSet<Key>>,
     standing: Standing,
@@ -107,6 +109,7 @@ impl<T: Stored> Feed<T> {
             known: BTreeMap::new(),
             gone: BTreeSet::new(),
             news: BTreeMap::new(),
+            siblings: Siblings::new(),
             listed: None,
             standing: Standing::Waiting(None),
         };
@@ -213,7 +216,8 @@ impl<T: Stored> Feed<T> {
 
     /// The object, if there is news of it that nobody has looked at; inner `None`: it went.
     pub(super) fn unseen(&self, namespace: &str, name: &str) -> Option<Option<T>> {
-        self.lock().news.get(&(namespace.to_owned(), name.to_owned())).cloned()
+        let news = self.lock().news.get(&(namespace.to_owned(), name.to_owned())).cloned()?;
+        Some(news.as_deref().cloned())
     }
 
     /// A panic while it was held left at worst a change out, which the next relist brings.
@@ -235,7 +239,8 @@ impl<T: Stored> State<T> {
             return;
         }
         self.known.insert(key.clone(), version);
-        self.news.insert(key, Some(watched.object));
+        let object = self.siblings.sharing(watched.object);
+        self.news.insert(key, Some(object));
     }
 
     fn remove(&mut self, watched: &Watched<T>) {
@@ -257,6 +262,7 @@ impl<T: Stored> State<T> {
             self.news.insert(key, None);
         }
         self.gone.clear();
+        self.siblings.forget_the_dead();
         self.standing = Standing::Synced;
     }
 }
@@ -284,11 +290,11 @@ impl<T: Stored> AnyFeed for Feed<T> {
             let found =
                 objects.binary_search_by(|object| place(object.as_ref()).cmp(&(namespace.as_str(), name.as_str())));
             match (found, change) {
-                (Ok(index), Some(object)) => objects[index] = Arc::new(object),
+                (Ok(index), Some(object)) => objects[index] = object,
                 (Ok(index), None) => {
                     removed.insert(index);
                 }
-                (Err(_), Some(object)) => added.push(Arc::new(object)),
+                (Err(_), Some(object)) => added.push(object),
                 (Err(_), None) => {}
             }
         }

@@ -9,6 +9,7 @@
 //! | which cluster, with which rights | `connection.rs` |
 //! | a kind as the API server sends it | `watched.rs` |
 //! | what watches say of one kind, until it is looked at | `feed.rs` |
+//! | what objects of one maker have in common, kept once | `siblings.rs` |
 //! | the port: observation and writes | `cluster.rs`, `writes.rs` |
 //! | everything once, without watching | `once.rs` |
 //! | what may be asked of the API server, and by whom | `permissions.rs` |
@@ -34,6 +35,7 @@ mod leadership;
 pub mod nodes;
 mod once;
 pub mod permissions;
+mod siblings;
 mod watched;
 mod writes;
 

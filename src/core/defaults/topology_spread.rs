@@ -23,7 +23,7 @@ pub fn apply(snapshot: &mut Snapshot, constraints: &[DefaultTopologySpreadConstr
         }
         if let Some(selector) = owners.selector_of(pod) {
             let of_pod = constraints.iter().map(|constraint| with_selector(constraint, &selector));
-            pod.spec.topology_spread_constraints = of_pod.collect();
+            pod.spec.topology_spread_constraints = of_pod.collect::<Vec<_>>().into();
         }
     }
     snapshot.pods = pods;

@@ -195,7 +195,7 @@ impl ClassBuilder {
         constraints.dedup();
         Variant {
             requirements,
-            tolerations: pod.spec.tolerations.clone(),
+            tolerations: pod.spec.tolerations.to_vec(),
             soft_taints_repel: wishes.soft_taints_repel,
             constraints,
             needs_existing: false,
@@ -210,7 +210,7 @@ impl ClassBuilder {
             max_skew: u32::try_from(spread.max_skew).unwrap_or(1).max(1),
             min_domains: spread.min_domains.and_then(|count| u32::try_from(count).ok()).unwrap_or(0),
             node_filter: if honors_affinity && restricts { strict.to_vec() } else { Vec::new() },
-            tolerations: honors_taints.then(|| pod.spec.tolerations.clone()),
+            tolerations: honors_taints.then(|| pod.spec.tolerations.to_vec()),
         });
         let selector =
             with_pod_labels(spread.label_selector.clone(), pod, spread.match_label_keys.iter().flatten(), "In");
@@ -341,7 +341,7 @@ impl Wishes {
             required_anti_affinity: Vec::new(),
             preferred_affinity: Vec::new(),
             preferred_anti_affinity: Vec::new(),
-            spreads: pod.spec.topology_spread_constraints.clone(),
+            spreads: pod.spec.topology_spread_constraints.to_vec(),
             soft_spreads: Vec::new(),
             soft_taints_repel: true,
         };

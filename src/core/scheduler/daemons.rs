@@ -75,7 +75,7 @@ impl Daemon {
         if requirements.is_empty() {
             requirements.push(selector);
         }
-        let mut tolerations = pod.spec.tolerations.clone();
+        let mut tolerations = pod.spec.tolerations.to_vec();
         tolerations.extend(implied_tolerations());
         Some(Self {
             namespace: daemon_set.metadata.namespace.clone().unwrap_or_default(),

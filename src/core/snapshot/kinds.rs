@@ -92,6 +92,12 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     fn complete(&mut self);
     /// Takes off what planning does not look at.
     fn trim(&mut self);
+    /// The UID of what made this object and others that are much the same; empty when nothing did.
+    fn maker(&self) -> &str {
+        ""
+    }
+    /// Keeps of another object of the same maker what is equal.
+    fn share_with(&mut self, _other: &Self) {}
     /// Takes off what must not leave the cluster. Only before writing: planning may compare it.
     fn redact(&mut self) {}
 }
@@ -207,6 +213,12 @@ impl Stored for Pod {
     }
     fn trim(&mut self) {
         trim::pod(self);
+    }
+    fn maker(&self) -> &str {
+        self.controller().map_or("", |owner| owner.uid.as_str())
+    }
+    fn share_with(&mut self, other: &Self) {
+        Self::share_with(self, other);
     }
 }
 

@@ -11,6 +11,7 @@ pub mod objects;
 pub mod pod;
 pub mod read;
 pub mod requests;
+pub mod shared;
 #[cfg(test)]
 mod tests;
 mod trim;

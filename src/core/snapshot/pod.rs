@@ -12,6 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::node_pool::IntOrString;
 
+use super::shared::Shared;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pod {
     #[serde(default, deserialize_with = "null_is_absent")]
@@ -35,11 +37,11 @@ pub struct PodMetadata {
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "String::is_empty")]
     pub resource_version: String,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
+    pub labels: Shared<BTreeMap<String, String>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
+    pub annotations: Shared<BTreeMap<String, String>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
-    pub owner_references: Vec<OwnerReference>,
+    pub owner_references: Shared<Vec<OwnerReference>>,
     /// RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<String>,
@@ -71,19 +73,19 @@ pub struct PodSpec {
     #[serde(default, deserialize_with = "empty_is_absent", skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
-    pub node_selector: BTreeMap<String, String>,
+    pub node_selector: Shared<BTreeMap<String, String>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Box<Affinity>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
-    pub tolerations: Vec<Toleration>,
+    pub tolerations: Shared<Vec<Toleration>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
-    pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
+    pub topology_spread_constraints: Shared<Vec<TopologySpreadConstraint>>,
     #[serde(default, deserialize_with = "null_is_absent")]
-    pub containers: Vec<Container>,
+    pub containers: Shared<Vec<Container>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
-    pub init_containers: Vec<Container>,
+    pub init_containers: Shared<Vec<Container>>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "BTreeMap::is_empty")]
-    pub overhead: BTreeMap<String, IntOrString>,
+    pub overhead: Shared<BTreeMap<String, IntOrString>>,
     /// Requests and limits of the pod as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ContainerResources>,
@@ -196,7 +198,7 @@ pub struct PodStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<PodCondition>,
+    pub conditions: Shared<Vec<PodCondition>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_node_name: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -236,6 +238,21 @@ pub struct PodCondition {
 }
 
 impl Pod {
+    /// Keeps of another pod what is equal; worth trying with one of the same controller.
+    pub fn share_with(&mut self, other: &Self) {
+        let (metadata, spec, status) = (&other.metadata, &other.spec, &other.status);
+        self.metadata.labels.share_with(&metadata.labels);
+        self.metadata.annotations.share_with(&metadata.annotations);
+        self.metadata.owner_references.share_with(&metadata.owner_references);
+        self.spec.node_selector.share_with(&spec.node_selector);
+        self.spec.tolerations.share_with(&spec.tolerations);
+        self.spec.topology_spread_constraints.share_with(&spec.topology_spread_constraints);
+        self.spec.containers.share_with(&spec.containers);
+        self.spec.init_containers.share_with(&spec.init_containers);
+        self.spec.overhead.share_with(&spec.overhead);
+        self.status.conditions.share_with(&status.conditions);
+    }
+
     /// `namespace/name`
     pub fn key(&self) -> String {
         format!("{}/{}", self.metadata.namespace, self.metadata.name)

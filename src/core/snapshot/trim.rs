@@ -55,11 +55,17 @@ pub(super) fn metadata(metadata: &mut ObjectMeta) {
 
 pub(super) fn pod(pod: &mut Pod) {
     pod.metadata.resource_version = String::new();
-    pod.metadata.annotations.retain(|key, _| matters(key));
+    if !pod.metadata.annotations.keys().all(|key| matters(key)) {
+        pod.metadata.annotations.retain(|key, _| matters(key));
+    }
     pod.spec.volumes.retain(|volume| volume.persistent_volume_claim.is_some() || volume.ephemeral.is_some());
     let (spec, status) = (&pod.spec, &mut pod.status);
     status.container_statuses.retain(|status| differs(status, &spec.containers));
     status.init_container_statuses.retain(|status| differs(status, &spec.init_containers));
+    // A list that lost its items keeps their room.
+    status.container_statuses.shrink_to_fit();
+    status.init_container_statuses.shrink_to_fit();
+    pod.spec.volumes.shrink_to_fit();
 }
 
 /// Whether a container has other resources than it asks for: it is being resized. The status of most says nothing new.

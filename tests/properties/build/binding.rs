@@ -52,7 +52,7 @@ fn daemon_pods(snapshot: &Snapshot) -> Vec<(Pod, String)> {
                 pod.metadata.name = format!("{name}-{of_node}");
                 pod.metadata.namespace = "kube-system".to_owned();
                 pod.metadata.owner_references =
-                    vec![object(json!({ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": name, "controller": true }))];
+                    vec![object(json!({ "apiVersion": "apps/v1", "kind": "DaemonSet", "name": name, "uid": name, "controller": true }))].into();
                 (pod, of_node.clone())
             })
         })
@@ -64,13 +64,13 @@ fn running(pod: &Pod, node: &str) -> Pod {
     pod.spec.node_name = Some(node.to_owned());
     pod.status.phase = Some("Running".to_owned());
     pod.status.start_time = Some(minutes_ago(100));
-    pod.status.conditions = vec![object(json!({ "type": "Ready", "status": "True" }))];
+    pod.status.conditions = vec![object(json!({ "type": "Ready", "status": "True" }))].into();
     pod
 }
 
 fn unschedulable(pod: &Pod) -> Pod {
     let mut pod = pod.clone();
     let reason = if pod.spec.scheduling_gates.is_empty() { "Unschedulable" } else { "SchedulingGated" };
-    pod.status.conditions = vec![object(json!({ "type": "PodScheduled", "status": "False", "reason": reason }))];
+    pod.status.conditions = vec![object(json!({ "type": "PodScheduled", "status": "False", "reason": reason }))].into();
     pod
 }

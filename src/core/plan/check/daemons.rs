@@ -39,7 +39,7 @@ pub(super) fn daemon_pod(daemon_set: &DaemonSet, node: &str, snapshot: &Snapshot
     let owner = json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet", "name": daemon_set.metadata.name, "uid": "", "controller": true
     });
-    pod.metadata.owner_references = vec![serde_json::from_value(owner).ok()?];
+    pod.metadata.owner_references = vec![serde_json::from_value(owner).ok()?].into();
     // The DaemonSet controller adds these to every pod it makes.
     for (key, effect) in TOLERATED {
         let toleration = json!({ "key": key, "operator": "Exists", "effect": effect });
