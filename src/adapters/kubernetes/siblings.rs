@@ -50,7 +50,8 @@ mod tests {
     use crate::core::snapshot::Pod;
 
     fn pod(maker: &str, name: &str) -> Pod {
-        let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": maker, "uid": maker, "controller": true });
+        let owner =
+            json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": maker, "uid": maker, "controller": true });
         let container = json!({ "name": "main", "resources": { "requests": { "cpu": "1" } } });
         serde_json::from_value(json!({
             "metadata": { "name": name, "ownerReferences": [owner] },
