@@ -1,6 +1,8 @@
 //! What the controller says: each thing that happens is one event, with the message and the fields under which people
 //! look for it. Messages of Karpenter's log are kept to the letter, because dashboards and runbooks grep for them.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::core::lifecycle::DeletionCause;
@@ -66,6 +68,8 @@ pub enum Event {
     // Plans.
     PlanPosted {
         plan: Box<Plan>,
+        /// NodeClaims of the nodes that are held back, by node.
+        node_claims: BTreeMap<String, String>,
     },
     PlanSuperseded {
         plan_id: String,
@@ -366,7 +370,7 @@ impl Event {
 
     fn plan_fields(&self) -> Vec<(&'static str, Value)> {
         match self {
-            Self::PlanPosted { plan } => {
+            Self::PlanPosted { plan, .. } => {
                 vec![("plan", json!(plan.id)), ("revision", json!(plan.revision)), ("summary", json!(plan.summary))]
             }
             Self::PlanSuperseded { plan_id, move_number, refusal } => {

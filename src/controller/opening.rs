@@ -9,8 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 
+use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::{conditions, is_ready};
+use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
 
 use super::marks;
@@ -70,6 +72,34 @@ fn is_closed(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none()
         && !claim.is_true(conditions::REGISTERED)
         && marks::pods(claim).next().is_some()
+}
+
+/// A pod, and the node that it should land on.
+pub struct Place {
+    pub namespace: String,
+    pub pod: String,
+    pub node: String,
+}
+
+/// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know and the node takes pods.
+/// It would forget the name of one that is closed; whoever opens that one says it then.
+pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Place> {
+    if plan.placements.is_empty() {
+        return Vec::new();
+    }
+    let unbound = view.unbound_pods();
+    let is_told = |pod: &Pod, node: &str| pod.status.nominated_node_name.as_deref() == Some(node);
+    let takes_pods = |node: &Node| {
+        let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+        is_ready(node) && taints.iter().all(|taint| taint.key != keys::UNREGISTERED_TAINT)
+    };
+    let places = plan.placements.iter().filter_map(|placement| {
+        let pod = unbound.get(&placement.pod).filter(|pod| !is_told(pod, &placement.node))?;
+        view.node(&placement.node).filter(|node| takes_pods(node))?;
+        let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
+        Some(Place { namespace, pod: name, node: placement.node.clone() })
+    });
+    places.collect()
 }
 
 /// How often each pod was told, by `namespace/name`. Lost with the process: it only bounds the work.

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
@@ -17,8 +19,12 @@ use super::apply::{self, ApplyError};
 use super::events::Event;
 use super::gate::{gate, removal_to_confirm};
 use super::last_look::LastLook;
-use super::view::{View, uids};
+use super::opening::{self, Place};
+use super::view::{View, name_of, uids};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
+
+/// Pods that are told to kube-scheduler at the same time.
+const PLACES_TOGETHER: usize = 32;
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
@@ -79,28 +85,29 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 result => result?,
             }
         }
-        self.say_places(&plan, &view, now).await?;
+        let places = opening::places(&plan, &view);
         // What is written from here on should not make the cluster copy what nobody looks at any more.
         drop(view);
         drop(shared);
-        self.pass_gate(plan, is_news || is_new_revision, now).await
+        // New nodes take longer than being told of one that is there.
+        self.pass_gate(plan, is_news || is_new_revision, now).await?;
+        self.say_places(&places, now).await
     }
 
-    /// Tells kube-scheduler where pods should land that it found no place for.
-    async fn say_places(&mut self, plan: &Plan, view: &View<'_>, now: Timestamp) -> Result<(), PortError> {
-        let unbound = view.unbound_pods();
-        for placement in &plan.placements {
-            let Some(pod) = unbound.get(&placement.pod) else { continue };
-            if pod.status.nominated_node_name.as_deref() == Some(&placement.node) {
-                continue;
-            }
-            match self.ports.cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, &placement.node).await {
-                // Then it chooses by itself.
-                Err(error) if error.kind == PortErrorKind::Denied => {
-                    self.say_trouble(chain(&error), now);
-                    return Ok(());
+    /// Tells kube-scheduler where pods should land, several at a time.
+    async fn say_places(&mut self, places: &[Place], now: Timestamp) -> Result<(), PortError> {
+        for together in places.chunks(PLACES_TOGETHER) {
+            let cluster = &self.ports.cluster;
+            let told = together.iter().map(|place| cluster.nominate(&place.namespace, &place.pod, &place.node));
+            for result in join_all(told).await {
+                match result {
+                    // Then it chooses by itself.
+                    Err(error) if error.kind == PortErrorKind::Denied => {
+                        self.say_trouble(chain(&error), now);
+                        return Ok(());
+                    }
+                    result => result?,
                 }
-                result => result?,
             }
         }
         Ok(())
@@ -164,7 +171,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
-        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()) });
+        let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).collect();
+        let of_held = |claim: &NodeClaim| {
+            let node = claim.status.as_ref()?.node_name.as_deref().filter(|node| held.contains(node))?;
+            Some((node.to_owned(), name_of(claim).to_owned()))
+        };
+        let node_claims = snapshot.node_claims.iter().filter_map(of_held).collect();
+        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()), node_claims });
         Ok(())
     }
 

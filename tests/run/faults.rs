@@ -155,7 +155,7 @@ async fn nothing_is_created_or_removed_that_no_posted_plan_named() {
     let mut named = Vec::new();
     for event in stage.events.borrow().iter() {
         match event {
-            Event::PlanPosted { plan } => named.extend(plan.steps.iter().map(|step| step.node_claim.clone())),
+            Event::PlanPosted { plan, .. } => named.extend(plan.steps.iter().map(|step| step.node_claim.clone())),
             Event::CreatedNodeClaim { node_claim, .. } | Event::DeletedNodeClaim { node_claim, .. } => {
                 assert!(named.contains(node_claim), "{node_claim}");
             }

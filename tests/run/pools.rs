@@ -116,7 +116,9 @@ async fn a_pool_that_is_gone_gives_way_when_somebody_confirms_it() {
         .collect();
     assert_eq!(removed, [1; 4], "confirmed once");
     let first = stage.events.borrow().iter().find_map(|event| match event {
-        Event::PlanPosted { plan } if plan.steps.iter().any(|step| step.kind == StepKind::Remove) => Some(plan.clone()),
+        Event::PlanPosted { plan, .. } if plan.steps.iter().any(|step| step.kind == StepKind::Remove) => {
+            Some(plan.clone())
+        }
         _ => None,
     });
     let steps = first.unwrap().steps;

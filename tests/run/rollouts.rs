@@ -29,7 +29,7 @@ fn labelled(generation: &str) -> String {
 fn replaced_by_plan(stage: &Stage) -> Vec<usize> {
     let events = stage.events.borrow();
     let plans = events.iter().filter_map(|event| match event {
-        Event::PlanPosted { plan } => Some(plan),
+        Event::PlanPosted { plan, .. } => Some(plan),
         _ => None,
     });
     let drifted = plans.map(|plan| {

@@ -3,7 +3,7 @@
 
 use crate::adapters::kubernetes::Notice;
 use crate::controller::events::{Event, short};
-use crate::core::plan::{ReasonCode, StepKind};
+use crate::core::plan::{HeldBack, ReasonCode, StepKind};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
@@ -11,7 +11,7 @@ const MOST_PODS: usize = 100;
 /// What to tell, and on which objects.
 pub fn of(event: &Event) -> Vec<Notice> {
     match event {
-        Event::PlanPosted { plan } => {
+        Event::PlanPosted { plan, node_claims } => {
             let mut notices = Vec::new();
             for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= MOST_PODS) {
                 for pod in &step.pods {
@@ -27,8 +27,7 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 }
             }
             for held in &plan.held_back {
-                let reason = blocked_as(held.code);
-                notices.extend(reason.map(|reason| on_node(&held.node, false, reason, held.text.clone())));
+                notices.extend(on_held_back(held, node_claims.get(&held.node)));
             }
             notices
         }
@@ -84,6 +83,14 @@ pub fn of(event: &Event) -> Vec<Notice> {
         }
         _ => Vec::new(),
     }
+}
+
+/// On the node, and on its NodeClaim where it has one.
+fn on_held_back(held: &HeldBack, node_claim: Option<&String>) -> Vec<Notice> {
+    let Some(reason) = blocked_as(held.code) else { return Vec::new() };
+    let mut notices = vec![on_node(&held.node, false, reason, held.text.clone())];
+    notices.extend(node_claim.map(|claim| on_claim(claim, false, reason, held.text.clone())));
+    notices
 }
 
 /// The reference's reason for an event about a node that stays; `None`: it tells of none, since waiting is the rule.
@@ -143,4 +150,23 @@ fn cluster_scoped(
 ) -> Notice {
     let (name, reason) = (name.to_owned(), reason.to_owned());
     Notice { api_version, kind, namespace: None, name, uid, is_warning, reason, note }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_node_stays_is_told_on_it_and_on_its_claim() {
+        let held = |code| HeldBack { node: "node-1".to_owned(), code, text: "a budget allows none".to_owned() };
+        let told = |code, claim: Option<&String>| -> Vec<String> {
+            let notices = on_held_back(&held(code), claim);
+            notices.iter().map(|it| format!("{} {} {}", it.kind, it.name, it.reason)).collect()
+        };
+        let claim = "default-1".to_owned();
+        let both = ["Node node-1 DisruptionBlocked", "NodeClaim default-1 DisruptionBlocked"];
+        assert_eq!(told(ReasonCode::BudgetExhausted, Some(&claim)), both);
+        assert_eq!(told(ReasonCode::BudgetExhausted, None), both[..1]);
+        assert!(told(ReasonCode::ConsolidateAfterNotElapsed, Some(&claim)).is_empty());
+    }
 }

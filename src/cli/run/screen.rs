@@ -64,7 +64,7 @@ impl Screen {
         inner.tally.count(now, event);
         match event {
             Event::FleetChanged { .. } | Event::MoveBegun { .. } => {}
-            Event::PlanPosted { plan } => inner.block(&plan_text(plan, Style::Coloured)),
+            Event::PlanPosted { plan, .. } => inner.block(&plan_text(plan, Style::Coloured)),
             Event::RevisionFound { revision, title, rewritten, notes } => {
                 inner.revision(now, revision, title, *rewritten);
                 for note in notes {

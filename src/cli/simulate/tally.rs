@@ -43,7 +43,7 @@ impl Tally {
             Event::RegisteredNodeClaim { .. } => self.summary.nodes_created += 1,
             Event::DeletedNode { .. } => self.summary.nodes_removed += 1,
             Event::MoveBegun { .. } => self.summary.moves += 1,
-            Event::PlanPosted { plan } => self.plans.push(PlanPosted {
+            Event::PlanPosted { plan, .. } => self.plans.push(PlanPosted {
                 id: plan.id.clone(),
                 second: self.second(now),
                 steps: plan.steps.len(),
