@@ -6,11 +6,14 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
 
+#[path = "../program/at_once.rs"]
+mod at_once;
 #[path = "../program/mod.rs"]
 mod program;
 
 use std::path::{Path, PathBuf};
 
+use at_once::for_all;
 use program::{NOW, Ran, cutlist, name};
 
 fn cases() -> Vec<PathBuf> {
@@ -67,16 +70,20 @@ fn plan(folder: &Path, further: &[&str]) -> Ran {
 
 #[test]
 fn cases_give_what_is_expected() {
-    let mut complaints = Vec::new();
-    for case in cases() {
-        let folder = laid_out(&case);
+    let complaints: Vec<String> = for_all(&cases(), |case| {
+        let folder = laid_out(case);
         let text = plan(folder.path(), &[]).transcript();
-        complaints.extend(program::differs(&case.join("expected.txt"), &text));
-        if case.join("expected.json").is_file() {
-            let json = plan(folder.path(), &["-o", "json"]);
-            complaints.extend(program::differs(&case.join("expected.json"), &json.stdout));
+        let complaint = program::differs(&case.join("expected.txt"), &text);
+        if !case.join("expected.json").is_file() {
+            return [complaint, None];
         }
-    }
+        let json = plan(folder.path(), &["-o", "json"]);
+        [complaint, program::differs(&case.join("expected.json"), &json.stdout)]
+    })
+    .into_iter()
+    .flatten()
+    .flatten()
+    .collect();
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
 
@@ -84,13 +91,15 @@ fn cases_give_what_is_expected() {
 /// from two copies, is a hash over all of it.
 #[test]
 fn the_same_input_gives_the_same_plan() {
-    for case in cases().iter().filter(|case| case.join("expected.json").is_file()) {
+    let mut cases = cases();
+    cases.retain(|case| case.join("expected.json").is_file());
+    for_all(&cases, |case| {
         let text = plan(laid_out(case).path(), &[]).stdout;
         let json = plan(laid_out(case).path(), &["-o", "json"]).stdout;
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         let id = text.strip_prefix("Plan ").and_then(|rest| rest.split(' ').next()).unwrap();
         assert!(json["id"].as_str().unwrap().starts_with(id), "{}", name(case));
-    }
+    });
 }
 
 /// A plan can be piped in from `kubectl get -o json | gzip`.

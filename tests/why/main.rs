@@ -6,11 +6,14 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the questions are files, and the program is run on them")]
 
+#[path = "../program/at_once.rs"]
+mod at_once;
 #[path = "../program/mod.rs"]
 mod program;
 
 use std::path::Path;
 
+use at_once::for_all;
 use program::{NOW, Ran, cutlist, name};
 
 fn ask(question: &Path, further: &[&str]) -> Ran {
@@ -32,15 +35,16 @@ fn ask(question: &Path, further: &[&str]) -> Ran {
 fn questions_are_answered_as_expected() {
     let questions = program::folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/why"));
     assert!(questions.len() >= 8, "the questions are missing");
-    let mut complaints = Vec::new();
-    for question in questions {
-        let answer = ask(&question, &[]);
-        assert!(answer.stdout.lines().all(|line| line.chars().count() <= 100), "{}", name(&question));
-        complaints.extend(program::differs(&question.join("expected.txt"), &answer.transcript()));
-        if question.join("expected.json").is_file() {
-            complaints
-                .extend(program::differs(&question.join("expected.json"), &ask(&question, &["-o", "json"]).stdout));
-        }
-    }
+    let complaints: Vec<String> = for_all(&questions, |question| {
+        let answer = ask(question, &[]);
+        assert!(answer.stdout.lines().all(|line| line.chars().count() <= 100), "{}", name(question));
+        let complaint = program::differs(&question.join("expected.txt"), &answer.transcript());
+        let json = question.join("expected.json");
+        [complaint, json.is_file().then(|| program::differs(&json, &ask(question, &["-o", "json"]).stdout)).flatten()]
+    })
+    .into_iter()
+    .flatten()
+    .flatten()
+    .collect();
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
