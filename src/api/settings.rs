@@ -337,7 +337,7 @@ impl Default for ConsolidationCosts {
             image_pull_per_pod: 0.0001,
             warm_up_per_pod: 0.0001,
             warm_up: NillableDuration::from_seconds(60),
-            restart: NillableDuration::from_seconds(300),
+            restart: NillableDuration::from_seconds(720),
             cross_zone_per_pod: 0.0,
         }
     }

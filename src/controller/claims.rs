@@ -10,7 +10,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
-use crate::core::lifecycle::{self, Observation};
+use crate::core::lifecycle::{self, Observation, drain};
 use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
@@ -93,6 +93,7 @@ impl Claims {
                 }
             }
         }
+        evict_largest_first(view, &effects).await?;
         Ok(effects.progress())
     }
 
@@ -114,6 +115,25 @@ impl Claims {
         let before = self.pods_seen.insert(name_of(claim).to_owned(), pods.clone());
         before.is_some_and(|before| before != pods) && claim.metadata.deletion_timestamp.is_none()
     }
+}
+
+/// Of all nodes that go, the pods that are hardest to place first: kube-scheduler places them as they come, and spreads them, so
+/// a large one that comes last finds the room that is left in pieces.
+async fn evict_largest_first<K: Cluster, E: Cloud>(
+    view: &View<'_>,
+    effects: &Effects<'_, K, E>,
+) -> Result<(), PortError> {
+    let due = effects.take_evictions();
+    if due.is_empty() {
+        return Ok(());
+    }
+    let pods = view.snapshot.pods.iter().filter(|pod| due.contains(&pod.key())).collect();
+    for together in drain::largest_first(pods).chunks(CLAIMS_TOGETHER) {
+        for outcome in join_all(together.iter().map(|pod| effects.evict(pod))).await {
+            outcome?;
+        }
+    }
+    Ok(())
 }
 
 /// Before a start-up taint goes: from then on kube-scheduler takes the node for any pod. For all nodes that open now, so that

@@ -1,6 +1,7 @@
 //! Carries out what the life cycle of a NodeClaim asks for: for several claims at a time, which share what is remembered.
 
 use std::cell::{RefCell, RefMut};
+use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Node;
 
@@ -26,12 +27,14 @@ pub struct Effects<'s, K, E> {
     memory: RefCell<&'s mut Claims>,
     journal: RefCell<&'s mut Journal>,
     progress: RefCell<Progress>,
+    /// Pods to evict when all claims were looked at, by `namespace/name`.
+    evictions: RefCell<BTreeSet<String>>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     pub fn new(memory: &'s mut Claims, journal: &'s mut Journal, around: &'s Surroundings<'s, K, E>) -> Self {
         let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
-        Self { around, memory, journal, progress: RefCell::default() }
+        Self { around, memory, journal, progress: RefCell::default(), evictions: RefCell::default() }
     }
 
     /// What came of it all.
@@ -96,8 +99,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 self.wrote();
             }
             Effect::Evict { namespace, name } => {
-                let result = cluster.evict(&namespace, &name).await;
-                self.evicted(result, format!("{namespace}/{name}"), node)?;
+                self.evictions.borrow_mut().insert(format!("{namespace}/{name}"));
             }
             Effect::DeletePod { namespace, name, grace_seconds } => {
                 unless_gone(cluster.delete_pod(&namespace, &name, grace_seconds).await)?;
@@ -120,13 +122,18 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         Ok(())
     }
 
+    /// The pods that claims asked to evict since this was called last.
+    pub fn take_evictions(&self) -> BTreeSet<String> {
+        self.evictions.take()
+    }
+
     /// A budget that forbids an eviction is said once; the eviction is tried again later.
-    fn evicted(&self, result: Result<(), PortError>, pod: String, node: Option<&Node>) -> Result<(), PortError> {
-        match result {
+    pub async fn evict(&self, pod: &Pod) -> Result<(), PortError> {
+        match self.around.cluster.evict(&pod.metadata.namespace, &pod.metadata.name).await {
             Err(error) if error.kind == PortErrorKind::Conflict => {
-                if self.memory().blocked.insert(pod.clone()) {
-                    let node = node.and_then(|node| node.metadata.name.clone()).unwrap_or_default();
-                    self.say(&Event::EvictionBlocked { pod, node, error: error.to_string() });
+                if self.memory().blocked.insert(pod.key()) {
+                    let node = pod.spec.node_name.clone().unwrap_or_default();
+                    self.say(&Event::EvictionBlocked { pod: pod.key(), node, error: error.to_string() });
                 }
                 Ok(())
             }

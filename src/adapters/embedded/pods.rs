@@ -19,7 +19,9 @@ pub(super) struct Pods {
     all: BTreeMap<String, Arc<Pod>>,
     by_owner: BTreeMap<String, BTreeSet<String>>,
     by_node: BTreeMap<String, OnNode>,
-    waiting: BTreeSet<String>,
+    /// Those that have no node yet, by when they came: kube-scheduler takes them in this order.
+    waiting: BTreeMap<String, u64>,
+    arrivals: u64,
     /// Pods that decide about others not by their size alone: they hold ports, volumes or devices, or keep others away.
     special: BTreeSet<String>,
     budgets: BTreeMap<String, Arc<PodDisruptionBudget>>,
@@ -99,9 +101,13 @@ impl Pods {
     /// Changes one pod, and what is kept about it. `None` when there is no such pod.
     pub(super) fn change<R>(&mut self, key: &str, change: impl FnOnce(&mut Pod) -> R) -> Option<R> {
         let mut pod = self.all.remove(key)?;
+        let arrival = self.waiting.get(key).copied();
         self.note(key, &pod, -1);
         let result = change(Arc::make_mut(&mut pod));
         self.note(key, &pod, 1);
+        if let Some((waiting, arrival)) = self.waiting.get_mut(key).zip(arrival) {
+            *waiting = arrival;
+        }
         self.all.insert(key.to_owned(), pod);
         Some(result)
     }
@@ -127,9 +133,12 @@ impl Pods {
             }
         }
         let waits = pod.spec.node_name.is_none() && goes_on;
-        if waits {
-            set(&mut self.waiting, key, sign > 0);
-            self.room_changes += u64::from(sign > 0);
+        if waits && sign > 0 {
+            self.arrivals += 1;
+            self.room_changes += 1;
+            self.waiting.insert(key.to_owned(), self.arrivals);
+        } else if waits {
+            self.waiting.remove(key);
         }
         if !goes_on {
             return;
@@ -179,8 +188,8 @@ impl Pods {
         self.by_node.get(node).map(|on_node| on_node.requested.clone()).unwrap_or_default()
     }
 
-    /// Keys of the pods that have no node yet.
-    pub(super) fn waiting(&self) -> &BTreeSet<String> {
+    /// Keys of the pods that have no node yet, with the order in which they came.
+    pub(super) fn waiting(&self) -> &BTreeMap<String, u64> {
         &self.waiting
     }
 

@@ -54,11 +54,16 @@ impl World {
         if self.scheduled_at == state || self.pods.waiting().is_empty() {
             return;
         }
-        let mut waiting: Vec<Pod> = self.pods.waiting().iter().filter_map(|key| self.pods.get(key).cloned()).collect();
+        let mut waiting: Vec<Pod> = self.pods.waiting().keys().filter_map(|key| self.pods.get(key).cloned()).collect();
         waiting.sort_by_cached_key(|pod| {
             let is_expected = self.nominations.contains_key(&pod.key());
             let priority = -i64::from(pod.spec.priority.unwrap_or(0));
-            (priority, !is_expected, pod.metadata.creation_timestamp.clone(), pod.key())
+            (
+                priority,
+                !is_expected,
+                pod.metadata.creation_timestamp.clone(),
+                self.pods.waiting().get(&pod.key()).copied(),
+            )
         });
         let snapshot = self.visible_to(&waiting);
         let mut context = FilterContext::new(&snapshot);

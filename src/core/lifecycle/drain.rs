@@ -1,10 +1,15 @@
 //! Which pods leave a node next. Four tiers, each only when the one before is gone: ordinary pods, ordinary daemons,
 //! critical pods, critical daemons.
 
+use std::cmp::Reverse;
+
 use jiff::Timestamp;
 
 use crate::api::keys;
+use crate::core::model::Resources;
+use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::requests::effective_requests;
 
 use super::seconds_after;
 
@@ -51,6 +56,19 @@ pub fn next(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> Drain
         }
     }
     drain
+}
+
+/// Pods by the larger of the parts that they ask of the processors and of the memory which all of them ask for together.
+pub fn largest_first(pods: Vec<&Pod>) -> Vec<&Pod> {
+    let requests = |pod: &Pod| effective_requests(pod).unwrap_or_default();
+    let mut pods: Vec<(Resources, &Pod)> = pods.into_iter().map(|pod| (requests(pod), pod)).collect();
+    let total = |name: &str| pods.iter().map(|(requests, _)| i128::from(requests.get(name))).sum::<i128>().max(1);
+    let totals = [CPU, MEMORY].map(|name| (name, total(name)));
+    let part = |requests: &Resources| {
+        totals.iter().map(|(name, total)| i128::from(requests.get(name)) * 1_000_000_000 / total).max()
+    };
+    pods.sort_by_cached_key(|(requests, pod)| (Reverse(part(requests)), pod.key()));
+    pods.into_iter().map(|(_, pod)| pod).collect()
 }
 
 fn tier(pod: &Pod) -> (bool, bool) {

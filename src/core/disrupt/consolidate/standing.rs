@@ -17,6 +17,10 @@ use super::Source;
 /// The part of the worth that the program promises which the buyer reaches with whole nodes.
 const REACHED_PART: f64 = 0.96;
 
+/// How much what a move costs counts for which nodes go first. Found by trial on half-empty clusters. More than once, since who goes
+/// hardly matters to the price as long as enough go, and of two fleets of nearly one price the one that disturbs fewer pods is better.
+const COUNTED_IN_ORDER: f64 = 2.0;
+
 /// One source, judged.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Standing {
@@ -102,7 +106,7 @@ pub(super) fn standings(
             (None, None) => 0.0,
         };
         let replaced = filled / REACHED_PART + move_dollars(source, filled) / horizon_hours;
-        Standing { used: (held + moving) / price, goes: !unbuyable && replaced < price }
+        Standing { used: (held + COUNTED_IN_ORDER * moving) / price, goes: !unbuyable && replaced < price }
     };
     sources.iter().map(&mut standing).collect()
 }
