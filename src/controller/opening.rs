@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 
-use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::{conditions, is_ready};
 use crate::core::plan::Plan;
@@ -81,21 +80,16 @@ pub struct Place {
     pub node: String,
 }
 
-/// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know and the node takes pods.
-/// It would forget the name of one that is closed; whoever opens that one says it then.
+/// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. It forgets the name of a node
+/// that is closed when it next tries the pod, and most pods are not tried again before their node opens: told early they land there.
 pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Place> {
     if plan.placements.is_empty() {
         return Vec::new();
     }
     let unbound = view.unbound_pods();
     let is_told = |pod: &Pod, node: &str| pod.status.nominated_node_name.as_deref() == Some(node);
-    let takes_pods = |node: &Node| {
-        let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-        is_ready(node) && taints.iter().all(|taint| taint.key != keys::UNREGISTERED_TAINT)
-    };
     let places = plan.placements.iter().filter_map(|placement| {
         let pod = unbound.get(&placement.pod).filter(|pod| !is_told(pod, &placement.node))?;
-        view.node(&placement.node).filter(|node| takes_pods(node))?;
         let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
         Some(Place { namespace, pod: name, node: placement.node.clone() })
     });

@@ -21,8 +21,8 @@ use cutlist::adapters::kubernetes::{KubernetesCluster, Leadership, connect};
 use cutlist::ports::Cluster;
 
 const PODS_PER_NODE: usize = 30;
-/// Enough for the part that does not grow to be told from what does.
-const FEW_NODES: usize = 200;
+/// Enough for what does not grow, such as buffers of connections, to be little of it.
+const FEW_NODES: usize = 1000;
 /// The cluster that the bound is for, and the bound.
 const MANY_NODES: usize = 5000;
 const MOST_MEBIBYTES: f64 = 1024.0;
