@@ -123,11 +123,10 @@ async fn evict_largest_first<K: Cluster, E: Cloud>(
     view: &View<'_>,
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
-    let due = effects.take_evictions();
-    if due.is_empty() {
-        return Ok(());
-    }
-    let pods = view.snapshot.pods.iter().filter(|pod| due.contains(&pod.key())).collect();
+    let mut due = effects.take_evictions();
+    let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
+    let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim))).copied();
+    let pods = leaving.filter(|pod| due.remove(&pod.key())).collect();
     for together in drain::largest_first(pods).chunks(CLAIMS_TOGETHER) {
         for outcome in join_all(together.iter().map(|pod| effects.evict(pod))).await {
             outcome?;

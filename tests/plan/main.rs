@@ -13,7 +13,7 @@ mod program;
 
 use std::path::{Path, PathBuf};
 
-use at_once::for_all;
+use at_once::{complaints, for_all};
 use program::{NOW, Ran, cutlist, name};
 
 fn cases() -> Vec<PathBuf> {
@@ -70,7 +70,7 @@ fn plan(folder: &Path, further: &[&str]) -> Ran {
 
 #[test]
 fn cases_give_what_is_expected() {
-    let complaints: Vec<String> = for_all(&cases(), |case| {
+    let complaints = complaints(&cases(), |case| {
         let folder = laid_out(case);
         let text = plan(folder.path(), &[]).transcript();
         let complaint = program::differs(&case.join("expected.txt"), &text);
@@ -79,11 +79,7 @@ fn cases_give_what_is_expected() {
         }
         let json = plan(folder.path(), &["-o", "json"]);
         [complaint, program::differs(&case.join("expected.json"), &json.stdout)]
-    })
-    .into_iter()
-    .flatten()
-    .flatten()
-    .collect();
+    });
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
 

@@ -41,8 +41,7 @@ async fn a_commit_without_any_pool_is_held() {
 #[tokio::test(start_paused = true)]
 async fn what_left_git_is_pruned_when_its_nodes_are_gone() {
     let mut stage = Stage::new(SETTINGS);
-    let second = POOL.replace("name: default\n", "name: second\n").replacen("name: second", "name: extra", 1);
-    let second = second.split("---").next().unwrap().replace("name: second", "name: default");
+    let second = POOL.split("---").next().unwrap().replacen("name: default", "name: extra", 1);
     stage.script.commit("two", &[("pool.yaml", POOL), ("extra.yaml", &second), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
     stage.run_for(1).await;

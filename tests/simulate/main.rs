@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use at_once::for_all;
+use at_once::complaints;
 use program::{NOW, Ran, cutlist, name};
 use serde_json::Value;
 
@@ -76,15 +76,11 @@ fn simulated(case: &Path) -> Value {
 
 #[test]
 fn cases_give_what_is_expected() {
-    let complaints: Vec<String> = for_all(&cases(), |case| {
+    let complaints = complaints(&cases(), |case| {
         let complaint = program::differs(&case.join("expected.txt"), &run(case, "simulate", &[]).transcript());
         let json = case.join("expected.json");
         [complaint, json.is_file().then(|| program::differs(&json, &as_json(case))).flatten()]
-    })
-    .into_iter()
-    .flatten()
-    .flatten()
-    .collect();
+    });
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
 

@@ -13,7 +13,7 @@ mod program;
 
 use std::path::Path;
 
-use at_once::for_all;
+use at_once::complaints;
 use program::{NOW, Ran, cutlist, name};
 
 fn ask(question: &Path, further: &[&str]) -> Ran {
@@ -35,16 +35,12 @@ fn ask(question: &Path, further: &[&str]) -> Ran {
 fn questions_are_answered_as_expected() {
     let questions = program::folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/why"));
     assert!(questions.len() >= 8, "the questions are missing");
-    let complaints: Vec<String> = for_all(&questions, |question| {
+    let complaints = complaints(&questions, |question| {
         let answer = ask(question, &[]);
         assert!(answer.stdout.lines().all(|line| line.chars().count() <= 100), "{}", name(question));
         let complaint = program::differs(&question.join("expected.txt"), &answer.transcript());
         let json = question.join("expected.json");
         [complaint, json.is_file().then(|| program::differs(&json, &ask(question, &["-o", "json"]).stdout)).flatten()]
-    })
-    .into_iter()
-    .flatten()
-    .flatten()
-    .collect();
+    });
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }

@@ -246,6 +246,24 @@ fn pods_leave_in_four_tiers() {
 }
 
 #[test]
+fn the_pod_that_takes_most_of_one_resource_leaves_first() {
+    let asks = |name: &str, cpu: &str, memory: &str| {
+        let requests = json!({"cpu": cpu, "memory": memory});
+        pod(name, &json!({"spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]}}))
+    };
+    let pods = [
+        asks("a-small", "100m", "1Gi"),
+        asks("b-cores", "2", "1Gi"),
+        asks("c-memory", "100m", "30Gi"),
+        asks("d-small", "100m", "1Gi"),
+    ];
+    let order: Vec<&str> =
+        drain::largest_first(pods.iter().collect()).iter().map(|pod| pod.metadata.name.as_str()).collect();
+    // 2 of 2.3 cores, 30 of 33 GiB.
+    assert_eq!(order, ["c-memory", "b-cores", "a-small", "d-small"]);
+}
+
+#[test]
 fn the_grace_period_ends_every_wait() {
     let protected = json!({"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "true"}},
         "spec": {"terminationGracePeriodSeconds": 20}});

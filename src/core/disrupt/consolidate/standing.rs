@@ -17,8 +17,9 @@ use super::Source;
 /// The part of the worth that the program promises which the buyer reaches with whole nodes.
 const REACHED_PART: f64 = 0.96;
 
-/// How much what a move costs counts for which nodes go first. Found by trial on half-empty clusters. More than once, since who goes
-/// hardly matters to the price as long as enough go, and of two fleets of nearly one price the one that disturbs fewer pods is better.
+/// How many times the cost of a move counts in the order in which nodes go. Found by trial on half-empty clusters. More than once,
+/// since who goes hardly matters to the price as long as enough go, and of two fleets of nearly one price the one that disturbs
+/// fewer pods is better.
 const COUNTED_IN_ORDER: f64 = 2.0;
 
 /// One source, judged.
