@@ -66,6 +66,17 @@ impl Reach {
         }
     }
 
+    /// The slots in a domain; none where slots do not decide.
+    pub fn slots_of(&self, domain: Domain) -> Slots {
+        match self {
+            Self::Slots(domains) => {
+                let there = domains.iter().filter(|(known, _)| *known == domain);
+                there.fold(0, |all, (_, slots)| all | slots)
+            }
+            Self::Types(_) | Self::Pool => 0,
+        }
+    }
+
     /// Leaves out what is in none of these domains. False where the labels of the pool decide.
     pub fn restrict(&self, set: &mut OfferingSet, wanted: &[Domain]) -> bool {
         match self {

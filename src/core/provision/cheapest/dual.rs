@@ -432,6 +432,11 @@ impl Filling {
         }
     }
 
+    /// The best filling with whole pods that a short search finds under the weights as they are: positions of items, and how many.
+    pub fn of_whole_pods(&self, items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)> {
+        WholePods::searched(self, items, bin, prices).best_taken
+    }
+
     /// By resource: the part of the room that the filling takes.
     fn used(&self, items: &[Item], bin: &Bin) -> Vec<f64> {
         let mut used = vec![0.0; bin.room.len()];
@@ -448,7 +453,7 @@ impl Filling {
 pub const WHOLE_PODS_MAX: usize = 12;
 
 /// How often a filling with whole pods takes one more pod at most; beyond, parts of pods have to do.
-const WHOLE_STEPS_MAX: usize = 250;
+pub const WHOLE_STEPS_MAX: usize = 250;
 
 /// Branch and bound over whole pods, best for their size first; what is left of the weighted sum bounds what is left to gain
 /// (Kolesar 1967).
@@ -469,7 +474,7 @@ pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)
     let mut filling = Filling::new(bin, items);
     filling.fill(items, bin, prices);
     filling.refine(items, bin, prices, 2);
-    WholePods::searched(&filling, items, bin, prices).best_taken
+    filling.of_whole_pods(items, bin, prices)
 }
 
 impl<'a> WholePods<'a> {

@@ -33,7 +33,9 @@ pub struct Market {
     /// By kind: dollars per hour that one pod is worth.
     pub worth: Vec<f64>,
     /// By kind, as the linear program has it.
-    items: Vec<Item>,
+    pub items: Vec<Item>,
+    /// Of the pools that sell here.
+    pub weight_of_pools: i32,
     /// By offer: kinds by worth for their largest share of it, best first.
     by_worth: Vec<OnceCell<Vec<usize>>>,
     /// What the linear program would buy for whom.
@@ -196,7 +198,19 @@ impl Market {
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
         let kind_of = kind_of.collect();
         let by_worth = offers.iter().map(|_| OnceCell::new()).collect();
-        Self { kinds, kind_of, variants, kinds_of_template, offers, worth, items, by_worth, allotments, bound }
+        Self {
+            kinds,
+            kind_of,
+            variants,
+            kinds_of_template,
+            offers,
+            worth,
+            items,
+            weight_of_pools,
+            by_worth,
+            allotments,
+            bound,
+        }
     }
 
     /// The parts of the demand that fill whole nodes of the offers that they are allotted to, each with this part of its price;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::Requirements;
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::topology::{GroupIndex, GroupKind};
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
@@ -29,6 +29,8 @@ pub struct Kind {
     pub most_per_node: usize,
     /// Numbers of the places of which a node has one, and each pod of this kind takes.
     pub exclusive: Vec<usize>,
+    /// The zone that its pods are meant for, where that was decided.
+    pub zone: Option<Domain>,
 }
 
 /// What classes of one kind have in common.
@@ -72,6 +74,7 @@ pub fn kinds(
             welcome: 0,
             most_per_node: 0,
             exclusive: places,
+            zone: None,
         });
         kind.classes.push(*class);
         kind.count += count;

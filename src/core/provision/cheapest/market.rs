@@ -7,6 +7,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::scheduler::Problem;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
 use crate::core::scheduler::template::{Template, TemplateIndex};
+use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
 
 use super::dual::{Bin, Item, Prices, Share, dual_prices};
@@ -111,20 +112,23 @@ pub fn offers(
 fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
     let template = &problem.templates[index];
     let mut sets: Vec<Vec<&OfferingSet>> = Vec::new();
+    let mut zones: Vec<Slots> = Vec::new();
     for kind in kinds {
         if kind.welcome >= sets.len() {
             sets.resize(kind.welcome + 1, Vec::new());
+            zones.resize(kind.welcome + 1, 0);
         }
         if sets[kind.welcome].is_empty() {
             let purchasable = kind.variants.iter().filter_map(|variant| problem.purchasable(*variant, index).ok());
             sets[kind.welcome] = purchasable.collect();
+            zones[kind.welcome] = kind.zone.map_or(Slots::MAX, |zone| slots_in_zone(problem, template, zone));
         }
     }
     let mut offers = Vec::new();
     for (position, entry) in template.offerings.offered(&template.set) {
         let slots = |set: &&OfferingSet| if set.types().contains(position) { set.slots & entry.available } else { 0 };
         let any_of = |sets: &Vec<&OfferingSet>| sets.iter().map(slots).fold(0, |all, slots| all | slots);
-        let allowed: Vec<Slots> = sets.iter().map(any_of).collect();
+        let allowed: Vec<Slots> = sets.iter().zip(&zones).map(|(sets, zone)| any_of(sets) & zone).collect();
         let usable = allowed.iter().fold(0, |all, slots| all | slots);
         for (price, slots) in by_price(entry, usable) {
             offers.push(Offer {
@@ -139,6 +143,12 @@ fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_n
         }
     }
     offers
+}
+
+/// The slots of a template that are in a zone.
+pub fn slots_in_zone(problem: &Problem<'_>, template: &Template, zone: Domain) -> Slots {
+    let key = (0..problem.domains.key_count()).find(|key| problem.domains.name(*key) == keys::ZONE);
+    key.map_or(0, |key| template.reach[key].slots_of(zone))
 }
 
 /// The slots of a type by what it costs there.

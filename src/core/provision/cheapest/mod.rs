@@ -5,12 +5,15 @@
 //! some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
 //! is never above it.
 
+pub mod columns;
+pub mod covering;
 pub mod dual;
 pub mod greedy;
 pub mod improve;
 pub mod kinds;
 pub mod market;
 pub mod node_filling;
+pub mod planned;
 pub mod shopping;
 pub mod weights;
 
@@ -21,6 +24,7 @@ use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
 use super::static_capacity;
 use greedy::Markets;
+use planned::Planned;
 
 /// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
 /// how fast the machine is. How many: [`crate::api::settings::Settings::search_work`].
@@ -146,6 +150,8 @@ fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
 /// Ways to buy for a demand.
 #[derive(Clone, Copy, Debug)]
 enum Way {
+    /// Whole nodes by column generation.
+    AsPlanned,
     /// Whole nodes as the linear program would buy them, then by worth.
     AsAllotted,
     /// The same, with the program solved again for what is left, several times.
@@ -166,10 +172,20 @@ fn buy(
 ) -> Leftover {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
+    let planned = match markets.0.as_slice() {
+        [market] => Planned::new(engine, market, order, wanted),
+        _ => None,
+    };
     let go = |engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget| {
         let mut leftover = wanted.clone();
         match way {
             Way::AsAllotted => markets.fill_as_allotted(engine, mark.hosts(), &mut leftover, budget),
+            Way::AsPlanned => {
+                if let (Some(planned), [market]) = (&planned, markets.0.as_slice()) {
+                    planned.carry_out(engine, market, &mut leftover);
+                }
+                markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget);
+            }
             Way::InRounds => markets.fill_in_rounds(engine, mark.hosts(), level, &mut leftover, budget),
             Way::ByWorth => markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget),
             Way::AsReference => leftover = as_reference(engine, order, level, wanted),
@@ -177,7 +193,9 @@ fn buy(
         leftover
     };
     let mut best: Option<(Cost, Way)> = None;
-    for way in [Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
+    // The program of whole nodes knows all that the one of parts knows.
+    let first: &[Way] = if planned.is_some() { &[Way::AsPlanned] } else { &[Way::InRounds, Way::AsAllotted] };
+    for way in first.iter().copied().chain([Way::ByWorth, Way::AsReference]) {
         let leftover = go(engine, way, budget);
         for host in engine.open_hosts_since(mark) {
             improve::tighten(engine, host);

@@ -5,6 +5,7 @@
 
 mod crowding;
 mod devices;
+mod division;
 mod existing;
 mod opening;
 mod refused;

@@ -1,0 +1,224 @@
+//! A fleet chosen on paper, whole nodes with all their pods, and then carried out.
+//!
+//! What topology says about zones is settled first: pods that must be spread over zones, or be together in one, are sent to zones
+//! one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`super::columns`] finds
+//! nodes. They are opened as the pods arrive in that same order, so that each arrival is allowed. What comes out otherwise than
+//! planned is bought for like everything else.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::api::keys;
+use crate::core::model::HourlyPrice;
+use crate::core::provision::choice::{capacity_of, choose};
+use crate::core::provision::karpenter::Leftover;
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::offerings::Slots;
+use crate::core::scheduler::topology::{Domain, KeyIndex};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+
+use super::columns::{Node, ROWS_MAX, nodes};
+use super::dual::{Bin, Item, dual_prices};
+use super::greedy::{Market, add};
+use super::kinds::Kind;
+use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in_zone};
+use super::weights::share;
+
+/// More pods than this are not sent to zones one by one.
+const PODS_MAX: usize = 50_000;
+
+/// Nodes that are asked for one pod at most: what holds it back on so many holds it back on the others.
+const TRIES_MAX: usize = 64;
+
+/// Multiplications in search of nodes for each look of the search's budget: of what a plan may take, about half.
+const MULTIPLICATIONS_PER_LOOK: u64 = 30;
+
+/// Pods in the order of their arrival, each with the kind that it arrives as.
+type Arrivals = Vec<(ClassIndex, usize)>;
+
+/// The fleet on paper.
+pub struct Planned {
+    /// Of the market, each divided by zone.
+    kinds: Vec<Kind>,
+    offers: Vec<Offer>,
+    /// `bin` is the position of an offer, `items` are positions of kinds.
+    nodes: Vec<Node>,
+    arrivals: Arrivals,
+}
+
+impl Planned {
+    /// Nodes for the demand that the market is for. `None` where this is not the way: for demands too varied or too many for it, and
+    /// where only so many nodes of some kind are to be had, which the program does not know.
+    pub fn new(engine: &mut Engine<'_, '_>, market: &Market, order: &[ClassIndex], demand: &Leftover) -> Option<Self> {
+        if demand.values().sum::<usize>() > PODS_MAX || market.offers.iter().any(|offer| offer.reserved) {
+            return None;
+        }
+        let (kinds, items, arrivals) = divided(engine, market, order, demand);
+        if kinds.is_empty() || kinds.len() > ROWS_MAX {
+            return None;
+        }
+        let problem = engine.problem;
+        let weight = Some(market.weight_of_pools);
+        let mut offers = offers(problem, &kinds, weight, problem.per_node, Purpose::Pricing);
+        let bin = |offer: &Offer| offer.bin(&kinds, &items, 0..kinds.len(), |kind| kinds[kind].count);
+        let mut bins: Vec<Bin> = offers.iter().map(bin).collect();
+        let mut is_useful = bins.iter().map(|bin| !bin.items.is_empty()).collect::<Vec<_>>().into_iter();
+        offers.retain(|_| is_useful.next().unwrap_or(false));
+        bins.retain(|bin| !bin.items.is_empty());
+        let start: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
+        let start = dual_prices(&items, &bins, &start, PRICE_WORK / 2).per_pod;
+        let nodes = nodes(&items, &bins, &start, problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK));
+        Some(Self { kinds, offers, nodes, arrivals })
+    }
+
+    /// Opens the nodes and places the pods as far as that is allowed; the demand is what is left.
+    pub fn carry_out(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Leftover) {
+        let mut sites: Vec<Site> = self.nodes.iter().map(Site::new).collect();
+        let mut wanting: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.kinds.len()];
+        for (position, node) in self.nodes.iter().enumerate() {
+            node.items.iter().for_each(|(kind, _)| wanting[*kind].push_back(position));
+        }
+        for (class, kind) in &self.arrivals {
+            let Some(left) = demand.get_mut(class).filter(|left| **left > 0) else { continue };
+            let variant = market.variants[class];
+            let tried = wanting[*kind].iter().take(TRIES_MAX).copied();
+            let site = tried.into_iter().find(|site| self.arrive(engine, &mut sites[*site], *class, variant));
+            let Some(site) = site else { continue };
+            *left -= 1;
+            if sites[site].took(*kind) {
+                wanting[*kind].retain(|other| *other != site);
+            }
+        }
+        demand.retain(|_, count| *count > 0);
+    }
+
+    /// Puts a pod on the node, which is opened for it if it is the first.
+    fn arrive(&self, engine: &mut Engine<'_, '_>, site: &mut Site, class: ClassIndex, variant: VariantIndex) -> bool {
+        if let Some(host) = site.host {
+            return add(engine, class, variant, host);
+        }
+        let offer = &self.offers[site.offer];
+        let wanted = engine.problem.templates[offer.template].set.only(offer.instance_type, offer.slots);
+        let opened = engine.opened(class, variant, offer.template, Some(&wanted)).ok();
+        let Some((open, choice)) = opened.and_then(|open| choose(engine, &open).map(|choice| (open, choice))) else {
+            return false;
+        };
+        let capacity = capacity_of(engine, &open, &choice);
+        site.host = Some(engine.open(class, open, capacity));
+        true
+    }
+}
+
+/// A node on paper, while it comes about.
+struct Site {
+    offer: usize,
+    host: Option<HostIndex>,
+    /// By kind: pods that are still to come.
+    expected: BTreeMap<usize, usize>,
+}
+
+impl Site {
+    fn new(node: &Node) -> Self {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number of pods on one node"
+        )]
+        let expected = node.items.iter().map(|(kind, count)| (*kind, *count as usize)).collect();
+        Self { offer: node.bin, host: None, expected }
+    }
+
+    /// Whether a pod of the kind, which has come, was the last.
+    fn took(&mut self, kind: usize) -> bool {
+        let left = self.expected.entry(kind).or_default();
+        *left = left.saturating_sub(1);
+        *left == 0
+    }
+}
+
+/// The kinds of a market by zone where topology decides on zones, what each asks for, and the pods in an order in which each is
+/// allowed where it goes.
+fn divided(
+    engine: &mut Engine<'_, '_>,
+    market: &Market,
+    order: &[ClassIndex],
+    demand: &Leftover,
+) -> (Vec<Kind>, Vec<Item>, Arrivals) {
+    let problem = engine.problem;
+    let waiting = order.iter().filter(|class| demand.contains_key(class) && market.kind_of.contains_key(class));
+    let waiting: Vec<ClassIndex> = waiting.copied().collect();
+    let key = (0..problem.domains.key_count()).find(|key| problem.domains.name(*key) == keys::ZONE);
+    let is_bound = |engine: &Engine<'_, '_>, class: ClassIndex| {
+        key.is_some_and(|key| engine.is_divided(key, class, market.variants[&class]))
+    };
+    let (bound, free): (Vec<ClassIndex>, Vec<ClassIndex>) =
+        waiting.into_iter().partition(|class| is_bound(engine, *class));
+    let one_by_one = |classes: &[ClassIndex]| -> Vec<ClassIndex> {
+        classes.iter().flat_map(|class| std::iter::repeat_n(*class, demand[class])).collect()
+    };
+    let mut sent: Vec<(ClassIndex, Option<Domain>)> = Vec::new();
+    if let Some(key) = key.filter(|_| !bound.is_empty()) {
+        let zones = preferred_zones(problem, market, key, &bound);
+        let pods: Vec<(ClassIndex, VariantIndex)> =
+            one_by_one(&bound).into_iter().map(|class| (class, market.variants[&class])).collect();
+        let destinations = engine.divided(key, &pods, |class| &zones[&market.kind_of[&class]]);
+        let arrivals = pods.into_iter().zip(destinations);
+        sent.extend(arrivals.filter(|(_, zone)| zone.is_some()).map(|((class, _), zone)| (class, zone)));
+    }
+    // Whom other topology holds back comes before those who go anywhere.
+    let is_constrained = |class: &ClassIndex| !problem.variants[market.variants[class]].constraints.is_empty();
+    let (constrained, rest): (Vec<ClassIndex>, Vec<ClassIndex>) = free.into_iter().partition(is_constrained);
+    sent.extend(one_by_one(&constrained).into_iter().chain(one_by_one(&rest)).map(|class| (class, None)));
+    by_kind_and_zone(market, &sent)
+}
+
+/// By kind the zones where it can be, cheapest first.
+fn preferred_zones(
+    problem: &Problem<'_>,
+    market: &Market,
+    key: KeyIndex,
+    classes: &[ClassIndex],
+) -> BTreeMap<usize, Vec<Domain>> {
+    let of_templates = |zone: Domain| problem.templates.iter().map(|it| slots_in_zone(problem, it, zone)).collect();
+    let slots: Vec<(Domain, Vec<Slots>)> =
+        problem.domains.values(key).map(|(_, zone)| (zone, of_templates(zone))).collect();
+    let mut preferred = BTreeMap::new();
+    for position in classes.iter().map(|class| market.kind_of[class]) {
+        preferred.entry(position).or_insert_with(|| {
+            let kind = &market.kinds[position];
+            let priced = slots.iter().filter_map(|(zone, slots)| Some((cheapest_in(market, kind, slots)?, *zone)));
+            let mut priced: Vec<(HourlyPrice, Domain)> = priced.collect();
+            priced.sort_by_key(|(price, _)| *price);
+            priced.into_iter().map(|(_, zone)| zone).collect()
+        });
+    }
+    preferred
+}
+
+/// What one pod of a kind costs at least in some slots of each template, for the part of a node that it takes.
+fn cheapest_in(market: &Market, kind: &Kind, slots: &[Slots]) -> Option<HourlyPrice> {
+    let there = market.offers.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
+    let shares = there.map(|offer| (offer.price.dollars(), share(&kind.request, &offer.room)));
+    shares
+        .filter(|(_, share)| *share <= 1.0)
+        .filter_map(|(price, share)| HourlyPrice::from_dollars(price * share))
+        .min()
+}
+
+fn by_kind_and_zone(market: &Market, sent: &[(ClassIndex, Option<Domain>)]) -> (Vec<Kind>, Vec<Item>, Arrivals) {
+    let mut positions: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
+    for (class, zone) in sent {
+        *positions.entry((market.kind_of[class], *zone)).or_default() += 1;
+    }
+    let mut welcomes: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
+    let (mut kinds, mut items) = (Vec::new(), Vec::new());
+    for ((position, zone), slot) in &mut positions {
+        let count = std::mem::replace(slot, kinds.len());
+        let kind = &market.kinds[*position];
+        let next = welcomes.len();
+        let welcome = *welcomes.entry((kind.welcome, *zone)).or_insert(next);
+        kinds.push(Kind { count, welcome, zone: *zone, ..kind.clone() });
+        items.push(Item { count: number(count), ..market.items[*position].clone() });
+    }
+    let arrivals = sent.iter().map(|(class, zone)| (*class, positions[&(market.kind_of[class], *zone)])).collect();
+    (kinds, items, arrivals)
+}
