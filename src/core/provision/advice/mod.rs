@@ -103,8 +103,14 @@ impl<'e, 'a> Adviser<'e, 'a> {
         loop {
             let before = changes.clone();
             proposals.into_iter().for_each(|change| include(&mut changes, change));
-            if changes == before || changes.len() > most {
+            if changes.len() > most {
                 return None;
+            }
+            if changes == before {
+                // What is enough for one more node may be taken by others.
+                let raises =
+                    |change: &Change| matches!(change, Change::RaiseLimit { .. } | Change::RaiseClusterLimit { .. });
+                return changes.iter().any(raises).then(|| self.raised_to_what_is_used(changes, pods))?;
             }
             match self.trials.run(&changes, pods, scope)? {
                 Outcome::Placed(_) => break,

@@ -1,7 +1,8 @@
 //! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
 //! about, which type is cheapest for it.
 //!
-//! [`weights`] and [`dual`] say what a pod is worth, [`greedy`] buys the nodes with the most worth per dollar, [`improve`] takes
+//! [`weights`] and [`dual`] say what a pod is worth; [`planned`] chooses whole fleets by [`columns`], and where there is too much for it
+//! [`greedy`] buys the nodes with the most worth per dollar; [`improve`] takes
 //! some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
 //! is never above it.
 
