@@ -54,7 +54,7 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
 /// Slots that do not change what topology has counted: all of them where no pod looks at zones or capacity types.
 fn slots_like(engine: &Engine<'_, '_>, open: &OpenNode, slots: Slots) -> Slots {
     let domains = &engine.problem.domains;
-    let looked_at = |label: &str| (0..domains.key_count()).any(|key| domains.name(key) == label);
+    let looked_at = |label: &str| domains.find(label).is_some();
     let template = &engine.problem.templates[open.template];
     let current: Vec<_> = bits(open.set.slots).map(|slot| &template.offerings.slots[slot]).collect();
     let (zones, capacity_types) = (looked_at(keys::ZONE) || looked_at(keys::ZONE_ID), looked_at(keys::CAPACITY_TYPE));

@@ -76,12 +76,17 @@ pub struct Domains {
 
 impl Domains {
     pub fn key(&mut self, key: &str) -> KeyIndex {
-        if let Some(position) = self.keys.iter().position(|known| known == key) {
+        if let Some(position) = self.find(key) {
             return position;
         }
         self.keys.push(key.to_owned());
         self.values.push(BTreeMap::new());
         self.keys.len() - 1
+    }
+
+    /// Where some pod looks at this key.
+    pub fn find(&self, key: &str) -> Option<KeyIndex> {
+        self.keys.iter().position(|known| known == key)
     }
 
     pub fn name(&self, key: KeyIndex) -> &str {

@@ -15,6 +15,7 @@ use super::dual::{Item, WHOLE_PODS_MAX, whole_pods};
 use super::kinds::{Kind, kinds};
 use super::market::{Allotment, Offer, PRICE_WORK, Purpose, item, number, offers, prices};
 use super::node_filling::NodeFilling;
+use super::planned::Planned;
 use super::shopping::Shopping;
 use super::weights::{as_number, share, weight};
 
@@ -59,6 +60,28 @@ impl Markets {
         tiers.sort_unstable_by(|one, two| two.cmp(one));
         tiers.dedup();
         Self(tiers.into_iter().map(|weight| Market::new(problem, level, demand, weight, work)).collect())
+    }
+
+    /// Opens whole fleets chosen on paper, pools of the highest weight first; what is left is bought as by [`Self::fill`]. `plans` has
+    /// one for each weight, or gets them.
+    pub fn fill_as_planned(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        first: HostIndex,
+        order: &[ClassIndex],
+        demand: &mut Leftover,
+        plans: &mut Vec<Option<Planned>>,
+        budget: &mut Budget,
+    ) {
+        for (position, market) in self.0.iter().enumerate() {
+            if position == plans.len() {
+                plans.push(Planned::new(engine, market, order, demand));
+            }
+            if let Some(planned) = &plans[position] {
+                planned.carry_out(engine, market, first, demand);
+            }
+            market.buy_until_met(engine, first, demand, HourlyPrice::MAX, budget);
+        }
     }
 
     /// Buys whole nodes for what the linear program allots them, then as [`Self::fill`] for the rest.

@@ -147,8 +147,7 @@ fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_n
 
 /// The slots of a template that are in a zone.
 pub fn slots_in_zone(problem: &Problem<'_>, template: &Template, zone: Domain) -> Slots {
-    let key = (0..problem.domains.key_count()).find(|key| problem.domains.name(*key) == keys::ZONE);
-    key.map_or(0, |key| template.reach[key].slots_of(zone))
+    problem.domains.find(keys::ZONE).map_or(0, |key| template.reach[key].slots_of(zone))
 }
 
 /// The slots of a type by what it costs there.
@@ -163,7 +162,7 @@ fn by_price(entry: &TypeEntry, slots: Slots) -> BTreeMap<HourlyPrice, Slots> {
 /// Whether some pod looks at zones or capacity types, so that a cheaper slot can not stand in for another.
 fn slots_matter(problem: &Problem<'_>) -> bool {
     let of_slots = [keys::ZONE, keys::ZONE_ID, keys::CAPACITY_TYPE, keys::REGION];
-    (0..problem.domains.key_count()).any(|key| of_slots.contains(&problem.domains.name(key)))
+    of_slots.iter().any(|key| problem.domains.find(key).is_some())
 }
 
 /// Whether a type takes no more of limits than another, so that it can stand in for it wherever limits are near.

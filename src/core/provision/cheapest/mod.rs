@@ -19,7 +19,7 @@ pub mod shopping;
 pub mod weights;
 
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 
 use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
@@ -148,7 +148,7 @@ fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
     (leftover.values().sum(), price, nodes)
 }
 
-/// Ways to buy for a demand.
+/// Ways to buy for a demand, best first.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     /// Whole nodes by column generation.
@@ -163,6 +163,43 @@ enum Way {
     AsReference,
 }
 
+/// What is to be bought, and where.
+struct Purchase<'w> {
+    markets: Markets,
+    /// Fleets on paper, by market; none before the first try.
+    plans: Vec<Option<Planned>>,
+    order: &'w [ClassIndex],
+    level: usize,
+    wanted: &'w Leftover,
+    mark: Mark,
+}
+
+impl Purchase<'_> {
+    /// Buys in one way; what is left found no place.
+    fn go(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> Leftover {
+        let (markets, first) = (&self.markets, self.mark.hosts());
+        let mut leftover = self.wanted.clone();
+        match way {
+            Way::AsPlanned => {
+                markets.fill_as_planned(engine, first, self.order, &mut leftover, &mut self.plans, budget);
+            }
+            Way::AsAllotted => markets.fill_as_allotted(engine, first, &mut leftover, budget),
+            Way::InRounds => markets.fill_in_rounds(engine, first, self.level, &mut leftover, budget),
+            Way::ByWorth => markets.fill(engine, first, &mut leftover, HourlyPrice::MAX, budget),
+            Way::AsReference => leftover = as_reference(engine, self.order, self.level, self.wanted),
+        }
+        leftover
+    }
+
+    /// Whether a way may be better than those before it: the program of whole nodes knows all that the one of parts knows.
+    fn is_worth_trying(&self, way: Way) -> bool {
+        match way {
+            Way::AsPlanned | Way::ByWorth | Way::AsReference => true,
+            Way::InRounds | Way::AsAllotted => self.plans.iter().any(Option::is_none),
+        }
+    }
+}
+
 /// Buys nodes in each way, and improves the cheapest.
 fn buy(
     engine: &mut Engine<'_, '_>,
@@ -173,31 +210,13 @@ fn buy(
 ) -> Leftover {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
-    let planned = match markets.0.as_slice() {
-        [market] => Planned::new(engine, market, order, wanted),
-        _ => None,
-    };
-    let go = |engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget| {
-        let mut leftover = wanted.clone();
-        match way {
-            Way::AsAllotted => markets.fill_as_allotted(engine, mark.hosts(), &mut leftover, budget),
-            Way::AsPlanned => {
-                if let (Some(planned), [market]) = (&planned, markets.0.as_slice()) {
-                    planned.carry_out(engine, market, &mut leftover);
-                }
-                markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget);
-            }
-            Way::InRounds => markets.fill_in_rounds(engine, mark.hosts(), level, &mut leftover, budget),
-            Way::ByWorth => markets.fill(engine, mark.hosts(), &mut leftover, HourlyPrice::MAX, budget),
-            Way::AsReference => leftover = as_reference(engine, order, level, wanted),
-        }
-        leftover
-    };
+    let mut purchase = Purchase { markets, plans: Vec::new(), order, level, wanted, mark };
     let mut best: Option<(Cost, Way)> = None;
-    // The program of whole nodes knows all that the one of parts knows.
-    let first: &[Way] = if planned.is_some() { &[Way::AsPlanned] } else { &[Way::InRounds, Way::AsAllotted] };
-    for way in first.iter().copied().chain([Way::ByWorth, Way::AsReference]) {
-        let leftover = go(engine, way, budget);
+    for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
+        if !purchase.is_worth_trying(way) {
+            continue;
+        }
+        let leftover = purchase.go(engine, way, budget);
         for host in engine.open_hosts_since(mark) {
             improve::tighten(engine, host);
         }
@@ -208,8 +227,8 @@ fn buy(
         engine.revert(mark);
     }
     let way = best.map_or(Way::AsReference, |(_, way)| way);
-    let leftover = go(engine, way, budget);
-    improve::improve(engine, mark, level, &markets, budget);
+    let leftover = purchase.go(engine, way, budget);
+    improve::improve(engine, mark, level, &purchase.markets, budget);
     leftover
 }
 

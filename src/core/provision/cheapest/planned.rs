@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{capacity_of, choose};
-use crate::core::provision::karpenter::Leftover;
+use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
@@ -64,14 +64,30 @@ impl Planned {
         let mut is_useful = bins.iter().map(|bin| !bin.items.is_empty()).collect::<Vec<_>>().into_iter();
         offers.retain(|_| is_useful.next().unwrap_or(false));
         bins.retain(|bin| !bin.items.is_empty());
-        let start: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
-        let start = dual_prices(&items, &bins, &start, PRICE_WORK / 2).per_pod;
-        let nodes = nodes(&items, &bins, &start, problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK));
+        let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
+        if kinds.iter().any(|kind| kind.zone.is_some()) {
+            // The market knows what a pod is worth where it may be in any zone.
+            worth = dual_prices(&items, &bins, &worth, PRICE_WORK / 2).per_pod;
+        }
+        let work = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
+        let nodes = nodes(&items, &bins, &worth, work);
         Some(Self { kinds, offers, nodes, arrivals })
     }
 
-    /// Opens the nodes and places the pods as far as that is allowed; the demand is what is left.
-    pub fn carry_out(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Leftover) {
+    /// Opens the nodes and places the pods as far as that is allowed, elsewhere on nodes opened from `first` on where it is not; the
+    /// demand is what is left.
+    pub fn carry_out(&self, engine: &mut Engine<'_, '_>, market: &Market, first: HostIndex, demand: &mut Leftover) {
+        self.open_as_planned(engine, market, demand);
+        for (class, left) in demand.iter_mut() {
+            let Some(variant) = market.variants.get(class) else { continue };
+            while *left > 0 && place_on_open(engine, first, *class, *variant).is_some() {
+                *left -= 1;
+            }
+        }
+        demand.retain(|_, left| *left > 0);
+    }
+
+    fn open_as_planned(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Leftover) {
         let mut sites: Vec<Site> = self.nodes.iter().map(Site::new).collect();
         let mut wanting: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.kinds.len()];
         for (position, node) in self.nodes.iter().enumerate() {
@@ -88,7 +104,6 @@ impl Planned {
                 wanting[*kind].retain(|other| *other != site);
             }
         }
-        demand.retain(|_, count| *count > 0);
     }
 
     /// Puts a pod on the node, which is opened for it if it is the first.
@@ -146,7 +161,7 @@ fn divided(
     let problem = engine.problem;
     let waiting = order.iter().filter(|class| demand.contains_key(class) && market.kind_of.contains_key(class));
     let waiting: Vec<ClassIndex> = waiting.copied().collect();
-    let key = (0..problem.domains.key_count()).find(|key| problem.domains.name(*key) == keys::ZONE);
+    let key = problem.domains.find(keys::ZONE);
     let is_bound = |engine: &Engine<'_, '_>, class: ClassIndex| {
         key.is_some_and(|key| engine.is_divided(key, class, market.variants[&class]))
     };
@@ -205,19 +220,20 @@ fn cheapest_in(market: &Market, kind: &Kind, slots: &[Slots]) -> Option<HourlyPr
 }
 
 fn by_kind_and_zone(market: &Market, sent: &[(ClassIndex, Option<Domain>)]) -> (Vec<Kind>, Vec<Item>, Arrivals) {
-    let mut positions: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
+    let mut counts: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
     for (class, zone) in sent {
-        *positions.entry((market.kind_of[class], *zone)).or_default() += 1;
+        *counts.entry((market.kind_of[class], *zone)).or_default() += 1;
     }
     let mut welcomes: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
+    let mut positions: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
     let (mut kinds, mut items) = (Vec::new(), Vec::new());
-    for ((position, zone), slot) in &mut positions {
-        let count = std::mem::replace(slot, kinds.len());
-        let kind = &market.kinds[*position];
+    for ((undivided, zone), count) in counts {
+        let kind = &market.kinds[undivided];
         let next = welcomes.len();
-        let welcome = *welcomes.entry((kind.welcome, *zone)).or_insert(next);
-        kinds.push(Kind { count, welcome, zone: *zone, ..kind.clone() });
-        items.push(Item { count: number(count), ..market.items[*position].clone() });
+        let welcome = *welcomes.entry((kind.welcome, zone)).or_insert(next);
+        positions.insert((undivided, zone), kinds.len());
+        kinds.push(Kind { count, welcome, zone, ..kind.clone() });
+        items.push(Item { count: number(count), ..market.items[undivided].clone() });
     }
     let arrivals = sent.iter().map(|(class, zone)| (*class, positions[&(market.kind_of[class], *zone)])).collect();
     (kinds, items, arrivals)
