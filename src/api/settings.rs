@@ -69,7 +69,7 @@ impl Default for Settings {
     }
 }
 
-/// About a second on one core in a release build.
+/// One to two seconds on one core in a release build.
 pub const DEFAULT_SEARCH_WORK: u64 = 20_000_000;
 
 /// Costs that no price list has. They decide which nodes are bought and which pods share them; prices that are shown are

@@ -239,6 +239,10 @@ impl Search<'_> {
             let enough = bin.price * least;
             self.work = self.work.saturating_sub(OF_A_FILLING * bin.items.len() as u64);
             filling.fill(self.items, bin, prices);
+            if filling.worth > enough {
+                filling.refine(self.items, bin, prices, 1);
+                self.work = self.work.saturating_sub(OF_A_REFINEMENT * bin.items.len() as u64);
+            }
             if filling.worth <= enough {
                 most = most.max(filling.worth / bin.price);
                 continue;
@@ -248,10 +252,6 @@ impl Search<'_> {
             most = most.max(worth(&node, prices) / bin.price);
             if worth(&node, exact) > enough {
                 found.push(node);
-            } else {
-                // So that it promises less next time.
-                filling.refine(self.items, bin, prices, 1);
-                self.work = self.work.saturating_sub(OF_A_REFINEMENT * bin.items.len() as u64);
             }
         }
         (found, self.worth_of_all(prices) / most)

@@ -30,7 +30,7 @@ const PODS_MAX: usize = 50_000;
 const TRIES_MAX: usize = 64;
 
 /// Multiplications in search of nodes for each look of the search's budget: of what a plan may take, about half.
-const MULTIPLICATIONS_PER_LOOK: u64 = 30;
+const MULTIPLICATIONS_PER_LOOK: u64 = 40;
 
 /// Pods in the order of their arrival, each with the kind that it arrives as.
 type Arrivals = Vec<(ClassIndex, usize)>;
