@@ -6,7 +6,7 @@
 //! swing while few columns are known, so that fillings are sought near the best prices so far, in the direction of those of the
 //! program (Wentges 1997). They begin as those of [`super::dual`], and so do the columns: fillings at these prices, shaken.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::covering::{Column, Covering};
 use super::dual::{Bin, Filling, Item, WHOLE_STEPS_MAX};
@@ -19,7 +19,7 @@ pub struct Node {
 }
 
 /// With more rows than this the inverse of the basis grows too large.
-pub const ROWS_MAX: usize = 400;
+const ROWS_MAX: usize = 400;
 
 /// The part of what is left that is bought before the program is made again.
 const PART_BOUGHT: f64 = 0.35;
@@ -66,30 +66,79 @@ struct Search<'a> {
 }
 
 /// Nodes for the items, which take each pod once; what no bin takes, or no work is left for, is on none of them. `start` is what the
-/// items are worth by [`super::dual`]. `work` bounds the multiplications, of which some 10^9 take a second.
-pub fn nodes(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Vec<Node> {
-    let mut bins = bins.to_vec();
-    bins.iter_mut().for_each(|bin| bin.price = bin.price.max(PRICE_LEAST));
-    let mut search = Search {
-        items,
-        fillings: bins.iter().map(|bin| Filling::new(bin, items)).collect(),
-        bins,
-        left: items.iter().map(|item| item.count).collect(),
-        prices: start.to_vec(),
-        known: Vec::new(),
-        work,
-    };
-    search.shake();
-    let mut nodes = Vec::new();
-    while search.work > 0 {
-        let taken = search.solve();
-        let bought = search.buy(&taken);
-        if bought.is_empty() {
-            break;
-        }
-        nodes.extend(bought);
+/// items are worth by [`super::dual`]. `work` bounds the multiplications, of which some 10^9 take a second. Items that share no bin,
+/// as those of other teams or zones, are programs of their own. `None` where one of them would be too large.
+pub fn nodes(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Option<Vec<Node>> {
+    let parts = parts(items.len(), bins);
+    if parts.iter().any(|part| part.items.len() > ROWS_MAX) {
+        return None;
     }
-    nodes
+    let of_all = |part: &Part| work / (items.len() as u64).max(1) * part.items.len() as u64;
+    Some(parts.iter().flat_map(|part| part.nodes(items, bins, start, of_all(part))).collect())
+}
+
+/// Items that have bins in common, over any number of steps; positions of both, ascending.
+#[derive(Default)]
+struct Part {
+    items: Vec<usize>,
+    bins: Vec<usize>,
+}
+
+fn parts(items: usize, bins: &[Bin]) -> Vec<Part> {
+    let mut nearer: Vec<usize> = (0..items).collect();
+    for bin in bins {
+        let Some((first, _)) = bin.items.first() else { continue };
+        for (item, _) in &bin.items {
+            let (one, other) = (last(&mut nearer, *first), last(&mut nearer, *item));
+            nearer[one.max(other)] = one.min(other);
+        }
+    }
+    let mut parts: BTreeMap<usize, Part> = BTreeMap::new();
+    for item in 0..items {
+        parts.entry(last(&mut nearer, item)).or_default().items.push(item);
+    }
+    for (position, bin) in bins.iter().enumerate() {
+        if let Some((item, _)) = bin.items.first() {
+            parts.entry(last(&mut nearer, *item)).or_default().bins.push(position);
+        }
+    }
+    parts.into_values().collect()
+}
+
+/// The first item of those that an item is known to belong to, found in fewer steps the next time.
+fn last(nearer: &mut [usize], mut item: usize) -> usize {
+    while nearer[item] != item {
+        nearer[item] = nearer[nearer[item]];
+        item = nearer[item];
+    }
+    item
+}
+
+impl Part {
+    fn nodes(&self, items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Vec<Node> {
+        let position: BTreeMap<usize, usize> = self.items.iter().enumerate().map(|(new, old)| (*old, new)).collect();
+        let bin = |old: &usize| Bin {
+            price: bins[*old].price.max(PRICE_LEAST),
+            room: bins[*old].room.clone(),
+            items: bins[*old].items.iter().map(|(item, most)| (position[item], *most)).collect(),
+        };
+        let own: Vec<Item> = self.items.iter().map(|item| items[*item].clone()).collect();
+        let mut search = Search {
+            fillings: self.bins.iter().map(|old| Filling::new(&bin(old), &own)).collect(),
+            bins: self.bins.iter().map(bin).collect(),
+            left: own.iter().map(|item| item.count).collect(),
+            prices: self.items.iter().map(|item| start[*item]).collect(),
+            items: &own,
+            known: Vec::new(),
+            work,
+        };
+        let nodes = search.all().into_iter();
+        let renamed = |node: Node| Node {
+            bin: self.bins[node.bin],
+            items: node.items.into_iter().map(|(item, count)| (self.items[item], count)).collect(),
+        };
+        nodes.map(renamed).collect()
+    }
 }
 
 /// A number between 0 and 1 that is hardly related to those of other positions and times (Roberts 2018).
@@ -103,6 +152,20 @@ fn number(count: usize) -> f64 {
 }
 
 impl Search<'_> {
+    fn all(&mut self) -> Vec<Node> {
+        self.shake();
+        let mut nodes = Vec::new();
+        while self.work > 0 {
+            let taken = self.solve();
+            let bought = self.buy(&taken);
+            if bought.is_empty() {
+                break;
+            }
+            nodes.extend(bought);
+        }
+        nodes
+    }
+
     /// The first columns: what offerings are filled with at prices near those that are known, less and less far away.
     fn shake(&mut self) {
         let exact = self.prices.clone();
@@ -325,7 +388,7 @@ mod tests {
         // Cores and memory: two of each kind fill a node of 1 dollar, and alone each would leave half of one resource.
         let items = [item(20.0, [3.0, 1.0]), item(20.0, [1.0, 3.0])];
         let bins = [bin(1.0, [8.0, 8.0], &[2.0, 2.0]), bin(0.8, [4.0, 4.0], &[1.0, 1.0])];
-        let nodes = nodes(&items, &bins, &[0.25, 0.25], 1_000_000_000);
+        let nodes = nodes(&items, &bins, &[0.25, 0.25], 1_000_000_000).unwrap();
         assert!((price(&nodes, &bins) - 10.0).abs() < 1e-9, "{nodes:?}");
         let held = |which: usize| {
             nodes
@@ -342,13 +405,26 @@ mod tests {
     fn what_fits_nowhere_is_left() {
         let items = [item(3.0, [1.0, 1.0]), item(2.0, [9.0, 9.0])];
         let bins = [bin(1.0, [4.0, 4.0], &[3.0])];
-        let nodes = nodes(&items, &bins, &[0.3, 1.0], 1_000_000_000);
+        let nodes = nodes(&items, &bins, &[0.3, 1.0], 1_000_000_000).unwrap();
         assert_eq!(nodes.len(), 1, "{nodes:?}");
         assert_eq!(nodes[0].items.len(), 1, "{nodes:?}");
     }
 
     #[test]
     fn without_work_nothing_is_bought() {
-        assert!(nodes(&[item(3.0, [1.0, 1.0])], &[bin(1.0, [4.0, 4.0], &[3.0])], &[0.3], 0).is_empty());
+        let nodes = nodes(&[item(3.0, [1.0, 1.0])], &[bin(1.0, [4.0, 4.0], &[3.0])], &[0.3], 0).unwrap();
+        assert!(nodes.is_empty(), "{nodes:?}");
+    }
+
+    #[test]
+    fn what_shares_no_bin_is_bought_apart() {
+        let items: Vec<Item> = (0..900).map(|_| item(2.0, [1.0, 1.0])).collect();
+        let of = |item: usize, most: f64| Bin { price: 1.0, room: vec![4.0, 4.0], items: vec![(item, most)] };
+        let bins: Vec<Bin> = (0..900).map(|item| of(item, 2.0)).collect();
+        let bought = nodes(&items, &bins, &vec![0.5; 900], 1_000_000_000).unwrap();
+        assert_eq!(bought.len(), 900);
+        assert!(bought.iter().all(|node| node.items == [(node.bin, 2.0)]), "{:?}", bought.first());
+        let shared = Bin { items: (0..900).map(|item| (item, 2.0)).collect(), ..of(0, 2.0) };
+        assert!(nodes(&items, &[shared], &vec![0.5; 900], 1_000_000_000).is_none());
     }
 }

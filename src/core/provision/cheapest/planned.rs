@@ -16,7 +16,7 @@ use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
-use super::columns::{Node, ROWS_MAX, nodes};
+use super::columns::{Node, nodes};
 use super::dual::{Bin, Item, dual_prices};
 use super::greedy::{Market, add};
 use super::kinds::Kind;
@@ -53,7 +53,7 @@ impl Planned {
             return None;
         }
         let (kinds, items, arrivals) = divided(engine, market, order, demand);
-        if kinds.is_empty() || kinds.len() > ROWS_MAX {
+        if kinds.is_empty() {
             return None;
         }
         let problem = engine.problem;
@@ -70,7 +70,7 @@ impl Planned {
             worth = dual_prices(&items, &bins, &worth, PRICE_WORK / 2).per_pod;
         }
         let work = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
-        let nodes = nodes(&items, &bins, &worth, work);
+        let nodes = nodes(&items, &bins, &worth, work)?;
         Some(Self { kinds, offers, nodes, arrivals })
     }
 
