@@ -124,6 +124,9 @@ async fn evict_largest_first<K: Cluster, E: Cloud>(
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     let mut due = effects.take_evictions();
+    if due.is_empty() {
+        return Ok(());
+    }
     let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
     let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim))).copied();
     let pods = leaving.filter(|pod| due.remove(&pod.key())).collect();

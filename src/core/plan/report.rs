@@ -344,11 +344,13 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let bound =
         inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| pod.spec.node_name.as_deref());
     let orphaned = bound.filter(|node| !names.contains(node)).count();
-    let text = match orphaned {
-        0 => return notes,
-        1 => "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned(),
-        pods => format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out"),
-    };
-    note("NodeMissing", text);
+    match orphaned {
+        0 => {}
+        1 => note("NodeMissing", "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned()),
+        pods => {
+            let text = format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out");
+            note("NodeMissing", text);
+        }
+    }
     notes
 }

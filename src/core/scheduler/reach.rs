@@ -80,9 +80,8 @@ impl Reach {
     /// Leaves out what is in none of these domains. False where the labels of the pool decide.
     pub fn restrict(&self, set: &mut OfferingSet, wanted: &[Domain]) -> bool {
         match self {
-            Self::Slots(domains) => {
-                let kept = domains.iter().filter(|(domain, _)| wanted.contains(domain));
-                set.slots &= kept.fold(0, |slots, (_, of_domain)| slots | of_domain);
+            Self::Slots(_) => {
+                set.slots &= wanted.iter().fold(0, |slots, domain| slots | self.slots_of(*domain));
                 true
             }
             Self::Types(domains) => {

@@ -110,7 +110,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
                 // What is enough for one more node may be taken by others.
                 let raises =
                     |change: &Change| matches!(change, Change::RaiseLimit { .. } | Change::RaiseClusterLimit { .. });
-                return changes.iter().any(raises).then(|| self.raised_to_what_is_used(changes, pods))?;
+                return if changes.iter().any(raises) { self.raised_to_what_is_used(changes, pods) } else { None };
             }
             match self.trials.run(&changes, pods, scope)? {
                 Outcome::Placed(_) => break,

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::covering::{Column, Covering};
 use super::dual::{Bin, Filling, Item, WHOLE_STEPS_MAX};
+use super::market::number;
 
 /// One node: position of its bin, and positions of items with how many whole pods of each.
 #[derive(Clone, Debug)]
@@ -123,9 +124,10 @@ impl Part {
             items: bins[*old].items.iter().map(|(item, most)| (position[item], *most)).collect(),
         };
         let own: Vec<Item> = self.items.iter().map(|item| items[*item].clone()).collect();
+        let own_bins: Vec<Bin> = self.bins.iter().map(bin).collect();
         let mut search = Search {
-            fillings: self.bins.iter().map(|old| Filling::new(&bin(old), &own)).collect(),
-            bins: self.bins.iter().map(bin).collect(),
+            fillings: own_bins.iter().map(|bin| Filling::new(bin, &own)).collect(),
+            bins: own_bins,
             left: own.iter().map(|item| item.count).collect(),
             prices: self.items.iter().map(|item| start[*item]).collect(),
             items: &own,
@@ -145,10 +147,6 @@ impl Part {
 fn scattered(position: usize, time: u32) -> f64 {
     let (position, time) = (number(position + 1), f64::from(time + 1));
     (position * 0.618_033_988_749_895 + time * 0.754_877_666_246_693 + position * time * 0.569_840_290_998_053).fract()
-}
-
-fn number(count: usize) -> f64 {
-    u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }
 
 impl Search<'_> {

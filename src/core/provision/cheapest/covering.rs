@@ -6,6 +6,8 @@
 //! (Devex, Harris 1973), for a quarter of the pivots that the largest saving takes.
 //! O(rows^2 + entries of the columns) for each pivot.
 
+use super::market::number;
+
 /// Something to buy: its price, and how much of which rows it brings.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -72,7 +74,7 @@ impl Covering {
             let brought = column.entries[0].1 / column.price;
             program.inverse[row][row] = 1.0 / brought;
             // The golden ratio spreads parts evenly, whatever their number.
-            let part = (f64::from(u32::try_from(row).unwrap_or(u32::MAX)) * 0.618_033_988_749_895).fract();
+            let part = (number(row) * 0.618_033_988_749_895).fract();
             program.amounts.push((demand[row] + PERTURBATION * (1.0 + part)) / brought);
         }
         program

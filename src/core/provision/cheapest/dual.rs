@@ -18,6 +18,8 @@
 
 use std::collections::BTreeMap;
 
+use super::market::number;
+
 /// A class: how many pods, and what one of them asks for.
 #[derive(Clone, Debug)]
 pub struct Item {
@@ -260,10 +262,6 @@ fn shares_filled(
     shares.iter_mut().for_each(|share| *share /= total.max(f64::MIN_POSITIVE));
     by_bin.iter_mut().for_each(|(_, weight)| *weight /= total.max(f64::MIN_POSITIVE));
     Filled { by_item: shares, by_bin }
-}
-
-fn number(count: usize) -> f64 {
-    u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }
 
 /// The bin with the most worth per price, after the weights that decide were improved.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{Choice, alternatives_of, capacity_of, choose};
-use crate::core::provision::karpenter::{Leftover, place_on_open};
+use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::bits;
 use crate::core::scheduler::template::TemplateIndex;
@@ -226,18 +226,14 @@ fn place_all(
     demand: &Leftover,
 ) -> bool {
     let all = &engine.problem.templates[template].set;
-    let wanted = all.only(instance_type, all.slots);
     let mut host = None;
     for (class, variant) in variants {
         for _ in 0..demand[class] {
             let placed = match host {
                 Some(host) => greedy::add(engine, *class, *variant, host),
                 None => {
-                    let Ok(open) = engine.opened(*class, *variant, template, Some(&wanted)) else { return false };
-                    let Some(choice) = choose(engine, &open) else { return false };
-                    let capacity = capacity_of(engine, &open, &choice);
-                    host = Some(engine.open(*class, open, capacity));
-                    true
+                    host = greedy::open(engine, *class, *variant, template, instance_type, all.slots);
+                    host.is_some()
                 }
             };
             if !placed {
@@ -259,13 +255,8 @@ fn with_others_room(
     budget: &mut Budget,
 ) {
     let problem = engine.problem;
-    for (class, count) in demand.iter_mut() {
-        let Some(variant) = problem.classes[*class].variants.get(level) else { continue };
-        while *count > 0 && place_on_open(engine, since.hosts(), *class, *variant).is_some() {
-            *count -= 1;
-        }
-    }
-    demand.retain(|_, count| *count > 0);
+    let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
+    greedy::use_those_open(engine, since.hosts(), demand, variant_of);
     markets.fill(engine, since.hosts(), demand, most, budget);
 }
 

@@ -1,5 +1,6 @@
 //! What could be bought, for whom, and what a pod is worth on it.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 
 use crate::api::keys;
@@ -111,24 +112,23 @@ pub fn offers(
 /// Everything that a template sells to some kind.
 fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
     let template = &problem.templates[index];
-    let mut sets: Vec<Vec<&OfferingSet>> = Vec::new();
-    let mut zones: Vec<Slots> = Vec::new();
+    // With the slots of the zone that is meant, if one is.
+    let mut sets: Vec<(Vec<&OfferingSet>, Slots)> = Vec::new();
     for kind in kinds {
         if kind.welcome >= sets.len() {
-            sets.resize(kind.welcome + 1, Vec::new());
-            zones.resize(kind.welcome + 1, 0);
+            sets.resize(kind.welcome + 1, (Vec::new(), 0));
         }
-        if sets[kind.welcome].is_empty() {
+        if sets[kind.welcome].0.is_empty() {
             let purchasable = kind.variants.iter().filter_map(|variant| problem.purchasable(*variant, index).ok());
-            sets[kind.welcome] = purchasable.collect();
-            zones[kind.welcome] = kind.zone.map_or(Slots::MAX, |zone| slots_in_zone(problem, template, zone));
+            let slots = kind.zone.map_or(Slots::MAX, |zone| slots_in_zone(problem, template, zone));
+            sets[kind.welcome] = (purchasable.collect(), slots);
         }
     }
     let mut offers = Vec::new();
     for (position, entry) in template.offerings.offered(&template.set) {
         let slots = |set: &&OfferingSet| if set.types().contains(position) { set.slots & entry.available } else { 0 };
         let any_of = |sets: &Vec<&OfferingSet>| sets.iter().map(slots).fold(0, |all, slots| all | slots);
-        let allowed: Vec<Slots> = sets.iter().zip(&zones).map(|(sets, zone)| any_of(sets) & zone).collect();
+        let allowed: Vec<Slots> = sets.iter().map(|(sets, zone)| any_of(sets) & zone).collect();
         let usable = allowed.iter().fold(0, |all, slots| all | slots);
         for (price, slots) in by_price(entry, usable) {
             offers.push(Offer {
@@ -235,12 +235,24 @@ impl Offer {
     }
 }
 
+/// The offers that hold some kind, and what each is in the linear program. `items` are the kinds in the program.
+pub fn with_bins<O: Borrow<Offer>>(
+    kinds: &[Kind],
+    items: &[Item],
+    offers: impl Iterator<Item = O>,
+) -> (Vec<O>, Vec<Bin>) {
+    let bin = |offer: &Offer| offer.bin(kinds, items, 0..kinds.len(), |kind| kinds[kind].count);
+    let with_bin = |offer: O| {
+        let bin = bin(offer.borrow());
+        (offer, bin)
+    };
+    offers.map(with_bin).filter(|(_, bin)| !bin.items.is_empty()).unzip()
+}
+
 /// What one pod of each kind is worth, what to buy for whom, and the bound on the fleet's price that this proves. `items` are the
 /// kinds in the program, `start` is where the search begins, `work` where it ends.
 pub fn prices(kinds: &[Kind], items: &[Item], offers: &[Offer], start: &[f64], work: u64) -> (Prices, Vec<Allotment>) {
-    let bin = |offer: &Offer| offer.bin(kinds, items, 0..kinds.len(), |kind| kinds[kind].count);
-    let useful = unlimited(kinds, offers).map(|offer| (offer, bin(offer))).filter(|(_, bin)| !bin.items.is_empty());
-    let (offers, bins): (Vec<&Offer>, Vec<Bin>) = useful.unzip();
+    let (offers, bins) = with_bins(kinds, items, unlimited(kinds, offers));
     let prices = dual_prices(items, &bins, start, work);
     let allotments = prices.shares.iter().map(|share| allotment(offers[share.bin], share)).collect();
     (prices, allotments)

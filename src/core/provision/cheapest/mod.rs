@@ -1,10 +1,9 @@
 //! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
 //! about, which type is cheapest for it.
 //!
-//! [`weights`] and [`dual`] say what a pod is worth; [`planned`] chooses whole fleets by [`columns`], and where there is too much for it
-//! [`greedy`] buys the nodes with the most worth per dollar; [`improve`] takes
-//! some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price
-//! is never above it.
+//! [`weights`] and [`dual`] say what a pod is worth; [`planned`] chooses whole fleets by [`columns`], and what is too much for it
+//! [`greedy`] buys node by node, the one with the most worth per dollar first; [`improve`] takes some apart and tries again. The
+//! reference's packing is run too, and the cheaper of the two wins, so that the price is never above it.
 
 pub mod columns;
 pub mod covering;
@@ -164,7 +163,7 @@ enum Way {
 }
 
 /// What is to be bought, and where.
-struct Purchase<'w> {
+struct Procurement<'w> {
     markets: Markets,
     /// Fleets on paper, by market; none before the first try.
     plans: Vec<Option<Planned>>,
@@ -174,7 +173,7 @@ struct Purchase<'w> {
     mark: Mark,
 }
 
-impl Purchase<'_> {
+impl Procurement<'_> {
     /// Buys in one way; what is left found no place.
     fn go(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> Leftover {
         let (markets, first) = (&self.markets, self.mark.hosts());
@@ -210,13 +209,13 @@ fn buy(
 ) -> Leftover {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
-    let mut purchase = Purchase { markets, plans: Vec::new(), order, level, wanted, mark };
+    let mut procurement = Procurement { markets, plans: Vec::new(), order, level, wanted, mark };
     let mut best: Option<(Cost, Way)> = None;
     for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
-        if !purchase.is_worth_trying(way) {
+        if !procurement.is_worth_trying(way) {
             continue;
         }
-        let leftover = purchase.go(engine, way, budget);
+        let leftover = procurement.go(engine, way, budget);
         for host in engine.open_hosts_since(mark) {
             improve::tighten(engine, host);
         }
@@ -227,8 +226,8 @@ fn buy(
         engine.revert(mark);
     }
     let way = best.map_or(Way::AsReference, |(_, way)| way);
-    let leftover = purchase.go(engine, way, budget);
-    improve::improve(engine, mark, level, &purchase.markets, budget);
+    let leftover = procurement.go(engine, way, budget);
+    improve::improve(engine, mark, level, &procurement.markets, budget);
     leftover
 }
 

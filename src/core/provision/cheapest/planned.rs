@@ -5,22 +5,21 @@
 //! nodes. They are opened as the pods arrive in that same order, so that each arrival is allowed. What comes out otherwise than
 //! planned is bought for like everything else.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
-use crate::core::provision::choice::{capacity_of, choose};
-use crate::core::provision::karpenter::{Leftover, place_on_open};
+use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::columns::{Node, nodes};
-use super::dual::{Bin, Item, dual_prices};
-use super::greedy::{Market, add};
+use super::dual::{Item, dual_prices};
+use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::Kind;
-use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in_zone};
+use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in_zone, with_bins};
 use super::weights::share;
 
 /// More pods than this are not sent to zones one by one.
@@ -37,10 +36,8 @@ type Arrivals = Vec<(ClassIndex, usize)>;
 
 /// The fleet on paper.
 pub struct Planned {
-    /// Of the market, each divided by zone.
-    kinds: Vec<Kind>,
     offers: Vec<Offer>,
-    /// `bin` is the position of an offer, `items` are positions of kinds.
+    /// `bin` is the position of an offer, `items` are positions of kinds: those of the market, divided by zone.
     nodes: Vec<Node>,
     arrivals: Arrivals,
 }
@@ -58,12 +55,8 @@ impl Planned {
         }
         let problem = engine.problem;
         let weight = Some(market.weight_of_pools);
-        let mut offers = offers(problem, &kinds, weight, problem.per_node, Purpose::Pricing);
-        let bin = |offer: &Offer| offer.bin(&kinds, &items, 0..kinds.len(), |kind| kinds[kind].count);
-        let mut bins: Vec<Bin> = offers.iter().map(bin).collect();
-        let mut is_useful = bins.iter().map(|bin| !bin.items.is_empty()).collect::<Vec<_>>().into_iter();
-        offers.retain(|_| is_useful.next().unwrap_or(false));
-        bins.retain(|bin| !bin.items.is_empty());
+        let offers = offers(problem, &kinds, weight, problem.per_node, Purpose::Pricing);
+        let (offers, bins) = with_bins(&kinds, &items, offers.into_iter());
         let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
         if kinds.iter().any(|kind| kind.zone.is_some()) {
             // The market knows what a pod is worth where it may be in any zone.
@@ -71,37 +64,35 @@ impl Planned {
         }
         let work = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
         let nodes = nodes(&items, &bins, &worth, work)?;
-        Some(Self { kinds, offers, nodes, arrivals })
+        Some(Self { offers, nodes, arrivals })
     }
 
     /// Opens the nodes and places the pods as far as that is allowed, elsewhere on nodes opened from `first` on where it is not; the
     /// demand is what is left.
     pub fn carry_out(&self, engine: &mut Engine<'_, '_>, market: &Market, first: HostIndex, demand: &mut Leftover) {
         self.open_as_planned(engine, market, demand);
-        for (class, left) in demand.iter_mut() {
-            let Some(variant) = market.variants.get(class) else { continue };
-            while *left > 0 && place_on_open(engine, first, *class, *variant).is_some() {
-                *left -= 1;
-            }
-        }
-        demand.retain(|_, left| *left > 0);
+        use_those_open(engine, first, demand, |class| market.variants.get(&class).copied());
     }
 
     fn open_as_planned(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Leftover) {
         let mut sites: Vec<Site> = self.nodes.iter().map(Site::new).collect();
-        let mut wanting: Vec<VecDeque<usize>> = vec![VecDeque::new(); self.kinds.len()];
+        let mut wanting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (position, node) in self.nodes.iter().enumerate() {
-            node.items.iter().for_each(|(kind, _)| wanting[*kind].push_back(position));
+            node.items.iter().for_each(|(kind, _)| wanting.entry(*kind).or_default().push(position));
         }
         for (class, kind) in &self.arrivals {
             let Some(left) = demand.get_mut(class).filter(|left| **left > 0) else { continue };
+            let Some(wanting) = wanting.get_mut(kind) else { continue };
             let variant = market.variants[class];
-            let tried = wanting[*kind].iter().take(TRIES_MAX).copied();
-            let site = tried.into_iter().find(|site| self.arrive(engine, &mut sites[*site], *class, variant));
-            let Some(site) = site else { continue };
+            let mut tried = wanting.iter().take(TRIES_MAX).enumerate();
+            let mut arrives = |site: usize| self.arrive(engine, &mut sites[site], *class, variant);
+            let Some((position, site)) = tried.find_map(|(position, site)| arrives(*site).then_some((position, *site)))
+            else {
+                continue;
+            };
             *left -= 1;
             if sites[site].took(*kind) {
-                wanting[*kind].retain(|other| *other != site);
+                wanting.remove(position);
             }
         }
     }
@@ -111,15 +102,9 @@ impl Planned {
         if let Some(host) = site.host {
             return add(engine, class, variant, host);
         }
-        let offer = &self.offers[site.offer];
-        let wanted = engine.problem.templates[offer.template].set.only(offer.instance_type, offer.slots);
-        let opened = engine.opened(class, variant, offer.template, Some(&wanted)).ok();
-        let Some((open, choice)) = opened.and_then(|open| choose(engine, &open).map(|choice| (open, choice))) else {
-            return false;
-        };
-        let capacity = capacity_of(engine, &open, &choice);
-        site.host = Some(engine.open(class, open, capacity));
-        true
+        let Offer { template, instance_type, slots, .. } = self.offers[site.offer];
+        site.host = open(engine, class, variant, template, instance_type, slots);
+        site.host.is_some()
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::provision::choice::{capacity_of, choose};
 use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
-use super::greedy::{Market, Pattern, add};
+use super::greedy::{Market, Pattern, add, open};
 use super::market::Offer;
 
 /// What still waits while a market is shopped on.
@@ -77,16 +76,14 @@ impl<'m, 'd> Shopping<'m, 'd> {
     }
 
     fn open(&mut self, engine: &mut Engine<'_, '_>, class: ClassIndex, offer: &Offer) -> Option<HostIndex> {
-        let variant = self.market.variants[&class];
-        let wanted = engine.problem.templates[offer.template].set.only(offer.instance_type, offer.slots);
-        let opened = engine.opened(class, variant, offer.template, Some(&wanted)).ok();
-        let Some((open, choice)) = opened.and_then(|open| choose(engine, &open).map(|choice| (open, choice))) else {
+        let (variant, template) = (self.market.variants[&class], offer.template);
+        let host = open(engine, class, variant, template, offer.instance_type, offer.slots);
+        if host.is_some() {
+            self.take_one(class);
+        } else {
             self.held_back.insert(class);
-            return None;
-        };
-        let capacity = capacity_of(engine, &open, &choice);
-        self.take_one(class);
-        Some(engine.open(class, open, capacity))
+        }
+        host
     }
 
     fn add(&mut self, engine: &mut Engine<'_, '_>, class: ClassIndex, host: HostIndex) -> bool {

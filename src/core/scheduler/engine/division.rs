@@ -1,14 +1,20 @@
 //! Which domain each of many pods goes to, before it is known on which node.
 
 use super::Engine;
+use crate::core::scheduler::Problem;
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::topology::{Counters, Domain, GroupIndex, KeyIndex};
+
+/// Which groups are over a key.
+fn is_over(problem: &Problem<'_>, key: KeyIndex) -> impl Fn(&GroupIndex) -> bool {
+    move |group| problem.groups[*group].key == key
+}
 
 impl Engine<'_, '_> {
     /// Whether topology over this key has a say in where pods of the class go.
     pub fn is_divided(&self, key: KeyIndex, class: ClassIndex, variant: VariantIndex) -> bool {
-        let over_key = |group: &GroupIndex| self.problem.groups[*group].key == key;
-        self.problem.variants[variant].constraints.iter().any(over_key)
+        let over_key = is_over(self.problem, key);
+        self.problem.variants[variant].constraints.iter().any(&over_key)
             || self.forbidden_by_others(class).any(|group| over_key(&group))
     }
 
@@ -21,7 +27,7 @@ impl Engine<'_, '_> {
         pods: &[(ClassIndex, VariantIndex)],
         preferred: impl Fn(ClassIndex) -> &'d [Domain],
     ) -> Vec<Option<Domain>> {
-        let over_key = |group: &GroupIndex| self.problem.groups[*group].key == key;
+        let over_key = is_over(self.problem, key);
         let groups: Vec<GroupIndex> = (0..self.problem.groups.len()).filter(over_key).collect();
         let before: Vec<Counters> = groups.iter().map(|group| self.counters[*group].clone()).collect();
         let mut destinations = Vec::with_capacity(pods.len());
@@ -45,7 +51,7 @@ impl Engine<'_, '_> {
         variant: VariantIndex,
         preferred: &[Domain],
     ) -> Option<Domain> {
-        let over_key = |group: &GroupIndex| self.problem.groups[*group].key == key;
+        let over_key = is_over(self.problem, key);
         let mut allowed = preferred.to_vec();
         for group in self.problem.variants[variant].constraints.iter().filter(|group| over_key(group)) {
             allowed = self.allowed_domains(*group, class, &allowed);
@@ -56,11 +62,11 @@ impl Engine<'_, '_> {
 
     fn count_in_domain(&mut self, key: KeyIndex, class: ClassIndex, domain: Domain) {
         let problem = self.problem;
-        let over_key = |group: &&GroupIndex| problem.groups[**group].key == key;
-        for group in problem.classes[class].counted_in.iter().filter(over_key) {
+        let over_key = is_over(problem, key);
+        for group in problem.classes[class].counted_in.iter().filter(|group| over_key(group)) {
             self.counters[*group].count_matching(domain, 1, 1);
         }
-        for group in problem.classes[class].anti_affinity.iter().filter(over_key) {
+        for group in problem.classes[class].anti_affinity.iter().filter(|group| over_key(group)) {
             self.counters[*group].count_owners(domain, 1, 1);
         }
     }
