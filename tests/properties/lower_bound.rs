@@ -4,7 +4,8 @@
 use cutlist::api::keys;
 use cutlist::api::settings::Packing;
 use cutlist::core::plan::decide;
-use cutlist::core::provision::cheapest::dual::{Bin, Item, dual_prices};
+use cutlist::core::provision::cheapest::dual::dual_prices;
+use cutlist::core::provision::cheapest::filling::{Bin, Item};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
 use proptest::option::weighted;

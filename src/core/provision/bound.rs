@@ -10,7 +10,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
-use super::cheapest::dual::{Bin, Filling, Item};
+use super::cheapest::filling::{Bin, Filling, Item};
 use super::cheapest::kinds::{Kind, kinds};
 use super::cheapest::market::{Offer, Purpose, item, number, offers, prices, unlimited};
 use super::cheapest::weights::{as_number, weight};
@@ -137,8 +137,8 @@ fn worth_of_free(kinds: &[Kind], per_pod: &[f64], free: &[&Vector]) -> f64 {
             items: held.filter(|(_, most)| *most > 0.0).collect(),
         };
         let mut filling = Filling::new(&bin, &items);
-        filling.fill(&items, &bin, per_pod);
-        filling.refine(&items, &bin, per_pod, 2);
+        filling.fill(per_pod);
+        filling.refine(per_pod, 2);
         filling.worth
     };
     free.iter().map(worth).sum()

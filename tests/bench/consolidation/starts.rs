@@ -86,6 +86,7 @@ pub fn against_the_reference() -> Vec<Draft> {
         draft("19 large nodes", 1500, 100, 1, None),
         draft("60 nodes", 1500, 100, 1, Some(32)),
         draft("100 nodes", 1200, 100, 1, Some(16)),
+        Draft { shape: Shape::Small, ..draft("small pods", 3000, 100, 1, Some(16)) },
         draft("20 pools of 5 nodes", 1200, 100, 20, Some(16)),
         host_spread(),
         draft("300 nodes", 3600, 100, 1, Some(16)),

@@ -19,7 +19,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::ReasonCode;
 use crate::core::provision::cheapest::Budget;
 use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::market::PRICE_WORK;
+use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::reference::no_place;
@@ -51,7 +51,7 @@ impl Pass<'_, '_> {
     /// Tries what may save money and keeps what does.
     pub(super) fn search(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
         let demand = demand(engine.problem, sources);
-        let markets = Markets::priced(engine.problem, 0, &demand, PRICE_WORK / PRICE_WORK_PART);
+        let markets = Markets::priced(engine.problem, 0, &demand, EXACT_PRICE_WORK / PRICE_WORK_PART);
         let worth = Worth::new(&markets);
         let pods: usize = demand.values().sum();
         let mut budget = Budget::new(engine.problem);

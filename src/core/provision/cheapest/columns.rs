@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::covering::{Column, Covering};
-use super::dual::{Bin, Filling, Item, WHOLE_STEPS_MAX};
+use super::filling::{Bin, Filling, Item, WHOLE_STEPS_MAX};
 use super::market::number;
 
 /// One node: position of its bin, and positions of items with how many whole pods of each.
@@ -22,8 +22,10 @@ pub struct Node {
 /// With more rows than this the inverse of the basis grows too large.
 const ROWS_MAX: usize = 400;
 
-/// The part of what is left that is bought before the program is made again.
-const PART_BOUGHT: f64 = 0.35;
+/// The part of what is left that is bought before the program is made again: by attempt, of which the cheapest counts, since what
+/// rounding loses is a matter of luck. A new one is made as long as those before took less than this part of the work.
+const PARTS_BOUGHT: [f64; 3] = [0.35, 0.5, 0.25];
+const ATTEMPTS_PART: u64 = 20;
 
 /// A column that is taken in part is bought whole when its pods are worth this part of its price.
 const WORTH_LEAST: f64 = 0.97;
@@ -31,8 +33,11 @@ const WORTH_LEAST: f64 = 0.97;
 /// Columns worth less than this part of their price are forgotten.
 const REMEMBERED_WORTH_LEAST: f64 = 0.9;
 
+/// A program begins with so many columns for each row at most; more slow it down more than they tell.
+const KNOWN_PER_ROW: usize = 10;
+
 /// Fillings are sought until the program is within this part of what the prices prove.
-const GAP: f64 = 0.002;
+const GAP: f64 = 0.004;
 
 /// Rounds of seeking in one program at most.
 const ROUNDS_MAX: usize = 30;
@@ -45,7 +50,7 @@ const FOUND: f64 = 1e-4;
 
 /// How often prices are shaken for the first columns, by up to which part, and what the fillings must be worth at those that were
 /// not shaken.
-const SHAKES: u32 = 30;
+const SHAKES: u32 = 10;
 const SHAKEN_BY: f64 = 0.1;
 const SHAKEN_WORTH_LEAST: f64 = 0.97;
 
@@ -62,6 +67,9 @@ struct Search<'a> {
     /// By item: what one pod is worth, as far as is known.
     prices: Vec<f64>,
     known: Vec<Node>,
+    part_bought: f64,
+    /// Number of the first shake, so that each attempt shakes otherwise.
+    first_shake: u32,
     /// Multiplications that may still be done.
     work: u64,
 }
@@ -125,16 +133,34 @@ impl Part {
         };
         let own: Vec<Item> = self.items.iter().map(|item| items[*item].clone()).collect();
         let own_bins: Vec<Bin> = self.bins.iter().map(bin).collect();
-        let mut search = Search {
-            fillings: own_bins.iter().map(|bin| Filling::new(bin, &own)).collect(),
-            bins: own_bins,
-            left: own.iter().map(|item| item.count).collect(),
-            prices: self.items.iter().map(|item| start[*item]).collect(),
-            items: &own,
-            known: Vec::new(),
-            work,
-        };
-        let nodes = search.all().into_iter();
+        let prices: Vec<f64> = self.items.iter().map(|item| start[*item]).collect();
+        let fillings: Vec<Filling> = own_bins.iter().map(|bin| Filling::new(bin, &own)).collect();
+        let mut best: Option<(f64, Vec<Node>)> = None;
+        let mut work_left = work;
+        for (attempt, part_bought) in (0..).zip(PARTS_BOUGHT) {
+            let mut search = Search {
+                fillings: fillings.clone(),
+                bins: own_bins.clone(),
+                left: own.iter().map(|item| item.count).collect(),
+                prices: prices.clone(),
+                items: &own,
+                known: Vec::new(),
+                part_bought,
+                first_shake: attempt * SHAKES,
+                work: work_left,
+            };
+            let nodes = search.all();
+            let price: f64 = nodes.iter().map(|node| own_bins[node.bin].price).sum();
+            let rest: f64 = search.left.iter().zip(&prices).map(|(left, price)| left * price).sum();
+            if best.as_ref().is_none_or(|(least, _)| price + rest < *least) {
+                best = Some((price + rest, nodes));
+            }
+            work_left = search.work;
+            if work_left < work - work / ATTEMPTS_PART {
+                break;
+            }
+        }
+        let nodes = best.into_iter().flat_map(|(_, nodes)| nodes);
         let renamed = |node: Node| Node {
             bin: self.bins[node.bin],
             items: node.items.into_iter().map(|(item, count)| (self.items[item], count)).collect(),
@@ -168,15 +194,16 @@ impl Search<'_> {
     fn shake(&mut self) {
         let exact = self.prices.clone();
         for (bin, filling) in self.bins.iter().zip(&mut self.fillings) {
-            filling.fill(self.items, bin, &exact);
-            filling.refine(self.items, bin, &exact, 2);
+            filling.fill(&exact);
+            filling.refine(&exact, 2);
             self.work = self.work.saturating_sub(2 * OF_A_REFINEMENT * bin.items.len() as u64);
         }
         let mut seen: BTreeSet<(usize, Vec<(usize, u64)>)> = BTreeSet::new();
+        let first = self.first_shake;
         for time in 0..SHAKES {
             let by = SHAKEN_BY * (1.0 - f64::from(time) / f64::from(SHAKES));
             let shaken =
-                |(position, price): (usize, &f64)| price * (1.0 + by * (2.0 * scattered(position, time) - 1.0));
+                |(position, price): (usize, &f64)| price * (1.0 + by * (2.0 * scattered(position, first + time) - 1.0));
             let prices: Vec<f64> = exact.iter().enumerate().map(shaken).collect();
             let (found, _) = self.seek(&prices, &exact, SHAKEN_WORTH_LEAST);
             let is_new = |node: &Node| {
@@ -199,7 +226,7 @@ impl Search<'_> {
         let prices = self.prices.clone();
         let (near, mut bound) = self.seek(&prices, &prices, REMEMBERED_WORTH_LEAST);
         let known = std::mem::take(&mut self.known);
-        let mut more: Vec<Node> = near.into_iter().chain(known).collect();
+        let mut more = self.best_of(near.into_iter().chain(known).collect(), KNOWN_PER_ROW * rows.len());
         for _ in 0..ROUNDS_MAX {
             for node in &more {
                 program.add(&self.column(node, &row_of));
@@ -225,12 +252,22 @@ impl Search<'_> {
         taken
     }
 
+    /// Those worth most for their price, at most so many, best first.
+    fn best_of(&self, nodes: Vec<Node>, most: usize) -> Vec<Node> {
+        let ranked = nodes.into_iter().map(|node| (worth(&node, &self.prices) / self.bins[node.bin].price, node));
+        let mut ranked: Vec<(f64, Node)> = ranked.collect();
+        ranked.sort_by(|one, two| two.0.total_cmp(&one.0));
+        ranked.truncate(most);
+        ranked.into_iter().map(|(_, node)| node).collect()
+    }
+
     /// Bins and columns hold no more of an item than is left, and columns that are then worth too little go.
     fn forget_what_is_taken(&mut self) {
         for bin in &mut self.bins {
             bin.items.iter_mut().for_each(|(item, most)| *most = most.min(self.left[*item]));
             bin.items.retain(|(_, most)| *most >= 1.0);
         }
+        self.fillings.iter_mut().for_each(|filling| filling.hold_no_more_than(&self.left));
         let mut known: Vec<Node> = self.known.iter().map(|node| self.cut(node)).collect();
         known.retain(|node| {
             let least = REMEMBERED_WORTH_LEAST * self.bins[node.bin].price;
@@ -298,18 +335,22 @@ impl Search<'_> {
         let bins = self.bins.iter().zip(&mut self.fillings).enumerate();
         for (position, (bin, filling)) in bins.filter(|(_, (bin, _))| !bin.items.is_empty()) {
             let enough = bin.price * least;
-            self.work = self.work.saturating_sub(OF_A_FILLING * bin.items.len() as u64);
-            filling.fill(self.items, bin, prices);
-            if filling.worth > enough {
-                filling.refine(self.items, bin, prices, 1);
-                self.work = self.work.saturating_sub(OF_A_REFINEMENT * bin.items.len() as u64);
+            let items = bin.items.len() as u64;
+            let mut spent = OF_AN_ESTIMATE * items;
+            if filling.fill_if_above(prices, enough) {
+                spent += OF_A_FILLING * items;
+                if filling.worth > enough {
+                    filling.refine(prices, 1);
+                    spent += OF_A_REFINEMENT * items;
+                }
             }
+            self.work = self.work.saturating_sub(spent);
             if filling.worth <= enough {
                 most = most.max(filling.worth / bin.price);
                 continue;
             }
             self.work = self.work.saturating_sub(OF_A_STEP * WHOLE_STEPS_MAX as u64);
-            let node = Node { bin: position, items: filling.of_whole_pods(self.items, bin, prices) };
+            let node = Node { bin: position, items: filling.of_whole_pods(prices) };
             most = most.max(worth(&node, prices) / bin.price);
             if worth(&node, exact) > enough {
                 found.push(node);
@@ -330,7 +371,7 @@ impl Search<'_> {
         }
         let mut in_part: Vec<&(Node, f64)> = taken.iter().filter(|(_, amount)| amount.fract() > NEARLY).collect();
         in_part.sort_by(|one, two| two.1.fract().total_cmp(&one.1.fract()));
-        let enough = PART_BOUGHT * taken.iter().map(|(_, amount)| amount).sum::<f64>();
+        let enough = self.part_bought * taken.iter().map(|(_, amount)| amount).sum::<f64>();
         for (node, _) in in_part {
             if number(bought.len()) >= enough.max(1.0) {
                 break;
@@ -352,8 +393,9 @@ impl Search<'_> {
     }
 }
 
-/// Multiplications for each item of a bin that is filled, for each that is filled again with other weights, and for each step of the
-/// search for whole pods.
+/// Multiplications for each item of a bin that is looked at, for each that is filled, for each that is filled again with other weights,
+/// and for each step of the search for whole pods.
+const OF_AN_ESTIMATE: u64 = 2;
 const OF_A_FILLING: u64 = 8;
 const OF_A_REFINEMENT: u64 = 100;
 const OF_A_STEP: u64 = 4;

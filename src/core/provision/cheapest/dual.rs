@@ -8,9 +8,8 @@
 //! Solved by ascent on the bound itself: prices move from what the most profitable offerings would be filled with
 //! towards what is in demand. An offering that is nearly the most profitable counts nearly as much (a soft maximum that is
 //! made sharper from round to round), or the prices would swing between two that are alike; and each price has a step of
-//! its own, by how much its demand has been missed so far (Kingma and Ba 2015), or rare classes would never arrive. How
-//! much an offering can be filled with is bounded through a surrogate constraint (a weighted sum of its resources, Glover
-//! 1968), whose weights are kept for each offering and improved only where they decide; any weights give a valid bound.
+//! its own, by how much its demand has been missed so far (Kingma and Ba 2015), or rare classes would never arrive. What
+//! each offering is filled with, or bounded by where it is far from the most profitable, is a matter of [`super::filling`].
 //! Where a dozen pods fill a node it matters that they are whole: there the prices climb on, against the best filling with whole
 //! pods (branch and bound), which proves more than the linear program, and tells the buyer what small nodes are good for.
 //! `tests/properties/lower_bound.rs` holds the result against a solver: no node can be filled with more than it costs, and the
@@ -18,23 +17,8 @@
 
 use std::collections::BTreeMap;
 
+use super::filling::{Bin, Filling, Item};
 use super::market::number;
-
-/// A class: how many pods, and what one of them asks for.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub count: f64,
-    pub request: Vec<f64>,
-}
-
-/// An offering: what it costs, and what there is room for.
-#[derive(Clone, Debug)]
-pub struct Bin {
-    pub price: f64,
-    pub room: Vec<f64>,
-    /// Positions of the items it may hold, with the most of each on one node.
-    pub items: Vec<(usize, f64)>,
-}
 
 /// Prices per pod that no bin beats, by position of the item, and the bound on the fleet's cost that they prove.
 #[derive(Clone, Debug)]
@@ -66,8 +50,8 @@ struct Mean {
 
 impl Mean {
     fn add(&mut self, bin: usize, bins: f64, filling: &Filling) {
-        for (item, amount) in &filling.taken {
-            *self.held.entry((bin, *item)).or_default() += bins * amount;
+        for (item, amount) in filling.taken() {
+            *self.held.entry((bin, item)).or_default() += bins * amount;
         }
     }
 
@@ -89,9 +73,6 @@ impl Mean {
     }
 }
 
-/// Rounds of ascent at most; after some hundreds the bound moves in the fourth digit.
-const ROUNDS_MAX: usize = 300;
-
 /// The part of the bound that nodes must stand for which few pods fill, for whole pods to be worth looking at.
 const OF_PARTS_LEAST: f64 = 0.2;
 
@@ -100,8 +81,9 @@ const REFINEMENTS: usize = 12;
 
 /// One way to climb.
 struct Stage {
-    /// Of [`ROUNDS_MAX`], or of what the work allows.
-    part_of_rounds: usize,
+    /// At most, and the work of one of them for each pair of a bin and an item.
+    rounds_max: usize,
+    work_of_pair: u64,
     /// How much sharper than a mean the maximum is taken: an offering that is one part in this less profitable than the best
     /// counts a third as much.
     sharpness: Schedule,
@@ -112,7 +94,8 @@ struct Stage {
 }
 
 const PARTS: Stage = Stage {
-    part_of_rounds: 1,
+    rounds_max: 300,
+    work_of_pair: 1,
     sharpness: Schedule { first: 40.0, last: 1500.0 },
     step: Schedule { first: 0.2, last: 0.005 },
     whole: false,
@@ -120,7 +103,8 @@ const PARTS: Stage = Stage {
 
 /// From the prices that parts of pods have led to; the first round proves as much as they did, or more.
 const WHOLE: Stage = Stage {
-    part_of_rounds: 2,
+    rounds_max: 150,
+    work_of_pair: 12,
     sharpness: Schedule { first: 150.0, last: 1500.0 },
     step: Schedule { first: 0.04, last: 0.003 },
     whole: true,
@@ -166,11 +150,15 @@ fn climb(items: &[Item], bins: &[Bin], fillings: &mut [Filling], start: &[f64], 
     let mut mean = Mean::default();
     let mut missed = Missed { mean: vec![0.0; items.len()], squares: vec![0.0; items.len()] };
     let pairs: usize = bins.iter().map(|bin| bin.items.len()).sum();
-    let rounds = usize::try_from(work / (pairs as u64).max(1)).unwrap_or(ROUNDS_MAX).clamp(1, ROUNDS_MAX);
-    let rounds = rounds.div_ceil(stage.part_of_rounds);
+    let rounds = work / (pairs as u64 * stage.work_of_pair).max(1);
+    let rounds = usize::try_from(rounds).unwrap_or(usize::MAX).clamp(1, stage.rounds_max);
     for round in 0..rounds {
         let demand_worth: f64 = items.iter().zip(&prices).map(|(item, price)| item.count * price).sum();
-        let Some((ratio, decisive)) = most_profitable(items, bins, fillings, &prices, stage.whole) else { break };
+        let progress = number(round) / number(rounds);
+        let sharpness = stage.sharpness.at(progress);
+        // Further from the best than this, the weight falls below what counts.
+        let near = (1.0 + WORTH_COUNTING.ln() / sharpness).max(0.0);
+        let Some((ratio, decisive)) = most_profitable(bins, fillings, &prices, near, stage.whole) else { break };
         if ratio <= 0.0 || demand_worth <= 0.0 || !ratio.is_finite() {
             break;
         }
@@ -179,8 +167,7 @@ fn climb(items: &[Item], bins: &[Bin], fillings: &mut [Filling], start: &[f64], 
             let per_pod = prices.iter().map(|price| price / ratio).collect();
             best = Prices { per_pod, bound, shares: Vec::new() };
         }
-        let progress = number(round) / number(rounds);
-        let filled = shares_filled(items, bins, fillings, &prices, decisive, stage.sharpness.at(progress), stage.whole);
+        let filled = shares_filled(bins, fillings, &prices, decisive, sharpness, stage.whole);
         if progress >= SHARES_FROM || rounds == 1 {
             for (bin, weight) in filled.by_bin {
                 let worth = fillings[bin].worth.max(f64::MIN_POSITIVE);
@@ -229,7 +216,6 @@ struct Filled {
 }
 
 fn shares_filled(
-    items: &[Item],
     bins: &[Bin],
     fillings: &mut [Filling],
     prices: &[f64],
@@ -238,15 +224,16 @@ fn shares_filled(
     whole: bool,
 ) -> Filled {
     let most = fillings[decisive].ratio(&bins[decisive]);
-    let mut shares = vec![0.0; items.len()];
+    let mut shares = vec![0.0; prices.len()];
     let mut total = 0.0;
     let mut by_bin: Vec<(usize, f64)> = Vec::new();
     for (position, (bin, filling)) in bins.iter().zip(fillings.iter_mut()).enumerate() {
         let weight = |filling: &Filling| (sharpness * (filling.ratio(bin) / most - 1.0)).exp();
         if position != decisive && weight(filling) > WORTH_REFINING {
-            filling.refine(items, bin, prices, 1);
+            filling.fill_if_estimated(prices);
+            filling.refine(prices, 1);
             if whole {
-                filling.make_whole(items, bin, prices);
+                filling.make_whole(prices);
             }
         }
         let weight = weight(filling);
@@ -255,8 +242,8 @@ fn shares_filled(
         }
         total += weight;
         by_bin.push((position, weight));
-        for (item, amount) in &filling.taken {
-            shares[*item] += weight * amount * prices[*item] / filling.worth.max(f64::MIN_POSITIVE);
+        for (item, amount) in filling.taken() {
+            shares[item] += weight * amount * prices[item] / filling.worth.max(f64::MIN_POSITIVE);
         }
     }
     shares.iter_mut().for_each(|share| *share /= total.max(f64::MIN_POSITIVE));
@@ -264,16 +251,20 @@ fn shares_filled(
     Filled { by_item: shares, by_bin }
 }
 
-/// The bin with the most worth per price, after the weights that decide were improved.
+/// The bin with the most worth per price, after the weights that decide were improved. Bins that are worth less than the part `near` of
+/// the best are not filled, only estimated.
 fn most_profitable(
-    items: &[Item],
     bins: &[Bin],
     fillings: &mut [Filling],
     prices: &[f64],
+    near: f64,
     whole: bool,
 ) -> Option<(f64, usize)> {
+    let mut most = 0.0;
     for (bin, filling) in bins.iter().zip(fillings.iter_mut()) {
-        filling.fill(items, bin, prices);
+        if filling.fill_if_above(prices, most * near * bin.price) {
+            most = filling.ratio(bin).max(most);
+        }
     }
     let ratio = |fillings: &[Filling], position: usize| fillings[position].ratio(&bins[position]);
     let largest = |fillings: &[Filling]| {
@@ -283,9 +274,10 @@ fn most_profitable(
     // What few pods fill promises more in parts than it keeps, so many have to be looked at.
     let refinements = if whole { bins.len().max(REFINEMENTS) } else { REFINEMENTS };
     for _ in 0..refinements {
-        fillings[position].refine(items, &bins[position], prices, 2);
+        fillings[position].fill_if_estimated(prices);
+        fillings[position].refine(prices, 2);
         if whole {
-            fillings[position].make_whole(items, &bins[position], prices);
+            fillings[position].make_whole(prices);
         }
         let next = largest(fillings)?;
         if next == position {
@@ -294,236 +286,6 @@ fn most_profitable(
         position = next;
     }
     Some((ratio(fillings, position), position))
-}
-
-/// How often the weights of two resources are halved towards where both are used alike.
-const HALVINGS: usize = 12;
-
-/// An item, as one bin looks at it.
-#[derive(Clone, Copy, Debug)]
-struct Choice {
-    /// Worth of one pod for its size.
-    density: f64,
-    /// The part that one pod takes of the weighted sum of resources.
-    size: f64,
-    item: usize,
-    /// As many fit.
-    most: f64,
-}
-
-/// The most worth that a bin can be filled with, bounded with one weighted sum of its resources.
-#[derive(Clone, Debug)]
-pub struct Filling {
-    weights: Vec<f64>,
-    /// Resources that some item asks for.
-    asked: Vec<usize>,
-    pub worth: f64,
-    /// Items of the best filling under that sum, the last one in part.
-    taken: Vec<(usize, f64)>,
-}
-
-impl Filling {
-    pub fn new(bin: &Bin, items: &[Item]) -> Self {
-        let is_asked = |dimension: &usize| {
-            bin.room[*dimension] > 0.0 && bin.items.iter().any(|(item, _)| items[*item].request[*dimension] > 0.0)
-        };
-        let asked: Vec<usize> = (0..bin.room.len()).filter(is_asked).collect();
-        let mut weights = vec![0.0; bin.room.len()];
-        asked.iter().for_each(|dimension| weights[*dimension] = 1.0 / number(asked.len()));
-        Self { weights, asked, worth: 0.0, taken: Vec::new() }
-    }
-
-    /// Worth per dollar.
-    fn ratio(&self, bin: &Bin) -> f64 {
-        self.worth / bin.price.max(f64::MIN_POSITIVE)
-    }
-
-    /// What may go into the bin, best first.
-    fn by_density(&self, items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<Choice> {
-        let mut by_density: Vec<Choice> = Vec::with_capacity(bin.items.len());
-        for (item, most) in &bin.items {
-            let size = self.size(&items[*item], bin);
-            let density = if size > 0.0 { prices[*item] / size } else { f64::INFINITY };
-            by_density.push(Choice { density, size, item: *item, most: *most });
-        }
-        by_density.sort_by(|one, two| two.density.total_cmp(&one.density).then(one.item.cmp(&two.item)));
-        by_density
-    }
-
-    /// Takes items by worth for their weighted size until the bin is full; what is beyond is not worth more.
-    pub fn fill(&mut self, items: &[Item], bin: &Bin, prices: &[f64]) {
-        let by_density = self.by_density(items, bin, prices);
-        self.taken.clear();
-        self.worth = 0.0;
-        let mut left = 1.0;
-        for Choice { size, item, most, .. } in by_density {
-            let amount = if size > 0.0 { (left / size).min(most) } else { most };
-            if amount <= 0.0 {
-                break;
-            }
-            left -= amount * size;
-            self.worth += amount * prices[item];
-            self.taken.push((item, amount));
-        }
-    }
-
-    fn size(&self, item: &Item, bin: &Bin) -> f64 {
-        self.asked
-            .iter()
-            .map(|dimension| self.weights[*dimension] * item.request[*dimension] / bin.room[*dimension])
-            .sum()
-    }
-
-    /// Shifts weight between the resources that the filling overuses most and least, `times` times, to where the worth is
-    /// lowest. A filling that overuses nothing is possible as it is, so no weights can bound it lower.
-    pub fn refine(&mut self, items: &[Item], bin: &Bin, prices: &[f64], times: usize) {
-        for _ in 0..times {
-            let used = self.used(items, bin);
-            let by_use = |one: &usize, two: &usize| used[*one].total_cmp(&used[*two]);
-            let Some(over) = self.asked.iter().copied().max_by(by_use) else { return };
-            let others = self.asked.iter().copied().filter(|other| *other != over && self.weights[*other] > 1e-9);
-            let Some(under) = others.min_by(by_use).filter(|_| used[over] > 1.0 + 1e-9) else { return };
-            self.balance(items, bin, prices, over, under);
-        }
-    }
-
-    /// Along the line between two weights the worth falls and then rises; it turns where both resources are used alike.
-    fn balance(&mut self, items: &[Item], bin: &Bin, prices: &[f64], over: usize, under: usize) {
-        let (own, given) = (self.weights[over], self.weights[under]);
-        let mut best = self.clone();
-        let (mut low, mut high, mut part) = (0.0, 1.0, 1.0);
-        for _ in 0..HALVINGS {
-            self.weights[over] = own + part * given;
-            self.weights[under] = (1.0 - part) * given;
-            self.fill(items, bin, prices);
-            if self.worth < best.worth {
-                best = self.clone();
-            }
-            let used = self.used(items, bin);
-            if used[over] <= used[under] {
-                high = part;
-            } else if part < 1.0 {
-                low = part;
-            } else {
-                break;
-            }
-            part = (low + high) / 2.0;
-        }
-        *self = best;
-    }
-
-    /// Whether few pods fill the bin, one of them in part.
-    fn is_of_parts(&self) -> bool {
-        let pods: f64 = self.taken.iter().map(|(_, amount)| amount).sum();
-        pods <= number(WHOLE_PODS_MAX) && self.taken.iter().any(|(_, amount)| amount.fract() != 0.0)
-    }
-
-    /// Where few pods fill the bin, the most that whole ones are worth: what parts of pods promise is not to be had.
-    fn make_whole(&mut self, items: &[Item], bin: &Bin, prices: &[f64]) {
-        if !self.is_of_parts() {
-            return;
-        }
-        let WholePods { best, best_taken, steps_left, .. } = WholePods::searched(self, items, bin, prices);
-        if steps_left > 0 && best < self.worth {
-            self.worth = best;
-            self.taken = best_taken;
-        }
-    }
-
-    /// The best filling with whole pods that a short search finds under the weights as they are: positions of items, and how many.
-    pub fn of_whole_pods(&self, items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)> {
-        WholePods::searched(self, items, bin, prices).best_taken
-    }
-
-    /// By resource: the part of the room that the filling takes.
-    fn used(&self, items: &[Item], bin: &Bin) -> Vec<f64> {
-        let mut used = vec![0.0; bin.room.len()];
-        for (item, amount) in &self.taken {
-            for dimension in &self.asked {
-                used[*dimension] += amount * items[*item].request[*dimension] / bin.room[*dimension];
-            }
-        }
-        used
-    }
-}
-
-/// With more pods on a node than this it hardly matters that they are whole.
-pub const WHOLE_PODS_MAX: usize = 12;
-
-/// How often a filling with whole pods takes one more pod at most; beyond, parts of pods have to do.
-pub const WHOLE_STEPS_MAX: usize = 250;
-
-/// Branch and bound over whole pods, best for their size first; what is left of the weighted sum bounds what is left to gain
-/// (Kolesar 1967).
-struct WholePods<'a> {
-    items: &'a [Item],
-    asked: &'a [usize],
-    by_density: Vec<Choice>,
-    prices: &'a [f64],
-    room: Vec<f64>,
-    taken: Vec<(usize, f64)>,
-    best: f64,
-    best_taken: Vec<(usize, f64)>,
-    steps_left: usize,
-}
-
-/// The best filling of one node with whole pods that a short search finds, at these prices: positions of items, and how many.
-pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)> {
-    let mut filling = Filling::new(bin, items);
-    filling.fill(items, bin, prices);
-    filling.refine(items, bin, prices, 2);
-    filling.of_whole_pods(items, bin, prices)
-}
-
-impl<'a> WholePods<'a> {
-    fn searched(filling: &'a Filling, items: &'a [Item], bin: &Bin, prices: &'a [f64]) -> Self {
-        let mut search = Self {
-            items,
-            asked: &filling.asked,
-            by_density: filling.by_density(items, bin, prices),
-            prices,
-            room: bin.room.clone(),
-            taken: Vec::new(),
-            best: 0.0,
-            best_taken: Vec::new(),
-            steps_left: WHOLE_STEPS_MAX,
-        };
-        search.go_on(0, 0.0, 1.0);
-        search
-    }
-
-    fn go_on(&mut self, first: usize, worth: f64, left: f64) {
-        if worth > self.best {
-            self.best = worth;
-            self.best_taken.clone_from(&self.taken);
-        }
-        for position in first..self.by_density.len() {
-            let Choice { density, size, item, most } = self.by_density[position];
-            if self.steps_left == 0 || worth + density * left <= self.best {
-                return;
-            }
-            let mut fits = most;
-            for dimension in self.asked.iter().copied().filter(|it| self.items[item].request[*it] > 0.0) {
-                fits = fits.min((self.room[dimension] / self.items[item].request[dimension] + 1e-9).floor());
-            }
-            let mut count = fits;
-            while count >= 1.0 && self.steps_left > 0 {
-                self.steps_left -= 1;
-                self.take(item, count);
-                self.taken.push((item, count));
-                self.go_on(position + 1, worth + count * self.prices[item], left - count * size);
-                self.taken.pop();
-                self.take(item, -count);
-                count -= 1.0;
-            }
-        }
-    }
-
-    fn take(&mut self, item: usize, count: f64) {
-        for dimension in self.asked {
-            self.room[*dimension] -= count * self.items[item].request[*dimension];
-        }
-    }
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
-use super::dual::{Item, WHOLE_PODS_MAX, whole_pods};
+use super::filling::{Item, WHOLE_PODS_MAX, whole_pods};
 use super::kinds::{Kind, kinds};
-use super::market::{Allotment, Offer, PRICE_WORK, Purpose, item, number, offers, prices};
+use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, number, offers, prices};
 use super::node_filling::NodeFilling;
 use super::planned::Planned;
 use super::shopping::Shopping;
@@ -121,7 +121,7 @@ impl Markets {
                 return;
             }
             if left < before {
-                again = Some(Self::priced(engine.problem, level, demand, PRICE_WORK / ROUNDS_WORK_PART));
+                again = Some(Self::priced(engine.problem, level, demand, EXACT_PRICE_WORK / ROUNDS_WORK_PART));
             }
         }
         again.as_ref().unwrap_or(self).fill(engine, first, demand, HourlyPrice::MAX, budget);

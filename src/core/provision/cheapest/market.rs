@@ -11,7 +11,8 @@ use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
 
-use super::dual::{Bin, Item, Prices, Share, dual_prices};
+use super::dual::{Prices, Share, dual_prices};
+use super::filling::{Bin, Item};
 use super::kinds::Kind;
 use super::weights::as_number;
 
@@ -191,8 +192,11 @@ pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item 
     offers.iter().filter(move |offer| needs_reserved || !offer.reserved)
 }
 
-/// Pairs of offers and classes looked at to find prices; some tenths of a second in a release build.
-pub const PRICE_WORK: u64 = 6_000_000;
+/// Pairs of offers and classes looked at to find prices that purchases begin with, which need not be exact.
+pub const PRICE_WORK: u64 = 1_000_000;
+
+/// The same where they are all that purchases go by.
+pub const EXACT_PRICE_WORK: u64 = 6_000_000;
 
 /// What a part of the demand should be bought from, by the linear program.
 #[derive(Clone, Debug)]

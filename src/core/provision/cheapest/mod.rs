@@ -1,13 +1,14 @@
 //! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
 //! about, which type is cheapest for it.
 //!
-//! [`weights`] and [`dual`] say what a pod is worth; [`planned`] chooses whole fleets by [`columns`], and what is too much for it
+//! [`weights`] and [`dual`] say what a pod is worth, [`filling`] what a node is then filled with; [`planned`] chooses whole fleets by [`columns`], and what is too much for it
 //! [`greedy`] buys node by node, the one with the most worth per dollar first; [`improve`] takes some apart and tries again. The
 //! reference's packing is run too, and the cheaper of the two wins, so that the price is never above it.
 
 pub mod columns;
 pub mod covering;
 pub mod dual;
+pub mod filling;
 pub mod greedy;
 pub mod improve;
 pub mod kinds;
@@ -24,6 +25,7 @@ use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
 use super::static_capacity;
 use greedy::Markets;
+use market::EXACT_PRICE_WORK;
 use planned::Planned;
 
 /// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
@@ -214,6 +216,10 @@ fn buy(
     for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
         if !procurement.is_worth_trying(way) {
             continue;
+        }
+        if matches!(way, Way::InRounds) {
+            // Without the program of whole nodes, prices decide what is bought.
+            procurement.markets = Markets::priced(engine.problem, level, wanted, EXACT_PRICE_WORK);
         }
         let leftover = procurement.go(engine, way, budget);
         for host in engine.open_hosts_since(mark) {

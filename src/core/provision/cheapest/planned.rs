@@ -16,7 +16,8 @@ use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::columns::{Node, nodes};
-use super::dual::{Item, dual_prices};
+use super::dual::dual_prices;
+use super::filling::Item;
 use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::Kind;
 use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in_zone, with_bins};
@@ -27,6 +28,9 @@ const PODS_MAX: usize = 50_000;
 
 /// Nodes that are asked for one pod at most: what holds it back on so many holds it back on the others.
 const TRIES_MAX: usize = 64;
+
+/// Pairs of offers and kinds looked at for prices by zone, of which there are several times as many.
+const ZONES_WORK: u64 = PRICE_WORK / 2 * 3;
 
 /// Multiplications in search of nodes for each look of the search's budget: of what a plan may take, about half.
 const MULTIPLICATIONS_PER_LOOK: u64 = 40;
@@ -60,7 +64,7 @@ impl Planned {
         let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
         if kinds.iter().any(|kind| kind.zone.is_some()) {
             // The market knows what a pod is worth where it may be in any zone.
-            worth = dual_prices(&items, &bins, &worth, PRICE_WORK / 2).per_pod;
+            worth = dual_prices(&items, &bins, &worth, ZONES_WORK).per_pod;
         }
         let work = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
         let nodes = nodes(&items, &bins, &worth, work)?;
