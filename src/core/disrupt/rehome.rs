@@ -76,7 +76,7 @@ pub fn move_to_existing(
 ) -> Leftover {
     let mut hosts: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
     let mut demand = take_off(engine, &[candidate]);
-    place_on(engine, &mut demand, &mut hosts, &[]);
+    place_on(engine, &mut demand, &mut hosts, &[], &Preferences::default());
     demand
 }
 
@@ -96,15 +96,38 @@ pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Lefto
 }
 
 /// Puts pods on nodes that exist: those in `filling` first, then the first of `next` with a node that takes one, which thereby
-/// is filled as well. Largest classes first. What is left stays in the demand. O(pods x nodes / 64), mostly less. Crowds are
-/// avoided as far as the room allows it.
-pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Leftover, filling: &mut FixedBitSet, next: &[FixedBitSet]) {
+/// is filled as well. Where a class has preferences, the most preferred of all these comes first. Largest classes first. What is left
+/// stays in the demand. O(pods x nodes / 64), mostly less. Crowds are avoided as far as the room allows it.
+pub fn place_on(
+    engine: &mut Engine<'_, '_>,
+    demand: &mut Leftover,
+    filling: &mut FixedBitSet,
+    next: &[FixedBitSet],
+    preferences: &Preferences,
+) {
     if engine.problem.crowds.is_some() {
         engine.avoid_crowds(true);
-        place_where_allowed(engine, demand, filling, next);
+        place_where_allowed(engine, demand, filling, next, preferences);
         engine.avoid_crowds(false);
     }
-    place_where_allowed(engine, demand, filling, next);
+    place_where_allowed(engine, demand, filling, next, preferences);
+}
+
+/// By class: where its pods should rather go, best first; hosts of one set are alike.
+#[derive(Debug, Default)]
+pub struct Preferences {
+    pub sets: Vec<Vec<FixedBitSet>>,
+    /// Position of the sets.
+    pub of_class: BTreeMap<ClassIndex, usize>,
+}
+
+impl Preferences {
+    /// Those of these hosts that the class prefers, best first; none where it has no preference.
+    fn among(&self, class: ClassIndex, filling: &FixedBitSet, next: &[FixedBitSet]) -> Vec<FixedBitSet> {
+        let Some(sets) = self.of_class.get(&class).map(|position| &self.sets[*position]) else { return Vec::new() };
+        let allowed = next.iter().fold(filling.clone(), |allowed, next| &allowed | next);
+        sets.iter().map(|set| set & &allowed).filter(|set| !set.is_clear()).collect()
+    }
 }
 
 fn place_where_allowed(
@@ -112,6 +135,7 @@ fn place_where_allowed(
     demand: &mut Leftover,
     filling: &mut FixedBitSet,
     next: &[FixedBitSet],
+    preferences: &Preferences,
 ) {
     let problem = engine.problem;
     let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
@@ -121,7 +145,18 @@ fn place_where_allowed(
     });
     for class in order {
         let Some(count) = demand.get_mut(&class) else { continue };
+        let preferred = preferences.among(class, filling, next);
         for variant in &problem.classes[class].variants {
+            for set in &preferred {
+                while *count > 0
+                    && let Some(found) = engine.find_existing(class, *variant, 0, Some(set))
+                {
+                    filling.grow(found + 1);
+                    filling.insert(found);
+                    engine.place_on_existing(class, found);
+                    *count -= 1;
+                }
+            }
             // Without topology a node that was too full stays too full, so each is asked once.
             let advances = problem.variants[*variant].constraints.is_empty();
             let mut first = 0;

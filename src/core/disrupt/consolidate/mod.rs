@@ -5,6 +5,7 @@
 //! [`standing`] says what a node is worth its price for, [`trial`] does without some nodes in the engine, [`rules`] says whether
 //! that is worth it. [`search`] and [`mod@reference`] decide which nodes to try.
 
+mod keeping;
 mod reference;
 pub(super) mod rules;
 mod search;

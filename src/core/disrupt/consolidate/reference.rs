@@ -96,7 +96,7 @@ impl Pass<'_, '_> {
     /// Every node that may take pods, in the order of the engine.
     fn all_rooms(&self, engine: &Engine<'_, '_>) -> Rooms {
         let is_open = |host: &usize| self.targets[*host].is_open() && !self.targets[*host].restless;
-        Rooms { filling: engine.existing_hosts().filter(is_open).collect(), next: Vec::new() }
+        Rooms { filling: engine.existing_hosts().filter(is_open).collect(), ..Rooms::default() }
     }
 }
 

@@ -10,21 +10,24 @@
 //! nodes of a well-used cluster are refused by a comparison ([`Reach`]).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
 use crate::api::node_pool::DisruptionReason;
+use crate::core::disrupt::rehome::Preferences;
 use crate::core::disrupt::{Going, Pass, cost, duration_text, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::ReasonCode;
 use crate::core::provision::cheapest::Budget;
 use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
+use crate::core::provision::cheapest::market::{EXACT_PRICE_WORK, number};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
+use super::keeping::Kept;
 use super::reference::no_place;
 use super::rules::NotKept;
-use super::standing::{Standing, Worth, demand, standings};
+use super::standing::{Worth, demand, standings};
 use super::trial::{Buying, Rooms, without};
 use super::{Refused, Source};
 
@@ -44,6 +47,12 @@ const PRICE_WORK_PART: u64 = 4;
 const LOOKS_PER_POD: u64 = 1_200;
 const LOOKS_AT_LEAST: u64 = 400_000;
 
+/// Of nodes that find no room although they should go, one in so many is kept at a time.
+const KEPT_PART: usize = 4;
+
+/// How many times the cost of a move counts when it is decided which nodes are worth keeping.
+const COUNTED_AS_KEPT: f64 = 4.0;
+
 /// Where no payback is asked for, moves are compared over this time.
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
 
@@ -60,40 +69,26 @@ impl Pass<'_, '_> {
         let horizon_seconds = self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS);
         let horizon_hours = hours(horizon_seconds);
         let costs = self.costs;
-        let move_dollars =
-            |source: &Source<'_>, bought: f64| costs.dollars_of_move(bought, source.candidate.move_nanodollars);
-        let standings = standings(engine, sources, &markets, &worth, move_dollars, horizon_hours, &mut budget);
-        let mut order: Vec<usize> = (0..sources.len()).collect();
-        order.sort_by(|one, two| {
-            standings[*one].used.total_cmp(&standings[*two].used).then_with(|| {
-                let name = |source: usize| &sources[source].candidate.name;
-                name(*one).cmp(name(*two))
-            })
-        });
-        let sources: Vec<Source<'_>> = order.iter().map(|source| sources[*source]).collect();
-        let standings: Vec<Standing> = order.iter().map(|source| standings[*source]).collect();
-        let goes: Vec<bool> = standings.iter().map(|standing| standing.goes).collect();
-        // Replacing wrong nodes costs the chance to fill them, so both ways are gone.
-        let mut ways = vec![vec![false; sources.len()]];
-        if goes.contains(&true) {
-            ways.push(goes);
-        }
+        let move_dollars = |source: &Source<'_>, bought: f64| {
+            costs.dollars_of_move(bought, source.candidate.move_nanodollars) / horizon_hours
+        };
+        let ways = self.ways(engine, sources, &markets, &worth, move_dollars, &mut budget);
         let looks_each = budget.looks / ways.len() as u64;
         let start = engine.mark();
         let before = self.clone();
         let crowds_before = engine.price_of_crowds();
         let mut best: Option<(i128, usize)> = None;
         let ways_count = ways.len();
-        for (way, goes) in ways.iter().enumerate() {
+        for (number, way) in ways.iter().enumerate() {
             let mut budget = Budget { looks: looks_each, ..budget };
-            Search::new(self, &sources, goes.clone(), &markets, &worth, engine).run(engine, &mut budget);
+            Search::new(self, way, &markets, &worth, engine).run(engine, &mut budget);
             let crowds = (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO);
             let gain = self.gain_since(engine, &before, horizon_seconds)
                 - i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
             if best.is_none_or(|(most, _)| gain > most) {
-                best = Some((gain, way));
+                best = Some((gain, number));
             }
-            if way + 1 < ways_count {
+            if number + 1 < ways_count {
                 engine.revert(start);
                 *self = before.clone();
             }
@@ -102,8 +97,40 @@ impl Pass<'_, '_> {
             engine.revert(start);
             *self = before;
             let mut budget = Budget { looks: looks_each, ..budget };
-            Search::new(self, &sources, ways[way].clone(), &markets, &worth, engine).run(engine, &mut budget);
+            let way = &ways[way];
+            Search::new(self, way, &markets, &worth, engine).run(engine, &mut budget);
         }
+    }
+
+    /// Orders to try, of which nobody knows beforehand which is best: the least used go first, and either all may be filled, or those
+    /// that are wrong for what they cost are replaced; or what goes and where its pods go is as a linear program says. `move_dollars`
+    /// is what a move costs for each hour in which it has to repay itself.
+    fn ways<'c>(
+        &self,
+        engine: &Engine<'_, '_>,
+        sources: &[Source<'c>],
+        markets: &Markets,
+        worth: &Worth,
+        move_dollars: impl Fn(&Source<'_>, f64) -> f64,
+        budget: &mut Budget,
+    ) -> Vec<Way<'c>> {
+        let pods: usize = sources.iter().map(|source| source.candidate.displaced().count()).sum();
+        let of_pods: f64 = sources.iter().map(|source| move_dollars(source, 0.0)).sum();
+        let standings = standings(engine, sources, markets, worth, move_dollars, budget);
+        let goes: Vec<bool> = standings.iter().map(|standing| standing.goes).collect();
+        let by_use = |goes: Vec<bool>| Way::new(sources, |source| standings[source].used, goes);
+        let mut ways = vec![by_use(vec![false; sources.len()])];
+        // Replacing wrong nodes costs the chance to fill them, so both ways are gone.
+        if goes.contains(&true) {
+            ways.push(by_use(goes));
+        }
+        let of_pod = of_pods / number(pods.max(1));
+        if let Some(kept) = Kept::new(engine, sources, &self.targets, markets, of_pod * COUNTED_AS_KEPT) {
+            let goes = kept.gains.iter().map(|gain| *gain < 0.0).collect();
+            let way = Way::new(sources, |source| kept.gains[source], goes);
+            ways.push(Way { keeps: true, preferences: Rc::new(kept.preferences), ..way });
+        }
+        ways
     }
 
     /// Takes off nodes whose pods fit on others, least used first, and buys nothing. O(pods of the sources x nodes / 64).
@@ -114,11 +141,12 @@ impl Pass<'_, '_> {
         };
         sources.sort_by_cached_key(|source| (used(source), std::cmp::Reverse(source.price), &source.candidate.name));
         let markets = Markets(Vec::new());
-        let (worth, goes) = (Worth::new(&markets), vec![false; sources.len()]);
-        let mut search = Search::new(self, &sources, goes, &markets, &worth, engine);
+        let way = Way { goes: vec![false; sources.len()], sources, keeps: false, preferences: Rc::default() };
+        let worth = Worth::new(&markets);
+        let mut search = Search::new(self, &way, &markets, &worth, engine);
         search.find_rooms(engine);
         search.empty_nodes(engine, &mut Budget::new(engine.problem));
-        for Source { candidate, .. } in &sources {
+        for Source { candidate, .. } in &way.sources {
             if !self.done.contains(&candidate.host) {
                 let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
                 let waits = Err((ReasonCode::WaitsForOtherMove, text));
@@ -149,6 +177,30 @@ impl Pass<'_, '_> {
     }
 }
 
+/// An order in which sources are tried, and which of them are to be replaced rather than filled.
+struct Way<'c> {
+    sources: Vec<Source<'c>>,
+    goes: Vec<bool>,
+    /// Whether what goes and finds no room is kept after all, the best of it first.
+    keeps: bool,
+    preferences: Rc<Preferences>,
+}
+
+impl<'c> Way<'c> {
+    /// The source with the least worth first.
+    fn new(sources: &[Source<'c>], worth: impl Fn(usize) -> f64, goes: Vec<bool>) -> Self {
+        let mut order: Vec<usize> = (0..sources.len()).collect();
+        let name = |source: usize| &sources[source].candidate.name;
+        order.sort_by(|one, two| worth(*one).total_cmp(&worth(*two)).then_with(|| name(*one).cmp(name(*two))));
+        Self {
+            sources: order.iter().map(|source| sources[*source]).collect(),
+            goes: order.iter().map(|source| goes[*source]).collect(),
+            keeps: false,
+            preferences: Rc::default(),
+        }
+    }
+}
+
 #[expect(clippy::cast_precision_loss, reason = "a time in hours; fifteen digits are plenty for a guide")]
 fn hours(seconds: i64) -> f64 {
     seconds as f64 / 3_600.0
@@ -167,6 +219,7 @@ struct Search<'s, 'c, 'p, 'a> {
     sources: &'s [Source<'c>],
     /// By source: whether it is to be replaced rather than filled.
     goes: Vec<bool>,
+    keeps: bool,
     markets: &'s Markets,
     worth: &'s Worth,
     reach: Reach,
@@ -176,19 +229,23 @@ struct Search<'s, 'c, 'p, 'a> {
 impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn new(
         pass: &'s mut Pass<'p, 'a>,
-        sources: &'s [Source<'c>],
-        goes: Vec<bool>,
+        way: &'s Way<'c>,
         markets: &'s Markets,
         worth: &'s Worth,
         engine: &Engine<'_, '_>,
     ) -> Self {
         let reach = Reach::new(engine.problem.classes.len());
-        Self { pass, sources, goes, markets, worth, reach, rooms: Rooms::default() }
+        let (sources, goes, keeps) = (way.sources.as_slice(), way.goes.clone(), way.keeps);
+        let rooms = Rooms { preferences: Rc::clone(&way.preferences), ..Rooms::default() };
+        Self { pass, sources, goes, keeps, markets, worth, reach, rooms }
     }
 
     fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
         self.find_rooms(engine);
         self.empty_nodes(engine, budget);
+        if self.keeps {
+            self.keep_the_best(engine, budget);
+        }
         self.replace_sets(engine, budget);
         if self.goes.contains(&true) {
             // Nothing better is to be had in their place, so they may be filled.
@@ -226,7 +283,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         for part in [8, 4, 2, 1] {
             next.push(open.iter().take(open.len().div_ceil(part)).copied().collect());
         }
-        self.rooms = Rooms { filling, next };
+        self.rooms = Rooms { filling, next, preferences: Rc::clone(&self.rooms.preferences) };
     }
 
     /// Neither going nor filled by this plan.
@@ -266,6 +323,23 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 // A reason is found later, when it is tried with a new node.
                 let _ = self.try_set(engine, &[self.sources[source]], Buying::Nothing);
             }
+        }
+    }
+
+    /// What should go and finds no room is kept after all, a part at a time, the best first, and filled with the rest.
+    fn keep_the_best(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+        loop {
+            let going = (0..self.sources.len()).rev().filter(|source| self.goes[*source] && self.is_open(*source));
+            let going: Vec<usize> = going.collect();
+            if going.is_empty() || budget.is_spent() {
+                return;
+            }
+            for source in going.iter().take(going.len().div_ceil(KEPT_PART)) {
+                self.goes[*source] = false;
+            }
+            self.reach = Reach::new(engine.problem.classes.len());
+            self.find_rooms(engine);
+            self.empty_nodes(engine, budget);
         }
     }
 

@@ -66,19 +66,17 @@ pub(super) fn demand(problem: &Problem<'_>, sources: &[Source<'_>]) -> Leftover 
     demand
 }
 
-/// `horizon_hours`: how long a move has to repay itself. O(sources x pods on one + different nodes x kinds).
+/// `move_dollars` is what a move costs for each hour in which it has to repay itself, given what is bought for it. O(sources x pods on one + different nodes x kinds).
 pub(super) fn standings(
     engine: &Engine<'_, '_>,
     sources: &[Source<'_>],
     markets: &Markets,
     worth: &Worth,
     move_dollars: impl Fn(&Source<'_>, f64) -> f64,
-    horizon_hours: f64,
     budget: &mut Budget,
 ) -> Vec<Standing> {
     let problem = engine.problem;
-    // Pools of one weight are the rule; where there are several, the one that sells for most kinds speaks for all.
-    let market = markets.0.iter().max_by_key(|market| (market.kinds.len(), std::cmp::Reverse(market.offers.len())));
+    let market = markets.widest();
     let mut filled: BTreeMap<(Vector, usize), f64> = BTreeMap::new();
     let mut standing = |source: &Source<'_>| {
         let host = source.candidate.host;
@@ -95,7 +93,7 @@ pub(super) fn standings(
         for class in source.candidate.pods.iter().filter_map(|pod| problem.class_of_pod[*pod]) {
             vectors::add(&mut room, &problem.classes[class].request, 1);
         }
-        let moving = move_dollars(source, held) / horizon_hours;
+        let moving = move_dollars(source, held);
         let key = (room, problem.nodes[host].group);
         let filled = match (market, filled.get(&key)) {
             (_, Some(filled)) => *filled,
@@ -106,7 +104,7 @@ pub(super) fn standings(
             }
             (None, None) => 0.0,
         };
-        let replaced = filled / REACHED_PART + move_dollars(source, filled) / horizon_hours;
+        let replaced = filled / REACHED_PART + move_dollars(source, filled);
         Standing { used: (held + COUNTED_IN_ORDER * moving) / price, goes: !unbuyable && replaced < price }
     };
     sources.iter().map(&mut standing).collect()

@@ -1,9 +1,11 @@
 //! Doing without some nodes, in the engine: their pods on other nodes, and on new ones if need be.
 
+use std::rc::Rc;
+
 use fixedbitset::FixedBitSet;
 
 use crate::core::disrupt::candidate::Candidate;
-use crate::core::disrupt::rehome;
+use crate::core::disrupt::rehome::{self, Preferences};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{Budget, improve};
@@ -44,6 +46,7 @@ pub(super) struct Trial {
 pub(super) struct Rooms {
     pub filling: FixedBitSet,
     pub next: Vec<FixedBitSet>,
+    pub preferences: Rc<Preferences>,
 }
 
 /// Does without the sources; when some pods find no place, how many, and the engine is as it was.
@@ -57,7 +60,7 @@ pub(super) fn without(
     let crowds_before = engine.price_of_crowds();
     let candidates: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
     let mut left = rehome::take_off(engine, &candidates);
-    rehome::place_on(engine, &mut left, &mut rooms.filling, &rooms.next);
+    rehome::place_on(engine, &mut left, &mut rooms.filling, &rooms.next, &rooms.preferences);
     let unhoused = left.values().sum();
     if unhoused > 0 {
         match buying {

@@ -148,7 +148,7 @@ fn climb(items: &[Item], bins: &[Bin], fillings: &mut [Filling], start: &[f64], 
     let mut prices = start.to_vec();
     let mut best = Prices { per_pod: start.to_vec(), bound: 0.0, shares: Vec::new() };
     let mut mean = Mean::default();
-    let mut missed = Missed { mean: vec![0.0; items.len()], squares: vec![0.0; items.len()] };
+    let mut missed = Missed::new(items.len());
     let pairs: usize = bins.iter().map(|bin| bin.items.len()).sum();
     let rounds = work / (pairs as u64 * stage.work_of_pair).max(1);
     let rounds = usize::try_from(rounds).unwrap_or(usize::MAX).clamp(1, stage.rounds_max);
@@ -192,14 +192,18 @@ fn climb(items: &[Item], bins: &[Bin], fillings: &mut [Filling], start: &[f64], 
 }
 
 /// By how much the demand for each class was missed in the rounds so far, of which the last count most.
-struct Missed {
+pub struct Missed {
     mean: Vec<f64>,
     squares: Vec<f64>,
 }
 
 impl Missed {
+    pub fn new(classes: usize) -> Self {
+        Self { mean: vec![0.0; classes], squares: vec![0.0; classes] }
+    }
+
     /// Where the price should go, as a number around 1 however small the class is.
-    fn direction(&mut self, position: usize, now: f64) -> f64 {
+    pub fn direction(&mut self, position: usize, now: f64) -> f64 {
         let (mean, square) = (&mut self.mean[position], &mut self.squares[position]);
         *mean += (1.0 - MEMORY) * (now - *mean);
         *square += (1.0 - MEMORY_OF_SQUARES) * (now * now - *square);

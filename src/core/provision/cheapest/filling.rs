@@ -141,6 +141,11 @@ impl Filling {
         }
     }
 
+    /// By position of the item: what a pod is worth beyond what the room for it is, where the bin was filled last.
+    pub fn advantages(&self, prices: &[f64]) -> impl Iterator<Item = (usize, f64)> {
+        self.items.iter().zip(&self.sizes).map(|((item, _), size)| (*item, prices[*item] - self.level * size))
+    }
+
     /// Takes items by worth for their weighted size until the bin is full; what is beyond is not worth more.
     pub fn fill(&mut self, prices: &[f64]) {
         let mut choices = std::mem::take(&mut self.heap).into_vec();

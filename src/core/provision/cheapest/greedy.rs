@@ -51,6 +51,11 @@ pub struct Market {
 pub struct Markets(pub Vec<Market>);
 
 impl Markets {
+    /// Pools of one weight are the rule; where there are several, the market that sells for most kinds speaks for all.
+    pub fn widest(&self) -> Option<&Market> {
+        self.0.iter().max_by_key(|market| (market.kinds.len(), std::cmp::Reverse(market.offers.len())))
+    }
+
     /// Prices the demand at one level of preferences. Later fillings may be for any part of it.
     pub fn new(problem: &Problem<'_>, level: usize, demand: &Leftover) -> Self {
         Self::priced(problem, level, demand, PRICE_WORK)
