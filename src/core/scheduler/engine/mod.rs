@@ -220,7 +220,8 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.changes.push(Change::Placed { class, host, open_before: before });
     }
 
-    /// Replaces the state of an open node; counts of its pods follow the domains it has settled on.
+    /// Replaces the state of an open node; counts of its pods follow the domains it has settled on. The reference counts a pod
+    /// where its node could be at that time, and never again.
     fn settle(&mut self, host: HostIndex, open: OpenNode) -> Option<Box<OpenNode>> {
         self.table.set_headroom(host, left(&open));
         let domains = self.domains_of_open(&open, host);
@@ -228,8 +229,10 @@ impl<'p, 'a> Engine<'p, 'a> {
         if domains == self.hosts[host].domains && spot_pool == self.hosts[host].spot_pool {
             return self.hosts[host].open.replace(Box::new(open));
         }
-        let pods: Vec<(ClassIndex, u32)> =
-            self.hosts[host].pods.iter().map(|(class, count)| (*class, *count)).collect();
+        let pods: Vec<(ClassIndex, u32)> = match self.settles {
+            true => self.hosts[host].pods.iter().map(|(class, count)| (*class, *count)).collect(),
+            false => Vec::new(),
+        };
         for (class, count) in &pods {
             self.count(host, *class, *count, -1);
         }
