@@ -1,11 +1,13 @@
 //! The pods that need a place.
 //! Which ones count: reference, section 3.2.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::buffers::is_of_buffer;
 use crate::core::plan::ReasonCode;
+use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -116,16 +118,29 @@ impl Backlog {
     pub fn by_size(&self, problem: &Problem<'_>) -> Vec<ClassIndex> {
         let mut classes: Vec<ClassIndex> = self.waiting.keys().copied().collect();
         classes.sort_by_cached_key(|class| {
-            let request = &problem.classes[*class].request;
             let oldest = self.waiting[class].first().map(|position| age_order(&problem.snapshot.pods[*position]));
-            let sizes = (
-                request[crate::core::scheduler::vectors::CPU_DIMENSION],
-                request[crate::core::scheduler::vectors::MEMORY_DIMENSION],
-            );
-            (std::cmp::Reverse(sizes), oldest)
+            (Reverse(size(problem, *class)), oldest)
         });
         classes
     }
+
+    /// The reference's queue: pods by CPU, then memory, descending, then age; so pods of classes of the same size alternate. Each
+    /// entry is a class and how many of its pods follow one another.
+    pub fn queue(&self, problem: &Problem<'_>) -> Vec<(ClassIndex, usize)> {
+        let pods = self.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|position| (*class, *position)));
+        let mut pods: Vec<(ClassIndex, usize)> = pods.collect();
+        pods.sort_by_cached_key(|(class, position)| {
+            (Reverse(size(problem, *class)), age_order(&problem.snapshot.pods[*position]))
+        });
+        let runs = pods.chunk_by(|one, two| one.0 == two.0);
+        runs.filter_map(|run| Some((run.first()?.0, run.len()))).collect()
+    }
+}
+
+/// CPU, then memory.
+fn size(problem: &Problem<'_>, class: ClassIndex) -> (i64, i64) {
+    let request = &problem.classes[class].request;
+    (request[CPU_DIMENSION], request[MEMORY_DIMENSION])
 }
 
 /// Creation time, then UID, then name: the order in which pods of a class are served.

@@ -9,6 +9,7 @@ use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::choice::most_capacity;
+use super::open_order::OpenOrder;
 
 /// Pods of each class that found no place.
 pub type Leftover = BTreeMap<ClassIndex, usize>;
@@ -27,7 +28,7 @@ pub fn pack_at(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Lefto
         for class in order {
             let Some(count) = leftover.get_mut(class) else { continue };
             let mut cursor = Cursor::new(engine, *class);
-            while *count > 0 && place_one(engine, *class, level, &mut cursor).is_some() {
+            while *count > 0 && place_one(engine, *class, level, &mut cursor, None).is_some() {
                 *count -= 1;
             }
         }
@@ -37,6 +38,42 @@ pub fn pack_at(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Lefto
             return leftover;
         }
     }
+}
+
+/// Places pods as the reference does, from its queue: those that find no place wait behind all others, until none has found one
+/// since. Of each class as many as are wanted.
+pub fn pack_in_turn(engine: &mut Engine<'_, '_>, queue: &[(ClassIndex, usize)], demand: &Leftover) -> Leftover {
+    let mut wanted = demand.clone();
+    let mut queue: Vec<(ClassIndex, usize)> = queue
+        .iter()
+        .map(|(class, count)| {
+            let left = wanted.entry(*class).or_default();
+            let count = (*count).min(*left);
+            *left -= count;
+            (*class, count)
+        })
+        .collect();
+    let mut order = OpenOrder::new(engine);
+    let mut cursors: BTreeMap<ClassIndex, Cursor> = BTreeMap::new();
+    loop {
+        let before: usize = queue.iter().map(|(_, count)| count).sum();
+        for (class, count) in &mut queue {
+            let cursor = cursors.entry(*class).or_insert_with(|| Cursor::new(engine, *class));
+            while *count > 0 && place_one(engine, *class, None, cursor, Some(&mut order)).is_some() {
+                *count -= 1;
+            }
+        }
+        queue.retain(|(_, count)| *count > 0);
+        let after: usize = queue.iter().map(|(_, count)| count).sum();
+        if after == 0 || after == before {
+            break;
+        }
+    }
+    let mut leftover = Leftover::new();
+    for (class, count) in queue {
+        *leftover.entry(class).or_default() += count;
+    }
+    leftover
 }
 
 /// Where to look next among nodes that exist. Nodes only fill up, so for a class that topology does not touch a node
@@ -61,17 +98,30 @@ fn place_one(
     class: ClassIndex,
     level: Option<usize>,
     cursor: &mut Cursor,
+    mut order: Option<&mut OpenOrder>,
 ) -> Option<HostIndex> {
     let problem = engine.problem;
     let variants = problem.classes[class].variants.iter().enumerate();
     let wanted = variants.filter(|(position, _)| level.is_none_or(|level| level == *position));
     for variant in wanted.map(|(_, variant)| *variant) {
         let there = place_on_existing(engine, class, variant, cursor);
-        if let Some(host) = there.or_else(|| place_on_open(engine, 0, class, variant)) {
-            return Some(host);
+        if there.is_some() {
+            return there;
+        }
+        let open = match &mut order {
+            Some(order) => place_in_order(engine, order, class, variant),
+            None => place_on_open(engine, 0, class, variant),
+        };
+        if open.is_some() {
+            return open;
         }
         match place_on_new(engine, class, variant) {
-            NewNode::Opened(host) => return Some(host),
+            NewNode::Opened(host) => {
+                if let Some(order) = order {
+                    order.opened(host);
+                }
+                return Some(host);
+            }
             NewNode::WaitsForReservation => return None,
             NewNode::Refused => {}
         }
@@ -104,6 +154,19 @@ pub fn place_on_open(
 ) -> Option<HostIndex> {
     let (host, narrowed) = engine.find_open(class, variant, first)?;
     engine.place_on_open(class, host, narrowed);
+    Some(host)
+}
+
+/// The same, of equals the one that the reference comes to first.
+fn place_in_order(
+    engine: &mut Engine<'_, '_>,
+    order: &mut OpenOrder,
+    class: ClassIndex,
+    variant: VariantIndex,
+) -> Option<HostIndex> {
+    let (host, narrowed) = engine.find_open_by_rank(class, variant, order.rank())?;
+    engine.place_on_open(class, host, narrowed);
+    order.placed(host);
     Some(host)
 }
 

@@ -11,8 +11,10 @@ pub mod choice;
 mod expected;
 pub mod explain;
 pub mod karpenter;
+mod open_order;
 pub mod priority;
 pub mod purchase;
+mod reference_sort;
 pub mod static_capacity;
 
 use std::collections::BTreeMap;
@@ -65,7 +67,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     expected::settle(engine, &backlog, &mut demand);
     let mut budget = cheapest::Budget::new(problem);
     match packing {
-        Packing::Karpenter => karpenter::pack(engine, &order, &demand),
+        Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),
         Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
     };
     let mut waiting = Waiting::new(&backlog);

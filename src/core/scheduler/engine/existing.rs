@@ -56,6 +56,18 @@ impl Engine<'_, '_> {
         self.table.find_open(first, request, &filter, |host| self.narrowed(class, variant, host).ok())
     }
 
+    /// The same among all open nodes; of equals the one of the lowest rank, which is by host.
+    pub fn find_open_by_rank(
+        &self,
+        class: ClassIndex,
+        variant: VariantIndex,
+        rank: &[usize],
+    ) -> Option<(HostIndex, OpenNode)> {
+        let request = &self.problem.classes[class].request;
+        let filter = self.filter(class, variant)?;
+        self.table.find_open_by_rank(rank, request, &filter, |host| self.narrowed(class, variant, host).ok())
+    }
+
     /// The hosts that topology leaves to one more pod of the class; `None` when it leaves none. Exact for nodes that exist; an
     /// open node that has not settled may still refuse.
     fn filter(&self, class: ClassIndex, variant: VariantIndex) -> Option<Filter<'_>> {

@@ -222,6 +222,37 @@ impl HostTable {
         None
     }
 
+    /// The same from the first on, of equals the one of the lowest rank.
+    pub fn find_open_by_rank<T>(
+        &self,
+        rank: &[usize],
+        request: &[i64],
+        filter: &Filter<'_>,
+        accept: impl Fn(HostIndex) -> Option<T>,
+    ) -> Option<(HostIndex, T)> {
+        let buckets = self.by_pod_count.iter().zip(&self.population).filter(|(_, population)| **population > 0);
+        for (bucket, _) in buckets {
+            let mut roomy: Vec<HostIndex> = Vec::new();
+            for position in self.first_open / WORD..bucket.as_slice().len() {
+                let hosts = word(bucket, position);
+                if hosts == 0 || !self.may_fit(position, request) {
+                    continue;
+                }
+                let before = roomy.len();
+                let hosts = Self::hosts_of(position, hosts & filter.word(position));
+                roomy.extend(hosts.filter(|host| vectors::fits(request, self.headroom(*host))));
+                if roomy.len() == before {
+                    self.tighten(position);
+                }
+            }
+            roomy.sort_unstable_by_key(|host| rank.get(*host).copied().unwrap_or(usize::MAX));
+            if let Some(found) = roomy.into_iter().find_map(|host| Some((host, accept(host)?))) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
     fn hosts_of(position: usize, mut hosts: usize) -> impl Iterator<Item = HostIndex> {
         std::iter::from_fn(move || {
             let bit = hosts.trailing_zeros() as usize;
