@@ -311,7 +311,7 @@ fn is_hard(spread: &TopologySpreadConstraint) -> bool {
 /// What a pod asks for, and what of it is left while preferences are given up one by one.
 struct Wishes {
     required_nodes: Vec<Requirements>,
-    /// Ascending by weight; the last is the heaviest.
+    /// Ascending by weight; the last is the heaviest, of equals the first named.
     preferred_nodes: Vec<PreferredSchedulingTerm>,
     required_affinity: Vec<PodAffinityTerm>,
     required_anti_affinity: Vec<PodAffinityTerm>,
@@ -364,9 +364,9 @@ impl Wishes {
             wishes.preferred_anti_affinity.clear();
             wishes.soft_spreads.clear();
         }
-        wishes.preferred_nodes.sort_by_key(|term| term.weight);
-        wishes.preferred_affinity.sort_by_key(|term| term.weight);
-        wishes.preferred_anti_affinity.sort_by_key(|term| term.weight);
+        heaviest_last(&mut wishes.preferred_nodes, |term| term.weight);
+        heaviest_last(&mut wishes.preferred_affinity, |term| term.weight);
+        heaviest_last(&mut wishes.preferred_anti_affinity, |term| term.weight);
         wishes
     }
 
@@ -406,6 +406,12 @@ impl Wishes {
         }
         false
     }
+}
+
+/// Of equals the one that the pod names first comes last too: the reference wants it first, and gives it up first.
+fn heaviest_last<T>(terms: &mut [T], weight: impl Fn(&T) -> i32) {
+    terms.reverse();
+    terms.sort_by_key(weight);
 }
 
 /// Label keys that some selector of this pod looks at.
