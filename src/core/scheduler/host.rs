@@ -6,7 +6,7 @@ use crate::core::model::Requirements;
 
 use super::class::{ClassIndex, HostPort};
 use super::crowds::SpotPool;
-use super::offerings::OfferingSet;
+use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
 use super::template::TemplateIndex;
@@ -42,6 +42,9 @@ pub struct ExistingNode {
 pub struct OpenNode {
     pub template: TemplateIndex,
     pub set: OfferingSet,
+    /// The slots that requirements, volumes and topology leave, also those where no type of the set is offered: the reference
+    /// counts a pod in all of them.
+    pub named: Slots,
     /// What requirements and volumes of the pods placed allow, whatever type and zone it has settled on.
     pub allowed: OfferingSet,
     /// Labels of the pool with several values, narrowed by the pods placed; usually empty.

@@ -9,6 +9,7 @@ use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
 use crate::core::devices::Device;
+use crate::core::model::requirements::normalized;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::offer::{Offer, Types};
 use crate::core::plan::Inputs;
@@ -19,7 +20,7 @@ use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::crowds::{self, Crowds};
 use super::daemons::{Daemon, daemons};
 use super::host::ExistingNode;
-use super::offerings::{OfferingSet, Offerings};
+use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
 use super::quota::{Limited, Quota, quotas};
 use super::reach::Reach;
@@ -73,6 +74,8 @@ pub struct Problem<'a> {
     names_pool_labels: Vec<bool>,
     /// By profile and template: what is left of the template's offerings.
     template_fit: Vec<Vec<Result<OfferingSet, Refusal>>>,
+    /// By profile and template: the slots that requirements leave, also where no type is offered that they leave too.
+    named_slots: Vec<Vec<Slots>>,
     /// By profile and group of nodes.
     node_fit: Vec<Vec<bool>>,
     /// By group: which domains may be spread over.
@@ -155,6 +158,7 @@ impl<'a> Problem<'a> {
             profile_of_variant: Vec::new(),
             names_pool_labels: Vec::new(),
             template_fit: Vec::new(),
+            named_slots: Vec::new(),
             node_fit: Vec::new(),
             eligible: Vec::new(),
             counts_template: Vec::new(),
@@ -191,7 +195,7 @@ impl<'a> Problem<'a> {
             let labels: Labels = machine
                 .labels
                 .iter()
-                .map(|(key, value)| (crate::core::model::requirements::normalized(key).to_owned(), value.clone()))
+                .map(|(key, value)| (normalized(key).to_owned(), value.clone()))
                 .filter(|(key, _)| looked_at.contains(key))
                 .collect();
             let next = groups.len();
@@ -304,6 +308,8 @@ impl<'a> Problem<'a> {
             self.names_pool_labels.push(variant.requirements.iter().any(|(key, _)| of_pools(key)));
             if profile == next {
                 self.template_fit.push(self.templates.iter().map(|template| template_fit(variant, template)).collect());
+                let named = |template| named_slots(&variant.requirements, template);
+                self.named_slots.push(self.templates.iter().map(named).collect());
                 let fits_node = |position: &usize| {
                     let node = &self.nodes[*position];
                     repelling(&node.taints, &variant.tolerations, variant.soft_taints_repel).is_none()
@@ -386,6 +392,11 @@ impl<'a> Problem<'a> {
     /// What a template leaves for a variant, or why nothing.
     pub fn fit_of_template(&self, variant: VariantIndex, template: TemplateIndex) -> &Result<OfferingSet, Refusal> {
         &self.template_fit[self.profile_of_variant[variant]][template]
+    }
+
+    /// The slots that the requirements of a variant and of a template leave, whatever is offered there.
+    pub fn named_slots(&self, variant: VariantIndex, template: TemplateIndex) -> Slots {
+        self.named_slots[self.profile_of_variant[variant]][template]
     }
 
     /// The same for a node that is yet to be bought for it: nothing of a static pool, whose nodes are there for their own sake.
@@ -490,6 +501,18 @@ fn offering_set(requirements: &Requirements, template: &Template) -> Result<Offe
         }
     }
     Ok(set)
+}
+
+/// The slots that requirements leave of a template's; of a reservation those that it is in.
+fn named_slots(requirements: &Requirements, template: &Template) -> Slots {
+    let mut set = match template.is_reserved() {
+        true => template.set.clone(),
+        false => template.offerings.compile(&template.requirements),
+    };
+    for (key, requirement) in requirements.iter().filter(|(key, _)| is_slot_label(normalized(key))) {
+        template.offerings.restrict(&mut set, key, requirement);
+    }
+    set.slots
 }
 
 /// Values of a topology key that nodes of a template may have.

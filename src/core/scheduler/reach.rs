@@ -77,6 +77,14 @@ impl Reach {
         }
     }
 
+    /// The slots in one of these domains. `None` where slots do not decide.
+    pub fn slots_in(&self, wanted: &[Domain]) -> Option<Slots> {
+        match self {
+            Self::Slots(_) => Some(wanted.iter().fold(0, |slots, domain| slots | self.slots_of(*domain))),
+            Self::Types(_) | Self::Pool => None,
+        }
+    }
+
     /// Leaves out what is in none of these domains. False where the labels of the pool decide.
     pub fn restrict(&self, set: &mut OfferingSet, wanted: &[Domain]) -> bool {
         match self {

@@ -5,7 +5,7 @@ use super::refused::Refused;
 use crate::core::model::{Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{HostIndex, OpenNode};
-use crate::core::scheduler::offerings::OfferingSet;
+use crate::core::scheduler::offerings::{OfferingSet, Slots};
 use crate::core::scheduler::problem::most_room;
 use crate::core::scheduler::reach::only;
 use crate::core::scheduler::refusal::Refusal;
@@ -31,7 +31,8 @@ impl<'p> Engine<'p, '_> {
                 return Domain::try_from(host).unwrap_or(NO_DOMAIN);
             }
             let reach = &self.problem.templates[open.template].reach[key];
-            reach.settled(&open.set).unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
+            let settled = if self.settles { reach.settled(&open.set) } else { reach.settled(&named(open)) };
+            settled.unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
         };
         (0..self.problem.domains.key_count()).map(settled).collect()
     }
@@ -39,7 +40,8 @@ impl<'p> Engine<'p, '_> {
     /// The domains that an open node may come to be in, by value.
     pub(super) fn possible_domains(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
         let reach = &self.problem.templates[open.template].reach[key];
-        reach.possible(&open.set).unwrap_or_else(|| self.domains_of_pool(open, key))
+        let possible = if self.settles { reach.possible(&open.set) } else { reach.possible(&named(open)) };
+        possible.unwrap_or_else(|| self.domains_of_pool(open, key))
     }
 
     /// The domains that the labels of the pool leave.
@@ -128,6 +130,7 @@ impl<'p> Engine<'p, '_> {
         let open = OpenNode {
             template,
             set,
+            named: Slots::MAX,
             allowed: allowed.clone(),
             custom: Requirements::new(),
             requested: class.request.clone(),
@@ -161,6 +164,7 @@ impl<'p> Engine<'p, '_> {
         let dimensions = self.problem.dimensions.count();
         Ok(OpenNode {
             template,
+            named: set.slots,
             allowed: set.clone(),
             room_most: most_room(&compiled.room, set.types(), dimensions),
             set,
@@ -202,6 +206,7 @@ impl<'p> Engine<'p, '_> {
 
     fn narrow(&self, mut open: OpenNode, allowed: &OfferingSet, arrival: Arrival) -> Result<OpenNode, Refused<'p>> {
         open.set.intersect(allowed);
+        open.named &= self.problem.named_slots(arrival.variant, open.template);
         open.allowed.intersect(allowed);
         if self.problem.names_pool_labels(arrival.variant) {
             self.narrow_custom(&mut open, &self.problem.variants[arrival.variant].requirements)?;
@@ -249,9 +254,12 @@ impl<'p> Engine<'p, '_> {
         if let Some(key) = template.requirements.refusal(requirements) {
             return Err(Refused::Requirement(key));
         }
+        let mut named = named(open);
         for (key, requirement) in requirements.iter().filter(|(key, _)| template.offerings.defines(key)) {
             template.offerings.restrict(&mut open.set, key, requirement);
+            template.offerings.restrict(&mut named, key, requirement);
         }
+        open.named = named.slots;
         self.narrow_custom(open, requirements)
     }
 
@@ -319,13 +327,19 @@ impl<'p> Engine<'p, '_> {
         let possible = self.possible_domains(open, key);
         let allowed = self.allowed_domains(group, arrival.class, &possible);
         let counters = &self.counters[group];
+        // The reference draws lots among equals; those that nothing is sold in would lose.
+        let is_unsold = |domain: Domain| {
+            let reach = &self.problem.templates[open.template].reach[key];
+            !self.settles && reach.slots_in(&[domain]).is_some_and(|slots| slots & open.set.slots == 0)
+        };
         let chosen: Vec<Domain> = match &self.problem.groups[group].kind {
             // The emptiest domain; of equals the first by name.
             GroupKind::Spread(_) => {
-                allowed.into_iter().min_by_key(|domain| counters.matching(*domain)).into_iter().collect()
+                let key = |domain: &Domain| (counters.matching(*domain), is_unsold(*domain));
+                allowed.into_iter().min_by_key(key).into_iter().collect()
             }
             GroupKind::Affinity if counters.any_matching() => allowed,
-            GroupKind::Affinity => allowed.into_iter().take(1).collect(),
+            GroupKind::Affinity => allowed.into_iter().min_by_key(|domain| is_unsold(*domain)).into_iter().collect(),
             GroupKind::AntiAffinity if possible.is_empty() => return Ok(()),
             // A node that may still come to be anywhere keeps the next one from being somewhere.
             GroupKind::AntiAffinity if self.settles => allowed.into_iter().take(1).collect(),
@@ -368,7 +382,9 @@ impl<'p> Engine<'p, '_> {
 
     fn narrow_to_domains(&self, open: &mut OpenNode, group: GroupIndex, domains: &[Domain]) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
-        if self.problem.templates[open.template].reach[key].restrict(&mut open.set, domains) {
+        let reach = &self.problem.templates[open.template].reach[key];
+        if reach.restrict(&mut open.set, domains) {
+            open.named &= reach.slots_in(domains).unwrap_or(Slots::MAX);
             return Ok(());
         }
         let named = self.problem.domains.values(key).filter(|(_, domain)| domains.contains(domain));
@@ -399,4 +415,9 @@ impl<'p> Engine<'p, '_> {
         let is_lower = values.iter().zip(&template.min_values).any(|(value, (_, least))| value < least);
         if is_lower { values } else { Vec::new() }
     }
+}
+
+/// The node with the slots that are named, for asking what domains it could be in as far as its requirements say.
+fn named(open: &OpenNode) -> OfferingSet {
+    open.set.in_slots(open.named)
 }
