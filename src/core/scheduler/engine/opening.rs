@@ -268,8 +268,11 @@ impl<'p> Engine<'p, '_> {
         self.narrow_to_room(&mut open, arrival)?;
         let with_room = open.set.clone();
         let constraints = &self.problem.variants[arrival.variant].constraints;
+        // The reference lets each constraint choose for itself, and then asks whether they chose the same.
+        let before = (!self.settles && constraints.len() > 1).then(|| open.clone());
         for group in constraints {
-            self.narrow_to_constraint(&mut open, *group, arrival)?;
+            let possible = self.possible_domains(before.as_ref().unwrap_or(&open), self.problem.groups[*group].key);
+            self.narrow_to_constraint(&mut open, *group, arrival, &possible)?;
         }
         for group in self.forbidden_by_others(arrival.class) {
             self.narrow_away_from_owners(&mut open, group, arrival.host)?;
@@ -318,14 +321,14 @@ impl<'p> Engine<'p, '_> {
         open: &mut OpenNode,
         group: GroupIndex,
         arrival: Arrival,
+        possible: &[Domain],
     ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
         if self.problem.domains.is_hostname(key) {
             let domain = Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN);
             return if self.allows(group, arrival.class, domain) { Ok(()) } else { Err(Refused::Constraint(group)) };
         }
-        let possible = self.possible_domains(open, key);
-        let allowed = self.allowed_domains(group, arrival.class, &possible);
+        let allowed = self.allowed_domains(group, arrival.class, possible);
         let counters = &self.counters[group];
         // The reference draws lots among equals; those that nothing is sold in would lose.
         let is_unsold = |domain: Domain| {
@@ -385,7 +388,7 @@ impl<'p> Engine<'p, '_> {
         let reach = &self.problem.templates[open.template].reach[key];
         if reach.restrict(&mut open.set, domains) {
             open.named &= reach.slots_in(domains).unwrap_or(Slots::MAX);
-            return Ok(());
+            return if open.set.slots == 0 { Err(Refused::Constraint(group)) } else { Ok(()) };
         }
         let named = self.problem.domains.values(key).filter(|(_, domain)| domains.contains(domain));
         let requirement = Requirement::is_in(named.map(|(value, _)| value));
