@@ -63,6 +63,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
+    let since = engine.mark();
     let shortfalls = static_capacity::open_missing(engine);
     expected::settle(engine, &backlog, &mut demand);
     let mut budget = cheapest::Budget::new(problem);
@@ -71,11 +72,14 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
     };
     let mut waiting = Waiting::new(&backlog);
+    if packing == Packing::Karpenter {
+        waiting.serve_in_turn(engine.placed_since(since));
+    }
     let mut placements = Vec::new();
     for host in engine.existing_hosts() {
         for (class, count) in &engine.host(host).pods {
             let added = count - before[host].get(class).copied().unwrap_or(0).min(*count);
-            placements.extend(waiting.take(*class, added).into_iter().map(|pod| (pod, host)));
+            placements.extend(waiting.take(*class, added, host).into_iter().map(|pod| (pod, host)));
         }
     }
     if !engine.lowers_min_values() {
@@ -83,7 +87,8 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     }
     let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
     let purchases = open.into_iter().filter_map(|host| {
-        let pods = engine.host(host).pods.iter().flat_map(|(class, count)| waiting.take(*class, *count)).collect();
+        let pods = engine.host(host).pods.iter();
+        let pods = pods.flat_map(|(class, count)| waiting.take(*class, *count, host)).collect();
         Purchase::new(engine, host, pods)
     });
     let purchases = purchases.collect();
@@ -106,9 +111,11 @@ fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32])
     }
 }
 
-/// Hands out the pods of each class, oldest first.
+/// Hands out the pods of each class, oldest first: to the nodes in their order, or to those that were served before.
 struct Waiting {
     pods: BTreeMap<ClassIndex, Vec<usize>>,
+    /// The pods that a node has got already.
+    served: BTreeMap<(HostIndex, ClassIndex), Vec<usize>>,
 }
 
 impl Waiting {
@@ -116,17 +123,34 @@ impl Waiting {
         let mut pods = backlog.waiting.clone();
         // Taken from the end, so the oldest comes last.
         pods.values_mut().for_each(|pods| pods.reverse());
-        Self { pods }
+        Self { pods, served: BTreeMap::new() }
     }
 
-    fn take(&mut self, class: ClassIndex, count: u32) -> Vec<usize> {
+    /// Pods of a class go where the first of them was placed, the second, and so on.
+    fn serve_in_turn(&mut self, placed: impl Iterator<Item = (ClassIndex, HostIndex)>) {
+        for (class, host) in placed {
+            let next = self.pods.get_mut(&class).and_then(Vec::pop);
+            self.served.entry((host, class)).or_default().extend(next);
+        }
+    }
+
+    fn take(&mut self, class: ClassIndex, count: u32, host: HostIndex) -> Vec<usize> {
+        if let Some(served) = self.served.remove(&(host, class)) {
+            return served;
+        }
         let Some(pods) = self.pods.get_mut(&class) else { return Vec::new() };
         (0..count).filter_map(|_| pods.pop()).collect()
     }
 
+    /// Those of nodes that were given up again are among them.
     fn left(mut self) -> BTreeMap<ClassIndex, Vec<usize>> {
         self.pods.retain(|_, pods| !pods.is_empty());
         self.pods.values_mut().for_each(|pods| pods.reverse());
+        for ((_, class), pods) in self.served {
+            let left = self.pods.entry(class).or_default();
+            left.splice(0..0, pods);
+        }
+        self.pods.retain(|_, pods| !pods.is_empty());
         self.pods
     }
 }
