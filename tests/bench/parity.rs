@@ -290,7 +290,7 @@ fn random_scenario(seed: u64) -> Scenario {
         nodes: if with_nodes { Nodes { count: 1 + random.below(4), pods_on_each: random.below(12) } } else { NO_NODES },
         ..Scenario::new("parity", market, pending)
     };
-    if seed % 2 == 0 { scenario } else { varied(&mut random, scenario) }
+    if seed.is_multiple_of(2) { scenario } else { varied(&mut random, scenario) }
 }
 
 /// The same with DaemonSets, workloads of several constraints, pods that came in another order, and perhaps one of so many pods
