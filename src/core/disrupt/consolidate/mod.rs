@@ -2,7 +2,7 @@
 //! Behaviour: reference, section 4.4; under `packing: cheapest` sets of nodes are replaced by sets of nodes, and a move must
 //! repay what it costs.
 //!
-//! [`standing`] says what a node is worth its price for, [`trial`] does without some nodes in the engine, [`rules`] says whether
+//! [`standing`] says what a node is worth its price for, [`keeping`] which nodes to keep when all are looked at together, [`trial`] does without some nodes in the engine, [`rules`] says whether
 //! that is worth it. [`search`] and [`mod@reference`] decide which nodes to try.
 
 mod keeping;

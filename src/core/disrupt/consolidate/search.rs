@@ -6,6 +6,9 @@
 //! 3. What is left is tried alone, with one cheaper node in its place.
 //! 4. Groups of the worst-used are taken apart and bought for again, until the work is spent.
 //!
+//! Who goes first and what is filled is decided in several ways ([`Way`]), each of which is gone to its end; the one that saves most
+//! counts.
+//!
 //! Each failure is a certificate: a class that found no room finds none later in this plan, since room only shrinks, so most
 //! nodes of a well-used cluster are refused by a comparison ([`Reach`]).
 
@@ -219,6 +222,7 @@ struct Search<'s, 'c, 'p, 'a> {
     sources: &'s [Source<'c>],
     /// By source: whether it is to be replaced rather than filled.
     goes: Vec<bool>,
+    /// Whether what goes and finds no room is kept after all ([`Way::keeps`]).
     keeps: bool,
     markets: &'s Markets,
     worth: &'s Worth,
