@@ -18,8 +18,10 @@ use super::cheapest::weights::{as_number, weight};
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
 const EXACT_PODS_MAX: usize = 20_000;
 
-/// Pairs of offers and classes looked at: more than a guide needs, since the bound is what the plan is measured with.
+/// Pairs of offers and classes looked at, and those for each pod: more than a guide needs, since the bound is what the plan is measured
+/// with.
 const BOUND_WORK: u64 = 18_000_000;
+const BOUND_WORK_PER_POD: u64 = 2_000;
 
 /// A node that may go, or stay for its price.
 #[derive(Clone, Debug)]
@@ -61,7 +63,7 @@ pub fn lower_bound(
         }
     }
     let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
-    let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK);
+    let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK + BOUND_WORK_PER_POD * pods as u64);
     let for_nothing = worth_of_free(&kinds, &priced.per_pod, &free);
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);

@@ -3,7 +3,7 @@
 
 use crate::core::scheduler::{Engine, HostIndex};
 
-use super::reference_sort::{Entry, sort};
+use super::reference_sort::{Entry, sort, sort_but_one};
 
 #[derive(Debug, Default)]
 pub struct OpenOrder {
@@ -28,14 +28,14 @@ impl OpenOrder {
         &self.rank
     }
 
-    /// One more pod is on an open node. O(1), and O(open nodes) where that puts it behind others.
+    /// One more pod is on an open node. O(1) and those that it comes to stand behind, for a short list or rarely O(open nodes).
     pub fn placed(&mut self, host: HostIndex) {
         let Some(position) = self.rank.get(host).copied() else { return };
         let Some(entry) = self.entries.get_mut(position) else { return };
         entry.0 += 1;
         let pods = entry.0;
         if self.entries.get(position + 1).is_some_and(|next| next.0 < pods) {
-            self.sort();
+            self.sort_but(position);
         }
     }
 
@@ -44,10 +44,15 @@ impl OpenOrder {
         let position = self.entries.len();
         self.entries.push((1, host));
         if position > 0 && self.entries[position - 1].0 > 1 {
-            self.sort();
+            self.sort_but(position);
         } else {
             self.set_rank(position);
         }
+    }
+
+    /// Where all others are in order.
+    fn sort_but(&mut self, position: usize) {
+        sort_but_one(&mut self.entries, position).for_each(|position| self.set_rank(position));
     }
 
     /// What is in order stays as it is.

@@ -245,9 +245,13 @@ impl HostTable {
                     self.tighten(position);
                 }
             }
-            roomy.sort_unstable_by_key(|host| rank.get(*host).copied().unwrap_or(usize::MAX));
-            if let Some(found) = roomy.into_iter().find_map(|host| Some((host, accept(host)?))) {
-                return Some(found);
+            let rank = |host: HostIndex| rank.get(host).copied().unwrap_or(usize::MAX);
+            // The first nearly always accepts, so they are not sorted.
+            while let Some(first) = (0..roomy.len()).min_by_key(|position| rank(roomy[*position])) {
+                let host = roomy.swap_remove(first);
+                if let Some(accepted) = accept(host) {
+                    return Some((host, accepted));
+                }
             }
         }
         None
