@@ -31,7 +31,8 @@
 //! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Start at [`core::plan`].
 //!   New nodes are chosen on paper: pods that topology binds to zones are sent there first, then a program of whole nodes says what to
 //!   buy in each (`core/provision/cheapest/planned.rs`). A buyer that goes by the prices of the linear program of parts, node by
-//!   node, ended 5 to 35 % dearer.
+//!   node, ended 5 to 35 % dearer. Consolidation asks a linear program of its own which nodes are worth keeping and whose room is
+//!   worth least (`core/disrupt/consolidate/keeping`): where half of all nodes could go, the prices of new ones mislead.
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
