@@ -24,7 +24,7 @@ const ROWS_MAX: usize = 400;
 
 /// The part of what is left that is bought before the program is made again: by attempt, of which the cheapest counts, since what
 /// rounding loses is a matter of luck. A new one is made as long as those before took less than this part of the work.
-const PARTS_BOUGHT: [f64; 3] = [0.35, 0.5, 0.25];
+const PARTS_BOUGHT: [f64; 2] = [0.35, 0.5];
 const ATTEMPTS_PART: u64 = 20;
 
 /// A column that is taken in part is bought whole when its pods are worth this part of its price.
