@@ -1,7 +1,7 @@
 //! Which nodes are worth keeping, when all of them are looked at together.
 //!
 //! Where half of all nodes could go, room is worth less than on new nodes, so what a node is good for can not be read off the prices of
-//! the market: it is the dual of a linear program over nodes and pods that says it ([`solve`]). Topology is left out but for zones: the
+//! the market: it is the dual of a linear program over nodes and pods that says it ([`mod@solve`]). Topology is left out but for zones: the
 //! order is a guide, and the engine allows or refuses each move.
 
 mod solve;
