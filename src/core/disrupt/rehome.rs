@@ -36,6 +36,11 @@ impl Target {
     pub fn is_open(self) -> bool {
         self.stays && !self.doomed
     }
+
+    /// Whether it may take pods that are moved to save money.
+    pub fn is_open_to_consolidation(self) -> bool {
+        self.is_open() && !self.restless
+    }
 }
 
 /// The new places of one node's pods.
@@ -123,10 +128,9 @@ pub struct Preferences {
 
 impl Preferences {
     /// Those of these hosts that the class prefers, best first; none where it has no preference.
-    fn among(&self, class: ClassIndex, filling: &FixedBitSet, next: &[FixedBitSet]) -> Vec<FixedBitSet> {
-        let Some(sets) = self.of_class.get(&class).map(|position| &self.sets[*position]) else { return Vec::new() };
-        let allowed = next.iter().fold(filling.clone(), |allowed, next| &allowed | next);
-        sets.iter().map(|set| set & &allowed).filter(|set| !set.is_clear()).collect()
+    fn among(&self, class: ClassIndex, hosts: &FixedBitSet) -> Vec<FixedBitSet> {
+        let sets = self.of_class.get(&class).map(|position| &self.sets[*position]);
+        sets.into_iter().flatten().map(|set| set & hosts).collect()
     }
 }
 
@@ -138,6 +142,9 @@ fn place_where_allowed(
     preferences: &Preferences,
 ) {
     let problem = engine.problem;
+    // Nothing is filled that is not among these already.
+    let all = || next.iter().fold(filling.clone(), |all, next| &all | next);
+    let all = (!preferences.of_class.is_empty()).then(all);
     let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
     order.sort_by_key(|class| {
         let request = &problem.classes[*class].request;
@@ -145,7 +152,7 @@ fn place_where_allowed(
     });
     for class in order {
         let Some(count) = demand.get_mut(&class) else { continue };
-        let preferred = preferences.among(class, filling, next);
+        let preferred = all.as_ref().map(|all| preferences.among(class, all)).unwrap_or_default();
         for variant in &problem.classes[class].variants {
             for set in &preferred {
                 while *count > 0

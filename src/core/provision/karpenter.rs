@@ -22,57 +22,50 @@ pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover
 
 /// The same for one level of preferences, or for all of them in turn.
 pub fn pack_at(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, level: Option<usize>) -> Leftover {
-    let mut leftover = demand.clone();
-    loop {
-        let before: usize = leftover.values().sum();
-        for class in order {
-            let Some(count) = leftover.get_mut(class) else { continue };
-            let mut cursor = Cursor::new(engine, *class);
-            while *count > 0 && place_one(engine, *class, level, &mut cursor, None).is_some() {
-                *count -= 1;
-            }
-        }
-        leftover.retain(|_, count| *count > 0);
-        let after: usize = leftover.values().sum();
-        if after == 0 || after == before {
-            return leftover;
-        }
-    }
+    let queue: Vec<(ClassIndex, usize)> = order.iter().map(|class| (*class, usize::MAX)).collect();
+    pack_queue(engine, &queue, demand, level, None)
 }
 
-/// Places pods as the reference does, from its queue: those that find no place wait behind all others, until none has found one
-/// since. Of each class as many as are wanted.
+/// Places pods as the reference does, from its queue, and on open nodes in its order.
 pub fn pack_in_turn(engine: &mut Engine<'_, '_>, queue: &[(ClassIndex, usize)], demand: &Leftover) -> Leftover {
+    let order = OpenOrder::new(engine);
+    pack_queue(engine, queue, demand, None, Some(order))
+}
+
+/// Pods that find no place wait behind all others, until none has found one since. Of each class as many as are wanted.
+fn pack_queue(
+    engine: &mut Engine<'_, '_>,
+    queue: &[(ClassIndex, usize)],
+    demand: &Leftover,
+    level: Option<usize>,
+    mut order: Option<OpenOrder>,
+) -> Leftover {
+    let mut leftover = demand.clone();
     let mut wanted = demand.clone();
-    let mut queue: Vec<(ClassIndex, usize)> = queue
-        .iter()
-        .map(|(class, count)| {
-            let left = wanted.entry(*class).or_default();
-            let count = (*count).min(*left);
-            *left -= count;
-            (*class, count)
-        })
-        .collect();
-    let mut order = OpenOrder::new(engine);
+    let take = |(class, count): &(ClassIndex, usize)| {
+        let left = wanted.get_mut(class)?;
+        let count = (*count).min(*left);
+        *left -= count;
+        Some((*class, count))
+    };
+    let mut queue: Vec<(ClassIndex, usize)> = queue.iter().filter_map(take).collect();
     let mut cursors: BTreeMap<ClassIndex, Cursor> = BTreeMap::new();
     loop {
-        let before: usize = queue.iter().map(|(_, count)| count).sum();
+        let mut placed = 0;
         for (class, count) in &mut queue {
             let cursor = cursors.entry(*class).or_insert_with(|| Cursor::new(engine, *class));
-            while *count > 0 && place_one(engine, *class, None, cursor, Some(&mut order)).is_some() {
+            while *count > 0 && place_one(engine, *class, level, cursor, order.as_mut()).is_some() {
                 *count -= 1;
+                placed += 1;
+                leftover.entry(*class).and_modify(|left| *left -= 1);
             }
         }
         queue.retain(|(_, count)| *count > 0);
-        let after: usize = queue.iter().map(|(_, count)| count).sum();
-        if after == 0 || after == before {
+        if queue.is_empty() || placed == 0 {
             break;
         }
     }
-    let mut leftover = Leftover::new();
-    for (class, count) in queue {
-        *leftover.entry(class).or_default() += count;
-    }
+    leftover.retain(|_, count| *count > 0);
     leftover
 }
 

@@ -258,6 +258,10 @@ mod tests {
         }
     }
 
+    fn drawn(numbers: &mut Numbers, count: usize, kinds: usize) -> Vec<Entry> {
+        (0..count).map(|host| (numbers.below(kinds), host)).collect()
+    }
+
     fn hash(hash: u64, entries: &[Entry]) -> u64 {
         entries.iter().fold(hash, |hash, (_, host)| (hash ^ *host as u64).wrapping_mul(1_099_511_628_211))
     }
@@ -289,7 +293,7 @@ mod tests {
         ];
         for (count, kinds, expected) in known {
             let mut numbers = Numbers((count * 10 + kinds) as u64);
-            let mut entries: Vec<Entry> = (0..count).map(|host| (numbers.below(kinds), host)).collect();
+            let mut entries = drawn(&mut numbers, count, kinds);
             let mut all = NOTHING;
             for round in 0..20 {
                 sort(&mut entries);
@@ -307,7 +311,7 @@ mod tests {
     fn one_out_of_place_is_put_where_a_whole_sort_puts_it() {
         for count in [3, 30, 60, 500] {
             let mut numbers = Numbers(count as u64);
-            let mut entries: Vec<Entry> = (0..count).map(|host| (numbers.below(4), host)).collect();
+            let mut entries = drawn(&mut numbers, count, 4);
             sort(&mut entries);
             for round in 0..300 {
                 let position = if round % 10 == 0 { count - 1 } else { numbers.below(count) };

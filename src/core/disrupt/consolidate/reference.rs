@@ -95,7 +95,7 @@ impl Pass<'_, '_> {
 
     /// Every node that may take pods, in the order of the engine.
     fn all_rooms(&self, engine: &Engine<'_, '_>) -> Rooms {
-        let is_open = |host: &usize| self.targets[*host].is_open() && !self.targets[*host].restless;
+        let is_open = |host: &usize| self.targets[*host].is_open_to_consolidation();
         Rooms { filling: engine.existing_hosts().filter(is_open).collect(), ..Rooms::default() }
     }
 }

@@ -274,7 +274,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn find_rooms(&mut self, engine: &Engine<'_, '_>) {
         let sources: BTreeSet<HostIndex> = self.sources.iter().map(|source| source.candidate.host).collect();
         let targets = &self.pass.targets;
-        let takes_pods = |host: &HostIndex| targets[*host].is_open() && !targets[*host].restless;
+        let takes_pods = |host: &HostIndex| targets[*host].is_open_to_consolidation();
         let is_filled = |host: &HostIndex| takes_pods(host) && (!sources.contains(host) || targets[*host].receives);
         let filling: FixedBitSet = engine.existing_hosts().filter(is_filled).collect();
         let mut next = Vec::new();

@@ -66,7 +66,8 @@ pub(super) fn demand(problem: &Problem<'_>, sources: &[Source<'_>]) -> Leftover 
     demand
 }
 
-/// `move_dollars` is what a move costs for each hour in which it has to repay itself, given what is bought for it. O(sources x pods on one + different nodes x kinds).
+/// `move_dollars` is what a move costs for each hour in which it has to repay itself, given what is bought for it.
+/// O(sources x pods on one + different nodes x kinds).
 pub(super) fn standings(
     engine: &Engine<'_, '_>,
     sources: &[Source<'_>],

@@ -57,10 +57,12 @@ const SHAKEN_WORTH_LEAST: f64 = 0.97;
 /// Nothing costs less than this, for the sake of divisions.
 const PRICE_LEAST: f64 = 1e-6;
 
+#[derive(Clone)]
 struct Search<'a> {
     items: &'a [Item],
-    /// Each with no more of an item than is left.
-    bins: Vec<Bin>,
+    /// By bin.
+    node_prices: &'a [f64],
+    /// By bin, each with no more of an item than is left.
     fillings: Vec<Filling>,
     /// By item: pods that have no node yet.
     left: Vec<f64>,
@@ -133,34 +135,19 @@ impl Part {
         };
         let own: Vec<Item> = self.items.iter().map(|item| items[*item].clone()).collect();
         let own_bins: Vec<Bin> = self.bins.iter().map(bin).collect();
-        let prices: Vec<f64> = self.items.iter().map(|item| start[*item]).collect();
-        let fillings: Vec<Filling> = own_bins.iter().map(|bin| Filling::new(bin, &own)).collect();
-        let mut best: Option<(f64, Vec<Node>)> = None;
-        let mut work_left = work;
-        for (attempt, part_bought) in (0..).zip(PARTS_BOUGHT) {
-            let mut search = Search {
-                fillings: fillings.clone(),
-                bins: own_bins.clone(),
-                left: own.iter().map(|item| item.count).collect(),
-                prices: prices.clone(),
-                items: &own,
-                known: Vec::new(),
-                part_bought,
-                first_shake: attempt * SHAKES,
-                work: work_left,
-            };
-            let nodes = search.all();
-            let price: f64 = nodes.iter().map(|node| own_bins[node.bin].price).sum();
-            let rest: f64 = search.left.iter().zip(&prices).map(|(left, price)| left * price).sum();
-            if best.as_ref().is_none_or(|(least, _)| price + rest < *least) {
-                best = Some((price + rest, nodes));
-            }
-            work_left = search.work;
-            if work_left < work - work / ATTEMPTS_PART {
-                break;
-            }
-        }
-        let nodes = best.into_iter().flat_map(|(_, nodes)| nodes);
+        let node_prices: Vec<f64> = own_bins.iter().map(|bin| bin.price).collect();
+        let search = Search {
+            items: &own,
+            node_prices: &node_prices,
+            fillings: own_bins.iter().map(|bin| Filling::new(bin, &own)).collect(),
+            left: own.iter().map(|item| item.count).collect(),
+            prices: self.items.iter().map(|item| start[*item]).collect(),
+            known: Vec::new(),
+            part_bought: 0.0,
+            first_shake: 0,
+            work,
+        };
+        let nodes = search.cheapest_attempt().into_iter();
         let renamed = |node: Node| Node {
             bin: self.bins[node.bin],
             items: node.items.into_iter().map(|(item, count)| (self.items[item], count)).collect(),
@@ -176,6 +163,26 @@ fn scattered(position: usize, time: u32) -> f64 {
 }
 
 impl Search<'_> {
+    /// The nodes of the cheapest of some attempts, each from the start.
+    fn cheapest_attempt(self) -> Vec<Node> {
+        let mut best: Option<(f64, Vec<Node>)> = None;
+        let mut work = self.work;
+        for (attempt, part_bought) in (0..).zip(PARTS_BOUGHT) {
+            let mut search = Self { part_bought, first_shake: attempt * SHAKES, work, ..self.clone() };
+            let nodes = search.all();
+            let price: f64 = nodes.iter().map(|node| self.node_prices[node.bin]).sum();
+            let rest: f64 = search.left.iter().zip(&self.prices).map(|(left, price)| left * price).sum();
+            if best.as_ref().is_none_or(|(least, _)| price + rest < *least) {
+                best = Some((price + rest, nodes));
+            }
+            work = search.work;
+            if work < self.work - self.work / ATTEMPTS_PART {
+                break;
+            }
+        }
+        best.map_or_else(Vec::new, |(_, nodes)| nodes)
+    }
+
     fn all(&mut self) -> Vec<Node> {
         self.shake();
         let mut nodes = Vec::new();
@@ -193,10 +200,10 @@ impl Search<'_> {
     /// The first columns: what offerings are filled with at prices near those that are known, less and less far away.
     fn shake(&mut self) {
         let exact = self.prices.clone();
-        for (bin, filling) in self.bins.iter().zip(&mut self.fillings) {
+        for filling in &mut self.fillings {
             filling.fill(&exact);
             filling.refine(&exact, 2);
-            self.work = self.work.saturating_sub(2 * OF_A_REFINEMENT * bin.items.len() as u64);
+            self.work = self.work.saturating_sub(2 * OF_A_REFINEMENT * filling.items().len() as u64);
         }
         let mut seen: BTreeSet<(usize, Vec<(usize, u64)>)> = BTreeSet::new();
         let first = self.first_shake;
@@ -245,7 +252,7 @@ impl Search<'_> {
         }
         let amount = |(position, spent): (usize, f64)| {
             let node: &Node = &nodes[position];
-            (node.clone(), spent / self.bins[node.bin].price)
+            (node.clone(), spent / self.node_prices[node.bin])
         };
         let taken = program.taken().into_iter().map(amount).collect();
         self.known = nodes;
@@ -254,7 +261,7 @@ impl Search<'_> {
 
     /// Those worth most for their price, at most so many, best first.
     fn best_of(&self, nodes: Vec<Node>, most: usize) -> Vec<Node> {
-        let ranked = nodes.into_iter().map(|node| (worth(&node, &self.prices) / self.bins[node.bin].price, node));
+        let ranked = nodes.into_iter().map(|node| (worth(&node, &self.prices) / self.node_prices[node.bin], node));
         let mut ranked: Vec<(f64, Node)> = ranked.collect();
         ranked.sort_by(|one, two| two.0.total_cmp(&one.0));
         ranked.truncate(most);
@@ -263,14 +270,10 @@ impl Search<'_> {
 
     /// Bins and columns hold no more of an item than is left, and columns that are then worth too little go.
     fn forget_what_is_taken(&mut self) {
-        for bin in &mut self.bins {
-            bin.items.iter_mut().for_each(|(item, most)| *most = most.min(self.left[*item]));
-            bin.items.retain(|(_, most)| *most >= 1.0);
-        }
         self.fillings.iter_mut().for_each(|filling| filling.hold_no_more_than(&self.left));
         let mut known: Vec<Node> = self.known.iter().map(|node| self.cut(node)).collect();
         known.retain(|node| {
-            let least = REMEMBERED_WORTH_LEAST * self.bins[node.bin].price;
+            let least = REMEMBERED_WORTH_LEAST * self.node_prices[node.bin];
             node.items.len() > 1 && worth(node, &self.prices) >= least
         });
         self.known = known;
@@ -279,9 +282,9 @@ impl Search<'_> {
     /// Items that are left and that some bin holds, and for each the node that is cheapest with it alone.
     fn alone(&self) -> (Vec<usize>, Vec<Node>) {
         let mut cheapest: Vec<Option<(f64, Node)>> = vec![None; self.items.len()];
-        for (position, bin) in self.bins.iter().enumerate() {
-            for (item, most) in &bin.items {
-                let each = bin.price / most;
+        for (position, (price, filling)) in self.node_prices.iter().zip(&self.fillings).enumerate() {
+            for (item, most) in filling.items() {
+                let each = price / most;
                 if cheapest[*item].as_ref().is_none_or(|(least, _)| each < *least) {
                     cheapest[*item] = Some((each, Node { bin: position, items: vec![(*item, *most)] }));
                 }
@@ -293,7 +296,7 @@ impl Search<'_> {
 
     fn column(&self, node: &Node, row_of: &[usize]) -> Column {
         Column {
-            price: self.bins[node.bin].price,
+            price: self.node_prices[node.bin],
             entries: node.items.iter().map(|(item, count)| (row_of[*item], *count)).collect(),
         }
     }
@@ -332,10 +335,10 @@ impl Search<'_> {
     fn seek(&mut self, prices: &[f64], exact: &[f64], least: f64) -> (Vec<Node>, f64) {
         let mut found = Vec::new();
         let mut most = f64::MIN_POSITIVE;
-        let bins = self.bins.iter().zip(&mut self.fillings).enumerate();
-        for (position, (bin, filling)) in bins.filter(|(_, (bin, _))| !bin.items.is_empty()) {
-            let enough = bin.price * least;
-            let items = bin.items.len() as u64;
+        let bins = self.node_prices.iter().zip(&mut self.fillings).enumerate();
+        for (position, (price, filling)) in bins.filter(|(_, (_, filling))| !filling.items().is_empty()) {
+            let enough = price * least;
+            let items = filling.items().len() as u64;
             let mut spent = OF_AN_ESTIMATE * items;
             if filling.fill_if_above(prices, enough) {
                 spent += OF_A_FILLING * items;
@@ -346,12 +349,12 @@ impl Search<'_> {
             }
             self.work = self.work.saturating_sub(spent);
             if filling.worth <= enough {
-                most = most.max(filling.worth / bin.price);
+                most = most.max(filling.worth / price);
                 continue;
             }
             self.work = self.work.saturating_sub(OF_A_STEP * WHOLE_STEPS_MAX as u64);
             let node = Node { bin: position, items: filling.of_whole_pods(prices) };
-            most = most.max(worth(&node, prices) / bin.price);
+            most = most.max(worth(&node, prices) / price);
             if worth(&node, exact) > enough {
                 found.push(node);
             }
@@ -377,7 +380,7 @@ impl Search<'_> {
                 break;
             }
             let node = self.cut(node);
-            let is_worth_it = worth(&node, &self.prices) >= WORTH_LEAST * self.bins[node.bin].price;
+            let is_worth_it = worth(&node, &self.prices) >= WORTH_LEAST * self.node_prices[node.bin];
             if !node.items.is_empty() && (is_worth_it || bought.is_empty()) {
                 self.take(&node, &mut bought);
             }

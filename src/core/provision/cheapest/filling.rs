@@ -109,6 +109,11 @@ impl Filling {
         self.worth / bin.price.max(f64::MIN_POSITIVE)
     }
 
+    /// What may go in: positions of items, and the most of each.
+    pub fn items(&self) -> &[(usize, f64)] {
+        &self.items
+    }
+
     /// Positions of items, and how many of each.
     pub fn taken(&self) -> impl Iterator<Item = (usize, f64)> {
         self.taken.iter().map(|(position, amount)| (self.items[*position].0, *amount))

@@ -1,9 +1,10 @@
 //! The cheapest fleet: asks which mix of pods makes a type worth its price, instead of asking, after the mix has come
 //! about, which type is cheapest for it.
 //!
-//! [`weights`] and [`dual`] say what a pod is worth, [`filling`] what a node is then filled with; [`planned`] chooses whole fleets by [`columns`], and what is too much for it
-//! [`greedy`] buys node by node, the one with the most worth per dollar first; [`improve`] takes some apart and tries again. The
-//! reference's packing is run too, and the cheaper of the two wins, so that the price is never above it.
+//! [`weights`] and [`dual`] say what a pod is worth, [`filling`] what a node is then filled with; [`planned`] chooses whole fleets by
+//! [`columns`], and what is too much for it [`greedy`] buys node by node, the one with the most worth per dollar first; [`improve`]
+//! takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price is never
+//! above it.
 
 pub mod columns;
 pub mod covering;
@@ -167,6 +168,8 @@ enum Way {
 /// What is to be bought, and where.
 struct Procurement<'w> {
     markets: Markets,
+    /// Where the program of whole nodes is not used for all: the same with prices that purchases can go by.
+    exact: Option<Markets>,
     /// Fleets on paper, by market; none before the first try.
     plans: Vec<Option<Planned>>,
     order: &'w [ClassIndex],
@@ -178,25 +181,37 @@ struct Procurement<'w> {
 impl Procurement<'_> {
     /// Buys in one way; what is left found no place.
     fn go(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> Leftover {
-        let (markets, first) = (&self.markets, self.mark.hosts());
+        let first = self.mark.hosts();
         let mut leftover = self.wanted.clone();
         match way {
             Way::AsPlanned => {
-                markets.fill_as_planned(engine, first, self.order, &mut leftover, &mut self.plans, budget);
+                let plans = &mut self.plans;
+                self.markets.fill_as_planned(engine, first, self.order, &mut leftover, plans, budget);
+                if self.exact.is_none() && self.plans.iter().any(Option::is_none) {
+                    self.exact = Some(Markets::priced(engine.problem, self.level, self.wanted, EXACT_PRICE_WORK));
+                }
             }
-            Way::AsAllotted => markets.fill_as_allotted(engine, first, &mut leftover, budget),
-            Way::InRounds => markets.fill_in_rounds(engine, first, self.level, &mut leftover, budget),
-            Way::ByWorth => markets.fill(engine, first, &mut leftover, HourlyPrice::MAX, budget),
+            Way::AsAllotted => self.markets(way).fill_as_allotted(engine, first, &mut leftover, budget),
+            Way::InRounds => self.markets(way).fill_in_rounds(engine, first, self.level, &mut leftover, budget),
+            Way::ByWorth => self.markets(way).fill(engine, first, &mut leftover, HourlyPrice::MAX, budget),
             Way::AsReference => leftover = as_reference(engine, self.order, self.level, self.wanted),
         }
         leftover
+    }
+
+    /// What a way goes by: the program of whole nodes improves the prices that it begins with, and nothing else does.
+    fn markets(&self, way: Way) -> &Markets {
+        match way {
+            Way::AsPlanned => &self.markets,
+            _ => self.exact.as_ref().unwrap_or(&self.markets),
+        }
     }
 
     /// Whether a way may be better than those before it: the program of whole nodes knows all that the one of parts knows.
     fn is_worth_trying(&self, way: Way) -> bool {
         match way {
             Way::AsPlanned | Way::ByWorth | Way::AsReference => true,
-            Way::InRounds | Way::AsAllotted => self.plans.iter().any(Option::is_none),
+            Way::InRounds | Way::AsAllotted => self.exact.is_some(),
         }
     }
 }
@@ -211,15 +226,11 @@ fn buy(
 ) -> Leftover {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
-    let mut procurement = Procurement { markets, plans: Vec::new(), order, level, wanted, mark };
+    let mut procurement = Procurement { markets, exact: None, plans: Vec::new(), order, level, wanted, mark };
     let mut best: Option<(Cost, Way)> = None;
     for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
         if !procurement.is_worth_trying(way) {
             continue;
-        }
-        if matches!(way, Way::InRounds) {
-            // Without the program of whole nodes, prices decide what is bought.
-            procurement.markets = Markets::priced(engine.problem, level, wanted, EXACT_PRICE_WORK);
         }
         let leftover = procurement.go(engine, way, budget);
         for host in engine.open_hosts_since(mark) {
@@ -233,7 +244,7 @@ fn buy(
     }
     let way = best.map_or(Way::AsReference, |(_, way)| way);
     let leftover = procurement.go(engine, way, budget);
-    improve::improve(engine, mark, level, &procurement.markets, budget);
+    improve::improve(engine, mark, level, procurement.markets(way), budget);
     leftover
 }
 

@@ -57,7 +57,7 @@ impl Kept {
         };
         let stocks: Vec<Stock> = sources.iter().map(stock).collect();
         let going: BTreeSet<HostIndex> = sources.iter().map(|source| source.candidate.host).collect();
-        let stays = |host: &HostIndex| targets[*host].is_open() && !targets[*host].restless && !going.contains(host);
+        let stays = |host: &HostIndex| targets[*host].is_open_to_consolidation() && !going.contains(host);
         let staying: Vec<HostIndex> = engine.existing_hosts().filter(stays).collect();
         let of_staying: Vec<Bin> = staying.iter().map(|host| program.bin_of_host(*host)).collect();
         let solved = solve(&program.items, &stocks, &of_staying, &program.offers(), &program.start, moving, WORK);
