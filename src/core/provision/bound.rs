@@ -18,10 +18,8 @@ use super::cheapest::weights::{as_number, weight};
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
 const EXACT_PODS_MAX: usize = 20_000;
 
-/// Pairs of offers and classes looked at, and those for each pod: more than a guide needs, since the bound is what the plan is measured
-/// with.
-const BOUND_WORK: u64 = 18_000_000;
-const BOUND_WORK_PER_POD: u64 = 2_000;
+/// Multiplications, of which some 10^9 take a second.
+const BOUND_WORK: u64 = 400_000_000;
 
 /// A node that may go, or stay for its price.
 #[derive(Clone, Debug)]
@@ -63,7 +61,7 @@ pub fn lower_bound(
         }
     }
     let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
-    let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK + BOUND_WORK_PER_POD * pods as u64);
+    let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK);
     let for_nothing = worth_of_free(&kinds, &priced.per_pod, &free);
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);
@@ -140,7 +138,6 @@ fn worth_of_free(kinds: &[Kind], per_pod: &[f64], free: &[&Vector]) -> f64 {
         };
         let mut filling = Filling::new(&bin, &items);
         filling.fill(per_pod);
-        filling.refine(per_pod, 2);
         filling.worth
     };
     free.iter().map(worth).sum()

@@ -1,13 +1,12 @@
-//! What one node is filled with when pods have prices: in parts, which bounds what it can be worth, and with whole pods.
+//! What one node is filled with when pods have prices, in parts of pods: the most that a node can be worth.
 //!
-//! How much a node can be filled with is bounded through a surrogate constraint (a weighted sum of its resources, Glover 1968):
-//! any weights give a valid bound, and it is the least where the resources that the filling overuses weigh more. A filling
-//! remembers its weights and its order from one set of prices to the next, which differ little in a search.
-
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+//! A linear program of a few rows, one for each resource, and a bounded column for each class, solved by the simplex method with
+//! bounds on its variables (Dantzig 1955). A filling remembers its basis from one set of prices to the next, which differ little in
+//! a search: most often it takes no pivot at all. The worth that is reported is that of the dual, what the room is worth by resource
+//! and what pods are worth beyond the room that they take: it bounds the worth of the node whatever rounding does to the basis.
 
 use super::market::number;
+use super::whole_pods::{Choice, Found, search};
 
 /// A class: how many pods, and what one of them asks for.
 #[derive(Clone, Debug)]
@@ -28,40 +27,60 @@ pub struct Bin {
 /// With more pods on a node than this it hardly matters that they are whole.
 pub const WHOLE_PODS_MAX: usize = 12;
 
-/// How often a filling with whole pods takes one more pod at most; beyond, parts of pods have to do.
-pub const WHOLE_STEPS_MAX: usize = 250;
+/// Steps of a search for whole pods that are to be bought: what is found later is hardly better.
+pub const WHOLE_STEPS: usize = 250;
 
-/// How often the weights of two resources are halved towards where both are used alike.
-const HALVINGS: usize = 12;
+/// Pivots of one filling at most, for each row and each item: rounding can not keep it from coming to an end.
+const PIVOTS_PER_VARIABLE: usize = 4;
 
-/// The most worth that a bin can be filled with, bounded with one weighted sum of its resources.
+/// After so many pivots the basis is built anew, since each leaves some rounding behind.
+const PIVOTS_OF_A_BASIS: usize = 200;
+
+/// Smaller numbers are taken for the rounding of zero, and prices that differ by less than this part of the largest for the same.
+const ZERO: f64 = 1e-9;
+
+/// Where a variable of the program stands: at one of its bounds, or in a row of the basis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Out,
+    Full,
+    Basic,
+}
+
+/// The most worth that a bin can be filled with.
 #[derive(Clone, Debug)]
 pub struct Filling {
     /// What may go in: positions of items, and the most of each.
     items: Vec<(usize, f64)>,
     /// By resource that some item asks for, and then by what may go in: the part of the room that one pod takes.
     parts: Vec<Vec<f64>>,
-    /// By resource; their sum is 1.
-    weights: Vec<f64>,
-    /// By what may go in: the part that one pod takes of the weighted sum of resources.
-    sizes: Vec<f64>,
-    /// Worth for the size of what was taken last, when the bin was filled last; 0 if all went in.
-    level: f64,
-    /// Of the best filling under that sum, or a bound on it where the bin was not filled.
+    /// By what may go in, then by resource, whose free room is a variable, too.
+    standings: Vec<Standing>,
+    /// By row: position of the variable.
+    basis: Vec<usize>,
+    /// By row: how much of it is taken.
+    amounts: Vec<f64>,
+    /// By row, then by resource: of the basis.
+    inverse: Vec<Vec<f64>>,
+    pivots: usize,
+    /// By resource: what the whole room is worth.
+    values: Vec<f64>,
+    /// By what may go in: what one pod is worth beyond the room that it takes.
+    advantages: Vec<f64>,
+    /// Of the best filling in parts, or of the best with whole pods, or a bound on it where the bin was not filled.
     pub worth: f64,
-    /// The best filling under that sum: positions of what may go in, and how many of each; the last one in part.
-    taken: Vec<(usize, f64)>,
-    /// Used again from filling to filling.
-    heap: BinaryHeap<Choice>,
+    content: Content,
 }
 
-/// Something that may go in, by worth for its size; of equals the first is larger.
-type Choice = (u64, Reverse<usize>);
-
-/// Positive numbers have the order of their bits.
-fn choice(worth: f64, size: f64, position: usize) -> Choice {
-    let density = if size > 0.0 { worth / size } else { f64::INFINITY };
-    (density.max(0.0).to_bits(), Reverse(position))
+/// What is known of the filling.
+#[derive(Clone, Debug)]
+enum Content {
+    /// Only a bound on its worth.
+    Unknown,
+    /// As the basis says.
+    Parts,
+    /// Positions of what may go in, and how many of each.
+    Whole(Vec<(usize, f64)>),
 }
 
 impl Filling {
@@ -77,31 +96,34 @@ impl Filling {
         let mut filling = Self {
             items: bin.items.clone(),
             parts: asked.iter().map(parts).collect(),
-            weights: vec![1.0 / number(asked.len()); asked.len()],
-            sizes: Vec::new(),
-            level: 0.0,
+            standings: Vec::new(),
+            basis: Vec::new(),
+            amounts: Vec::new(),
+            inverse: Vec::new(),
+            pivots: 0,
+            values: vec![1.0; asked.len()],
+            advantages: vec![0.0; bin.items.len()],
             worth: 0.0,
-            taken: Vec::new(),
-            heap: BinaryHeap::new(),
+            content: Content::Unknown,
         };
-        filling.weigh();
+        filling.start(&[]);
         filling
     }
 
-    /// Items that are asked for less often than they fit: `left` is by position of the item.
-    pub fn hold_no_more_than(&mut self, left: &[f64]) {
+    /// Items that are asked for less often than they fit: `left` is by position of the item, and so are the prices, by which the
+    /// search for the next filling begins.
+    pub fn hold_no_more_than(&mut self, left: &[f64], prices: &[f64]) {
+        if self.items.iter().all(|(item, most)| *most <= left[*item]) {
+            return;
+        }
         self.items.iter_mut().for_each(|(item, most)| *most = most.min(left[*item]));
         let is_left: Vec<bool> = self.items.iter().map(|(_, most)| *most >= 1.0).collect();
-        if is_left.contains(&false) {
-            let keep = |values: &mut Vec<f64>| {
-                let mut is_left = is_left.iter();
-                values.retain(|_| is_left.next() == Some(&true));
-            };
-            self.parts.iter_mut().for_each(keep);
-            keep(&mut self.sizes);
-            self.items.retain(|(_, most)| *most >= 1.0);
+        for parts in &mut self.parts {
+            let mut is_left = is_left.iter();
+            parts.retain(|_| is_left.next() == Some(&true));
         }
-        self.taken.clear();
+        self.items.retain(|(_, most)| *most >= 1.0);
+        self.start(prices);
     }
 
     /// Worth per dollar.
@@ -114,152 +136,242 @@ impl Filling {
         &self.items
     }
 
-    /// Positions of items, and how many of each.
-    pub fn taken(&self) -> impl Iterator<Item = (usize, f64)> {
-        self.taken.iter().map(|(position, amount)| (self.items[*position].0, *amount))
+    /// Positions of items, and how many of each; nothing where only a bound is known.
+    pub fn taken(&self) -> Vec<(usize, f64)> {
+        let item = |(position, amount): &(usize, f64)| (self.items[*position].0, *amount);
+        match &self.content {
+            Content::Unknown => Vec::new(),
+            Content::Parts => self.in_parts().iter().map(item).collect(),
+            Content::Whole(taken) => taken.iter().map(item).collect(),
+        }
     }
 
-    /// No less than the worth that [`Self::fill`] would find, and hardly more where prices have hardly moved since: what is worth
-    /// more for its size than what was taken last goes in, whether there is room or not (the program's dual).
-    fn at_most(&self, prices: &[f64]) -> f64 {
-        let beyond = self.items.iter().zip(&self.sizes);
-        let beyond = beyond.map(|((item, most), size)| most * (prices[*item] - self.level * size).max(0.0));
-        self.level + beyond.sum::<f64>()
+    /// Positions of what may go in, and how much of each.
+    fn in_parts(&self) -> Vec<(usize, f64)> {
+        let full = (0..self.items.len()).filter(|position| self.standings[*position] == Standing::Full);
+        let full = full.map(|position| (position, self.items[position].1));
+        let basic = self.basis.iter().copied().zip(self.amounts.iter().copied());
+        full.chain(basic.filter(|(variable, amount)| *variable < self.items.len() && *amount > ZERO)).collect()
     }
 
-    /// Fills the bin only where it could then be worth more than `least`, and says whether it did; else the worth is a bound.
+    /// Fills the bin only where it could then be worth more than `least`, and says whether it did; else the worth is a bound, and
+    /// hardly more than what would be found where prices have hardly moved since the last time.
     pub fn fill_if_above(&mut self, prices: &[f64], least: f64) -> bool {
-        let at_most = self.at_most(prices);
+        let at_most = self.appraise(prices);
         if at_most > least {
             self.fill(prices);
         } else {
             self.worth = at_most;
-            self.taken.clear();
+            self.content = Content::Unknown;
         }
         at_most > least
     }
 
     /// Fills the bin if its worth is only a bound.
     pub fn fill_if_estimated(&mut self, prices: &[f64]) {
-        if self.taken.is_empty() {
+        if matches!(self.content, Content::Unknown) {
             self.fill(prices);
         }
     }
 
     /// By position of the item: what a pod is worth beyond what the room for it is, where the bin was filled last.
-    pub fn advantages(&self, prices: &[f64]) -> impl Iterator<Item = (usize, f64)> {
-        self.items.iter().zip(&self.sizes).map(|((item, _), size)| (*item, prices[*item] - self.level * size))
+    pub fn advantages(&self) -> impl Iterator<Item = (usize, f64)> {
+        self.items.iter().zip(&self.advantages).map(|((item, _), advantage)| (*item, *advantage))
     }
 
-    /// Takes items by worth for their weighted size until the bin is full; what is beyond is not worth more.
+    /// The best filling in parts. O(resources x items) for each pivot.
     pub fn fill(&mut self, prices: &[f64]) {
-        let mut choices = std::mem::take(&mut self.heap).into_vec();
-        choices.clear();
-        let all = self.items.iter().zip(&self.sizes).enumerate();
-        choices.extend(all.map(|(position, ((item, _), size))| choice(prices[*item], *size, position)));
-        self.heap = BinaryHeap::from(choices);
-        self.taken.clear();
-        self.worth = 0.0;
-        self.level = 0.0;
-        let mut left = 1.0;
-        while let Some((density, Reverse(position))) = self.heap.pop() {
-            let (size, (item, most)) = (self.sizes[position], self.items[position]);
-            let amount = if size > 0.0 { (left / size).min(most) } else { most };
-            left -= amount * size;
-            self.worth += amount * prices[item];
-            self.taken.push((position, amount));
-            if left <= 0.0 || amount < most {
-                self.level = f64::from_bits(density);
-                break;
+        let zero = ZERO * self.items.iter().map(|(item, _)| prices[*item]).fold(0.0, f64::max);
+        let pivots_max = PIVOTS_PER_VARIABLE * (self.items.len() + self.parts.len());
+        if self.pivots > PIVOTS_OF_A_BASIS {
+            self.start(prices);
+        }
+        self.worth = self.appraise(prices);
+        for _ in 0..pivots_max {
+            let Some(entering) = self.entering(zero) else { break };
+            if !self.pivot(entering) {
+                self.start(prices);
             }
+            self.worth = self.worth.min(self.appraise(prices));
         }
-    }
-
-    /// Sizes from weights.
-    fn weigh(&mut self) {
-        self.sizes.clear();
-        self.sizes.resize(self.items.len(), 0.0);
-        for (weight, parts) in self.weights.iter().zip(&self.parts) {
-            self.sizes.iter_mut().zip(parts).for_each(|(size, part)| *size += weight * part);
-        }
-    }
-
-    /// Shifts weight between the resources that the filling overuses most and least, `times` times, to where the worth is
-    /// lowest. A filling that overuses nothing is possible as it is, so no weights can bound it lower.
-    pub fn refine(&mut self, prices: &[f64], times: usize) {
-        for _ in 0..times {
-            let used = self.used();
-            let by_use = |one: &usize, two: &usize| used[*one].total_cmp(&used[*two]);
-            let Some(over) = (0..used.len()).max_by(by_use) else { return };
-            let others = (0..used.len()).filter(|other| *other != over && self.weights[*other] > 1e-9);
-            let Some(under) = others.min_by(by_use).filter(|_| used[over] > 1.0 + 1e-9) else { return };
-            self.balance(prices, over, under);
-        }
-    }
-
-    /// Along the line between two weights the worth falls and then rises; it turns where both resources are used alike.
-    fn balance(&mut self, prices: &[f64], over: usize, under: usize) {
-        let (own, given) = (self.weights[over], self.weights[under]);
-        let (mut best, mut best_part) = (self.worth, 0.0);
-        let (mut low, mut high, mut part) = (0.0, 1.0, 1.0);
-        for _ in 0..HALVINGS {
-            self.shift(prices, (over, own + part * given), (under, (1.0 - part) * given));
-            if self.worth < best {
-                (best, best_part) = (self.worth, part);
-            }
-            if self.used_of(over) <= self.used_of(under) {
-                high = part;
-            } else if part < 1.0 {
-                low = part;
-            } else {
-                break;
-            }
-            part = (low + high) / 2.0;
-        }
-        if self.worth > best {
-            self.shift(prices, (over, own + best_part * given), (under, (1.0 - best_part) * given));
-        }
-    }
-
-    fn shift(&mut self, prices: &[f64], over: (usize, f64), under: (usize, f64)) {
-        self.weights[over.0] = over.1;
-        self.weights[under.0] = under.1;
-        self.weigh();
-        self.fill(prices);
-    }
-
-    /// By resource: the part of the room that the filling takes.
-    fn used(&self) -> Vec<f64> {
-        (0..self.weights.len()).map(|resource| self.used_of(resource)).collect()
-    }
-
-    fn used_of(&self, resource: usize) -> f64 {
-        self.taken.iter().map(|(position, amount)| amount * self.parts[resource][*position]).sum()
+        self.content = Content::Parts;
     }
 
     /// Whether few pods fill the bin, one of them in part.
     pub fn is_of_parts(&self) -> bool {
-        let pods: f64 = self.taken.iter().map(|(_, amount)| amount).sum();
-        pods <= number(WHOLE_PODS_MAX) && self.taken.iter().any(|(_, amount)| amount.fract() != 0.0)
+        let taken = self.in_parts();
+        let is_in_part = |amount: f64| (amount - amount.round()).abs() > ZERO;
+        let pods: f64 = taken.iter().map(|(_, amount)| amount).sum();
+        pods <= number(WHOLE_PODS_MAX) && taken.iter().any(|(_, amount)| is_in_part(*amount))
     }
 
-    /// Where few pods fill the bin, the most that whole ones are worth: what parts of pods promise is not to be had.
-    pub fn make_whole(&mut self, prices: &[f64]) {
+    /// Where few pods fill the bin, the most that whole ones are worth: what parts of pods promise is not to be had. Says how many
+    /// steps it took, of so many at most.
+    pub fn make_whole(&mut self, prices: &[f64], steps: usize) -> usize {
         if !self.is_of_parts() {
+            return 0;
+        }
+        let found = self.searched(prices, steps);
+        self.worth = self.worth.min(found.at_most);
+        if found.worth >= found.at_most {
+            self.content = Content::Whole(found.taken);
+        }
+        found.steps
+    }
+
+    /// The best filling with whole pods that so many steps find, after [`Self::fill`] at the same prices, positions of items, and how
+    /// many; and how many steps it took.
+    pub fn of_whole_pods(&self, prices: &[f64], steps: usize) -> (Vec<(usize, f64)>, usize) {
+        let found = self.searched(prices, steps);
+        let item = |(position, count): (usize, f64)| (self.items[position].0, count);
+        (found.taken.into_iter().map(item).collect(), found.steps)
+    }
+
+    fn searched(&self, prices: &[f64], steps: usize) -> Found {
+        let all = self.items.iter().zip(&self.advantages).enumerate();
+        let choices = all.map(|(position, ((item, most), advantage))| Choice {
+            position,
+            price: prices[*item],
+            advantage: *advantage,
+            most: *most,
+        });
+        search(choices.collect(), &self.parts, self.worth_of_room(), steps)
+    }
+
+    /// What is free is all that is in the basis, but for what goes in first: the most worth for its room, as far as it fits whole.
+    fn start(&mut self, prices: &[f64]) {
+        let (items, rows) = (self.items.len(), self.parts.len());
+        self.content = Content::Unknown;
+        self.pivots = 0;
+        self.advantages = vec![0.0; items];
+        self.standings = vec![Standing::Out; items];
+        self.standings.resize(items + rows, Standing::Basic);
+        self.basis = (items..items + rows).collect();
+        self.amounts = vec![1.0; rows];
+        self.inverse =
+            (0..rows).map(|row| (0..rows).map(|other| f64::from(u8::from(row == other))).collect()).collect();
+        if prices.is_empty() {
             return;
         }
-        let WholePods { best, best_taken, steps_left, .. } = WholePods::searched(self, prices);
-        if steps_left > 0 && best < self.worth {
-            self.worth = best;
-            self.taken = best_taken;
+        let size =
+            |position: usize| self.values.iter().zip(&self.parts).map(|(value, parts)| value * parts[position]).sum();
+        let density =
+            |position: usize| -> f64 { prices[self.items[position].0] / f64::max(size(position), f64::MIN_POSITIVE) };
+        let mut order: Vec<(f64, usize)> = (0..items).map(|position| (density(position), position)).collect();
+        order.sort_unstable_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
+        for (_, position) in order {
+            let most = self.items[position].1;
+            if self.parts.iter().zip(&self.amounts).all(|(parts, free)| parts[position] * most <= *free) {
+                self.standings[position] = Standing::Full;
+                self.amounts.iter_mut().zip(&self.parts).for_each(|(free, parts)| *free -= parts[position] * most);
+            }
         }
     }
 
-    /// The best filling with whole pods that a short search finds under the weights as they are, after [`Self::fill`] at the same
-    /// prices: positions of items, and how many.
-    pub fn of_whole_pods(&self, prices: &[f64]) -> Vec<(usize, f64)> {
-        let best = WholePods::searched(self, prices).best_taken.into_iter();
-        best.map(|(position, count)| (self.items[position].0, count)).collect()
+    /// Brings what the room is worth and the advantages up to date, and says what the bin is worth at most by them.
+    fn appraise(&mut self, prices: &[f64]) -> f64 {
+        self.values.fill(0.0);
+        for (variable, inverse) in self.basis.iter().zip(&self.inverse) {
+            if let Some((item, _)) = self.items.get(*variable) {
+                self.values.iter_mut().zip(inverse).for_each(|(value, part)| *value += prices[*item] * part);
+            }
+        }
+        let rounding = ZERO * self.values.iter().map(|value| value.abs()).sum::<f64>();
+        self.values.iter_mut().filter(|value| value.abs() < rounding).for_each(|value| *value = 0.0);
+        self.advantages.iter_mut().zip(&self.items).for_each(|(advantage, (item, _))| *advantage = prices[*item]);
+        for (value, parts) in self.values.iter().zip(&self.parts).filter(|(value, _)| **value != 0.0) {
+            self.advantages.iter_mut().zip(parts).for_each(|(advantage, part)| *advantage -= value * part);
+        }
+        let beyond = self.items.iter().zip(&self.advantages).map(|((_, most), advantage)| most * advantage.max(0.0));
+        self.worth_of_room() + beyond.sum::<f64>()
+    }
+
+    /// Room that would be worth less than nothing stays free; what pods are worth beyond it is then rather too much than too little.
+    fn worth_of_room(&self) -> f64 {
+        self.values.iter().map(|value| value.max(0.0)).sum()
+    }
+
+    /// The variable that is worth most to move, all of it, and whether there will be more of it.
+    fn entering(&self, zero: f64) -> Option<(usize, bool)> {
+        let mut best = (0.0, None);
+        for (position, (advantage, (_, most))) in self.advantages.iter().zip(&self.items).enumerate() {
+            let (gain, is_more) = match self.standings[position] {
+                Standing::Out => (*advantage, true),
+                Standing::Full => (-advantage, false),
+                Standing::Basic => continue,
+            };
+            if gain > zero && gain * most > best.0 {
+                best = (gain * most, Some((position, is_more)));
+            }
+        }
+        for (resource, value) in self.values.iter().enumerate() {
+            let variable = self.items.len() + resource;
+            if self.standings[variable] == Standing::Out && -value > zero.max(best.0) {
+                best = (-value, Some((variable, true)));
+            }
+        }
+        best.1
+    }
+
+    /// The most there can be of a variable.
+    fn most(&self, variable: usize) -> f64 {
+        self.items.get(variable).map_or(f64::INFINITY, |(_, most)| *most)
+    }
+
+    /// Moves one variable as far as it goes: to its other bound, or into the basis in the place of another one. False where rounding
+    /// has spoilt the basis.
+    fn pivot(&mut self, (entering, is_more): (usize, bool)) -> bool {
+        self.pivots += 1;
+        let direction = self.direction(entering);
+        let sign = if is_more { 1.0 } else { -1.0 };
+        let mut leaving: Option<(usize, Standing)> = None;
+        let mut step = self.most(entering);
+        for (row, part) in direction.iter().enumerate().filter(|(_, part)| part.abs() > ZERO) {
+            let (room, standing) = if sign * part > 0.0 {
+                (self.amounts[row], Standing::Out)
+            } else {
+                (self.most(self.basis[row]) - self.amounts[row], Standing::Full)
+            };
+            let ratio = room.max(0.0) / part.abs();
+            if ratio < step {
+                (leaving, step) = (Some((row, standing)), ratio);
+            }
+        }
+        if !step.is_finite() {
+            return false;
+        }
+        self.amounts.iter_mut().zip(&direction).for_each(|(amount, part)| *amount -= sign * step * part);
+        match leaving {
+            None => self.standings[entering] = if is_more { Standing::Full } else { Standing::Out },
+            Some((row, standing)) => {
+                self.standings[self.basis[row]] = standing;
+                self.standings[entering] = Standing::Basic;
+                self.basis[row] = entering;
+                self.amounts[row] = if is_more { step } else { self.most(entering) - step };
+                self.replace(row, &direction);
+            }
+        }
+        true
+    }
+
+    /// By row: what one of a variable takes the place of.
+    fn direction(&self, variable: usize) -> Vec<f64> {
+        let of_slack = variable.checked_sub(self.items.len());
+        let part = |inverse: &Vec<f64>| match of_slack {
+            Some(resource) => inverse[resource],
+            None => inverse.iter().zip(&self.parts).map(|(value, parts)| value * parts[variable]).sum(),
+        };
+        self.inverse.iter().map(part).collect()
+    }
+
+    /// The inverse after another variable has taken a row of the basis.
+    fn replace(&mut self, row: usize, direction: &[f64]) {
+        let mut own = std::mem::take(&mut self.inverse[row]);
+        own.iter_mut().for_each(|value| *value /= direction[row]);
+        for (inverse, part) in self.inverse.iter_mut().zip(direction).filter(|(inverse, _)| !inverse.is_empty()) {
+            inverse.iter_mut().zip(&own).for_each(|(value, own)| *value -= part * own);
+        }
+        self.inverse[row] = own;
     }
 }
 
@@ -267,108 +379,7 @@ impl Filling {
 pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)> {
     let mut filling = Filling::new(bin, items);
     filling.fill(prices);
-    filling.refine(prices, 2);
-    filling.of_whole_pods(prices)
-}
-
-/// Branch and bound over whole pods, best for their size first; what is left of the weighted sum bounds what is left to gain
-/// (Kolesar 1967).
-struct WholePods {
-    /// What may go in, best for its size first.
-    choices: Vec<WholeChoice>,
-    /// By choice and then by resource: the part that one pod takes.
-    parts: Vec<f64>,
-    /// By resource: the part that is free.
-    room: Vec<f64>,
-    /// Positions of choices.
-    taken: Vec<(usize, f64)>,
-    best: f64,
-    best_taken: Vec<(usize, f64)>,
-    steps_left: usize,
-}
-
-struct WholeChoice {
-    position: usize,
-    density: f64,
-    size: f64,
-    price: f64,
-    most: f64,
-}
-
-/// Of what is full to the last part, this much is the rounding of the arithmetic.
-const ROUNDING: f64 = 1e-9;
-
-impl WholePods {
-    fn searched(filling: &Filling, prices: &[f64]) -> Self {
-        let all = filling.items.iter().zip(&filling.sizes).enumerate();
-        let mut order: Vec<Choice> =
-            all.map(|(position, ((item, _), size))| choice(prices[*item], *size, position)).collect();
-        order.sort_unstable_by(|one, two| two.cmp(one));
-        let whole = |(density, Reverse(position)): &Choice| WholeChoice {
-            position: *position,
-            density: f64::from_bits(*density),
-            size: filling.sizes[*position],
-            price: prices[filling.items[*position].0],
-            most: filling.items[*position].1,
-        };
-        let parts = order.iter().flat_map(|(_, Reverse(position))| filling.parts.iter().map(|part| part[*position]));
-        let mut search = Self {
-            parts: parts.collect(),
-            choices: order.iter().map(whole).collect(),
-            room: vec![1.0; filling.weights.len()],
-            taken: Vec::new(),
-            best: 0.0,
-            best_taken: Vec::new(),
-            steps_left: WHOLE_STEPS_MAX,
-        };
-        search.go_on(0, 0.0, 1.0);
-        let position = |(choice, count): (usize, f64)| (search.choices[choice].position, count);
-        search.best_taken = std::mem::take(&mut search.best_taken).into_iter().map(position).collect();
-        search
-    }
-
-    fn go_on(&mut self, first: usize, worth: f64, left: f64) {
-        if worth > self.best {
-            self.best = worth;
-            self.best_taken.clone_from(&self.taken);
-        }
-        for choice in first..self.choices.len() {
-            let WholeChoice { density, size, price, most, .. } = self.choices[choice];
-            if self.steps_left == 0 || worth + density * left <= self.best {
-                return;
-            }
-            let mut count = self.fits(choice, most);
-            while count >= 1.0 && self.steps_left > 0 {
-                self.steps_left -= 1;
-                self.take(choice, count);
-                self.taken.push((choice, count));
-                self.go_on(choice + 1, worth + count * price, left - count * size);
-                self.taken.pop();
-                self.take(choice, -count);
-                count -= 1.0;
-            }
-        }
-    }
-
-    /// What one pod takes of each resource, and what is free of it.
-    fn takes(&self, choice: usize) -> impl Iterator<Item = (f64, f64)> {
-        let first = choice * self.room.len();
-        self.parts[first..first + self.room.len()].iter().copied().zip(self.room.iter().copied())
-    }
-
-    /// How many fit, at most `most`.
-    fn fits(&self, choice: usize, most: f64) -> f64 {
-        if self.takes(choice).any(|(part, room)| part > room + ROUNDING) {
-            return 0.0;
-        }
-        let parts = self.takes(choice).filter(|(part, _)| *part > 0.0);
-        parts.map(|(part, room)| (room / part + ROUNDING).floor()).fold(most, f64::min)
-    }
-
-    fn take(&mut self, choice: usize, count: f64) {
-        let parts = &self.parts[choice * self.room.len()..];
-        self.room.iter_mut().zip(parts).for_each(|(room, part)| *room -= count * part);
-    }
+    filling.of_whole_pods(prices, WHOLE_STEPS).0
 }
 
 #[cfg(test)]
@@ -386,45 +397,64 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_is_never_below_a_filling() {
+    fn a_filling_that_goes_on_from_another_is_as_good_as_a_new_one() {
         let prices =
             |turn: usize| -> Vec<f64> { (0..4).map(|item| 1.0 + number((turn * 7 + item * 5) % 11) / 4.0).collect() };
         for before in 0..11 {
             for now in 0..11 {
                 let mut filling = filling();
                 filling.fill(&prices(before));
-                filling.refine(&prices(before), 3);
-                let estimate = filling.at_most(&prices(now));
+                let estimate = filling.clone().fill_if_above(&prices(now), f64::INFINITY);
+                assert!(!estimate);
                 filling.fill(&prices(now));
-                assert!(estimate >= filling.worth - 1e-9, "{estimate} {filling:?}");
-                let again = filling.at_most(&prices(now));
-                assert!((again - filling.worth).abs() < 1e-9, "{again} {filling:?}");
+                let mut new = self::filling();
+                new.fill(&prices(now));
+                assert!((filling.worth - new.worth).abs() < 1e-9, "{filling:?} {new:?}");
+                assert_is_possible(&filling, &prices(now));
             }
         }
     }
 
+    /// It fits, and is worth what it is said to be worth: no filling is worth more.
+    fn assert_is_possible(filling: &Filling, prices: &[f64]) {
+        let taken = filling.taken();
+        let sum = |of: &dyn Fn(usize) -> f64| taken.iter().map(|(item, amount)| amount * of(*item)).sum::<f64>();
+        assert!((0..2).all(|resource| sum(&|item| items()[item].request[resource]) <= 8.0 + 1e-9), "{filling:?}");
+        assert!((sum(&|item| prices[item]) - filling.worth).abs() < 1e-9, "{filling:?}");
+    }
+
     #[test]
-    fn refined_weights_bound_lower_and_whole_pods_fit() {
+    fn an_estimate_is_never_below_a_filling() {
+        let mut filling = filling();
+        filling.fill(&[1.0, 2.0, 0.3, 0.6]);
+        let prices = [2.0, 1.0, 0.3, 0.5];
+        assert!(!filling.fill_if_above(&prices, 1e9), "{filling:?}");
+        assert!(filling.taken().is_empty(), "{filling:?}");
+        let estimate = filling.worth;
+        filling.fill(&prices);
+        assert!(estimate >= filling.worth, "{estimate} {filling:?}");
+    }
+
+    #[test]
+    fn whole_pods_fit_and_are_worth_no_more_than_parts() {
         let prices = [1.0, 1.0, 0.2, 0.6];
         let mut filling = filling();
         filling.fill(&prices);
-        let first = filling.worth;
-        filling.refine(&prices, 3);
-        assert!(filling.worth <= first, "{filling:?}");
-        let whole = filling.of_whole_pods(&prices);
+        let (whole, _) = filling.of_whole_pods(&prices, WHOLE_STEPS);
         let sum = |of: &dyn Fn(usize) -> f64| whole.iter().map(|(item, count)| count * of(*item)).sum::<f64>();
-        assert!(
-            sum(&|item| items()[item].request[0]) <= 8.0 && sum(&|item| items()[item].request[1]) <= 8.0,
-            "{whole:?}"
-        );
+        assert!((0..2).all(|resource| sum(&|item| items()[item].request[resource]) <= 8.0), "{whole:?}");
         assert!(sum(&|item| prices[item]) <= filling.worth + 1e-9 && sum(&|item| prices[item]) > 3.9, "{whole:?}");
     }
 
     #[test]
     fn what_is_no_longer_asked_for_is_not_held() {
+        let prices = [9.0, 1.0, 0.1, 0.1];
         let mut filling = filling();
-        filling.hold_no_more_than(&[0.0, 1.0, 9.0, 9.0]);
-        filling.fill(&[9.0, 1.0, 0.1, 0.1]);
-        assert!(filling.taken().all(|(item, amount)| item != 0 && (item != 1 || amount <= 1.0)), "{filling:?}");
+        filling.fill(&prices);
+        filling.hold_no_more_than(&[0.0, 1.0, 9.0, 9.0], &prices);
+        filling.fill(&prices);
+        let taken = filling.taken();
+        assert!(taken.iter().all(|(item, amount)| *item != 0 && (*item != 1 || *amount <= 1.0)), "{filling:?}");
+        assert_is_possible(&filling, &prices);
     }
 }

@@ -192,11 +192,11 @@ pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item 
     offers.iter().filter(move |offer| needs_reserved || !offer.reserved)
 }
 
-/// Pairs of offers and classes looked at to find prices that purchases begin with, which need not be exact.
-pub const PRICE_WORK: u64 = 1_000_000;
+/// Multiplications to find prices that purchases begin with, which need not be exact; some 10^9 take a second.
+pub const PRICE_WORK: u64 = 60_000_000;
 
 /// The same where they are all that purchases go by.
-pub const EXACT_PRICE_WORK: u64 = 6_000_000;
+pub const EXACT_PRICE_WORK: u64 = 300_000_000;
 
 /// What a part of the demand should be bought from, by the linear program.
 #[derive(Clone, Debug)]

@@ -6,18 +6,23 @@
 //! takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price is never
 //! above it.
 
+pub mod ascent;
 pub mod columns;
 pub mod covering;
 pub mod dual;
 pub mod filling;
+pub mod generation;
 pub mod greedy;
 pub mod improve;
 pub mod kinds;
 pub mod market;
 pub mod node_filling;
+mod parts;
 pub mod planned;
-pub mod shopping;
+
+mod shopping;
 pub mod weights;
+pub mod whole_pods;
 
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};

@@ -29,7 +29,7 @@ const PODS_MAX: usize = 50_000;
 /// Nodes that are asked for one pod at most: what holds it back on so many holds it back on the others.
 const TRIES_MAX: usize = 64;
 
-/// Pairs of offers and kinds looked at for prices by zone, of which there are several times as many.
+/// Multiplications for prices by zone, of which there are several times as many.
 const ZONES_WORK: u64 = PRICE_WORK / 2 * 3;
 
 /// Multiplications in search of nodes for each look of the search's budget: of what a plan may take, about half.

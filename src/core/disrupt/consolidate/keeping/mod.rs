@@ -127,7 +127,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
         let mut ranked: Vec<Vec<(f64, HostIndex)>> = vec![Vec::new(); self.market.kinds.len()];
         let kinds: BTreeMap<usize, usize> = self.positions.iter().map(|((kind, _), item)| (*item, *kind)).collect();
         for (host, filling) in hosts.iter().zip(&solved.fillings) {
-            for (item, advantage) in filling.advantages(&solved.room) {
+            for (item, advantage) in filling.advantages() {
                 ranked[kinds[&item]].push((advantage, *host));
             }
         }

@@ -4,7 +4,7 @@
 //! Solved by ascent on its dual: the worth of room rises where kinds of pods are short of it and falls where there is more than enough,
 //! never above what new nodes cost; a node is kept in part where it hardly matters, less and less so from round to round.
 
-use crate::core::provision::cheapest::dual::Missed;
+use crate::core::provision::cheapest::ascent::Missed;
 use crate::core::provision::cheapest::filling::{Bin, Filling, Item};
 use crate::core::provision::cheapest::market::number;
 
@@ -31,16 +31,11 @@ const SOFTNESS: (f64, f64) = (0.2, 0.01);
 /// The last of so many parts of the rounds counts: their mean.
 const COUNTED_PART: usize = 4;
 
-/// Nodes this near to being worth their price, in parts of it, are filled with better weights.
-const NEAR: f64 = 0.3;
-
 /// The dual of the program.
 pub struct Solved {
     /// By stock, in dollars per hour: what it is worth beyond its price.
     pub gains: Vec<f64>,
-    /// By item: what room for a pod is worth.
-    pub room: Vec<f64>,
-    /// Of the stocks and then of the nodes that stay.
+    /// Of the stocks and then of the nodes that stay, by what room for a pod is worth.
     pub fillings: Vec<Filling>,
 }
 
@@ -74,7 +69,7 @@ pub fn solve(
         let mut supply = vec![0.0; items.len()];
         for filling in &mut of_staying {
             filling.fill(&room);
-            filling.taken().for_each(|(item, amount)| supply[item] += amount);
+            filling.taken().into_iter().for_each(|(item, amount)| supply[item] += amount);
         }
         for ((stock, filling), mean) in stocks.iter().zip(&mut of_stocks).zip(&mut gains) {
             let gain = gain(stock, filling, &room, moving);
@@ -92,16 +87,14 @@ pub fn solve(
         }
     }
     of_stocks.append(&mut of_staying);
-    Solved { gains, room, fillings: of_stocks }
+    of_stocks.iter_mut().for_each(|filling| filling.fill(&room));
+    Solved { gains, fillings: of_stocks }
 }
 
 /// What a stock is worth beyond its price: its own pods need no move, and others find room.
 fn gain(stock: &Stock, filling: &mut Filling, room: &[f64], moving: f64) -> f64 {
     let own: f64 = stock.own.iter().map(|(item, amount)| amount * (room[*item] + moving)).sum();
     filling.fill(room);
-    if (own + filling.worth - stock.price).abs() < NEAR * stock.price {
-        filling.refine(room, 1);
-    }
     own + filling.worth - stock.price
 }
 
@@ -110,7 +103,6 @@ fn cap(room: &mut [f64], offers: &[Bin], fillings: &mut [Filling]) {
     let mut most: f64 = 1.0;
     for (bin, filling) in offers.iter().zip(fillings) {
         if filling.fill_if_above(room, bin.price * most) {
-            filling.refine(room, 1);
             most = most.max(filling.ratio(bin));
         }
     }

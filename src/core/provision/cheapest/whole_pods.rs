@@ -1,0 +1,196 @@
+//! The best filling of one node with whole pods: branch and bound, with what the linear program of parts says of room and pods.
+//!
+//! A pod is worth the room that it takes and its advantage beyond it; so a filling is worth no more than all the room and the
+//! advantages of its pods. Pods with the largest advantage are taken first, and a branch ends where pods that are missing, or pods
+//! that do not deserve their room, cost more than is left to gain (Dantzig, Fulkerson and Johnson 1954: fixing by reduced costs).
+
+/// Something that may go in.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    pub position: usize,
+    pub price: f64,
+    /// What one pod is worth beyond the room that it takes.
+    pub advantage: f64,
+    pub most: f64,
+}
+
+/// What a search has come to.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Of the best filling that was seen, and what it holds: positions, and how many pods.
+    pub worth: f64,
+    pub taken: Vec<(usize, f64)>,
+    /// No filling is worth more.
+    pub at_most: f64,
+    pub steps: usize,
+}
+
+/// Of what is full to the last part, this much is the rounding of the arithmetic.
+const ROUNDING: f64 = 1e-9;
+
+struct Search {
+    /// Largest advantage first.
+    choices: Vec<Choice>,
+    /// By choice, and then by resource: the part of the room that one pod takes.
+    parts: Vec<f64>,
+    /// By resource: the part that is free.
+    room: Vec<f64>,
+    /// Positions in the order of choices.
+    taken: Vec<(usize, f64)>,
+    /// By choice: those before it that are worth as much and take no more room, so that they go in first; sought when the choice is
+    /// reached.
+    better: Vec<Option<Vec<usize>>>,
+    /// By choice: how many are taken.
+    counts: Vec<f64>,
+    best: f64,
+    best_taken: Vec<(usize, f64)>,
+    /// The most that a branch promised which was left alone for want of steps.
+    left_alone: f64,
+    steps_left: usize,
+}
+
+/// Seeks fillings in so many steps. `parts` is by resource and position; `room` is what all the room is
+/// worth. O(steps x resources).
+pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, steps: usize) -> Found {
+    choices.iter_mut().for_each(|choice| choice.most = whole(choice.most + ROUNDING));
+    choices.sort_unstable_by(|one, two| two.advantage.total_cmp(&one.advantage).then(one.position.cmp(&two.position)));
+    let at_most = room + choices.iter().map(|choice| choice.most * choice.advantage.max(0.0)).sum::<f64>();
+    let mut search = Search {
+        better: vec![None; choices.len()],
+        counts: vec![0.0; choices.len()],
+        parts: choices.iter().flat_map(|choice| parts.iter().map(|parts| parts[choice.position])).collect(),
+        choices,
+        room: vec![1.0; parts.len()],
+        taken: Vec::new(),
+        best: 0.0,
+        best_taken: Vec::new(),
+        left_alone: 0.0,
+        steps_left: steps,
+    };
+    search.go_on(0, 0.0, at_most);
+    let position = |(choice, count): &(usize, f64)| (search.choices[*choice].position, *count);
+    Found {
+        worth: search.best,
+        taken: search.best_taken.iter().map(position).collect(),
+        at_most: search.best.max(search.left_alone),
+        steps: steps - search.steps_left,
+    }
+}
+
+impl Search {
+    /// `at_most` is what the branch promises, when of all choices from `first` on as many are taken as deserve it.
+    fn go_on(&mut self, first: usize, worth: f64, mut at_most: f64) {
+        if worth > self.best {
+            self.best = worth;
+            self.best_taken.clone_from(&self.taken);
+        }
+        for choice in first..self.choices.len() {
+            let Choice { price, advantage, most, .. } = self.choices[choice];
+            // Advantages fall from here on: without one of the pods left, nothing is gained; with one, this much is lost.
+            if at_most + advantage.min(0.0) <= self.best {
+                return;
+            }
+            let mut count = if self.has_better(choice) { 0.0 } else { self.fits(choice, most) };
+            if advantage < 0.0 {
+                count = count.min(whole((at_most - self.best) / -advantage));
+            }
+            while count >= 1.0 {
+                let promised = at_most + advantage * if advantage > 0.0 { count - most } else { count };
+                if promised <= self.best {
+                    // Fewer of what deserves its room promise less; of what does not, more.
+                    if advantage > 0.0 {
+                        break;
+                    }
+                } else if self.steps_left == 0 {
+                    // Of what does not deserve its room, less than this may be taken later.
+                    let promised = if advantage > 0.0 { promised } else { at_most };
+                    self.left_alone = self.left_alone.max(promised);
+                    return;
+                } else {
+                    self.steps_left -= 1;
+                    self.take(choice, count);
+                    self.taken.push((choice, count));
+                    self.counts[choice] = count;
+                    self.go_on(choice + 1, worth + count * price, promised);
+                    self.taken.pop();
+                    self.counts[choice] = 0.0;
+                    self.take(choice, -count);
+                }
+                count -= 1.0;
+            }
+            at_most -= most * advantage.max(0.0);
+        }
+    }
+
+    /// Whether one more of another choice would be worth as much and take no more of any resource.
+    fn has_better(&mut self, choice: usize) -> bool {
+        let known = self.better[choice].take();
+        let better = known.unwrap_or_else(|| (0..choice).filter(|other| self.is_better(*other, choice)).collect());
+        let has_better = better.iter().any(|other| self.counts[*other] < self.choices[*other].most);
+        self.better[choice] = Some(better);
+        has_better
+    }
+
+    fn is_better(&self, one: usize, other: usize) -> bool {
+        let resources = self.room.len();
+        let parts = |choice: usize| &self.parts[choice * resources..(choice + 1) * resources];
+        self.choices[one].price >= self.choices[other].price
+            && parts(one).iter().zip(parts(other)).all(|(one, other)| one <= other)
+    }
+
+    /// By resource: what one pod takes, and what is free.
+    fn takes(&self, choice: usize) -> impl Iterator<Item = (f64, f64)> {
+        let first = choice * self.room.len();
+        self.parts[first..first + self.room.len()].iter().copied().zip(self.room.iter().copied())
+    }
+
+    /// How many fit, at most `most`.
+    fn fits(&self, choice: usize, most: f64) -> f64 {
+        if self.takes(choice).any(|(part, room)| part > room + ROUNDING) {
+            return 0.0;
+        }
+        let parts = self.takes(choice).filter(|(part, _)| *part > 0.0);
+        parts.map(|(part, room)| whole(room / part + ROUNDING)).fold(most, f64::min)
+    }
+
+    fn take(&mut self, choice: usize, count: f64) {
+        let parts = &self.parts[choice * self.room.len()..];
+        self.room.iter_mut().zip(parts).for_each(|(room, part)| *room -= count * part);
+    }
+}
+
+/// Rounds down. The processors that are built for have no instruction for it but this one.
+#[expect(clippy::cast_possible_truncation, reason = "what is larger than a number of pods can be is cut off")]
+fn whole(amount: f64) -> f64 {
+    f64::from(amount as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice(position: usize, price: f64, most: f64) -> Choice {
+        Choice { position, price, advantage: 0.0, most }
+    }
+
+    #[test]
+    fn the_best_of_all_fillings_is_found() {
+        // Of one resource: two thirds, a half twice, or the smallest ones.
+        let parts = [vec![2.0 / 3.0, 0.5, 0.3]];
+        let choices = vec![choice(0, 0.6, 1.0), choice(1, 0.4, 2.0), choice(2, 0.26, 3.0)];
+        let found = search(choices, &parts, 0.95, 1000);
+        assert!((found.worth - 0.86).abs() < 1e-9 && (found.at_most - 0.86).abs() < 1e-9, "{found:?}");
+        assert_eq!(found.taken, [(0, 1.0), (2, 1.0)], "{found:?}");
+    }
+
+    #[test]
+    fn what_was_not_looked_at_is_no_proof() {
+        let parts = [vec![0.3, 0.3, 0.3, 0.3]];
+        let choices: Vec<Choice> = (0..4).map(|position| choice(position, 0.3, 1.0)).collect();
+        let found = search(choices.clone(), &parts, 1.0, 1);
+        assert!(found.worth < 0.9 && found.at_most > found.worth, "{found:?}");
+        let found = search(choices, &parts, 1.0, 1000);
+        assert!((found.worth - 0.9).abs() < 1e-9 && (found.at_most - 0.9).abs() < 1e-9, "{found:?}");
+        assert!(found.steps < 10, "of equals only the first ones are looked at: {found:?}");
+    }
+}
