@@ -4,6 +4,7 @@
 //! cheapest fleet. Both first use the room that is there.
 
 pub mod advice;
+mod age;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
