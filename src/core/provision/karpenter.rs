@@ -157,7 +157,7 @@ fn place_in_order(
     class: ClassIndex,
     variant: VariantIndex,
 ) -> Option<HostIndex> {
-    let (host, narrowed) = engine.find_open_by_rank(class, variant, order.rank())?;
+    let (host, narrowed) = engine.find_open_in_order(class, variant, order.hosts(), |host| order.place(host))?;
     engine.place_on_open(class, host, narrowed);
     order.placed(host);
     Some(host)
