@@ -77,7 +77,7 @@ impl TypeEntry {
 
 /// What a conjunction of requirements leaves: types, and slots. Types are shared until they change: most nodes differ in
 /// slots and requests, not in types.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OfferingSet {
     types: Rc<FixedBitSet>,
     pub slots: Slots,
@@ -328,6 +328,21 @@ impl Offerings {
 
     pub fn position(&self, name: &str) -> Option<usize> {
         self.values.get(keys::INSTANCE_TYPE)?.get(name)?.ones().next()
+    }
+
+    /// The slots that are in the zone, or of the capacity type, or both, of one of these, as far as each counts.
+    pub fn slots_alike(&self, slots: Slots, zones_count: bool, capacity_types_count: bool) -> Slots {
+        bits(slots).fold(0, |alike, position| {
+            if alike & (1 << position) != 0 {
+                return alike;
+            }
+            let now = &self.slots[position];
+            alike
+                | self.slots_where(|slot| {
+                    (!zones_count || now.zone == slot.zone)
+                        && (!capacity_types_count || now.capacity_type == slot.capacity_type)
+                })
+        })
     }
 
     pub fn slot(&self, zone: &str, capacity_type: &str) -> Option<usize> {
