@@ -176,11 +176,42 @@ pub fn embedded() -> Result<&'static Facts, &'static FactsError> {
     FACTS.get_or_init(|| Facts::read(EMBEDDED)).as_ref()
 }
 
+/// The same of one instance type, read when it is first asked for: reading all of them takes longer than planning a small cluster.
+pub fn embedded_type(name: &str) -> Option<&'static InstanceFacts> {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    static LINES: OnceLock<Vec<Line>> = OnceLock::new();
+    // What is wrong with the file, `embedded` says.
+    let text = TEXT.get_or_init(|| decompressed(EMBEDDED).unwrap_or_default());
+    let lines = LINES.get_or_init(|| text.lines().skip(1).filter_map(Line::new).collect());
+    let line = &lines[lines.binary_search_by(|line| line.name.cmp(name)).ok()?];
+    line.facts.get_or_init(|| serde_json::from_str(line.text).ok()).as_ref()
+}
+
+/// What the file says of one instance type.
+struct Line {
+    name: &'static str,
+    text: &'static str,
+    facts: OnceLock<Option<InstanceFacts>>,
+}
+
+impl Line {
+    /// The name comes first.
+    fn new(text: &'static str) -> Option<Self> {
+        let (name, _) = text.strip_prefix("{\"name\":\"")?.split_once('"')?;
+        Some(Self { name, text, facts: OnceLock::new() })
+    }
+}
+
+fn decompressed(compressed: &[u8]) -> Result<String, FactsError> {
+    let mut text = String::new();
+    GzDecoder::new(compressed).take(MAXIMUM_BYTES).read_to_string(&mut text).map_err(FactsError::Compression)?;
+    Ok(text)
+}
+
 impl Facts {
     /// Reads what [`Facts::write`] wrote.
     pub fn read(compressed: &[u8]) -> Result<Self, FactsError> {
-        let mut text = String::new();
-        GzDecoder::new(compressed).take(MAXIMUM_BYTES).read_to_string(&mut text).map_err(FactsError::Compression)?;
+        let text = decompressed(compressed)?;
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
         let (line, header) = lines.next().ok_or(FactsError::Empty)?;
         let header: Header = serde_json::from_str(header).map_err(|source| FactsError::Line { line, source })?;
@@ -210,11 +241,6 @@ impl Facts {
         }
         encoder.write_all(b"\n")?;
         encoder.finish()
-    }
-
-    pub fn find(&self, name: &str) -> Option<&InstanceFacts> {
-        let index = self.instance_types.binary_search_by(|candidate| candidate.name.as_str().cmp(name)).ok()?;
-        self.instance_types.get(index)
     }
 
     /// Regions in which anything is offered, by name.
@@ -260,6 +286,13 @@ mod tests {
         assert!(facts.instance_types.iter().all(|facts| facts.zones.is_sorted()));
         assert!(facts.instance_types.len() > 1300);
         assert!(facts.regions().contains(&"ap-northeast-2"));
+    }
+
+    #[test]
+    fn of_one_type_the_same_is_read() {
+        let all = &embedded().unwrap().instance_types;
+        assert!(all.iter().all(|facts| embedded_type(&facts.name) == Some(facts)));
+        assert_eq!(embedded_type("m5.none"), None);
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl NodeClassSettings {
 
     /// See [`for_node_class`].
     pub fn apply(&self, instance_type: &InstanceType) -> InstanceType {
-        let facts = facts::embedded().ok().and_then(|facts| facts.find(&instance_type.name));
+        let facts = facts::embedded_type(&instance_type.name);
         let mut changed = instance_type.clone();
         self.set_operating_system(&mut changed);
         self.set_capacity(&mut changed.capacity, instance_type, facts);

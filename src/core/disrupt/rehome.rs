@@ -10,6 +10,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, ReasonCode};
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{Budget, improve};
+use crate::core::provision::choice::LaunchLists;
 use crate::core::provision::explain::explain;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::{Provisioning, Purchase};
@@ -278,13 +279,14 @@ pub fn outcome(engine: &Engine<'_, '_>, candidates: &[&Candidate], since: Mark) 
             rehoming.placements.push((pod, host));
         }
     }
+    let mut lists = LaunchLists::default();
     for host in engine.open_hosts().filter(|host| *host >= since.hosts() && !engine.is_closed(*host)) {
         let mut pods = Vec::new();
         for (class, count) in &engine.host(host).pods {
             let of_class = by_class.entry(*class).or_default();
             pods.extend((0..*count).filter_map(|_| of_class.pop()));
         }
-        rehoming.purchases.extend(Purchase::new(engine, host, pods));
+        rehoming.purchases.extend(Purchase::new(engine, host, pods, &mut lists));
     }
     rehoming
 }

@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::{HourlyPrice, Resources};
+use super::snapshot::shared::Shared;
 
 pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;
@@ -213,7 +214,8 @@ pub enum Precondition {
 pub struct Launch {
     pub node_claim: serde_json::Value,
     /// Instance type and zone, in the order of preference; the first is the one the plan shows.
-    pub alternatives: Vec<Alternative>,
+    #[schemars(with = "Vec<Alternative>")]
+    pub alternatives: Shared<Vec<Alternative>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

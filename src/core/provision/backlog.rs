@@ -12,6 +12,8 @@ use crate::core::scheduler::{ClassIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
+use super::age::Ages;
+
 /// Pods waiting for a place, and pods that are waiting for something else.
 #[derive(Debug, Default)]
 pub struct Backlog {
@@ -21,10 +23,11 @@ pub struct Backlog {
     pub displaced: BTreeSet<usize>,
     /// Pods that no node can help: position, reason.
     pub not_schedulable: Vec<(usize, ReasonCode, String)>,
+    ages: Ages,
 }
 
 impl Backlog {
-    /// O(pods).
+    /// O(pods log pods).
     pub fn new(problem: &Problem<'_>) -> Self {
         let mut backlog = Self::default();
         let nominated: BTreeMap<usize, &Machine<'_>> = problem
@@ -33,6 +36,7 @@ impl Backlog {
             .map(|node| (node, &problem.machines[node.machine]))
             .flat_map(|(node, machine)| node.nominated.iter().map(move |(pod, _)| (*pod, machine)))
             .collect();
+        let mut waiting: Vec<usize> = Vec::new();
         for (position, pod) in problem.snapshot.pods.iter().enumerate() {
             if !is_waiting(pod) {
                 continue;
@@ -52,19 +56,18 @@ impl Backlog {
                 backlog.not_schedulable.push((position, ReasonCode::Preempting, text));
             } else if let Some((code, text)) = obstacle(pod, position, problem) {
                 backlog.not_schedulable.push((position, code, text));
-            } else if let Some(class) = problem.class_of_pod[position] {
-                backlog.waiting.entry(class).or_default().push(position);
+            } else if problem.class_of_pod[position].is_some() {
+                waiting.push(position);
             }
         }
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
-            for (pod, class) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
-                backlog.waiting.entry(*class).or_default().push(*pod);
+            for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
+                waiting.push(*pod);
                 backlog.displaced.insert(*pod);
             }
         }
-        for pods in backlog.waiting.values_mut() {
-            pods.sort_by_key(|position| age_order(&problem.snapshot.pods[*position]));
-        }
+        backlog.ages = Ages::sort(&problem.snapshot.pods, &mut waiting);
+        backlog.waiting = by_class(problem, &waiting);
         backlog.hold_back_from_claims_in_use(problem.snapshot);
         backlog
     }
@@ -87,7 +90,7 @@ impl Backlog {
         }
         let mut in_order: Vec<(ClassIndex, usize)> =
             self.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))).collect();
-        in_order.sort_by_cached_key(|(_, pod)| age_order(&snapshot.pods[*pod]));
+        in_order.sort_by_key(|(_, pod)| self.ages.rank(*pod));
         for (class, position) in in_order {
             let pod = &snapshot.pods[position];
             let wanted = claims(pod);
@@ -118,7 +121,7 @@ impl Backlog {
     pub fn by_size(&self, problem: &Problem<'_>) -> Vec<ClassIndex> {
         let mut classes: Vec<ClassIndex> = self.waiting.keys().copied().collect();
         classes.sort_by_cached_key(|class| {
-            let oldest = self.waiting[class].first().map(|position| age_order(&problem.snapshot.pods[*position]));
+            let oldest = self.waiting[class].first().map(|position| self.ages.rank(*position));
             (Reverse(size(problem, *class)), oldest)
         });
         classes
@@ -127,13 +130,15 @@ impl Backlog {
     /// The reference's queue: pods by CPU, then memory, descending, then age; so pods of classes of the same size alternate. Each
     /// entry is a class and how many of its pods follow one another.
     pub fn queue(&self, problem: &Problem<'_>) -> Vec<(ClassIndex, usize)> {
-        let pods = self.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|position| (*class, *position)));
-        let mut pods: Vec<(ClassIndex, usize)> = pods.collect();
-        pods.sort_by_cached_key(|(class, position)| {
-            (Reverse(size(problem, *class)), age_order(&problem.snapshot.pods[*position]))
+        let pods = self.waiting.iter().flat_map(|(class, pods)| {
+            let size = Reverse(size(problem, *class));
+            pods.iter().map(move |position| (size, self.ages.rank(*position), *class))
         });
-        let runs = pods.chunk_by(|one, two| one.0 == two.0);
-        runs.filter_map(|run| Some((run.first()?.0, run.len()))).collect()
+        let mut pods: Vec<(_, usize, ClassIndex)> = pods.collect();
+        // Of equals the lesser class came first.
+        pods.sort_unstable();
+        let runs = pods.chunk_by(|one, two| one.2 == two.2);
+        runs.filter_map(|run| Some((run.first()?.2, run.len()))).collect()
     }
 }
 
@@ -143,9 +148,15 @@ fn size(problem: &Problem<'_>, class: ClassIndex) -> (i64, i64) {
     (request[CPU_DIMENSION], request[MEMORY_DIMENSION])
 }
 
-/// Creation time, then UID, then name: the order in which pods of a class are served.
-pub fn age_order(pod: &Pod) -> (Option<String>, String, String) {
-    (pod.metadata.creation_timestamp.clone(), pod.metadata.uid.clone(), pod.key())
+/// In the order of the pods.
+fn by_class(problem: &Problem<'_>, pods: &[usize]) -> BTreeMap<ClassIndex, Vec<usize>> {
+    let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); problem.classes.len()];
+    for pod in pods {
+        if let Some(class) = problem.class_of_pod[*pod] {
+            by_class[class].push(*pod);
+        }
+    }
+    by_class.into_iter().enumerate().filter(|(_, pods)| !pods.is_empty()).collect()
 }
 
 /// Whether the node's claim was created for this pod.

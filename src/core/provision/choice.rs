@@ -1,11 +1,15 @@
 //! Which type, zone and capacity type an open node becomes, and what it could be instead.
 
+use std::collections::HashMap;
+
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::Alternative;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, bits};
 use crate::core::scheduler::quota::LimitedCapacity;
+use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::{Engine, HostIndex, OpenNode};
+use crate::core::snapshot::shared::Shared;
 
 /// Launch requests carry at most this many types, as the reference's do: EC2 Fleet takes 300 overrides, type x zone.
 const LAUNCH_TYPES_MAX: usize = 60;
@@ -56,15 +60,8 @@ fn slots_like(engine: &Engine<'_, '_>, open: &OpenNode, slots: Slots) -> Slots {
     let domains = &engine.problem.domains;
     let looked_at = |label: &str| domains.find(label).is_some();
     let template = &engine.problem.templates[open.template];
-    let current: Vec<_> = bits(open.set.slots).map(|slot| &template.offerings.slots[slot]).collect();
     let (zones, capacity_types) = (looked_at(keys::ZONE) || looked_at(keys::ZONE_ID), looked_at(keys::CAPACITY_TYPE));
-    let alike = |slot: usize| {
-        let candidate = &template.offerings.slots[slot];
-        current.iter().any(|now| {
-            (!zones || now.zone == candidate.zone) && (!capacity_types || now.capacity_type == candidate.capacity_type)
-        })
-    };
-    bits(slots).filter(|slot| alike(*slot)).fold(0, |set, slot| set | 1 << slot)
+    template.offerings.slots_alike(open.set.slots, zones, capacity_types) & slots
 }
 
 /// Whether some pod looks at a label that belongs to the type, so that another type would be another domain.
@@ -79,9 +76,29 @@ fn depends_on_type(engine: &Engine<'_, '_>) -> bool {
     })
 }
 
+/// Launch lists by what they are made from: many nodes have the same, and a list is longer than all else that is known of a node.
+#[derive(Debug, Default)]
+pub struct LaunchLists {
+    known: HashMap<(TemplateIndex, OfferingSet, usize, usize), Shared<Vec<Alternative>>>,
+}
+
+impl LaunchLists {
+    /// The list for a node of the template that becomes the choice and could be anything of the set.
+    pub fn list(
+        &mut self,
+        engine: &Engine<'_, '_>,
+        template: TemplateIndex,
+        set: OfferingSet,
+        choice: &Choice,
+    ) -> Shared<Vec<Alternative>> {
+        let compiled = &engine.problem.templates[template];
+        let list = self.known.entry((template, set, choice.instance_type, choice.slot));
+        list.or_insert_with_key(|(_, set, ..)| launch_list(compiled, set, choice).into()).clone()
+    }
+}
+
 /// The launch list: types cheapest first, each with its slots cheapest first, of the capacity type of the choice.
-pub fn launch_list(engine: &Engine<'_, '_>, open: &OpenNode, set: &OfferingSet, choice: &Choice) -> Vec<Alternative> {
-    let template = &engine.problem.templates[open.template];
+fn launch_list(template: &Template, set: &OfferingSet, choice: &Choice) -> Vec<Alternative> {
     let capacity_type = &template.offerings.slots[choice.slot].capacity_type;
     let mut types: Vec<(HourlyPrice, usize)> = template
         .offerings

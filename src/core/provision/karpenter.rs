@@ -1,11 +1,13 @@
 //! The reference's packing: pod by pod, largest first; nodes that exist, then open nodes with the fewest pods, then a new
 //! node of the first pool that takes it. Behaviour: reference, sections 3.4 and 3.5.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::engine::Refused;
-use crate::core::scheduler::quota::Scope;
+use crate::core::scheduler::offerings::OfferingSet;
+use crate::core::scheduler::quota::{LimitedCapacity, Scope};
+use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::choice::most_capacity;
@@ -40,7 +42,6 @@ fn pack_queue(
     level: Option<usize>,
     mut order: Option<OpenOrder>,
 ) -> Leftover {
-    let mut leftover = demand.clone();
     let mut wanted = demand.clone();
     let take = |(class, count): &(ClassIndex, usize)| {
         let left = wanted.get_mut(class)?;
@@ -50,15 +51,18 @@ fn pack_queue(
     };
     let mut queue: Vec<(ClassIndex, usize)> = queue.iter().filter_map(take).collect();
     let mut cursors: BTreeMap<ClassIndex, Cursor> = BTreeMap::new();
+    let mut capacities = Capacities::default();
+    let mut leftover = demand.clone();
     loop {
         let mut placed = 0;
         for (class, count) in &mut queue {
             let cursor = cursors.entry(*class).or_insert_with(|| Cursor::new(engine, *class));
-            while *count > 0 && place_one(engine, *class, level, cursor, order.as_mut()).is_some() {
+            let before = *count;
+            while *count > 0 && place_one(engine, *class, level, cursor, (order.as_mut(), &mut capacities)).is_some() {
                 *count -= 1;
-                placed += 1;
-                leftover.entry(*class).and_modify(|left| *left -= 1);
             }
+            placed += before - *count;
+            leftover.entry(*class).and_modify(|left| *left -= before - *count);
         }
         queue.retain(|(_, count)| *count > 0);
         if queue.is_empty() || placed == 0 {
@@ -91,7 +95,7 @@ fn place_one(
     class: ClassIndex,
     level: Option<usize>,
     cursor: &mut Cursor,
-    mut order: Option<&mut OpenOrder>,
+    (mut order, capacities): (Option<&mut OpenOrder>, &mut Capacities),
 ) -> Option<HostIndex> {
     let problem = engine.problem;
     let variants = problem.classes[class].variants.iter().enumerate();
@@ -108,7 +112,7 @@ fn place_one(
         if open.is_some() {
             return open;
         }
-        match place_on_new(engine, class, variant) {
+        match place_on_new(engine, class, variant, capacities) {
             NewNode::Opened(host) => {
                 if let Some(order) = order {
                     order.opened(host);
@@ -157,7 +161,7 @@ fn place_in_order(
     class: ClassIndex,
     variant: VariantIndex,
 ) -> Option<HostIndex> {
-    let (host, narrowed) = engine.find_open_by_rank(class, variant, order.rank())?;
+    let (host, narrowed) = engine.find_open_in_order(class, variant, order.hosts(), |host| order.place(host))?;
     engine.place_on_open(class, host, narrowed);
     order.placed(host);
     Some(host)
@@ -172,7 +176,15 @@ enum NewNode {
     Refused,
 }
 
-fn place_on_new(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: VariantIndex) -> NewNode {
+/// What new nodes take of limits, by what they may become, which for many is the same.
+type Capacities = HashMap<(TemplateIndex, OfferingSet), LimitedCapacity>;
+
+fn place_on_new(
+    engine: &mut Engine<'_, '_>,
+    class: ClassIndex,
+    variant: VariantIndex,
+    capacities: &mut Capacities,
+) -> NewNode {
     let problem = engine.problem;
     let mut used_up = false;
     for (position, template) in problem.templates.iter().enumerate() {
@@ -181,7 +193,8 @@ fn place_on_new(engine: &mut Engine<'_, '_>, class: ClassIndex, variant: Variant
         }
         match engine.opened(class, variant, position, None) {
             Ok(open) => {
-                let capacity = most_capacity(engine, &open);
+                let capacity = capacities.entry((position, open.set.clone()));
+                let capacity = capacity.or_insert_with(|| most_capacity(engine, &open)).clone();
                 return NewNode::Opened(engine.open(class, open, capacity));
             }
             Err(Refused::Limit { quota, .. }) => {

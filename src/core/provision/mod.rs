@@ -4,6 +4,7 @@
 //! cheapest fleet. Both first use the room that is there.
 
 pub mod advice;
+mod age;
 pub mod backlog;
 pub mod bound;
 pub mod cheapest;
@@ -24,6 +25,7 @@ use crate::core::plan::Inputs;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use backlog::Backlog;
+use choice::LaunchLists;
 use karpenter::Leftover;
 pub use purchase::Purchase;
 use static_capacity::Shortfall;
@@ -86,10 +88,11 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         give_up_what_is_not_varied(engine, &skews_before);
     }
     let open: Vec<HostIndex> = engine.open_hosts().filter(|host| !engine.is_closed(*host)).collect();
+    let mut lists = LaunchLists::default();
     let purchases = open.into_iter().filter_map(|host| {
         let pods = engine.host(host).pods.iter();
         let pods = pods.flat_map(|(class, count)| waiting.take(*class, *count, host)).collect();
-        Purchase::new(engine, host, pods)
+        Purchase::new(engine, host, pods, &mut lists)
     });
     let purchases = purchases.collect();
     Provisioning { purchases, placements, unplaced: waiting.left(), backlog, shortfalls, budget }

@@ -8,9 +8,10 @@ use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::plan::Alternative;
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors;
-use crate::core::scheduler::{Engine, HostIndex, OpenNode};
+use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::snapshot::shared::Shared;
 
-use super::choice::{alternatives_of, choose, launch_list};
+use super::choice::{LaunchLists, alternatives_of, choose};
 
 #[derive(Clone, Debug)]
 pub struct Purchase {
@@ -20,7 +21,7 @@ pub struct Purchase {
     pub capacity_type: String,
     pub price: HourlyPrice,
     /// Type and zone in the order in which they are to be tried; the first is the one above.
-    pub alternatives: Vec<Alternative>,
+    pub alternatives: Shared<Vec<Alternative>>,
     /// Labels of the pool that have several values, as far as the pods narrowed them.
     pub custom: Requirements,
     pub allocatable: Resources,
@@ -42,17 +43,16 @@ pub struct Lowered {
 
 impl Purchase {
     /// Settles an open node. `None` when it is none, or nothing is left that it could become.
-    pub fn new(engine: &Engine<'_, '_>, host: HostIndex, pods: Vec<usize>) -> Option<Self> {
+    pub fn new(engine: &Engine<'_, '_>, host: HostIndex, pods: Vec<usize>, lists: &mut LaunchLists) -> Option<Self> {
         let open = engine.open_node(host)?;
         let choice = choose(engine, open)?;
         let template = &engine.problem.templates[open.template];
         let entry = &template.offerings.types[choice.instance_type];
         let slot = &template.offerings.slots[choice.slot];
         let set = alternatives_of(engine, host).unwrap_or_else(|| open.set.clone());
-        let widest = OpenNode { set, ..open.clone() };
         let mut requested = open.requested.clone();
         vectors::add(&mut requested, &template.daemon_overhead[choice.instance_type], 1);
-        let alternatives = launch_list(engine, open, &widest.set, &choice);
+        let alternatives = lists.list(engine, open.template, set, &choice);
         let lowered = if engine.lowers_min_values() { too_few(template, &alternatives) } else { Vec::new() };
         Some(Self {
             template: open.template,
@@ -112,5 +112,6 @@ pub fn is_varied_enough(engine: &Engine<'_, '_>, host: HostIndex) -> bool {
     if template.min_values.is_empty() {
         return true;
     }
-    Purchase::new(engine, host, Vec::new()).is_some_and(|purchase| too_few(template, &purchase.alternatives).is_empty())
+    let purchase = Purchase::new(engine, host, Vec::new(), &mut LaunchLists::default());
+    purchase.is_some_and(|purchase| too_few(template, &purchase.alternatives).is_empty())
 }

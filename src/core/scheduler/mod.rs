@@ -14,6 +14,7 @@ pub mod daemons;
 pub mod devices;
 pub mod engine;
 pub mod host;
+mod known_requests;
 pub mod offerings;
 pub mod pod_table;
 pub mod problem;

@@ -77,7 +77,7 @@ impl TypeEntry {
 
 /// What a conjunction of requirements leaves: types, and slots. Types are shared until they change: most nodes differ in
 /// slots and requests, not in types.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OfferingSet {
     types: Rc<FixedBitSet>,
     pub slots: Slots,
@@ -289,15 +289,22 @@ impl Offerings {
     /// Leaves out types that no slot of the set offers, and slots that offer no type of it, so that what is left is what a
     /// node may really become. False when nothing is left. O(slots x types / 64).
     pub fn prune(&self, set: &mut OfferingSet) -> bool {
-        let mut offered = FixedBitSet::with_capacity(self.types.len());
         for slot in bits(set.slots).filter(|slot| *slot < self.slots.len()) {
             if set.types.is_disjoint(&self.available[slot]) {
                 set.slots &= !(1 << slot);
-            } else {
-                offered.union_with(&self.available[slot]);
             }
         }
-        set.keep_types(&offered);
+        let slots = set.slots;
+        let offered = |position: usize| {
+            let of_slots = bits(slots).filter_map(|slot| self.available.get(slot)?.as_slice().get(position));
+            of_slots.fold(0, |types, of_slot| types | of_slot)
+        };
+        // Nearly always nothing has to go, and then the types stay shared.
+        let mut words = set.types.as_slice().iter().enumerate();
+        if words.any(|(position, types)| types & !offered(position) != 0) {
+            let words = Rc::make_mut(&mut set.types).as_mut_slice().iter_mut().enumerate();
+            words.for_each(|(position, types)| *types &= offered(position));
+        }
         set.slots != 0
     }
 
@@ -328,6 +335,21 @@ impl Offerings {
 
     pub fn position(&self, name: &str) -> Option<usize> {
         self.values.get(keys::INSTANCE_TYPE)?.get(name)?.ones().next()
+    }
+
+    /// The slots that are in the zone, or of the capacity type, or both, of one of these, as far as each counts.
+    pub fn slots_alike(&self, slots: Slots, zones_count: bool, capacity_types_count: bool) -> Slots {
+        bits(slots).fold(0, |alike, position| {
+            if alike & (1 << position) != 0 {
+                return alike;
+            }
+            let now = &self.slots[position];
+            alike
+                | self.slots_where(|slot| {
+                    (!zones_count || now.zone == slot.zone)
+                        && (!capacity_types_count || now.capacity_type == slot.capacity_type)
+                })
+        })
     }
 
     pub fn slot(&self, zone: &str, capacity_type: &str) -> Option<usize> {

@@ -1,6 +1,7 @@
 //! The pods of a snapshot on their way to classes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::rc::Rc;
 
 use serde::Serialize;
 
@@ -8,18 +9,18 @@ use crate::api::settings::Scheduling;
 use crate::core::devices::DeviceError;
 use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
-use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, selector_keys};
 use super::devices::{DeviceDemand, DeviceIndex};
+use super::known_requests::KnownRequests;
 use super::topology::{Group, GroupIndex};
 use super::vectors::Dimensions;
 use super::volumes::{VolumeDemand, VolumeIndex};
 
 pub struct PodTable {
     pub dimensions: Dimensions,
-    requests: Vec<Option<Resources>>,
+    requests: Vec<Option<Rc<Resources>>>,
     /// Pods that can not be planned for, with the reason, by position in the snapshot.
     pub invalid: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
@@ -34,19 +35,18 @@ impl PodTable {
             invalid: BTreeMap::new(),
             not_supported: BTreeMap::new(),
         };
+        let mut known = KnownRequests::default();
         for (position, pod) in snapshot.pods.iter().enumerate() {
-            let requests = match effective_requests(pod) {
+            let requests = match known.of(pod, |requests| table.intern_dimensions(requests)) {
                 Ok(requests) => Some(requests),
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
                     table.invalid.insert(position, format!("{error}{cause}"));
                     // A pod that runs all the same takes at least its place.
-                    pod.spec.node_name.is_some().then(|| [(PODS.to_owned(), 1)].into_iter().collect())
+                    let one_place = || Rc::new([(PODS.to_owned(), 1)].into_iter().collect());
+                    pod.spec.node_name.is_some().then(one_place)
                 }
             };
-            if let Some(requests) = &requests {
-                table.intern_dimensions(requests);
-            }
             table.requests.push(requests);
         }
         table
@@ -102,6 +102,7 @@ impl PodTable {
             let identity = identity.of(pod, selected(), &requests, (&volumes, devices.as_deref()), workload.as_deref());
             let class = positions.get(identity).copied().unwrap_or_else(|| {
                 let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();
+                let requests = Rc::unwrap_or_clone(requests);
                 classes.push(builder.class(pod, labels, requests, volumes, devices));
                 positions.insert(identity.to_vec(), classes.len() - 1);
                 classes.len() - 1

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-use fixedbitset::FixedBitSet;
-
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
@@ -29,7 +27,7 @@ use super::rooms::Rooms;
 use super::taints::{EffectiveTaint, repelling};
 use super::template::{Replicas, Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
-use super::vectors::{self, Dimensions, Vector};
+use super::vectors::{self, Dimensions};
 
 /// Position of a pod in the snapshot, and its class.
 type PodOfClass = (usize, ClassIndex);
@@ -608,19 +606,9 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
     for (room, overhead) in template.room.iter_mut().zip(&template.daemon_overhead) {
         vectors::add(room, overhead, -1);
     }
-    template.room_most = most_room(&template.room, template.set.types(), dimensions.count());
     let any = |_: &str, _: &Requirement| true;
     let running = daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
     template.daemon_ports = running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect();
-}
-
-/// By dimension the most room that any of these types has.
-pub fn most_room(room: &[Vector], types: &FixedBitSet, dimensions: usize) -> Vector {
-    let mut most = vec![i64::MIN; dimensions].into_boxed_slice();
-    for position in types.ones() {
-        most.iter_mut().zip(&room[position]).for_each(|(most, room)| *most = (*most).max(*room));
-    }
-    most
 }
 
 /// Indexes the room of each template; templates with the same types and DaemonSets share one index.
@@ -631,6 +619,7 @@ fn set_rooms(templates: &mut [Template], dimensions: usize) {
         let alike = before.iter().find(|other| other.room == template.room);
         template.rooms =
             alike.map_or_else(|| Rc::new(Rooms::new(&template.room, dimensions)), |other| Rc::clone(&other.rooms));
+        template.room_most = template.rooms.most(template.set.types());
     }
 }
 

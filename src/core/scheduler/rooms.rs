@@ -36,6 +36,12 @@ impl Rooms {
         fitting
     }
 
+    /// By dimension the most room that any of these types has; the least there is without types. O(dimensions x types / 64) where
+    /// one of the roomiest is among them.
+    pub fn most(&self, types: &FixedBitSet) -> Vector {
+        self.dimensions.iter().map(|dimension| dimension.most(types)).collect()
+    }
+
     /// Whether all of these types have room for the request.
     pub fn all_fit(&self, request: &[i64], types: &FixedBitSet) -> bool {
         let asked = self.dimensions.iter().zip(request).filter(|(_, amount)| **amount > 0);
@@ -62,6 +68,12 @@ impl Dimension {
         Self { amounts, at_least }
     }
 
+    fn most(&self, types: &FixedBitSet) -> i64 {
+        let roomiest =
+            self.amounts.iter().zip(&self.at_least).rev().find(|(_, with_room)| !with_room.is_disjoint(types));
+        roomiest.map_or(i64::MIN, |(amount, _)| *amount)
+    }
+
     fn at_least(&self, amount: i64) -> Option<&FixedBitSet> {
         self.at_least.get(self.amounts.partition_point(|room| *room < amount))
     }
@@ -84,6 +96,12 @@ mod tests {
             let fitting = rooms.fitting(&request, &all);
             assert_eq!(fitting.ones().collect::<Vec<_>>(), expected, "{request:?}");
             assert_eq!(rooms.all_fit(&request, &all), expected.len() == room.len(), "{request:?}");
+            let most = |dimension: usize| expected.iter().map(|position| room[*position][dimension]).max();
+            assert_eq!(
+                *rooms.most(&fitting),
+                [0, 1].map(|dimension| most(dimension).unwrap_or(i64::MIN)),
+                "{request:?}"
+            );
         }
     }
 }

@@ -71,6 +71,7 @@ impl Spread {
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
     keys: Vec<String>,
+    hostname: Option<KeyIndex>,
     values: Vec<BTreeMap<String, Domain>>,
 }
 
@@ -78,6 +79,9 @@ impl Domains {
     pub fn key(&mut self, key: &str) -> KeyIndex {
         if let Some(position) = self.find(key) {
             return position;
+        }
+        if key == keys::HOSTNAME {
+            self.hostname = Some(self.keys.len());
         }
         self.keys.push(key.to_owned());
         self.values.push(BTreeMap::new());
@@ -98,7 +102,7 @@ impl Domains {
     }
 
     pub fn is_hostname(&self, key: KeyIndex) -> bool {
-        self.keys[key] == keys::HOSTNAME
+        self.hostname == Some(key)
     }
 
     pub fn intern(&mut self, key: KeyIndex, value: &str) -> Domain {

@@ -48,7 +48,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 /// What may be launched; the shown one where the plan lists none.
 pub(super) fn alternatives(step: &Step) -> Vec<Alternative> {
     let listed = step.launch.as_ref().map(|launch| launch.alternatives.clone()).unwrap_or_default();
-    if listed.is_empty() { vec![shown(step)] } else { listed }
+    if listed.is_empty() { vec![shown(step)] } else { listed.into_iter().collect() }
 }
 
 fn shown(step: &Step) -> Alternative {

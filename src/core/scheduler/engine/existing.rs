@@ -39,6 +39,9 @@ impl Engine<'_, '_> {
         first: HostIndex,
         among: Option<&FixedBitSet>,
     ) -> Option<HostIndex> {
+        if first >= self.problem.nodes.len() {
+            return None;
+        }
         let request = &self.problem.classes[class].request;
         let filter = self.filter(class, variant)?;
         self.table.find_existing(first, request, &filter, among, |host| self.accepts(class, variant, host))
@@ -56,16 +59,18 @@ impl Engine<'_, '_> {
         self.table.find_open(first, request, &filter, |host| self.narrowed(class, variant, host).ok())
     }
 
-    /// The same among all open nodes; of equals the one of the lowest rank, which is by host.
-    pub fn find_open_by_rank(
+    /// The same among all open nodes, which `order` has in the order of their `place`. O(tried) where one of the first takes
+    /// it; else O(open nodes / 64 x constraints + those that are left x log of them).
+    pub fn find_open_in_order<P: Ord>(
         &self,
         class: ClassIndex,
         variant: VariantIndex,
-        rank: &[usize],
+        order: impl Iterator<Item = HostIndex>,
+        place: impl Fn(HostIndex) -> P,
     ) -> Option<(HostIndex, OpenNode)> {
         let request = &self.problem.classes[class].request;
         let filter = self.filter(class, variant)?;
-        self.table.find_open_by_rank(rank, request, &filter, |host| self.narrowed(class, variant, host).ok())
+        self.table.find_open_in_order(order, place, request, &filter, |host| self.narrowed(class, variant, host).ok())
     }
 
     /// The hosts that topology leaves to one more pod of the class; `None` when it leaves none. Exact for nodes that exist; an

@@ -25,7 +25,7 @@ use super::class::ClassIndex;
 use super::crowds::SpotPool;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::OfferingSet;
-use super::problem::{Problem, most_room};
+use super::problem::Problem;
 use super::quota::{LimitedCapacity, QuotaIndex, Scope};
 use super::template::TemplateIndex;
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
@@ -392,8 +392,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     pub fn fix(&mut self, host: HostIndex, set: OfferingSet, capacity: LimitedCapacity) {
         let Some(open) = self.hosts[host].open.as_deref() else { return };
         let (template, before) = (open.template, Rc::clone(&open.limit_capacity));
-        let room = &self.problem.templates[template].room;
-        let room_most = most_room(room, set.types(), self.problem.dimensions.count());
+        let room_most = self.problem.templates[template].rooms.most(set.types());
         let fixed = OpenNode { set, room_most, limit_capacity: Rc::clone(&capacity), ..open.clone() };
         let before_state = self.settle(host, fixed);
         self.changes.push(Change::Settled { host, before: before_state });

@@ -6,7 +6,6 @@ use crate::core::model::{Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{HostIndex, OpenNode};
 use crate::core::scheduler::offerings::{OfferingSet, Slots};
-use crate::core::scheduler::problem::most_room;
 use crate::core::scheduler::reach::only;
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::template::TemplateIndex;
@@ -150,7 +149,7 @@ impl<'p> Engine<'p, '_> {
             open.set = self.within_limits(template, &open.set)?;
             self.narrow_to_room(&mut open, arrival)?;
         }
-        open.room_most = most_room(&compiled.room, open.set.types(), self.problem.dimensions.count());
+        open.room_most = compiled.rooms.most(open.set.types());
         Ok(open)
     }
 
@@ -161,15 +160,14 @@ impl<'p> Engine<'p, '_> {
         if compiled.is_limited() {
             set = self.within_limits(template, &set).map_err(|refused| self.refusal(refused))?;
         }
-        let dimensions = self.problem.dimensions.count();
         Ok(OpenNode {
             template,
             named: set.slots,
             allowed: set.clone(),
-            room_most: most_room(&compiled.room, set.types(), dimensions),
+            room_most: compiled.rooms.most(set.types()),
             set,
             custom: Requirements::new(),
-            requested: vec![0; dimensions].into(),
+            requested: vec![0; self.problem.dimensions.count()].into(),
             min_values: Vec::new(),
             limit_capacity: self.problem.limited.nothing(),
         })
@@ -269,10 +267,16 @@ impl<'p> Engine<'p, '_> {
         let with_room = open.set.clone();
         let constraints = &self.problem.variants[arrival.variant].constraints;
         // The reference lets each constraint choose for itself, and then asks whether they chose the same.
-        let before = (!self.settles && constraints.len() > 1).then(|| open.clone());
-        for group in constraints {
-            let possible = self.possible_domains(before.as_ref().unwrap_or(&open), self.problem.groups[*group].key);
-            self.narrow_to_constraint(&mut open, *group, arrival, &possible)?;
+        let chosen_apart = !self.settles && constraints.len() > 1;
+        let before = if chosen_apart { self.possible_of_each(&open, constraints) } else { Vec::new() };
+        for (position, group) in constraints.iter().enumerate() {
+            match before.get(position) {
+                Some(possible) => self.narrow_to_constraint(&mut open, *group, arrival, possible)?,
+                None => {
+                    let possible = self.possible_for(&open, *group);
+                    self.narrow_to_constraint(&mut open, *group, arrival, &possible)?;
+                }
+            }
         }
         for group in self.forbidden_by_others(arrival.class) {
             self.narrow_away_from_owners(&mut open, group, arrival.host)?;
@@ -284,6 +288,16 @@ impl<'p> Engine<'p, '_> {
             self.check_min_values(&open)?;
         }
         Ok(open)
+    }
+
+    fn possible_of_each(&self, open: &OpenNode, groups: &[GroupIndex]) -> Vec<Vec<Domain>> {
+        groups.iter().map(|group| self.possible_for(open, *group)).collect()
+    }
+
+    /// The domains that a constraint is about; of host names the node has its own and no other.
+    fn possible_for(&self, open: &OpenNode, group: GroupIndex) -> Vec<Domain> {
+        let key = self.problem.groups[group].key;
+        if self.problem.domains.is_hostname(key) { Vec::new() } else { self.possible_domains(open, key) }
     }
 
     /// Keeps the types that have room for everything requested and are offered in a slot that is left.
@@ -311,7 +325,7 @@ impl<'p> Engine<'p, '_> {
         if !template.offerings.prune(&mut offered) {
             return Refused::Offering;
         }
-        let roomiest = most_room(&template.room, offered.types(), self.problem.dimensions.count());
+        let roomiest = template.rooms.most(offered.types());
         let dimension = vectors::shortage(&open.requested, &roomiest).unwrap_or(vectors::CPU_DIMENSION);
         Refused::Resource { dimension, requested: request[dimension], available: roomiest[dimension] }
     }

@@ -1,6 +1,8 @@
 //! Hosts in columns, so that those that can not take a pod are passed over 64 at a time.
 
 use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
@@ -10,6 +12,9 @@ use crate::core::scheduler::topology::{Domain, KeyIndex, NO_DOMAIN, OPEN_DOMAIN,
 use crate::core::scheduler::vectors::{self, CPU_DIMENSION, MEMORY_DIMENSION};
 
 const WORD: usize = usize::BITS as usize;
+
+/// Looking at all open nodes is worth it when so many have not taken a pod.
+const TRIED_ONE_BY_ONE: usize = 16;
 
 /// What is asked of every host that is tried.
 #[derive(Clone, Debug)]
@@ -25,7 +30,9 @@ pub struct HostTable {
     loose: Vec<Cell<bool>>,
     /// Nodes that exist and take pods.
     accepting: FixedBitSet,
-    /// Open nodes that take pods, by how many they have.
+    /// Open nodes that take pods.
+    open: FixedBitSet,
+    /// The same by how many they have.
     by_pod_count: Vec<FixedBitSet>,
     population: Vec<usize>,
     /// By topology key.
@@ -50,6 +57,11 @@ pub struct Filter<'e> {
 }
 
 impl Filter<'_> {
+    fn leaves(&self, host: HostIndex) -> bool {
+        self.none_of.iter().all(|excluded| !excluded.contains(host))
+            && self.each_of.iter().all(|union| union.iter().any(|set| set.contains(host)))
+    }
+
     fn word(&self, position: usize) -> usize {
         let mut hosts = usize::MAX;
         for excluded in &self.none_of {
@@ -84,6 +96,7 @@ impl HostTable {
             block_room: Vec::new(),
             loose: Vec::new(),
             accepting: FixedBitSet::with_capacity(first_open),
+            open: FixedBitSet::new(),
             by_pod_count: Vec::new(),
             population: Vec::new(),
             places: vec![Places::default(); keys],
@@ -145,6 +158,7 @@ impl HostTable {
             self.by_pod_count.resize(pods + 1, FixedBitSet::new());
             self.population.resize(pods + 1, 0);
         }
+        set(&mut self.open, host, takes_pods);
         if self.by_pod_count[pods].contains(host) != takes_pods {
             self.population[pods] =
                 if takes_pods { self.population[pods] + 1 } else { self.population[pods].saturating_sub(1) };
@@ -222,39 +236,46 @@ impl HostTable {
         None
     }
 
-    /// The same from the first on, of equals the one of the lowest rank.
-    pub fn find_open_by_rank<T>(
+    /// The first open node in an order for which `accept` has something to say. Of the first few it is asked whether they have
+    /// the headroom and are left, one by one; where none of them takes the pod, all of them are, 64 at a time.
+    pub fn find_open_in_order<T, P: Ord>(
         &self,
-        rank: &[usize],
+        mut order: impl Iterator<Item = HostIndex>,
+        place: impl Fn(HostIndex) -> P,
         request: &[i64],
         filter: &Filter<'_>,
         accept: impl Fn(HostIndex) -> Option<T>,
     ) -> Option<(HostIndex, T)> {
-        let buckets = self.by_pod_count.iter().zip(&self.population).filter(|(_, population)| **population > 0);
-        for (bucket, _) in buckets {
-            let mut roomy: Vec<HostIndex> = Vec::new();
-            for position in self.first_open / WORD..bucket.as_slice().len() {
-                let hosts = word(bucket, position);
-                if hosts == 0 || !self.may_fit(position, request) {
-                    continue;
-                }
-                let before = roomy.len();
-                let hosts = Self::hosts_of(position, hosts & filter.word(position));
-                roomy.extend(hosts.filter(|host| vectors::fits(request, self.headroom(*host))));
-                if roomy.len() == before {
-                    self.tighten(position);
-                }
+        let is_left = |host: HostIndex| {
+            self.open.contains(host) && vectors::fits(request, self.headroom(host)) && filter.leaves(host)
+        };
+        let mut first = order.by_ref().take(TRIED_ONE_BY_ONE).filter(|host| is_left(*host));
+        let found = first.find_map(|host| Some((host, accept(host)?)));
+        if found.is_some() {
+            return found;
+        }
+        let tried = ..place(order.next()?);
+        let left = self.open_with_room(request, filter).into_iter().map(|host| Reverse((place(host), host)));
+        let mut left: BinaryHeap<_> = left.filter(|Reverse((place, _))| !tried.contains(place)).collect();
+        std::iter::from_fn(|| left.pop()).find_map(|Reverse((_, host))| Some((host, accept(host)?)))
+    }
+
+    /// O(open nodes / 64 x sets of the filter + those that it leaves).
+    fn open_with_room(&self, request: &[i64], filter: &Filter<'_>) -> Vec<HostIndex> {
+        let mut roomy: Vec<HostIndex> = Vec::new();
+        for position in self.first_open / WORD..self.open.as_slice().len() {
+            let hosts = word(&self.open, position);
+            if hosts == 0 || !self.may_fit(position, request) {
+                continue;
             }
-            let rank = |host: HostIndex| rank.get(host).copied().unwrap_or(usize::MAX);
-            // The first nearly always accepts, so they are not sorted.
-            while let Some(first) = (0..roomy.len()).min_by_key(|position| rank(roomy[*position])) {
-                let host = roomy.swap_remove(first);
-                if let Some(accepted) = accept(host) {
-                    return Some((host, accepted));
-                }
+            let before = roomy.len();
+            let hosts = Self::hosts_of(position, hosts & filter.word(position));
+            roomy.extend(hosts.filter(|host| vectors::fits(request, self.headroom(*host))));
+            if roomy.len() == before {
+                self.tighten(position);
             }
         }
-        None
+        roomy
     }
 
     fn hosts_of(position: usize, mut hosts: usize) -> impl Iterator<Item = HostIndex> {
