@@ -145,9 +145,9 @@ impl Search<'_> {
         self.generation.start_again();
         let mut known = self.generation.near(PODS);
         known.extend(std::mem::take(&mut self.known).iter().map(|node| self.cut(node)));
-        let solved = self.generation.solve(self.best_of(known), PODS);
-        self.known = solved.nodes.iter().map(|(node, _)| node.clone()).collect();
-        solved.nodes.into_iter().filter(|(_, amount)| *amount > 0.0).collect()
+        let nodes = self.generation.solve(self.best_of(known), PODS);
+        self.known = nodes.iter().map(|(node, _)| node.clone()).collect();
+        nodes.into_iter().filter(|(_, amount)| *amount > 0.0).collect()
     }
 
     /// Those that are worth enough for their price; at most so many for each row, best first.

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use super::ascent::climb;
 use super::filling::{Bin, Item};
-use super::generation::{Generation, Pods, ROWS_MAX, Solved};
+use super::generation::{Generation, Node, Pods, ROWS_MAX};
 use super::parts::{Part, parts};
 
 /// Prices per pod that no bin beats, by position of the item, and the bound on the fleet's cost that they prove.
@@ -68,19 +68,19 @@ fn prices_of(part: &Part, start: &[f64], work: u64) -> Prices {
     let node_prices: Vec<f64> = bins.iter().map(|bin| bin.price).collect();
     let mut generation = Generation::new(items, bins, &node_prices, start, work);
     let near = generation.near(Pods::InParts);
-    let mut solved = generation.solve(near, Pods::InParts);
-    if generation.part_of_parts(&solved) > OF_PARTS_LEAST {
+    let mut taken = generation.solve(near, Pods::InParts);
+    if generation.part_of_parts(&taken) > OF_PARTS_LEAST {
         let pods = Pods::WholeIfProven(WHOLE_STEPS_MAX);
         let near = generation.near(pods);
-        solved = generation.solve(near, pods);
+        taken = generation.solve(near, pods);
     }
-    Prices { shares: shares(held(&solved), items), per_pod: generation.prices, bound: generation.bound }
+    Prices { shares: shares(held(&taken), items), per_pod: generation.prices, bound: generation.bound }
 }
 
 /// By bin and item: how many.
-fn held(solved: &Solved) -> BTreeMap<(usize, usize), f64> {
+fn held(taken: &[(Node, f64)]) -> BTreeMap<(usize, usize), f64> {
     let mut held: BTreeMap<(usize, usize), f64> = BTreeMap::new();
-    for (node, amount) in solved.nodes.iter().filter(|(_, amount)| *amount > 0.0) {
+    for (node, amount) in taken.iter().filter(|(_, amount)| *amount > 0.0) {
         for (item, pods) in &node.items {
             *held.entry((node.bin, *item)).or_default() += amount * pods;
         }

@@ -76,12 +76,6 @@ pub struct Generation<'a> {
     pub work: u64,
 }
 
-/// A program that was solved.
-pub struct Solved {
-    /// Each column that is known, and how often it is taken.
-    pub nodes: Vec<(Node, f64)>,
-}
-
 impl<'a> Generation<'a> {
     /// `start` are any positive prices, the nearer to the best the sooner it ends.
     pub fn new(items: &'a [Item], bins: &[Bin], node_prices: &'a [f64], start: &[f64], work: u64) -> Self {
@@ -106,8 +100,8 @@ impl<'a> Generation<'a> {
         self.fillings.iter_mut().for_each(|filling| filling.hold_no_more_than(&self.left, &self.prices));
     }
 
-    /// How often each column is taken, of those known from the start and those that are found on the way.
-    pub fn solve(&mut self, known: Vec<Node>, pods: Pods) -> Solved {
+    /// Columns known from the start and those that are found on the way, and how often each is taken.
+    pub fn solve(&mut self, known: Vec<Node>, pods: Pods) -> Vec<(Node, f64)> {
         let (rows, mut nodes) = self.alone();
         let mut row_of = vec![0; self.items.len()];
         rows.iter().enumerate().for_each(|(row, item)| row_of[*item] = row);
@@ -132,15 +126,15 @@ impl<'a> Generation<'a> {
         }
         let mut amounts = vec![0.0; nodes.len()];
         program.taken().into_iter().for_each(|(node, spent)| amounts[node] = spent / self.price(&nodes[node]));
-        Solved { nodes: nodes.into_iter().zip(amounts).collect() }
+        nodes.into_iter().zip(amounts).collect()
     }
 
     /// The part of the price of what is taken that nodes stand for which few pods fill, one of them in part.
-    pub fn part_of_parts(&self, solved: &Solved) -> f64 {
+    pub fn part_of_parts(&self, taken: &[(Node, f64)]) -> f64 {
         let spent = |(node, amount): &&(Node, f64)| amount * self.price(node);
         let is_of_parts = |(node, _): &&(Node, f64)| self.fillings[node.bin].is_of_parts();
-        let all: f64 = solved.nodes.iter().map(|taken| spent(&taken)).sum();
-        solved.nodes.iter().filter(is_of_parts).map(|taken| spent(&taken)).sum::<f64>() / all.max(f64::MIN_POSITIVE)
+        let all: f64 = taken.iter().map(|taken| spent(&taken)).sum();
+        taken.iter().filter(is_of_parts).map(|taken| spent(&taken)).sum::<f64>() / all.max(f64::MIN_POSITIVE)
     }
 
     /// Columns near the best prices, for a start.
