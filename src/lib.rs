@@ -42,8 +42,8 @@
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory.
 //! - `controller` runs: observe, plan, post, gate, apply, record. While moves are under way it plans at every look, from what is
-//!   there alone: where a plan sent pods stands on its NodeClaims, and the next plan starts from these places
-//!   (`core/provision/expected.rs`), or each look would pack, and buy, anew.
+//!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
+//!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod.
 //!   The place of an evicted pod on a node that exists is a wish: its successor is bound before anybody could name a node to
 //!   kube-scheduler, which spreads. So the largest are evicted first (`core/lifecycle/drain.rs`).
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.

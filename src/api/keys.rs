@@ -40,7 +40,8 @@ pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
 /// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
 pub const WAVE: &str = "cutlist.dev/wave";
-/// On a NodeClaim: the pods that it was created for, as `namespace/name`, with commas.
+/// On a NodeClaim: the pods that it was created for, and those that later plans put on its node before it was up, as
+/// `namespace/name`, with commas.
 pub const PODS: &str = "cutlist.dev/pods";
 /// On a NodeClaim that a plan removes: the claims that replace it, with commas; empty when none does.
 pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";

@@ -234,7 +234,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
 }
 
 /// What was to be changed is gone: that is as good.
-fn unless_gone(result: Result<(), PortError>) -> Result<(), PortError> {
+pub fn unless_gone(result: Result<(), PortError>) -> Result<(), PortError> {
     match result {
         Err(error) if error.kind == PortErrorKind::NotFound => Ok(()),
         result => result,

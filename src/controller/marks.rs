@@ -47,9 +47,17 @@ pub fn alternatives(claim: &NodeClaim) -> Option<Vec<Alternative>> {
     serde_json::from_value(value).ok()
 }
 
-/// The pods that a claim was created for, as `namespace/name`.
+/// The pods that a claim was created for, and those that later plans put on its node while it was on its way, as `namespace/name`.
 pub fn pods(claim: &NodeClaim) -> impl Iterator<Item = &str> {
     claim.listed(keys::PODS)
+}
+
+/// The claim with pods noted that a later plan puts on its node.
+pub fn with_further_pods(claim: &NodeClaim, pods: &[&str]) -> NodeClaim {
+    let all: Vec<&str> = self::pods(claim).chain(pods.iter().copied()).collect();
+    let mut claim = claim.clone();
+    claim.metadata.annotations.get_or_insert_default().insert(keys::PODS.to_owned(), all.join(","));
+    claim
 }
 
 /// The plan that created a claim.

@@ -15,10 +15,12 @@ use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
 
 use super::marks;
-use super::view::View;
+use super::view::{View, name_of, node_name};
 
 /// How long a node waits for the others of its plan before it opens.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
+/// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
+const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
 const MOST_NOMINATIONS: u8 = 5;
 
@@ -30,7 +32,8 @@ struct Closed {
 
 /// What opening nodes is decided by, at one moment.
 pub struct Opening<'a> {
-    unbound: BTreeMap<String, &'a Pod>,
+    /// By claim: the pods it was created for that are on no node, and for which none was created later.
+    waiting: BTreeMap<&'a str, Vec<&'a Pod>>,
     /// By plan: its nodes that are closed, and whether each of them could open now.
     closed: BTreeMap<&'a str, Closed>,
     now: Timestamp,
@@ -38,13 +41,16 @@ pub struct Opening<'a> {
 
 impl<'a> Opening<'a> {
     pub fn new(view: &View<'a>, now: Timestamp) -> Self {
-        let is_opening = |claim: &&NodeClaim| {
-            claim.metadata.deletion_timestamp.is_none()
-                && claim.is_true(conditions::LAUNCHED)
-                && !claim.is_true(conditions::INITIALIZED)
-        };
-        let opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
-        let unbound = if opening.is_empty() { BTreeMap::new() } else { view.unbound_pods() };
+        let is_opening = |claim: &&NodeClaim| is_filling(claim, now) && claim.is_true(conditions::LAUNCHED);
+        let mut opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
+        opening.sort_by_key(|claim| &claim.metadata.creation_timestamp);
+        let newest: BTreeMap<&str, &str> =
+            opening.iter().flat_map(|claim| marks::pods(claim).map(|pod| (pod, name_of(claim)))).collect();
+        let unbound = if newest.is_empty() { BTreeMap::new() } else { view.unbound_pods() };
+        let mut waiting: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+        for (pod, claim) in newest {
+            waiting.entry(claim).or_default().extend(unbound.get(pod).filter(|pod| !pod.is_terminating()));
+        }
         let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
         for claim in opening.iter().filter(|claim| is_closed(claim)) {
             let Some(plan) = marks::plan(claim) else { continue };
@@ -52,7 +58,7 @@ impl<'a> Opening<'a> {
             closed.nodes += 1;
             closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
         }
-        Self { unbound, closed, now }
+        Self { waiting, closed, now }
     }
 
     /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
@@ -78,6 +84,41 @@ pub struct Place {
     pub namespace: String,
     pub pod: String,
     pub node: String,
+}
+
+/// Claims on their way that a plan puts further pods on, each with these noted beside those it was created for: they are told before
+/// the node opens, and the next plan leaves them there.
+pub fn with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
+    let on_their_way = view.snapshot.node_claims.iter().filter(|claim| is_on_its_way(claim));
+    let claims: BTreeMap<&str, &NodeClaim> = on_their_way
+        .flat_map(|claim| [Some(name_of(claim)), view.node_of(claim).map(node_name)].map(|name| (name, claim)))
+        .filter_map(|(name, claim)| Some((name?, claim)))
+        .collect();
+    if claims.is_empty() || plan.placements.is_empty() {
+        return Vec::new();
+    }
+    let unbound = view.unbound_pods();
+    let known: BTreeSet<&str> = claims.values().flat_map(|claim| marks::pods(claim)).collect();
+    let mut further: BTreeMap<&str, (&NodeClaim, Vec<&str>)> = BTreeMap::new();
+    for placement in &plan.placements {
+        let pod = placement.pod.as_str();
+        let Some(claim) = claims.get(placement.node.as_str()) else { continue };
+        if unbound.contains_key(pod) && !known.contains(pod) {
+            further.entry(name_of(claim)).or_insert((claim, Vec::new())).1.push(pod);
+        }
+    }
+    further.into_values().map(|(claim, pods)| marks::with_further_pods(claim, &pods)).collect()
+}
+
+/// Whether its node is to be opened, or its pods may still be on the way to it.
+fn is_filling(claim: &NodeClaim, now: Timestamp) -> bool {
+    let up_since = || conditions::transition(claim, conditions::INITIALIZED);
+    let is_new = || up_since().is_some_and(|since| now.duration_since(since) < FILLING);
+    is_on_its_way(claim) || (claim.metadata.deletion_timestamp.is_none() && is_new())
+}
+
+fn is_on_its_way(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_none() && !claim.is_true(conditions::INITIALIZED)
 }
 
 /// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. It forgets the name of a node
@@ -106,23 +147,16 @@ impl Nominations {
     }
 
     /// The pods that the node of a claim has to be told to, now, each counted: those it was created for that are on no node
-    /// and do not know it. None once it is open.
+    /// and do not know it. None once it has been up for a while.
     pub fn due<'a>(&mut self, opening: &Opening<'a>, claim: &NodeClaim, node: &str) -> Vec<&'a Pod> {
-        if claim.is_true(conditions::INITIALIZED) || claim.metadata.deletion_timestamp.is_some() {
-            return Vec::new();
-        }
-        let mut due = Vec::new();
-        for name in marks::pods(claim) {
-            let Some(pod) = opening.unbound.get(name) else { continue };
-            if pod.status.nominated_node_name.as_deref() == Some(node) || pod.is_terminating() {
-                continue;
-            }
-            let told = self.0.entry(name.to_owned()).or_default();
-            if *told < MOST_NOMINATIONS {
-                *told += 1;
-                due.push(*pod);
-            }
-        }
+        let waiting = opening.waiting.get(name_of(claim)).into_iter().flatten().copied();
+        let mut due: Vec<&Pod> =
+            waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node)).collect();
+        due.retain(|pod| {
+            let told = self.0.entry(pod.key()).or_default();
+            *told = told.saturating_add(1);
+            *told <= MOST_NOMINATIONS
+        });
         due
     }
 }

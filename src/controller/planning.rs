@@ -16,6 +16,7 @@ use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repos
 use crate::render::{self, plan::Style};
 
 use super::apply::{self, ApplyError};
+use super::effects::unless_gone;
 use super::events::Event;
 use super::gate::{gate, removal_to_confirm};
 use super::last_look::LastLook;
@@ -86,12 +87,25 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         let places = opening::places(&plan, &view);
+        let claims = opening::with_further_pods(&plan, &view);
         // What is written from here on should not make the cluster copy what nobody looks at any more.
         drop(view);
         drop(shared);
         // New nodes take longer than being told of one that is there.
         self.pass_gate(plan, is_news || is_new_revision, now).await?;
+        self.note_further_pods(&claims).await?;
         self.say_places(&places, now).await
+    }
+
+    /// On claims on their way. One that is gone meanwhile takes no pods.
+    async fn note_further_pods(&self, claims: &[NodeClaim]) -> Result<(), PortError> {
+        for together in claims.chunks(PLACES_TOGETHER) {
+            let noted = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
+            for result in join_all(noted).await {
+                unless_gone(result)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells kube-scheduler where pods should land, several at a time.

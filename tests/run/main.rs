@@ -6,6 +6,7 @@
 mod crashes;
 mod faults;
 mod history;
+mod places;
 mod pools;
 mod quickstart;
 mod repair;

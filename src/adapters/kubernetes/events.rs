@@ -1,5 +1,6 @@
 //! Kubernetes Events on the objects concerned.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -33,6 +34,7 @@ pub struct Notice {
 #[derive(Clone)]
 pub struct EventRecorder {
     sender: mpsc::Sender<Notice>,
+    limits: Arc<Mutex<EventLimits>>,
 }
 
 impl EventRecorder {
@@ -42,23 +44,21 @@ impl EventRecorder {
         let reporter = Reporter { controller: CONTROLLER.to_owned(), instance: Some(instance.to_owned()) };
         let recorder = Recorder::new(connection.client.clone(), reporter);
         tokio::spawn(async move {
-            let mut limits = EventLimits::new(now());
             while let Some(notice) = receiver.recv().await {
-                if !limits.allow(&notice, now()) {
-                    continue;
-                }
                 let (event, reference) = event(notice);
                 if let Err(error) = recorder.publish(&event, &reference).await {
                     tracing::warn!(reason = event.reason, error = %error, "an Event could not be written");
                 }
             }
         });
-        Self { sender }
+        Self { sender, limits: Arc::new(Mutex::new(EventLimits::new(now()))) }
     }
 
-    /// Never waits; what does not fit is dropped and logged.
+    /// Never waits; what does not fit is dropped and logged. What is not worth a write takes no place: a plan has good news for
+    /// thousands of pods at once.
     pub fn publish(&self, notice: Notice) {
-        if let Err(error) = self.sender.try_send(notice) {
+        let is_worth_it = self.limits.lock().unwrap_or_else(PoisonError::into_inner).allow(&notice, now());
+        if is_worth_it && let Err(error) = self.sender.try_send(notice) {
             tracing::warn!(error = %error, "an Event was dropped");
         }
     }

@@ -174,6 +174,8 @@ impl Cluster for KubernetesCluster {
                 self.pods.wrote_watched(written);
                 Ok(())
             }
+            // It was bound meanwhile.
+            Err(Error::Api(status)) if status.code == 422 => Ok(()),
             Err(error) => gone_is_done(Err(error), &operation),
         }
     }

@@ -17,48 +17,61 @@ use super::karpenter::Leftover;
 /// Namespace and name, without the part that tells the replicas of one owner apart.
 type Owner = String;
 
-/// Places pods of the backlog where they are expected, if they fit there, and takes them off the demand. A pod that was evicted
-/// comes back under another name: it is expected where one of its owner's is missing. O(pods that are expected somewhere).
-pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Leftover) {
+/// A pod of the backlog that is expected on a host.
+#[derive(Clone, Copy, Debug)]
+pub struct Expected {
+    pub class: ClassIndex,
+    /// Position in the snapshot.
+    pub pod: usize,
+    pub host: HostIndex,
+}
+
+/// Places pods of the backlog where they are expected, if they fit there, and takes them off the demand; gives those that were. A pod
+/// that was evicted comes back under another name: it is expected where one of its owner's is missing. O(pods that are expected
+/// somewhere).
+pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Leftover) -> Vec<Expected> {
     let problem = engine.problem;
     let mut places = places(problem);
     if places.is_empty() {
-        return;
+        return Vec::new();
     }
     let mut missing = missing(problem, &places);
-    let mut successors: BTreeMap<Owner, Vec<ClassIndex>> = BTreeMap::new();
-    let mut settling: Vec<(ClassIndex, HostIndex)> = Vec::new();
+    let mut successors: BTreeMap<Owner, Vec<(ClassIndex, usize)>> = BTreeMap::new();
+    let mut settling: Vec<Expected> = Vec::new();
     for (class, position) in backlog.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))) {
         let pod = &problem.snapshot.pods[position];
         let Some(owner) = owner_of(pod) else { continue };
         match places.remove(&pod.key()) {
             Some(host) => {
-                settling.push((class, host));
+                settling.push(Expected { class, pod: position, host });
                 if let Some(count) = missing.get_mut(&owner).and_then(|hosts| hosts.get_mut(&host)) {
                     *count = count.saturating_sub(1);
                 }
             }
-            None => successors.entry(owner).or_default().push(class),
+            None => successors.entry(owner).or_default().push((class, position)),
         }
     }
-    for (owner, classes) in successors {
+    for (owner, pods) in successors {
         let hosts = missing.get(&owner).into_iter().flatten();
         let hosts = hosts.flat_map(|(host, count)| std::iter::repeat_n(*host, *count));
-        settling.extend(classes.into_iter().zip(hosts));
+        settling.extend(pods.into_iter().zip(hosts).map(|((class, pod), host)| Expected { class, pod, host }));
     }
+    let mut settled = Vec::new();
     // One zone may take its pod only after another has got one, so those that are refused are asked again while some are not.
-    while !settling.is_empty() {
-        let before = settling.len();
-        settling.retain(|(class, host)| !place(engine, *class, *host, demand));
-        if settling.len() == before {
-            return;
+    loop {
+        let before = settled.len();
+        let now = settling.extract_if(.., |expected| place(engine, expected, demand));
+        settled.extend(now);
+        if settled.len() == before {
+            return settled;
         }
     }
 }
 
-/// Whether the pod is settled, or nobody waits any more.
-fn place(engine: &mut Engine<'_, '_>, class: ClassIndex, host: HostIndex, demand: &mut Leftover) -> bool {
-    let Some(left) = demand.get_mut(&class).filter(|left| **left > 0) else { return true };
+/// Whether the pod fits where it is expected; it is then there.
+fn place(engine: &mut Engine<'_, '_>, expected: &Expected, demand: &mut Leftover) -> bool {
+    let Expected { class, host, .. } = *expected;
+    let Some(left) = demand.get_mut(&class) else { return false };
     let mut only = FixedBitSet::with_capacity(host + 1);
     only.insert(host);
     let mut variants = engine.problem.classes[class].variants.iter();

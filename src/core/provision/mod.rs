@@ -18,7 +18,7 @@ pub mod purchase;
 mod reference_sort;
 pub mod static_capacity;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::settings::{MinValuesPolicy, Packing};
 use crate::core::plan::Inputs;
@@ -26,6 +26,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use backlog::Backlog;
 use choice::LaunchLists;
+use expected::Expected;
 use karpenter::Leftover;
 pub use purchase::Purchase;
 use static_capacity::Shortfall;
@@ -65,15 +66,15 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
-    let since = engine.mark();
     let shortfalls = static_capacity::open_missing(engine);
-    expected::settle(engine, &backlog, &mut demand);
+    let settled = expected::settle(engine, &backlog, &mut demand);
+    let since = engine.mark();
     let mut budget = cheapest::Budget::new(problem);
     match packing {
         Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),
         Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
     };
-    let mut waiting = Waiting::new(&backlog);
+    let mut waiting = Waiting::new(&backlog, &settled);
     if packing == Packing::Karpenter {
         waiting.serve_in_turn(engine.placed_since(since));
     }
@@ -114,7 +115,8 @@ fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32])
     }
 }
 
-/// Hands out the pods of each class, oldest first: to the nodes in their order, or to those that were served before.
+/// Hands out the pods of each class: to the node that they are expected on, the others oldest first to the nodes in their order, or
+/// to those that were served before.
 struct Waiting {
     pods: BTreeMap<ClassIndex, Vec<usize>>,
     /// The pods that a node has got already.
@@ -122,11 +124,19 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn new(backlog: &Backlog) -> Self {
+    fn new(backlog: &Backlog, settled: &[Expected]) -> Self {
+        let has_place: BTreeSet<usize> = settled.iter().map(|expected| expected.pod).collect();
         let mut pods = backlog.waiting.clone();
-        // Taken from the end, so the oldest comes last.
-        pods.values_mut().for_each(|pods| pods.reverse());
-        Self { pods, served: BTreeMap::new() }
+        for pods in pods.values_mut() {
+            pods.retain(|pod| !has_place.contains(pod));
+            // Taken from the end, so the oldest comes last.
+            pods.reverse();
+        }
+        let mut served: BTreeMap<(HostIndex, ClassIndex), Vec<usize>> = BTreeMap::new();
+        for Expected { class, pod, host } in settled {
+            served.entry((*host, *class)).or_default().push(*pod);
+        }
+        Self { pods, served }
     }
 
     /// Pods of a class go where the first of them was placed, the second, and so on.
@@ -138,11 +148,11 @@ impl Waiting {
     }
 
     fn take(&mut self, class: ClassIndex, count: u32, host: HostIndex) -> Vec<usize> {
-        if let Some(served) = self.served.remove(&(host, class)) {
-            return served;
-        }
-        let Some(pods) = self.pods.get_mut(&class) else { return Vec::new() };
-        (0..count).filter_map(|_| pods.pop()).collect()
+        let mut served = self.served.remove(&(host, class)).unwrap_or_default();
+        let missing = usize::try_from(count).unwrap_or(usize::MAX).saturating_sub(served.len());
+        let pods = self.pods.get_mut(&class).into_iter();
+        served.extend(pods.flat_map(|pods| pods.split_off(pods.len().saturating_sub(missing)).into_iter().rev()));
+        served
     }
 
     /// Those of nodes that were given up again are among them.
