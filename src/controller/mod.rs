@@ -83,8 +83,6 @@ const POLL: SignedDuration = SignedDuration::from_secs(10);
 const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 /// How long a failed call is left alone.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
-/// How long planning is put off because every look finds something to write, as while hundreds of nodes come up.
-const MOST_PUT_OFF: SignedDuration = SignedDuration::from_secs(2);
 /// How often trouble that goes on is said.
 const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many different troubles are said in that time.
@@ -155,8 +153,6 @@ pub struct Controller<R, K, E, F, C> {
     troubles: BTreeMap<String, Timestamp>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
-    /// Since when every look has found something to write.
-    put_off_since: Option<Timestamp>,
     /// How long a plan that can not be carried out is left alone.
     plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
@@ -197,7 +193,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             troubles: BTreeMap::new(),
             repository_due: true,
             plan_due_at: None,
-            put_off_since: None,
             plan_again_in: RETRY,
             searched_at: None,
             garbage_due_at: None,
@@ -287,20 +282,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
         let wrote = self.options.mode == Mode::Enforce && self.go_on(&snapshot, &view, now).await?;
         drop(view);
-        if !wrote {
-            self.put_off_since = None;
-            return self.plan(snapshot, now).await;
-        }
         // After a write this view is old; the change wakes the next look.
-        drop(snapshot);
-        let since = *self.put_off_since.get_or_insert(now);
-        let now = self.ports.clock.now();
-        if now.duration_since(since) < MOST_PUT_OFF {
-            return Ok(());
-        }
-        self.put_off_since = None;
-        let snapshot = self.ports.cluster.observe().await?;
-        self.plan(snapshot, now).await
+        if wrote { Ok(()) } else { self.plan(snapshot, now).await }
     }
 
     /// Plans when that is due. Where a plan could not be posted or carried out, or its definitions not applied, it is made again
