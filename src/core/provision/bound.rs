@@ -19,7 +19,7 @@ use super::cheapest::weights::{as_number, weight};
 const EXACT_PODS_MAX: usize = 20_000;
 
 /// Multiplications, of which some 10^9 take a second.
-const BOUND_WORK: u64 = 400_000_000;
+const BOUND_WORK: u64 = 100_000_000;
 
 /// A node that may go, or stay for its price.
 #[derive(Clone, Debug)]

@@ -47,8 +47,10 @@ const FOUND: f64 = 1e-5;
 const ROWS_PER_FOUND: usize = 2;
 const FOUND_MORE: usize = 10;
 
-/// Of so many bins, those that are worth most in parts, the best whole pods are sought where there is no need of a proof.
-const SEARCHED_MAX: usize = 32;
+/// Of one bin in so many, and of this many at least, the best whole pods are sought where there is no need of a proof: those that
+/// are worth most in parts.
+const BINS_PER_SEARCHED: usize = 8;
+const SEARCHED_LEAST: usize = 32;
 
 /// Columns that a program begins with are worth at least this part of their price.
 const NEAR: f64 = 0.9;
@@ -56,7 +58,7 @@ const NEAR: f64 = 0.9;
 /// Multiplications for each item of a bin that is looked at, for each that is filled, and for each step of a search for whole pods.
 const OF_AN_ESTIMATE: u64 = 6;
 const OF_A_FILLING: u64 = 20;
-const OF_A_STEP: u64 = 10;
+const OF_A_STEP: u64 = 40;
 
 /// Best prices of a demand as far as they are known, and what they prove.
 #[derive(Clone)]
@@ -195,7 +197,7 @@ impl<'a> Generation<'a> {
         }
         worth_filling.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
         if matches!(pods, Pods::Whole(_)) {
-            worth_filling.truncate(SEARCHED_MAX);
+            worth_filling.truncate((self.fillings.len() / BINS_PER_SEARCHED).max(SEARCHED_LEAST));
         }
         let mut found = Vec::new();
         for (_, bin) in worth_filling {

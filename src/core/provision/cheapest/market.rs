@@ -193,10 +193,10 @@ pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item 
 }
 
 /// Multiplications to find prices that purchases begin with, which need not be exact; some 10^9 take a second.
-pub const PRICE_WORK: u64 = 60_000_000;
+pub const PRICE_WORK: u64 = 20_000_000;
 
 /// The same where they are all that purchases go by.
-pub const EXACT_PRICE_WORK: u64 = 300_000_000;
+pub const EXACT_PRICE_WORK: u64 = 100_000_000;
 
 /// What a part of the demand should be bought from, by the linear program.
 #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ const TRIES_MAX: usize = 64;
 const ZONES_WORK: u64 = PRICE_WORK / 2 * 3;
 
 /// Multiplications in search of nodes for each look of the search's budget: of what a plan may take, about half.
-const MULTIPLICATIONS_PER_LOOK: u64 = 40;
+const MULTIPLICATIONS_PER_LOOK: u64 = 120;
 
 /// Pods in the order of their arrival, each with the kind that it arrives as.
 type Arrivals = Vec<(ClassIndex, usize)>;
