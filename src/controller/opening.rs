@@ -88,7 +88,7 @@ pub struct Place {
 
 /// Claims on their way that a plan puts further pods on, each with these noted beside those it was created for: they are told before
 /// the node opens, and the next plan leaves them there.
-pub fn with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
+pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
     let on_their_way = view.snapshot.node_claims.iter().filter(|claim| is_on_its_way(claim));
     let claims: BTreeMap<&str, &NodeClaim> = on_their_way
         .flat_map(|claim| [Some(name_of(claim)), view.node_of(claim).map(node_name)].map(|name| (name, claim)))

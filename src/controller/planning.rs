@@ -87,7 +87,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         let places = opening::places(&plan, &view);
-        let claims = opening::with_further_pods(&plan, &view);
+        let claims = opening::claims_with_further_pods(&plan, &view);
         // What is written from here on should not make the cluster copy what nobody looks at any more.
         drop(view);
         drop(shared);

@@ -144,3 +144,31 @@ fn most_profitable(bins: &[Bin], fillings: &mut [Filling], prices: &[f64], near:
     }
     most
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prices_come_near_the_optimum_and_prove_no_more() {
+        // Cores and memory: together they fill nodes of price 1 that either alone would waste, ten for both.
+        let item = |request: [f64; 2]| Item { count: 10.0, request: request.to_vec() };
+        let items = [item([3.0, 1.0]), item([1.0, 3.0])];
+        let bin =
+            |price: f64, room: f64, most: f64| Bin { price, room: vec![room; 2], items: vec![(0, most), (1, most)] };
+        let prices = climb(&items, &[bin(1.0, 4.0, 1.0), bin(9.0, 8.0, 2.0)], &[1.0, 0.1], 100_000_000);
+        assert!(prices.bound <= 10.0 + 1e-9 && prices.bound > 9.9, "{prices:?}");
+        assert!(prices.per_pod.iter().sum::<f64>() <= 1.0 + 1e-9, "no node is worth more than it costs: {prices:?}");
+        let held: f64 =
+            prices.shares.iter().filter(|share| share.bin == 0).flat_map(|share| &share.items).map(|it| it.1).sum();
+        assert!(held > 19.0, "the dear nodes hold next to nothing: {prices:?}");
+    }
+
+    #[test]
+    fn too_little_work_still_proves_something() {
+        let items = [Item { count: 6.0, request: vec![1.0] }];
+        let bins = [Bin { price: 2.0, room: vec![4.0], items: vec![(0, 4.0)] }];
+        let prices = climb(&items, &bins, &[0.1], 0);
+        assert!((prices.bound - 3.0).abs() < 1e-9, "{prices:?}");
+    }
+}

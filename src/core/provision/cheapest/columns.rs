@@ -59,22 +59,18 @@ pub fn nodes(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Option<V
     Some(parts.iter().flat_map(|part| nodes_of(part, start, part.share(work, items.len()))).collect())
 }
 
-/// Nodes for the items of one part, by the numbers that items and bins have there.
+/// Nodes for the items of one part.
 fn nodes_of(part: &Part, start: &[f64], work: u64) -> Vec<Node> {
     let node_prices: Vec<f64> = part.own_bins.iter().map(|bin| bin.price.max(PRICE_LEAST)).collect();
-    let start: Vec<f64> = part.items.iter().map(|item| start[*item]).collect();
+    let start = part.own(start);
     let search = Search {
         generation: Generation::new(&part.own_items, &part.own_bins, &node_prices, &start, work),
         known: Vec::new(),
         part_bought: 0.0,
         first_shake: 0,
     };
-    let nodes = search.cheapest_attempt().into_iter();
-    let renamed = |node: Node| Node {
-        bin: part.bins[node.bin],
-        items: node.items.into_iter().map(|(item, count)| (part.items[item], count)).collect(),
-    };
-    nodes.map(renamed).collect()
+    let among_all = |node: Node| Node { bin: part.bins[node.bin], items: part.among_all(node.items) };
+    search.cheapest_attempt().into_iter().map(among_all).collect()
 }
 
 /// A number between 0 and 1 that is hardly related to those of other positions and times (Roberts 2018).

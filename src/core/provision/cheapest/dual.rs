@@ -46,15 +46,11 @@ const WHOLE_STEPS_MAX: usize = 2000;
 pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Prices {
     let mut all = Prices { per_pod: start.to_vec(), bound: 0.0, shares: Vec::new() };
     for part in parts(items, bins) {
-        let start: Vec<f64> = part.items.iter().map(|item| start[*item]).collect();
-        let prices = prices_of(&part, &start, part.share(work, items.len()));
+        let prices = prices_of(&part, &part.own(start), part.share(work, items.len()));
         all.bound += prices.bound;
         part.items.iter().zip(prices.per_pod).for_each(|(item, price)| all.per_pod[*item] = price);
-        let renamed = |share: Share| Share {
-            bin: part.bins[share.bin],
-            items: share.items.into_iter().map(|(item, amount)| (part.items[item], amount)).collect(),
-        };
-        all.shares.extend(prices.shares.into_iter().map(renamed));
+        let among_all = |share: Share| Share { bin: part.bins[share.bin], items: part.among_all(share.items) };
+        all.shares.extend(prices.shares.into_iter().map(among_all));
     }
     all.shares.sort_by_key(|share| share.bin);
     all

@@ -106,7 +106,7 @@ impl Filling {
             worth: 0.0,
             content: Content::Unknown,
         };
-        filling.start(&[]);
+        filling.empty();
         filling
     }
 
@@ -238,9 +238,10 @@ impl Filling {
         search(choices.collect(), &self.parts, self.worth_of_room(), steps)
     }
 
-    /// What is free is all that is in the basis, but for what goes in first: the most worth for its room, as far as it fits whole.
-    fn start(&mut self, prices: &[f64]) {
+    /// Nothing goes in: the basis is what is free.
+    fn empty(&mut self) {
         let (items, rows) = (self.items.len(), self.parts.len());
+        let unit = |row: usize| (0..rows).map(|other| f64::from(u8::from(row == other))).collect();
         self.content = Content::Unknown;
         self.pivots = 0;
         self.advantages = vec![0.0; items];
@@ -248,16 +249,18 @@ impl Filling {
         self.standings.resize(items + rows, Standing::Basic);
         self.basis = (items..items + rows).collect();
         self.amounts = vec![1.0; rows];
-        self.inverse =
-            (0..rows).map(|row| (0..rows).map(|other| f64::from(u8::from(row == other))).collect()).collect();
-        if prices.is_empty() {
-            return;
-        }
+        self.inverse = (0..rows).map(unit).collect();
+    }
+
+    /// A new basis: what is worth most for its room goes in, as far as all of it fits, and the rest is free.
+    fn start(&mut self, prices: &[f64]) {
+        self.empty();
         let size =
             |position: usize| self.values.iter().zip(&self.parts).map(|(value, parts)| value * parts[position]).sum();
         let density =
             |position: usize| -> f64 { prices[self.items[position].0] / f64::max(size(position), f64::MIN_POSITIVE) };
-        let mut order: Vec<(f64, usize)> = (0..items).map(|position| (density(position), position)).collect();
+        let all = 0..self.items.len();
+        let mut order: Vec<(f64, usize)> = all.map(|position| (density(position), position)).collect();
         order.sort_unstable_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
         for (_, position) in order {
             let most = self.items[position].1;

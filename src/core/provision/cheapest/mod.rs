@@ -19,7 +19,6 @@ pub mod market;
 pub mod node_filling;
 mod parts;
 pub mod planned;
-
 mod shopping;
 pub mod weights;
 pub mod whole_pods;

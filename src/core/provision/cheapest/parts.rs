@@ -19,6 +19,16 @@ impl Part {
     pub fn share(&self, work: u64, items: usize) -> u64 {
         work / (items as u64).max(1) * self.items.len() as u64
     }
+
+    /// What belongs to its items, of what belongs to all.
+    pub fn own(&self, of_all: &[f64]) -> Vec<f64> {
+        self.items.iter().map(|item| of_all[*item]).collect()
+    }
+
+    /// Amounts of its own items, by their positions among all.
+    pub fn among_all(&self, amounts: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
+        amounts.into_iter().map(|(item, amount)| (self.items[item], amount)).collect()
+    }
 }
 
 pub fn parts(items: &[Item], bins: &[Bin]) -> Vec<Part> {
