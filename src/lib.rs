@@ -34,8 +34,9 @@
 //!   (`generation.rs`), which asks each offering for its best filling (`filling.rs`: a linear program of a few rows, `whole_pods.rs`:
 //!   branch and bound by what that program says). A weighted sum of resources in its place, and an ascent on the bound, ended 2 to
 //!   30 % below what could be proven. A buyer that goes by the prices of the linear program of parts, node by
-//!   node, ended 5 to 35 % dearer. Consolidation asks a linear program of its own which nodes are worth keeping and whose room is
-//!   worth least (`core/disrupt/consolidate/keeping`): where half of all nodes could go, the prices of new ones mislead.
+//!   node, ended 5 to 35 % dearer. Consolidation asks a linear program of its own which nodes are worth keeping
+//!   (`core/disrupt/consolidate/keeping`: column generation, too): where half of all nodes could go, the prices of new ones mislead. Its
+//!   pods are then put where kube-scheduler will put them (`foreseen.rs`): a plan that packs better than it does only comes out otherwise.
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
@@ -45,7 +46,7 @@
 //!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
 //!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod.
 //!   The place of an evicted pod on a node that exists is a wish: its successor is bound before anybody could name a node to
-//!   kube-scheduler, which spreads. So the largest are evicted first (`core/lifecycle/drain.rs`).
+//!   kube-scheduler, which spreads. So much larger ones are evicted first, and those that are alike mixed (`core/lifecycle/drain.rs`).
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.
 //!
 //! # Invariants

@@ -93,7 +93,7 @@ impl Claims {
                 }
             }
         }
-        evict_largest_first(view, &effects).await?;
+        evict_in_order(view, &effects).await?;
         Ok(effects.progress())
     }
 
@@ -119,10 +119,7 @@ impl Claims {
 
 /// Of all nodes that go, the pods that are hardest to place first: kube-scheduler places them as they come, and spreads them, so
 /// a large one that comes last finds the room that is left in pieces.
-async fn evict_largest_first<K: Cluster, E: Cloud>(
-    view: &View<'_>,
-    effects: &Effects<'_, K, E>,
-) -> Result<(), PortError> {
+async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let mut due = effects.take_evictions();
     if due.is_empty() {
         return Ok(());
@@ -130,7 +127,7 @@ async fn evict_largest_first<K: Cluster, E: Cloud>(
     let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
     let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim))).copied();
     let pods = leaving.filter(|pod| due.remove(&pod.key())).collect();
-    for together in drain::largest_first(pods).chunks(CLAIMS_TOGETHER) {
+    for together in drain::in_order_of_eviction(pods).chunks(CLAIMS_TOGETHER) {
         for outcome in join_all(together.iter().map(|pod| effects.evict(pod))).await {
             outcome?;
         }

@@ -1,6 +1,6 @@
 //! What the controller notes on NodeClaims, so that a restart knows what the last process was about.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -88,12 +88,32 @@ pub fn marked(claim: &NodeClaim, plan: &Plan, step: &Step, replacements: &[Strin
 /// Where the pods of a node go that a plan removes, as `namespace/name=node`, with commas.
 fn destinations(plan: &Plan, step: &Step) -> String {
     let moved: BTreeSet<&str> = step.pods.iter().map(String::as_str).collect();
+    let entries = targets(plan).filter(|(pod, _)| moved.contains(pod)).map(|(pod, node)| format!("{pod}={node}"));
+    entries.collect::<Vec<_>>().join(",")
+}
+
+/// Where a plan sends pods: `namespace/name`, and a node that exists or the NodeClaim of a new one.
+pub fn targets(plan: &Plan) -> impl Iterator<Item = (&str, &str)> {
     let creations = plan.steps.iter().filter(|other| other.kind == StepKind::Create);
-    let to_new = creations.flat_map(|other| other.pods.iter().map(move |pod| (pod, &other.node_claim)));
-    let to_existing = plan.placements.iter().map(|placement| (&placement.pod, &placement.node));
-    let to_any = to_existing.chain(to_new).filter(|(pod, _)| moved.contains(pod.as_str()));
-    let entries: Vec<String> = to_any.map(|(pod, node)| format!("{pod}={node}")).collect();
-    entries.join(",")
+    let to_new = creations.flat_map(|other| other.pods.iter().map(|pod| (pod.as_str(), other.node_claim.as_str())));
+    let to_existing = plan.placements.iter().map(|placement| (placement.pod.as_str(), placement.node.as_str()));
+    to_existing.chain(to_new)
+}
+
+/// The claim with the places noted that a later plan has for the pods of its node; `None` where that is what is noted. `pods` are those
+/// on the node.
+pub fn with_other_destinations(claim: &NodeClaim, pods: &[&str], targets: &BTreeMap<&str, &str>) -> Option<NodeClaim> {
+    let noted: BTreeMap<&str, &str> =
+        claim.listed(keys::DESTINATIONS).filter_map(|entry| entry.split_once('=')).collect();
+    let is_other = |pod: &&str| targets.get(pod).is_some_and(|target| noted.get(pod) != Some(target));
+    if !pods.iter().any(is_other) {
+        return None;
+    }
+    let place = |pod: &&str| Some(format!("{pod}={}", targets.get(pod).or_else(|| noted.get(pod))?));
+    let entries: Vec<String> = pods.iter().filter_map(place).collect();
+    let mut claim = claim.clone();
+    claim.metadata.annotations.get_or_insert_default().insert(keys::DESTINATIONS.to_owned(), entries.join(","));
+    Some(claim)
 }
 
 /// In which wave of its plan a claim goes; the first where there is but one.

@@ -110,6 +110,24 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
     further.into_values().map(|(claim, pods)| marks::with_further_pods(claim, &pods)).collect()
 }
 
+/// Claims that are to go when others are up, each with the places noted that a plan has for its pods by now: what moved meanwhile
+/// took room that they were to have, and the next plan leaves them where they go instead.
+pub fn claims_with_other_destinations(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
+    let waits =
+        |claim: &&NodeClaim| claim.metadata.deletion_timestamp.is_none() && marks::replacements(claim).is_some();
+    let waiting: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(waits).collect();
+    if waiting.is_empty() {
+        return Vec::new();
+    }
+    let targets: BTreeMap<&str, &str> = marks::targets(plan).collect();
+    let other = waiting.into_iter().filter_map(|claim| {
+        let keys: Vec<String> = view.pods_on(view.node_of(claim)).iter().map(|pod| pod.key()).collect();
+        let pods: Vec<&str> = keys.iter().map(String::as_str).collect();
+        marks::with_other_destinations(claim, &pods, &targets)
+    });
+    other.collect()
+}
+
 /// Whether its node is to be opened, or its pods may still be on the way to it.
 fn is_filling(claim: &NodeClaim, now: Timestamp) -> bool {
     let up_since = || conditions::transition(claim, conditions::INITIALIZED);

@@ -87,18 +87,19 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         let places = opening::places(&plan, &view);
-        let claims = opening::claims_with_further_pods(&plan, &view);
+        let mut claims = opening::claims_with_further_pods(&plan, &view);
+        claims.extend(opening::claims_with_other_destinations(&plan, &view));
         // What is written from here on should not make the cluster copy what nobody looks at any more.
         drop(view);
         drop(shared);
         // New nodes take longer than being told of one that is there.
         self.pass_gate(plan, is_news || is_new_revision, now).await?;
-        self.note_further_pods(&claims).await?;
+        self.note_places(&claims).await?;
         self.say_places(&places, now).await
     }
 
-    /// On claims on their way. One that is gone meanwhile takes no pods.
-    async fn note_further_pods(&self, claims: &[NodeClaim]) -> Result<(), PortError> {
+    /// On claims on their way, and on those that go. One that is gone meanwhile takes no pods, and has none.
+    async fn note_places(&self, claims: &[NodeClaim]) -> Result<(), PortError> {
         for together in claims.chunks(PLACES_TOGETHER) {
             let noted = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for result in join_all(noted).await {

@@ -1,6 +1,7 @@
 //! Finds new places for the pods of a node that goes.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
@@ -14,6 +15,7 @@ use crate::core::provision::choice::LaunchLists;
 use crate::core::provision::explain::explain;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
 
 use super::candidate::Candidate;
@@ -80,9 +82,9 @@ pub fn move_to_existing(
     candidate: &Candidate,
     allowed: &dyn Fn(HostIndex) -> bool,
 ) -> Leftover {
-    let mut hosts: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
+    let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
     let mut demand = take_off(engine, &[candidate]);
-    place_on(engine, &mut demand, &mut hosts, &[], &Preferences::default());
+    place_on(engine, &mut demand, &mut Rooms { filling, ..Rooms::default() });
     demand
 }
 
@@ -101,51 +103,101 @@ pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Lefto
     demand
 }
 
-/// Puts pods on nodes that exist: those in `filling` first, then the first of `next` with a node that takes one, which thereby
-/// is filled as well. Where a class has preferences, the most preferred of all these comes first. Largest classes first. What is left
+/// Where pods that lose their node may go.
+#[derive(Clone, Debug, Default)]
+pub struct Rooms {
+    /// Nodes that are filled already.
+    pub filling: FixedBitSet,
+    /// Those to be filled next, best first.
+    pub next: Vec<FixedBitSet>,
+    pub guide: Rc<Guide>,
+    pub allotments: Allotments,
+    /// Whether pods go nowhere but where they are allotted.
+    pub only_allotted: bool,
+}
+
+/// Where pods of a class should rather go than elsewhere.
+#[derive(Debug, Default)]
+pub struct Guide {
+    pub kind_of: BTreeMap<ClassIndex, usize>,
+    /// By kind: hosts of one set are alike; best set first.
+    pub preferred: Vec<Vec<FixedBitSet>>,
+}
+
+/// How many pods which hosts are to take.
+#[derive(Clone, Debug, Default)]
+pub struct Allotments {
+    /// By class, which may share one with others: position of its allotment.
+    of_class: Rc<BTreeMap<ClassIndex, usize>>,
+    left: Vec<Allotment>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Allotment {
+    hosts: FixedBitSet,
+    pods: BTreeMap<HostIndex, usize>,
+}
+
+impl Allotments {
+    /// `hosts`: position of an allotment, host, how many pods.
+    pub fn new(
+        of_class: BTreeMap<ClassIndex, usize>,
+        hosts: impl IntoIterator<Item = (usize, HostIndex, usize)>,
+    ) -> Self {
+        let count = of_class.values().max().map_or(0, |most| most + 1);
+        let mut left = vec![Allotment::default(); count];
+        for (position, host, pods) in hosts {
+            let allotment = &mut left[position];
+            allotment.hosts.grow(host + 1);
+            allotment.hosts.insert(host);
+            *allotment.pods.entry(host).or_default() += pods;
+        }
+        Self { of_class: Rc::new(of_class), left }
+    }
+
+    /// Hosts that are to take more pods of the class.
+    fn hosts(&self, class: ClassIndex) -> Option<&FixedBitSet> {
+        Some(&self.left[*self.of_class.get(&class)?].hosts)
+    }
+
+    fn take(&mut self, class: ClassIndex, host: HostIndex) {
+        let Some(position) = self.of_class.get(&class) else { return };
+        let allotment = &mut self.left[*position];
+        if let Some(pods) = allotment.pods.get_mut(&host) {
+            *pods -= 1;
+            allotment.hosts.set(host, *pods > 0);
+        }
+    }
+}
+
+impl Rooms {
+    /// Nothing is filled that is not among these already.
+    fn all(&self) -> FixedBitSet {
+        self.next.iter().fold(self.filling.clone(), |all, next| &all | next)
+    }
+
+    fn fill(&mut self, host: HostIndex) {
+        self.filling.grow(host + 1);
+        self.filling.insert(host);
+    }
+}
+
+/// Puts pods on nodes that exist: where they are allotted, then where the guide prefers them, then on those that are filled already,
+/// then on the first of `next` with a node that takes one, which thereby is filled as well. Largest classes first. What is left
 /// stays in the demand. O(pods x nodes / 64), mostly less. Crowds are avoided as far as the room allows it.
-pub fn place_on(
-    engine: &mut Engine<'_, '_>,
-    demand: &mut Leftover,
-    filling: &mut FixedBitSet,
-    next: &[FixedBitSet],
-    preferences: &Preferences,
-) {
+pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms: &mut Rooms) {
     if engine.problem.crowds.is_some() {
         engine.avoid_crowds(true);
-        place_where_allowed(engine, demand, filling, next, preferences);
+        place_where_allowed(engine, demand, rooms);
         engine.avoid_crowds(false);
     }
-    place_where_allowed(engine, demand, filling, next, preferences);
+    place_where_allowed(engine, demand, rooms);
 }
 
-/// By class: where its pods should rather go, best first; hosts of one set are alike.
-#[derive(Debug, Default)]
-pub struct Preferences {
-    pub sets: Vec<Vec<FixedBitSet>>,
-    /// Position of the sets.
-    pub of_class: BTreeMap<ClassIndex, usize>,
-}
-
-impl Preferences {
-    /// Those of these hosts that the class prefers, best first; none where it has no preference.
-    fn among(&self, class: ClassIndex, hosts: &FixedBitSet) -> Vec<FixedBitSet> {
-        let sets = self.of_class.get(&class).map(|position| &self.sets[*position]);
-        sets.into_iter().flatten().map(|set| set & hosts).collect()
-    }
-}
-
-fn place_where_allowed(
-    engine: &mut Engine<'_, '_>,
-    demand: &mut Leftover,
-    filling: &mut FixedBitSet,
-    next: &[FixedBitSet],
-    preferences: &Preferences,
-) {
+fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms: &mut Rooms) {
     let problem = engine.problem;
-    // Nothing is filled that is not among these already.
-    let all = || next.iter().fold(filling.clone(), |all, next| &all | next);
-    let all = (!preferences.of_class.is_empty()).then(all);
+    let guide = Rc::clone(&rooms.guide);
+    let all = (!guide.kind_of.is_empty()).then(|| rooms.all());
     let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
     order.sort_by_key(|class| {
         let request = &problem.classes[*class].request;
@@ -153,43 +205,81 @@ fn place_where_allowed(
     });
     for class in order {
         let Some(count) = demand.get_mut(&class) else { continue };
-        let preferred = all.as_ref().map(|all| preferences.among(class, all)).unwrap_or_default();
+        let kind = guide.kind_of.get(&class).copied();
         for variant in &problem.classes[class].variants {
-            for set in &preferred {
-                while *count > 0
-                    && let Some(found) = engine.find_existing(class, *variant, 0, Some(set))
-                {
-                    filling.grow(found + 1);
-                    filling.insert(found);
-                    engine.place_on_existing(class, found);
-                    *count -= 1;
-                }
+            place_as_allotted(engine, (class, *variant), count, rooms);
+            if rooms.only_allotted {
+                continue;
             }
-            // Without topology a node that was too full stays too full, so each is asked once.
-            let advances = problem.variants[*variant].constraints.is_empty();
-            let mut first = 0;
-            while *count > 0 {
-                let found = match engine.find_existing(class, *variant, first, Some(filling)) {
-                    Some(found) => {
-                        first = if advances { found } else { 0 };
-                        found
-                    }
-                    None => {
-                        let mut tiers = next.iter();
-                        let in_tier = |tier| engine.find_existing(class, *variant, 0, Some(tier));
-                        let Some(found) = tiers.find_map(in_tier) else { break };
-                        filling.grow(found + 1);
-                        filling.insert(found);
-                        first = first.min(found);
-                        found
-                    }
-                };
-                engine.place_on_existing(class, found);
-                *count -= 1;
+            if let Some((kind, all)) = kind.zip(all.as_ref()) {
+                let preferred = guide.preferred.get(kind).into_iter().flatten().map(|set| set & all);
+                preferred.for_each(|set| place_among(engine, (class, *variant), count, rooms, &set));
             }
+            place_anywhere(engine, (class, *variant), count, rooms);
         }
     }
     demand.retain(|_, count| *count > 0);
+}
+
+fn place_as_allotted(
+    engine: &mut Engine<'_, '_>,
+    (class, variant): (ClassIndex, VariantIndex),
+    count: &mut usize,
+    rooms: &mut Rooms,
+) {
+    while *count > 0
+        && let Some(hosts) = rooms.allotments.hosts(class)
+        && let Some(found) = engine.find_existing(class, variant, 0, Some(hosts))
+    {
+        rooms.allotments.take(class, found);
+        rooms.fill(found);
+        engine.place_on_existing(class, found);
+        *count -= 1;
+    }
+}
+
+fn place_among(
+    engine: &mut Engine<'_, '_>,
+    (class, variant): (ClassIndex, VariantIndex),
+    count: &mut usize,
+    rooms: &mut Rooms,
+    hosts: &FixedBitSet,
+) {
+    while *count > 0
+        && let Some(found) = engine.find_existing(class, variant, 0, Some(hosts))
+    {
+        rooms.fill(found);
+        engine.place_on_existing(class, found);
+        *count -= 1;
+    }
+}
+
+fn place_anywhere(
+    engine: &mut Engine<'_, '_>,
+    (class, variant): (ClassIndex, VariantIndex),
+    count: &mut usize,
+    rooms: &mut Rooms,
+) {
+    // Without topology a node that was too full stays too full, so each is asked once.
+    let advances = engine.problem.variants[variant].constraints.is_empty();
+    let mut first = 0;
+    while *count > 0 {
+        let found = match engine.find_existing(class, variant, first, Some(&rooms.filling)) {
+            Some(found) => {
+                first = if advances { found } else { 0 };
+                found
+            }
+            None => {
+                let in_tier = |tier| engine.find_existing(class, variant, 0, Some(tier));
+                let Some(found) = rooms.next.iter().find_map(in_tier) else { break };
+                rooms.fill(found);
+                first = first.min(found);
+                found
+            }
+        };
+        engine.place_on_existing(class, found);
+        *count -= 1;
+    }
 }
 
 /// Other nodes first, then as many new ones as it takes.

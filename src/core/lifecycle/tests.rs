@@ -246,21 +246,22 @@ fn pods_leave_in_four_tiers() {
 }
 
 #[test]
-fn the_pod_that_takes_most_of_one_resource_leaves_first() {
-    let asks = |name: &str, cpu: &str, memory: &str| {
+fn much_larger_pods_leave_first_and_those_that_are_alike_mixed() {
+    let asks = |name: String, cpu: &str, memory: &str| {
         let requests = json!({"cpu": cpu, "memory": memory});
-        pod(name, &json!({"spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]}}))
+        pod(&name, &json!({"spec": {"containers": [{"name": "main", "resources": {"requests": requests}}]}}))
     };
-    let pods = [
-        asks("a-small", "100m", "1Gi"),
-        asks("b-cores", "2", "1Gi"),
-        asks("c-memory", "100m", "30Gi"),
-        asks("d-small", "100m", "1Gi"),
-    ];
-    let order: Vec<&str> =
-        drain::largest_first(pods.iter().collect()).iter().map(|pod| pod.metadata.name.as_str()).collect();
-    // 2 of 2.3 cores, 30 of 33 GiB.
-    assert_eq!(order, ["c-memory", "b-cores", "a-small", "d-small"]);
+    let mut pods: Vec<Pod> = (0..16).map(|number| asks(format!("cores-{number:02}"), "200m", "128Mi")).collect();
+    pods.extend((0..16).map(|number| asks(format!("memory-{number:02}"), "100m", "256Mi")));
+    pods.push(asks("z-large".to_owned(), "4", "30Gi"));
+    let order = drain::in_order_of_eviction(pods.iter().collect());
+    let names: Vec<&str> = order.iter().map(|pod| pod.metadata.name.as_str()).collect();
+    assert_eq!((names.len(), names[0]), (33, "z-large"));
+    // Of any eight in a row some ask for cores and some for memory.
+    let is_of_cores = |name: &&str| name.starts_with("cores");
+    for row in names[1..].windows(8) {
+        assert!((2..=6).contains(&row.iter().filter(|name| is_of_cores(name)).count()), "{names:?}");
+    }
 }
 
 #[test]

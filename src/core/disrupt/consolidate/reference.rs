@@ -9,8 +9,9 @@ use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 
 use super::rules::NotKept;
-use super::trial::{Buying, Rooms, Trial, without};
+use super::trial::{Buying, Trial, without};
 use super::{Refused, Source};
+use crate::core::disrupt::rehome::Rooms;
 
 /// Source: the reference's limit on the candidates of a multi-node consolidation.
 const PREFIX_MAX: usize = 100;

@@ -7,7 +7,7 @@
 //! 4. Groups of the worst-used are taken apart and bought for again, until the work is spent.
 //!
 //! Who goes first and what is filled is decided in several ways ([`Way`]), each of which is gone to its end; the one that saves most
-//! counts.
+//! counts. One of them is told by [`super::keeping`] what goes and by [`super::foreseen`] where the pods come to be.
 //!
 //! Each failure is a certificate: a class that found no room finds none later in this plan, since room only shrinks, so most
 //! nodes of a well-used cluster are refused by a comparison ([`Reach`]).
@@ -18,7 +18,7 @@ use std::rc::Rc;
 use fixedbitset::FixedBitSet;
 
 use crate::api::node_pool::DisruptionReason;
-use crate::core::disrupt::rehome::Preferences;
+use crate::core::disrupt::rehome::Rooms;
 use crate::core::disrupt::{Going, Pass, cost, duration_text, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::ReasonCode;
@@ -27,11 +27,12 @@ use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::market::{EXACT_PRICE_WORK, number};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
+use super::foreseen::foresee;
 use super::keeping::Kept;
 use super::reference::no_place;
 use super::rules::NotKept;
 use super::standing::{Worth, demand, standings};
-use super::trial::{Buying, Rooms, without};
+use super::trial::{Buying, without};
 use super::{Refused, Source};
 
 /// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
@@ -110,7 +111,7 @@ impl Pass<'_, '_> {
     /// is what a move costs for each hour in which it has to repay itself.
     fn ways<'c>(
         &self,
-        engine: &Engine<'_, '_>,
+        engine: &mut Engine<'_, '_>,
         sources: &[Source<'c>],
         markets: &Markets,
         worth: &Worth,
@@ -129,11 +130,26 @@ impl Pass<'_, '_> {
         }
         let of_pod = of_pods / number(pods.max(1));
         if let Some(kept) = Kept::new(engine, sources, &self.targets, markets, of_pod * COUNTED_AS_KEPT) {
-            let goes = kept.gains.iter().map(|gain| *gain < 0.0).collect();
-            let way = Way::new(sources, |source| kept.gains[source], goes);
-            ways.push(Way { keeps: true, preferences: Rc::new(kept.preferences), ..way });
+            ways.push(self.as_kept(engine, sources, kept));
         }
         ways
+    }
+
+    /// What goes is as the linear program says, and its pods go where kube-scheduler will put them.
+    fn as_kept<'c>(&self, engine: &mut Engine<'_, '_>, sources: &[Source<'c>], kept: Kept) -> Way<'c> {
+        let Kept { mut gains, goes, guide, mut allotments } = kept;
+        let mut takers: FixedBitSet =
+            engine.existing_hosts().filter(|host| self.targets[*host].is_open_to_consolidation()).collect();
+        let mut going: Vec<usize> = (0..sources.len()).filter(|source| goes[*source]).collect();
+        going.iter().for_each(|source| takers.set(sources[*source].candidate.host, false));
+        going.sort_by(|one, two| gains[*one].total_cmp(&gains[*two]));
+        self.cut_to_budget(&mut going, sources);
+        if let Some(foreseen) = foresee(engine, sources, going, &takers) {
+            allotments = foreseen.allotments;
+            foreseen.last.into_iter().for_each(|source| gains[source] = 0.0);
+        }
+        let rooms = Rooms { guide: Rc::new(guide), allotments, ..Rooms::default() };
+        Way { keeps: true, rooms, ..Way::new(sources, |source| gains[source], goes) }
     }
 
     /// Takes off nodes whose pods fit on others, least used first, and buys nothing. O(pods of the sources x nodes / 64).
@@ -144,7 +160,7 @@ impl Pass<'_, '_> {
         };
         sources.sort_by_cached_key(|source| (used(source), std::cmp::Reverse(source.price), &source.candidate.name));
         let markets = Markets(Vec::new());
-        let way = Way { goes: vec![false; sources.len()], sources, keeps: false, preferences: Rc::default() };
+        let way = Way { goes: vec![false; sources.len()], sources, keeps: false, rooms: Rooms::default() };
         let worth = Worth::new(&markets);
         let mut search = Search::new(self, &way, &markets, &worth, engine);
         search.find_rooms(engine);
@@ -157,6 +173,15 @@ impl Pass<'_, '_> {
                 refused.unwrap_or_else(|(code, text)| self.hold_back(engine, candidate.host, code, text));
             }
         }
+    }
+
+    /// The first of these sources, as many as budgets allow together.
+    fn cut_to_budget(&self, set: &mut Vec<usize>, sources: &[Source<'_>]) {
+        let mut ledger = self.disruption.budgets.clone();
+        set.retain(|source| {
+            let candidate = sources[*source].candidate;
+            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
+        });
     }
 
     /// What the moves since then save within the horizon, less what they cost once: billionths of a dollar, times 3,600.
@@ -186,7 +211,8 @@ struct Way<'c> {
     goes: Vec<bool>,
     /// Whether what goes and finds no room is kept after all, the best of it first.
     keeps: bool,
-    preferences: Rc<Preferences>,
+    /// Where pods should go; nodes are not looked for yet.
+    rooms: Rooms,
 }
 
 impl<'c> Way<'c> {
@@ -199,7 +225,7 @@ impl<'c> Way<'c> {
             sources: order.iter().map(|source| sources[*source]).collect(),
             goes: order.iter().map(|source| goes[*source]).collect(),
             keeps: false,
-            preferences: Rc::default(),
+            rooms: Rooms::default(),
         }
     }
 }
@@ -240,12 +266,16 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     ) -> Self {
         let reach = Reach::new(engine.problem.classes.len());
         let (sources, goes, keeps) = (way.sources.as_slice(), way.goes.clone(), way.keeps);
-        let rooms = Rooms { preferences: Rc::clone(&way.preferences), ..Rooms::default() };
+        let rooms = way.rooms.clone();
         Self { pass, sources, goes, keeps, markets, worth, reach, rooms }
     }
 
     fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
         self.find_rooms(engine);
+        if self.keeps {
+            self.empty_as_allotted(engine, budget);
+            self.replace_sets(engine, budget);
+        }
         self.empty_nodes(engine, budget);
         if self.keeps {
             self.keep_the_best(engine, budget);
@@ -287,7 +317,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         for part in [8, 4, 2, 1] {
             next.push(open.iter().take(open.len().div_ceil(part)).copied().collect());
         }
-        self.rooms = Rooms { filling, next, preferences: Rc::clone(&self.rooms.preferences) };
+        (self.rooms.filling, self.rooms.next) = (filling, next);
     }
 
     /// Neither going nor filled by this plan.
@@ -313,7 +343,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let trial = without(engine, sources, &mut rooms, buying)
             .map_err(|unhoused| NotKept::Refused(no_place(sources[0], unhoused)))?;
         self.pass.keep(engine, sources, &trial)?;
-        self.rooms.filling = rooms.filling;
+        self.rooms = rooms;
         Ok(())
     }
 
@@ -328,6 +358,25 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 let _ = self.try_set(engine, &[self.sources[source]], Buying::Nothing);
             }
         }
+    }
+
+    /// Nodes that go whose pods all find the place that they are allotted. One zone may take its pods only after another has got some,
+    /// so those that are refused are tried again while others are not.
+    fn empty_as_allotted(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+        self.rooms.only_allotted = true;
+        let mut going: Vec<usize> = (0..self.sources.len()).filter(|source| self.goes[*source]).collect();
+        loop {
+            let before = going.len();
+            going.retain(|source| {
+                let is_possible = self.is_open(*source) && self.is_within_budget(*source) && !budget.is_spent();
+                budget.spend_on_pods(self.sources[*source].candidate.pods.len());
+                is_possible && self.try_set(engine, &[self.sources[*source]], Buying::Nothing).is_err()
+            });
+            if going.len() == before {
+                break;
+            }
+        }
+        self.rooms.only_allotted = false;
     }
 
     /// What should go and finds no room is kept after all, a part at a time, the best first, and filled with the rest.
@@ -373,7 +422,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                     return;
                 }
                 set.retain(|source| self.is_open(*source));
-                self.cut_to_budget(&mut set);
+                self.pass.cut_to_budget(&mut set, self.sources);
                 if set.is_empty() {
                     continue;
                 }
@@ -398,14 +447,6 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 }
             }
         }
-    }
-
-    fn cut_to_budget(&self, set: &mut Vec<usize>) {
-        let mut ledger = self.pass.disruption.budgets.clone();
-        set.retain(|source| {
-            let candidate = self.sources[*source].candidate;
-            ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted()).is_ok()
-        });
     }
 
     /// `part`: of the work that is left, how many such sets it has to do for.

@@ -1,11 +1,7 @@
 //! Doing without some nodes, in the engine: their pods on other nodes, and on new ones if need be.
 
-use std::rc::Rc;
-
-use fixedbitset::FixedBitSet;
-
 use crate::core::disrupt::candidate::Candidate;
-use crate::core::disrupt::rehome::{self, Preferences};
+use crate::core::disrupt::rehome::{self, Rooms};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{Budget, improve};
@@ -41,14 +37,6 @@ pub(super) struct Trial {
     pub crowds: HourlyPrice,
 }
 
-/// Where pods that lose their node may go: nodes that are filled already, and those to be filled next, best first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Rooms {
-    pub filling: FixedBitSet,
-    pub next: Vec<FixedBitSet>,
-    pub preferences: Rc<Preferences>,
-}
-
 /// Does without the sources; when some pods find no place, how many, and the engine is as it was.
 pub(super) fn without(
     engine: &mut Engine<'_, '_>,
@@ -60,7 +48,7 @@ pub(super) fn without(
     let crowds_before = engine.price_of_crowds();
     let candidates: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
     let mut left = rehome::take_off(engine, &candidates);
-    rehome::place_on(engine, &mut left, &mut rooms.filling, &rooms.next, &rooms.preferences);
+    rehome::place_on(engine, &mut left, rooms);
     let unhoused = left.values().sum();
     if unhoused > 0 {
         match buying {

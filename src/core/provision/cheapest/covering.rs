@@ -1,6 +1,7 @@
 //! The linear program of covering a demand with columns, solved by the revised simplex method.
 //!
-//! Minimise the price of the columns taken, such that each row gets at least what it demands. Written by hand, since the columns
+//! Minimise the price of the columns taken, such that each row gets at least what it demands; a row that takes away demands a
+//! negative amount, which is the most that may be taken. Written by hand, since the columns
 //! come while it is being solved, which libraries that count their work know for rows only. The inverse of the basis is kept
 //! whole: there are some hundreds of rows, one for each size of pod and zone. Which column enters is chosen by reference weights
 //! (Devex, Harris 1973), for a quarter of the pivots that the largest saving takes.
@@ -28,15 +29,23 @@ const PERTURBATION: f64 = 1e-4;
 /// Weights are set back when one has grown beyond this: they no longer say how far a column leads.
 const WEIGHT_MOST: f64 = 1e8;
 
-/// A variable: as much of a column as costs one unit, or what a row gets beyond its demand.
+/// A variable: as much of a column as costs one unit, or all of it where it is free, or what a row gets beyond its demand.
 #[derive(Clone, Debug)]
 struct Variable {
     price: f64,
+    /// How much of the column one of it is.
+    part: f64,
     entries: Vec<(usize, f64)>,
     /// What one unit of it would save, less what it costs; 0 in the basis.
     saving: f64,
     weight: f64,
     is_basic: bool,
+}
+
+impl Variable {
+    fn new(price: f64, part: f64, entries: Vec<(usize, f64)>) -> Self {
+        Self { price, part, entries, saving: 0.0, weight: 1.0, is_basic: false }
+    }
 }
 
 pub struct Covering {
@@ -52,12 +61,12 @@ pub struct Covering {
 }
 
 impl Covering {
-    /// Begins with columns of which each covers the row of its position, alone.
-    pub fn new(demand: &[f64], alone: &[Column]) -> Self {
+    /// Begins with columns of which each covers the row of its position, alone; a row without one demands less than nothing.
+    pub fn new(demand: &[f64], alone: &[Option<Column>]) -> Self {
         let rows = demand.len();
         let surplus = |row: usize| {
-            let unit = alone[row].price / alone[row].entries[0].1;
-            Variable { price: 0.0, entries: vec![(row, -1.0 / unit)], saving: 0.0, weight: 1.0, is_basic: false }
+            let unit = alone[row].as_ref().map_or(1.0, |column| column.price / column.entries[0].1);
+            Variable::new(0.0, 1.0, vec![(row, -1.0 / unit)])
         };
         let mut program = Self {
             rows,
@@ -67,11 +76,13 @@ impl Covering {
             amounts: Vec::with_capacity(rows),
         };
         for (row, column) in alone.iter().enumerate() {
-            program.add(column);
-            let position = program.variables.len() - 1;
+            if let Some(column) = column {
+                program.add(column);
+            }
+            let position = if column.is_some() { program.variables.len() - 1 } else { row };
             program.variables[position].is_basic = true;
             program.basis.push(position);
-            let brought = column.entries[0].1 / column.price;
+            let brought = program.variables[position].entries[0].1;
             program.inverse[row][row] = 1.0 / brought;
             // The golden ratio spreads parts evenly, whatever their number.
             let part = (number(row) * 0.618_033_988_749_895).fract();
@@ -81,8 +92,9 @@ impl Covering {
     }
 
     pub fn add(&mut self, column: &Column) {
-        let entries = column.entries.iter().map(|(row, amount)| (*row, amount / column.price)).collect();
-        self.variables.push(Variable { price: 1.0, entries, saving: 0.0, weight: 1.0, is_basic: false });
+        let (price, part) = if column.price > 0.0 { (1.0, 1.0 / column.price) } else { (0.0, 1.0) };
+        let entries = column.entries.iter().map(|(row, amount)| (*row, amount * part)).collect();
+        self.variables.push(Variable::new(price, part, entries));
     }
 
     /// By row: what one more of it costs. Columns that are worth more than their price are worth adding.
@@ -92,11 +104,14 @@ impl Covering {
         self.inverse.iter().map(price).collect()
     }
 
-    /// Positions of the columns taken, in the order in which they were added, and the money spent on each.
+    /// Positions of the columns taken, in the order in which they were added, and how often each is.
     pub fn taken(&self) -> Vec<(usize, f64)> {
         let in_basis = self.basis.iter().zip(&self.amounts).filter(|(_, amount)| **amount > ZERO);
-        let mut taken: Vec<(usize, f64)> =
-            in_basis.filter_map(|(variable, amount)| Some((variable.checked_sub(self.rows)?, *amount))).collect();
+        let mut taken: Vec<(usize, f64)> = in_basis
+            .filter_map(|(variable, amount)| {
+                Some((variable.checked_sub(self.rows)?, amount * self.variables[*variable].part))
+            })
+            .collect();
         taken.sort_unstable_by_key(|(column, _)| *column);
         taken
     }
@@ -223,32 +238,43 @@ mod tests {
         Column { price, entries: entries.to_vec() }
     }
 
-    fn spent(program: &Covering) -> f64 {
-        program.taken().iter().map(|(_, money)| money).sum()
+    fn spent(program: &Covering, prices: &[f64]) -> f64 {
+        program.taken().iter().map(|(column, amount)| amount * prices[*column]).sum()
     }
 
     #[test]
     fn the_cheapest_cover_is_found() {
-        let alone = [column(1.0, &[(0, 1.0)]), column(1.0, &[(1, 1.0)])];
+        let alone = [column(1.0, &[(0, 1.0)]), column(1.0, &[(1, 1.0)])].map(Some);
         let mut program = Covering::new(&[10.0, 4.0], &alone);
         program.solve(&mut 1_000_000);
-        assert!((spent(&program) - 14.0).abs() < 1e-2, "{:?}", program.taken());
+        assert!((spent(&program, &[1.0, 1.0]) - 14.0).abs() < 1e-2, "{:?}", program.taken());
         // Five of these cover both, the second row with one to spare.
         program.add(&column(1.5, &[(0, 2.0), (1, 1.0)]));
         program.solve(&mut 1_000_000);
-        assert!((spent(&program) - 7.5).abs() < 1e-2, "{:?}", program.taken());
+        assert!((spent(&program, &[1.0, 1.0, 1.5]) - 7.5).abs() < 1e-2, "{:?}", program.taken());
         let prices = program.prices();
         assert!((prices[0] - 0.75).abs() < 1e-6 && prices[1].abs() < 1e-6, "{prices:?}");
     }
 
     #[test]
     fn work_that_is_spent_leaves_a_cover() {
-        let alone = [column(3.0, &[(0, 1.0)]), column(3.0, &[(1, 1.0)])];
+        let alone = [column(3.0, &[(0, 1.0)]), column(3.0, &[(1, 1.0)])].map(Some);
         let mut program = Covering::new(&[5.0, 1.0], &alone);
         program.add(&column(1.0, &[(0, 1.0), (1, 1.0)]));
         program.solve(&mut 0);
-        assert!((spent(&program) - 18.0).abs() < 1e-2, "{:?}", program.taken());
+        assert!((spent(&program, &[3.0, 3.0, 1.0]) - 18.0).abs() < 1e-2, "{:?}", program.taken());
         program.solve(&mut 1_000_000);
-        assert!((spent(&program) - 5.0).abs() < 1e-2, "{:?}", program.taken());
+        assert!((spent(&program, &[3.0, 3.0, 1.0]) - 5.0).abs() < 1e-2, "{:?}", program.taken());
+    }
+
+    #[test]
+    fn of_a_row_that_takes_away_there_is_so_much_and_no_more() {
+        // Free, but only three of them.
+        let mut program = Covering::new(&[10.0, -3.0], &[Some(column(1.0, &[(0, 1.0)])), None]);
+        program.add(&column(0.0, &[(0, 2.0), (1, -1.0)]));
+        program.solve(&mut 1_000_000);
+        assert!((spent(&program, &[1.0, 0.0]) - 4.0).abs() < 1e-2, "{:?}", program.taken());
+        let prices = program.prices();
+        assert!((prices[0] - 1.0).abs() < 1e-6 && (prices[1] - 2.0).abs() < 1e-6, "{prices:?}");
     }
 }

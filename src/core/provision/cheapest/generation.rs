@@ -108,7 +108,7 @@ impl<'a> Generation<'a> {
         let mut row_of = vec![0; self.items.len()];
         rows.iter().enumerate().for_each(|(row, item)| row_of[*item] = row);
         let demand: Vec<f64> = rows.iter().map(|item| self.left[*item]).collect();
-        let columns: Vec<Column> = nodes.iter().map(|node| self.column(node, &row_of)).collect();
+        let columns: Vec<Option<Column>> = nodes.iter().map(|node| Some(self.column(node, &row_of))).collect();
         let mut program = Covering::new(&demand, &columns);
         let mut more = known;
         let gap = if matches!(pods, Pods::Whole(_)) { GAP_OF_WHOLE } else { GAP };
@@ -127,7 +127,7 @@ impl<'a> Generation<'a> {
             }
         }
         let mut amounts = vec![0.0; nodes.len()];
-        program.taken().into_iter().for_each(|(node, spent)| amounts[node] = spent / self.price(&nodes[node]));
+        program.taken().into_iter().for_each(|(node, amount)| amounts[node] = amount);
         nodes.into_iter().zip(amounts).collect()
     }
 

@@ -1,34 +1,41 @@
 //! Which nodes are worth keeping, when all of them are looked at together.
 //!
 //! Where half of all nodes could go, room is worth less than on new nodes, so what a node is good for can not be read off the prices of
-//! the market: it is the dual of a linear program over nodes and pods that says it ([`mod@solve`]). Topology is left out but for zones: the
-//! order is a guide, and the engine allows or refuses each move.
+//! the market: it is the dual of a linear program over nodes and pods that says it ([`program`]), and where pods go is its solution in
+//! whole pods ([`mod@solve`]). Topology is left out but for zones: all this is a guide, and the engine allows or refuses each move.
 
+mod ascent;
+mod fleet;
+mod program;
 mod solve;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
-use crate::core::disrupt::rehome::{Preferences, Target};
+use crate::core::disrupt::rehome::{Allotments, Guide, Target};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::filling::{Bin, Item};
 use crate::core::provision::cheapest::greedy::{Market, Markets};
 use crate::core::provision::cheapest::market::Offer;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::Source;
 use solve::{Solved, Stock, solve};
 
-/// Pairs of bins and items looked at.
-const WORK: u64 = 3_000_000;
+/// Multiplications, of which some 10^9 take a second.
+const WORK: u64 = 400_000_000;
 
 /// What the program says.
 pub(super) struct Kept {
     /// By source, in dollars per hour: what it is worth beyond its price, negative where it is better done without.
     pub gains: Vec<f64>,
+    /// By source: whether it goes.
+    pub goes: Vec<bool>,
     /// Where pods that move find the room that is worth least to others.
-    pub preferences: Preferences,
+    pub guide: Guide,
+    /// Where pods of those that go should go.
+    pub allotments: Allotments,
 }
 
 /// Hosts are told apart by so many degrees of preference.
@@ -55,15 +62,19 @@ impl Kept {
             let price = (source.price + engine.problem.per_node).dollars();
             Stock { price, own: own.into_iter().collect(), bin: program.bin_of_host(host) }
         };
-        let stocks: Vec<Stock> = sources.iter().map(stock).collect();
         let going: BTreeSet<HostIndex> = sources.iter().map(|source| source.candidate.host).collect();
         let stays = |host: &HostIndex| targets[*host].is_open_to_consolidation() && !going.contains(host);
         let staying: Vec<HostIndex> = engine.existing_hosts().filter(stays).collect();
-        let of_staying: Vec<Bin> = staying.iter().map(|host| program.bin_of_host(*host)).collect();
-        let solved = solve(&program.items, &stocks, &of_staying, &program.offers(), &program.start, moving, WORK);
-        let hosts = sources.iter().map(|source| source.candidate.host).chain(staying);
-        let preferences = program.preferences(&hosts.collect::<Vec<_>>(), &solved);
-        Some(Self { gains: solved.gains, preferences })
+        let of_staying = |host: &HostIndex| Stock { price: 0.0, own: Vec::new(), bin: program.bin_of_host(*host) };
+        let stocks: Vec<Stock> = sources.iter().map(stock).chain(staying.iter().map(of_staying)).collect();
+        let solved = solve(&program.items, &stocks, &program.offers(), &program.start, moving, WORK);
+        let hosts: Vec<HostIndex> = sources.iter().map(|source| source.candidate.host).chain(staying).collect();
+        let guide = program.guide(&hosts, &solved);
+        let allotments = program.allotments(&hosts, &solved);
+        let goes = solved.takes[..sources.len()].iter().map(Option::is_none).collect();
+        let mut gains = solved.gains;
+        gains.truncate(sources.len());
+        Some(Self { gains, goes, guide, allotments })
     }
 }
 
@@ -123,12 +134,12 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
 
     /// By kind the hosts on which the room for a pod is worth least beside what the pod is worth; of a kind that is bound to zones, in
     /// whichever zone.
-    fn preferences(&self, hosts: &[HostIndex], solved: &Solved) -> Preferences {
+    fn guide(&self, hosts: &[HostIndex], solved: &Solved) -> Guide {
         let mut ranked: Vec<Vec<(f64, HostIndex)>> = vec![Vec::new(); self.market.kinds.len()];
-        let kinds: BTreeMap<usize, usize> = self.positions.iter().map(|((kind, _), item)| (*item, *kind)).collect();
-        for (host, filling) in hosts.iter().zip(&solved.fillings) {
-            for (item, advantage) in filling.advantages() {
-                ranked[kinds[&item]].push((advantage, *host));
+        let kinds = self.kinds();
+        for (host, advantages) in hosts.iter().zip(&solved.advantages) {
+            for (item, advantage) in advantages {
+                ranked[kinds[item]].push((*advantage, *host));
             }
         }
         let sets = ranked.into_iter().map(|mut hosts| {
@@ -136,8 +147,33 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
             let degree = hosts.len().div_ceil(DEGREES).max(1);
             hosts.chunks(degree).map(|hosts| hosts.iter().map(|(_, host)| *host).collect()).collect()
         });
-        let of_class = self.market.kind_of.iter().map(|(class, kind)| (*class, *kind)).collect();
-        Preferences { sets: sets.collect(), of_class }
+        Guide { kind_of: self.kind_of(), preferred: sets.collect() }
+    }
+
+    /// By kind what the hosts take.
+    fn allotments(&self, hosts: &[HostIndex], solved: &Solved) -> Allotments {
+        let kinds = self.kinds();
+        let taken = hosts.iter().zip(&solved.takes).flat_map(|(host, takes)| {
+            takes.iter().flatten().map(|(item, pods)| {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a number of pods, and whole"
+                )]
+                let pods = *pods as usize;
+                (kinds[item], *host, pods)
+            })
+        });
+        Allotments::new(self.kind_of(), taken)
+    }
+
+    fn kind_of(&self) -> BTreeMap<ClassIndex, usize> {
+        self.market.kind_of.iter().map(|(class, kind)| (*class, *kind)).collect()
+    }
+
+    /// By item.
+    fn kinds(&self) -> BTreeMap<usize, usize> {
+        self.positions.iter().map(|((kind, _), item)| (*item, *kind)).collect()
     }
 
     /// New nodes, in each zone that pods are bound to.

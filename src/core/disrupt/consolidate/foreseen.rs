@@ -1,0 +1,155 @@
+//! Where kube-scheduler will put the pods of nodes that go.
+//!
+//! Nobody can tell it: a pod that takes the place of an evicted one is bound before its name is known. But all nodes of a plan stop
+//! taking pods at the same time, the order of evictions is known, and of the nodes that take a pod kube-scheduler chooses the least
+//! allocated one. What it will find no room for is known beforehand, too: few nodes that have these pods go last, when there are new
+//! nodes for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fixedbitset::FixedBitSet;
+
+use crate::core::disrupt::rehome::{self, Allotments};
+use crate::core::lifecycle::drain::in_order_of_eviction;
+use crate::core::model::resources::{CPU, MEMORY};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+
+use super::Source;
+
+/// Evicted pods times nodes that may take them, at most.
+const PAIRS_MAX: usize = 2_000_000;
+
+/// How often nodes are taken from those that go at once because pods of theirs found no room.
+const ROUNDS_MAX: usize = 12;
+
+/// What will happen.
+pub(super) struct Foreseen {
+    /// Where pods come to be.
+    pub allotments: Allotments,
+    /// Positions of sources that go last, of those that go.
+    pub last: BTreeSet<usize>,
+}
+
+/// A node that may take pods.
+struct Taker {
+    host: HostIndex,
+    only: FixedBitSet,
+    /// Of processors and memory, in the order of the first two dimensions.
+    allocatable: [i64; 2],
+}
+
+/// Evicts the pods of the sources that go, on trial, onto those that may take them. `None` where that would be too much work.
+/// O(rounds x pods x takers). The engine is as it was.
+pub(super) fn foresee(
+    engine: &mut Engine<'_, '_>,
+    sources: &[Source<'_>],
+    mut going: Vec<usize>,
+    takers: &FixedBitSet,
+) -> Option<Foreseen> {
+    let takers: Vec<Taker> = takers.ones().map(|host| taker(engine, host)).collect();
+    let pods: usize = going.iter().map(|source| sources[*source].candidate.displaced().count()).sum();
+    if pods * takers.len() > PAIRS_MAX {
+        return None;
+    }
+    let of_one = pods / going.len().max(1);
+    let mut last = BTreeSet::new();
+    let (mut placed, mut left) = evict(engine, sources, &going, &takers);
+    for _ in 0..ROUNDS_MAX {
+        if left.is_empty() {
+            break;
+        }
+        last.extend(with_most_of(engine, sources, &going, &left, of_one));
+        going.retain(|source| !last.contains(source));
+        (placed, left) = evict(engine, sources, &going, &takers);
+    }
+    let mut of_class = BTreeMap::new();
+    for (class, _) in &placed {
+        let next = of_class.len();
+        of_class.entry(*class).or_insert(next);
+    }
+    let hosts: Vec<_> = placed.into_iter().map(|(class, host)| (of_class[&class], host, 1)).collect();
+    Some(Foreseen { allotments: Allotments::new(of_class, hosts), last })
+}
+
+fn taker(engine: &Engine<'_, '_>, host: HostIndex) -> Taker {
+    let problem = engine.problem;
+    let allocatable = problem.machines[problem.nodes[host].machine].allocatable();
+    let mut only = FixedBitSet::with_capacity(host + 1);
+    only.insert(host);
+    Taker { host, only, allocatable: [CPU, MEMORY].map(|name| allocatable.get(name).max(1)) }
+}
+
+/// Where each pod came to be, and how many of each class found no room.
+fn evict(
+    engine: &mut Engine<'_, '_>,
+    sources: &[Source<'_>],
+    going: &[usize],
+    takers: &[Taker],
+) -> (Vec<(ClassIndex, HostIndex)>, BTreeMap<ClassIndex, usize>) {
+    let problem = engine.problem;
+    let since = engine.mark();
+    let candidates: Vec<_> = going.iter().map(|source| sources[*source].candidate).collect();
+    rehome::take_off(engine, &candidates);
+    let positions: Vec<usize> = candidates.iter().flat_map(|candidate| candidate.displaced()).collect();
+    let classes: BTreeMap<String, ClassIndex> = positions
+        .iter()
+        .filter_map(|pod| Some((problem.snapshot.pods[*pod].key(), problem.class_of_pod[*pod]?)))
+        .collect();
+    let (mut placed, mut left) = (Vec::new(), BTreeMap::new());
+    for pod in in_order_of_eviction(positions.iter().map(|pod| &problem.snapshot.pods[*pod]).collect()) {
+        let Some(class) = classes.get(&pod.key()).copied() else { continue };
+        match least_allocated(engine, class, takers) {
+            Some(host) => {
+                engine.place_on_existing(class, host);
+                placed.push((class, host));
+            }
+            None => *left.entry(class).or_default() += 1,
+        }
+    }
+    engine.revert(since);
+    (placed, left)
+}
+
+/// Source: kube-scheduler's `LeastAllocated`, the mean of what stays free of processors and memory.
+fn least_allocated(engine: &Engine<'_, '_>, class: ClassIndex, takers: &[Taker]) -> Option<HostIndex> {
+    let request = &engine.problem.classes[class].request;
+    let score = |taker: &Taker| -> i64 {
+        let room = engine.headroom(taker.host);
+        let free = |dimension: usize| {
+            let left = i128::from(room[dimension]) - i128::from(request[dimension]);
+            i64::try_from(left * 1_000 / i128::from(taker.allocatable[dimension])).unwrap_or(0)
+        };
+        (free(0) + free(1)) / 2
+    };
+    let mut order: Vec<(i64, &Taker)> = takers.iter().map(|taker| (score(taker), taker)).collect();
+    order.sort_by_key(|(score, taker)| (std::cmp::Reverse(*score), taker.host));
+    let takes = |taker: &Taker| {
+        let mut variants = engine.problem.classes[class].variants.iter();
+        variants.any(|variant| engine.find_existing(class, *variant, taker.host, Some(&taker.only)).is_some())
+    };
+    order.into_iter().map(|(_, taker)| taker).find(|taker| takes(taker)).map(|taker| taker.host)
+}
+
+/// Sources that have such pods, those with most of them: half as many as it takes for as many pods to stay, since others that stay
+/// with them leave room. `of_one` is how many pods are on a source.
+fn with_most_of(
+    engine: &Engine<'_, '_>,
+    sources: &[Source<'_>],
+    going: &[usize],
+    pods: &BTreeMap<ClassIndex, usize>,
+    of_one: usize,
+) -> Vec<usize> {
+    let mut going = going.to_vec();
+    let held = |source: &usize| -> usize {
+        let mut left = pods.clone();
+        let classes = sources[*source].candidate.displaced().filter_map(|pod| engine.problem.class_of_pod[pod]);
+        let mut is_left = |class: &ClassIndex| {
+            let left = left.get_mut(class).filter(|left| **left > 0);
+            left.map(|left| *left -= 1).is_some()
+        };
+        classes.filter(|class| is_left(class)).count()
+    };
+    going.sort_by_cached_key(|source| (std::cmp::Reverse(held(source)), *source));
+    going.truncate((pods.values().sum::<usize>() / (2 * of_one.max(1))).max(1));
+    going
+}

@@ -1,0 +1,144 @@
+//! What is decided so far: which nodes are kept, with which pods in their free room, and which pods have no place yet.
+
+use crate::core::provision::cheapest::filling::{Bin, Filling, Item, WHOLE_STEPS};
+
+/// A node that exists.
+#[derive(Clone, Debug)]
+pub struct Stock {
+    /// Dollars per hour that are saved when it goes; 0 for a node that stays anyway.
+    pub price: f64,
+    /// Positions of items, and how many pods of each would have to move.
+    pub own: Vec<(usize, f64)>,
+    /// Its free room; the price is not looked at.
+    pub bin: Bin,
+}
+
+/// A node that costs no more than this part of its price beyond the moves that keeping it spares is kept.
+const COST_LEAST: f64 = 0.001;
+
+/// Prices of room are at least this, so that what is left goes where it fits although room is worth nothing.
+const PRICE_LEAST: f64 = 1e-6;
+
+/// A stock, and what became of it.
+pub struct Host {
+    /// Dollars per hour that it costs to keep it, beyond the moves that this spares; 0 when it is kept.
+    pub cost: f64,
+    /// Pods that need a place unless it is kept; none when it is.
+    pub own: Vec<(usize, f64)>,
+    pub is_kept: bool,
+    /// Whole pods of others that it takes.
+    pub takes: Vec<(usize, f64)>,
+    /// The room that is left.
+    bin: Bin,
+    pub filling: Filling,
+}
+
+impl Host {
+    /// Dollars per hour that keeping it is worth at these prices, but for its free room.
+    pub fn own_gain(&self, prices: &[f64]) -> f64 {
+        worth(&self.own, prices) - self.cost
+    }
+}
+
+/// What so many pods of items are worth.
+pub fn worth(amounts: &[(usize, f64)], prices: &[f64]) -> f64 {
+    amounts.iter().map(|(item, amount)| amount * prices[*item]).sum()
+}
+
+/// Nodes that exist, and new ones.
+pub struct Fleet<'a> {
+    items: &'a [Item],
+    /// By item: pods that have no place on a node that is kept.
+    pub left: Vec<f64>,
+    pub hosts: Vec<Host>,
+    /// Price and filling of each.
+    pub offers: Vec<(f64, Filling)>,
+}
+
+impl<'a> Fleet<'a> {
+    /// `moving` is what a move counts, as dollars per hour.
+    pub fn new(items: &'a [Item], stocks: &[Stock], offers: &[Bin], moving: f64) -> Self {
+        let host = |stock: &Stock| {
+            let pods: f64 = stock.own.iter().map(|(_, amount)| amount).sum();
+            Host {
+                cost: stock.price - moving * pods,
+                own: stock.own.clone(),
+                is_kept: false,
+                takes: Vec::new(),
+                bin: stock.bin.clone(),
+                filling: Filling::new(&stock.bin, items),
+            }
+        };
+        let mut fleet = Self {
+            items,
+            left: items.iter().map(|item| item.count).collect(),
+            hosts: stocks.iter().map(host).collect(),
+            offers: offers.iter().map(|bin| (bin.price, Filling::new(bin, items))).collect(),
+        };
+        for (host, stock) in stocks.iter().enumerate() {
+            if fleet.hosts[host].cost <= COST_LEAST * stock.price {
+                fleet.keep(host);
+            }
+        }
+        fleet
+    }
+
+    /// Its own pods stay where they are.
+    pub fn keep(&mut self, host: usize) {
+        let host = &mut self.hosts[host];
+        host.is_kept = true;
+        host.cost = 0.0;
+        for (item, amount) in std::mem::take(&mut host.own) {
+            self.left[item] -= amount;
+        }
+    }
+
+    /// Puts whole pods into a node, as many of them as fit and are left. Says whether there were any.
+    pub fn give(&mut self, host: usize, pods: impl IntoIterator<Item = (usize, f64)>) -> bool {
+        let host = &mut self.hosts[host];
+        let before = host.takes.len();
+        for (item, amount) in pods {
+            let amount = amount.min(self.left[item]).floor();
+            if amount >= 1.0 {
+                self.left[item] -= amount;
+                host.takes.push((item, amount));
+                let request = &self.items[item].request;
+                host.bin.room.iter_mut().zip(request).for_each(|(room, request)| *room -= amount * request);
+                host.bin.items.iter_mut().filter(|(held, _)| *held == item).for_each(|(_, most)| *most -= amount);
+            }
+        }
+        let is_given = host.takes.len() > before;
+        if is_given {
+            let Bin { room, items, .. } = &mut host.bin;
+            items.iter_mut().for_each(|(item, most)| *most = most.min(fitting(&self.items[*item], room)));
+            items.retain(|(_, most)| *most >= 1.0);
+            host.filling = Filling::new(&host.bin, self.items);
+        }
+        is_given
+    }
+
+    /// Nothing is filled with more of an item than is left.
+    pub fn hold_no_more_than_left(&mut self, prices: &[f64]) {
+        let left = &self.left;
+        self.hosts.iter_mut().for_each(|host| host.filling.hold_no_more_than(left, prices));
+        self.offers.iter_mut().for_each(|(_, filling)| filling.hold_no_more_than(left, prices));
+    }
+
+    /// Puts what is left into the room of nodes that are kept, each filled with what is worth most.
+    pub fn fill_up(&mut self, prices: &[f64]) {
+        let prices: Vec<f64> = prices.iter().map(|price| price.max(PRICE_LEAST)).collect();
+        for host in (0..self.hosts.len()).filter(|host| self.hosts[*host].is_kept).collect::<Vec<_>>() {
+            let filling = &mut self.hosts[host].filling;
+            filling.hold_no_more_than(&self.left, &prices);
+            filling.fill(&prices);
+            let (pods, _) = filling.of_whole_pods(&prices, WHOLE_STEPS);
+            self.give(host, pods);
+        }
+    }
+}
+
+/// How many pods fit into room.
+fn fitting(item: &Item, room: &[f64]) -> f64 {
+    let asked = room.iter().zip(&item.request).filter(|(_, request)| **request > 0.0);
+    asked.map(|(room, request)| (room / request).floor()).fold(f64::INFINITY, f64::min)
+}
