@@ -85,6 +85,8 @@ impl Search<'_> {
             return Vec::new();
         }
         self.shake();
+        // What prices have shown that were shaken is no measure of how far to go.
+        self.generation.start_again();
         let taken = self.solve();
         let mut best: Option<(f64, Vec<Node>)> = None;
         for part_bought in PARTS_BOUGHT {
