@@ -4,7 +4,7 @@
 use cutlist::api::keys;
 use cutlist::api::settings::Packing;
 use cutlist::core::plan::decide;
-use cutlist::core::provision::cheapest::dual::dual_prices;
+use cutlist::core::provision::cheapest::dual::{Effort, dual_prices};
 use cutlist::core::provision::cheapest::filling::{Bin, Item};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
@@ -115,7 +115,7 @@ fn prices_from_the_dual_prove_nearly_the_optimum_of_the_linear_program() {
             hosts.fold(f64::INFINITY, f64::min)
         };
         let start: Vec<f64> = (0..items.len()).map(alone).collect();
-        let prices = dual_prices(&items, &bins, &start, 400_000_000);
+        let prices = dual_prices(&items, &bins, &start, Effort::exact(400_000_000));
         let bound = prices.bound;
         let of_all: f64 = items.iter().zip(&prices.per_pod).map(|(item, price)| item.count * price).sum();
         if bound > of_all * (1.0 + ROUNDING) {

@@ -14,8 +14,9 @@ use super::parts::{Part, parts};
 pub use super::generation::Node;
 
 /// The part of what is left that is bought before the program is made again: by attempt, of which the cheapest counts, since what
-/// rounding loses is a matter of luck. A new one is made as long as those before took less than this part of the work.
-const PARTS_BOUGHT: [f64; 2] = [0.35, 0.5];
+/// rounding loses is a matter of luck. All begin with the same program of all pods. A new one is made as long as those before took
+/// less than this part of the work.
+const PARTS_BOUGHT: [f64; 4] = [0.35, 0.5, 0.2, 0.7];
 const ATTEMPTS_PART: u64 = 20;
 
 /// A column that is taken in part is bought whole when its pods are worth this part of its price.
@@ -44,8 +45,6 @@ struct Search<'a> {
     generation: Generation<'a>,
     known: Vec<Node>,
     part_bought: f64,
-    /// Number of the first shake, so that each attempt shakes otherwise.
-    first_shake: u32,
 }
 
 /// Nodes for the items, which take each pod once; what no bin takes, or no work is left for, is on none of them. `start` is what the
@@ -67,7 +66,6 @@ fn nodes_of(part: &Part, start: &[f64], work: u64) -> Vec<Node> {
         generation: Generation::new(&part.own_items, &part.own_bins, &node_prices, &start, work),
         known: Vec::new(),
         part_bought: 0.0,
-        first_shake: 0,
     };
     let among_all = |node: Node| Node { bin: part.bins[node.bin], items: part.among_all(node.items) };
     search.cheapest_attempt().into_iter().map(among_all).collect()
@@ -80,40 +78,47 @@ fn scattered(position: usize, time: u32) -> f64 {
 }
 
 impl Search<'_> {
-    /// The nodes of the cheapest of some attempts, each from the start.
-    fn cheapest_attempt(self) -> Vec<Node> {
+    /// The nodes of the cheapest of some attempts, which go different ways from what the program says of all pods.
+    fn cheapest_attempt(mut self) -> Vec<Node> {
+        let most = self.generation.work;
+        if most == 0 {
+            return Vec::new();
+        }
+        self.shake();
+        // What prices have shown that were shaken is no measure of how far to go.
+        self.generation.start_again();
+        let taken = self.solve();
         let mut best: Option<(f64, Vec<Node>)> = None;
-        let mut work = self.generation.work;
-        for (attempt, part_bought) in (0..).zip(PARTS_BOUGHT) {
-            let mut search = Self { part_bought, first_shake: attempt * SHAKES, ..self.clone() };
-            search.generation.work = work;
-            let nodes = search.all();
+        for part_bought in PARTS_BOUGHT {
+            let mut search = Self { part_bought, ..self.clone() };
+            let nodes = search.go_on(taken.clone());
             let price: f64 = nodes.iter().map(|node| self.generation.price(node)).sum();
             let left = search.generation.left.iter().zip(&self.generation.prices);
             let rest: f64 = left.map(|(left, price)| left * price).sum();
             if best.as_ref().is_none_or(|(least, _)| price + rest < *least) {
                 best = Some((price + rest, nodes));
             }
-            work = search.generation.work;
-            if work < self.generation.work - self.generation.work / ATTEMPTS_PART {
+            self.generation.work = search.generation.work;
+            if most - self.generation.work > most / ATTEMPTS_PART {
                 break;
             }
         }
         best.map_or_else(Vec::new, |(_, nodes)| nodes)
     }
 
-    fn all(&mut self) -> Vec<Node> {
-        self.shake();
+    /// Buys some of what is taken, and again of what is then taken for the rest.
+    fn go_on(&mut self, mut taken: Vec<(Node, f64)>) -> Vec<Node> {
         let mut nodes = Vec::new();
-        while self.generation.work > 0 {
-            let taken = self.solve();
+        loop {
             let bought = self.buy(&taken);
-            if bought.is_empty() {
-                break;
-            }
+            let is_last = bought.is_empty() || self.generation.work == 0;
             nodes.extend(bought);
+            if is_last {
+                return nodes;
+            }
+            self.turn_to_the_rest();
+            taken = self.solve();
         }
-        nodes
     }
 
     /// The first columns: what offerings are filled with at prices near those that are known, less and less far away.
@@ -121,11 +126,10 @@ impl Search<'_> {
         self.known = self.generation.near(PODS);
         let exact = self.generation.prices.clone();
         let mut seen: BTreeSet<(usize, Vec<(usize, u64)>)> = BTreeSet::new();
-        let first = self.first_shake;
         for time in 0..SHAKES {
             let by = SHAKEN_BY * (1.0 - f64::from(time) / f64::from(SHAKES));
             let shaken =
-                |(position, price): (usize, &f64)| price * (1.0 + by * (2.0 * scattered(position, first + time) - 1.0));
+                |(position, price): (usize, &f64)| price * (1.0 + by * (2.0 * scattered(position, time) - 1.0));
             let prices: Vec<f64> = exact.iter().enumerate().map(shaken).collect();
             let found = self.generation.seek(&prices, &exact, SHAKEN_WORTH_LEAST, PODS);
             let is_new = |node: &Node| {
@@ -138,12 +142,18 @@ impl Search<'_> {
 
     /// How often each column is taken in the program for what is left.
     fn solve(&mut self) -> Vec<(Node, f64)> {
-        self.generation.start_again();
-        let mut known = self.generation.near(PODS);
-        known.extend(std::mem::take(&mut self.known).iter().map(|node| self.cut(node)));
+        let known = std::mem::take(&mut self.known);
         let nodes = self.generation.solve(self.best_of(known), PODS);
         self.known = nodes.iter().map(|(node, _)| node.clone()).collect();
         nodes.into_iter().filter(|(_, amount)| *amount > 0.0).collect()
+    }
+
+    /// The columns that are known, for what is left, and those near its prices.
+    fn turn_to_the_rest(&mut self) {
+        self.generation.start_again();
+        let mut known = self.generation.near(PODS);
+        known.extend(self.known.iter().map(|node| self.cut(node)));
+        self.known = known;
     }
 
     /// Those that are worth enough for their price; at most so many for each row, best first.

@@ -42,11 +42,33 @@ const OF_PARTS_LEAST: f64 = 0.2;
 /// Steps of one search for whole pods at most.
 const WHOLE_STEPS_MAX: usize = 2000;
 
-/// Maximises the bound from the given start. `work` limits the multiplications, so the result depends on the inputs alone.
-pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Prices {
+/// How much is done for prices.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Multiplications at most, of which some 10^9 take a second, so that the result depends on the inputs alone.
+    pub work: u64,
+    /// Whether prices need not hold against parts of pods, where it matters that these are whole.
+    pub whole_pods: bool,
+}
+
+impl Effort {
+    /// For prices that prove as much as they can.
+    pub const fn exact(work: u64) -> Self {
+        Self { work, whole_pods: true }
+    }
+
+    /// For prices that a search begins with.
+    pub const fn rough(work: u64) -> Self {
+        Self { work, whole_pods: false }
+    }
+}
+
+/// Maximises the bound from the given start.
+pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], effort: Effort) -> Prices {
     let mut all = Prices { per_pod: start.to_vec(), bound: 0.0, shares: Vec::new() };
     for part in parts(items, bins) {
-        let prices = prices_of(&part, &part.own(start), part.share(work, items.len()));
+        let effort = Effort { work: part.share(effort.work, items.len()), ..effort };
+        let prices = prices_of(&part, &part.own(start), effort);
         all.bound += prices.bound;
         part.items.iter().zip(prices.per_pod).for_each(|(item, price)| all.per_pod[*item] = price);
         let among_all = |share: Share| Share { bin: part.bins[share.bin], items: part.among_all(share.items) };
@@ -56,21 +78,33 @@ pub fn dual_prices(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Pr
     all
 }
 
-fn prices_of(part: &Part, start: &[f64], work: u64) -> Prices {
+fn prices_of(part: &Part, start: &[f64], effort: Effort) -> Prices {
     let (items, bins) = (&part.own_items, &part.own_bins);
+    if let [item] = items.as_slice() {
+        return prices_of_one(item, bins);
+    }
     if items.len() > ROWS_MAX || bins.iter().any(|bin| bin.price <= 0.0) {
-        return climb(items, bins, start, work);
+        return climb(items, bins, start, effort.work);
     }
     let node_prices: Vec<f64> = bins.iter().map(|bin| bin.price).collect();
-    let mut generation = Generation::new(items, bins, &node_prices, start, work);
+    let mut generation = Generation::new(items, bins, &node_prices, start, effort.work);
     let near = generation.near(Pods::InParts);
     let mut taken = generation.solve(near, Pods::InParts);
-    if generation.part_of_parts(&taken) > OF_PARTS_LEAST {
+    if effort.whole_pods && generation.part_of_parts(&taken) > OF_PARTS_LEAST {
         let pods = Pods::WholeIfProven(WHOLE_STEPS_MAX);
         let near = generation.near(pods);
         taken = generation.solve(near, pods);
     }
     Prices { shares: shares(held(&taken), items), per_pod: generation.prices, bound: generation.bound }
+}
+
+/// Pods of one class alone go where a node costs least for each of those that it holds.
+fn prices_of_one(item: &Item, bins: &[Bin]) -> Prices {
+    let each = |(position, bin): (usize, &Bin)| Some((bin.price / bin.items.first()?.1, position));
+    let least = bins.iter().enumerate().filter_map(each).min_by(|one, two| one.0.total_cmp(&two.0));
+    let price = least.map_or(0.0, |(price, _)| price);
+    let shares = least.map(|(_, bin)| Share { bin, items: vec![(0, item.count)] });
+    Prices { per_pod: vec![price], bound: item.count * price, shares: shares.into_iter().collect() }
 }
 
 /// By bin and item: how many.
@@ -117,7 +151,7 @@ mod tests {
     fn one_class_is_solved_exactly() {
         let items = [item(100.0, [1.0, 1.0])];
         let bins = [bin(1.0, [4.0, 8.0], &[(0, 4.0)]), bin(1.5, [8.0, 8.0], &[(0, 8.0)])];
-        let prices = dual_prices(&items, &bins, &[1.0], 100_000_000);
+        let prices = dual_prices(&items, &bins, &[1.0], Effort::exact(100_000_000));
         assert!((prices.bound - 100.0 * 1.5 / 8.0).abs() < 1e-6, "{prices:?}");
     }
 
@@ -126,7 +160,7 @@ mod tests {
         // One asks for cores, the other for memory: together they fill a node of price 1 that either alone would waste.
         let items = [item(10.0, [3.0, 1.0]), item(10.0, [1.0, 3.0])];
         let bins = [bin(1.0, [4.0, 4.0], &[(0, 1.0), (1, 1.0)])];
-        let prices = dual_prices(&items, &bins, &[1.0, 1.0], 100_000_000);
+        let prices = dual_prices(&items, &bins, &[1.0, 1.0], Effort::exact(100_000_000));
         assert!(prices.bound <= 10.0 + 1e-9, "ten nodes are enough: {prices:?}");
         assert!(prices.bound > 9.7, "and no fewer: {prices:?}");
     }
@@ -136,7 +170,7 @@ mod tests {
         // Nodes that fit just one kind each: 5 x 2 + 5 x 3.
         let items = [item(5.0, [1.0, 0.0]), item(5.0, [0.0, 1.0])];
         let bins = [bin(2.0, [1.0, 0.0], &[(0, 1.0)]), bin(3.0, [0.0, 1.0], &[(1, 1.0)])];
-        let prices = dual_prices(&items, &bins, &[1.0, 1.0], 100_000_000);
+        let prices = dual_prices(&items, &bins, &[1.0, 1.0], Effort::exact(100_000_000));
         assert!(prices.bound <= 25.0 + 1e-9 && prices.bound > 24.0, "{prices:?}");
     }
 }

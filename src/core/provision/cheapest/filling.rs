@@ -211,7 +211,7 @@ impl Filling {
         if !self.is_of_parts() {
             return 0;
         }
-        let found = self.searched(prices, steps);
+        let found = self.searched(prices, 0.0, steps);
         self.worth = self.worth.min(found.at_most);
         if found.worth >= found.at_most {
             self.content = Content::Whole(found.taken);
@@ -219,15 +219,15 @@ impl Filling {
         found.steps
     }
 
-    /// The best filling with whole pods that so many steps find, after [`Self::fill`] at the same prices, positions of items, and how
-    /// many; and how many steps it took.
-    pub fn of_whole_pods(&self, prices: &[f64], steps: usize) -> (Vec<(usize, f64)>, usize) {
-        let found = self.searched(prices, steps);
+    /// The best filling with whole pods that so many steps find, after [`Self::fill`] at the same prices, if it is worth more than
+    /// `least`: positions of items, and how many; and how many steps it took.
+    pub fn of_whole_pods(&self, prices: &[f64], least: f64, steps: usize) -> (Vec<(usize, f64)>, usize) {
+        let found = self.searched(prices, least, steps);
         let item = |(position, count): (usize, f64)| (self.items[position].0, count);
         (found.taken.into_iter().map(item).collect(), found.steps)
     }
 
-    fn searched(&self, prices: &[f64], steps: usize) -> Found {
+    fn searched(&self, prices: &[f64], least: f64, steps: usize) -> Found {
         let all = self.items.iter().zip(&self.advantages).enumerate();
         let choices = all.map(|(position, ((item, most), advantage))| Choice {
             position,
@@ -235,7 +235,7 @@ impl Filling {
             advantage: *advantage,
             most: *most,
         });
-        search(choices.collect(), &self.parts, self.worth_of_room(), steps)
+        search(choices.collect(), &self.parts, self.worth_of_room(), least, steps)
     }
 
     /// Nothing goes in: the basis is what is free.
@@ -378,11 +378,12 @@ impl Filling {
     }
 }
 
-/// The best filling of one node with whole pods that a short search finds, at these prices: positions of items, and how many.
-pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64]) -> Vec<(usize, f64)> {
+/// The best filling of one node with whole pods that a short search finds at these prices, if it is worth more than `least`: positions
+/// of items, and how many.
+pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64], least: f64) -> Vec<(usize, f64)> {
     let mut filling = Filling::new(bin, items);
     filling.fill(prices);
-    filling.of_whole_pods(prices, WHOLE_STEPS).0
+    filling.of_whole_pods(prices, least, WHOLE_STEPS).0
 }
 
 #[cfg(test)]
@@ -443,7 +444,7 @@ mod tests {
         let prices = [1.0, 1.0, 0.2, 0.6];
         let mut filling = filling();
         filling.fill(&prices);
-        let (whole, _) = filling.of_whole_pods(&prices, WHOLE_STEPS);
+        let (whole, _) = filling.of_whole_pods(&prices, 0.0, WHOLE_STEPS);
         let sum = |of: &dyn Fn(usize) -> f64| whole.iter().map(|(item, count)| count * of(*item)).sum::<f64>();
         assert!((0..2).all(|resource| sum(&|item| items()[item].request[resource]) <= 8.0), "{whole:?}");
         assert!(sum(&|item| prices[item]) <= filling.worth + 1e-9 && sum(&|item| prices[item]) > 3.9, "{whole:?}");

@@ -199,9 +199,14 @@ impl<'a> Generation<'a> {
         if matches!(pods, Pods::Whole(_)) {
             worth_filling.truncate((self.fillings.len() / BINS_PER_SEARCHED).max(SEARCHED_LEAST));
         }
+        let found_most = self.items.len() / ROWS_PER_FOUND + FOUND_MORE;
         let mut found = Vec::new();
         for (_, bin) in worth_filling {
-            let (ratio, node) = self.content(bin, prices, pods);
+            // Without need of a proof, those that follow promise less.
+            if matches!(pods, Pods::Whole(_)) && found.len() >= found_most {
+                break;
+            }
+            let (ratio, node) = self.content(bin, prices, least, pods);
             most = most.max(ratio);
             let worth = worth(&node, exact) / self.node_prices[bin];
             if worth > least {
@@ -214,7 +219,7 @@ impl<'a> Generation<'a> {
             self.bound = bound;
         }
         found.sort_by(|one, two| two.0.total_cmp(&one.0));
-        found.truncate(self.items.len() / ROWS_PER_FOUND + FOUND_MORE);
+        found.truncate(found_most);
         found.into_iter().map(|(_, node)| node).collect()
     }
 
@@ -232,7 +237,7 @@ impl<'a> Generation<'a> {
     }
 
     /// What a bin is filled with, and what that is worth for its price.
-    fn content(&mut self, bin: usize, prices: &[f64], pods: Pods) -> (f64, Node) {
+    fn content(&mut self, bin: usize, prices: &[f64], least: f64, pods: Pods) -> (f64, Node) {
         let (filling, price) = (&mut self.fillings[bin], self.node_prices[bin]);
         let (items, steps) = match pods {
             Pods::InParts => (filling.taken(), 0),
@@ -240,12 +245,12 @@ impl<'a> Generation<'a> {
                 let steps = filling.make_whole(prices, steps_max);
                 (filling.taken(), steps)
             }
-            Pods::Whole(steps_max) => filling.of_whole_pods(prices, steps_max),
+            Pods::Whole(steps_max) => filling.of_whole_pods(prices, least * price, steps_max),
         };
         self.work = self.work.saturating_sub(OF_A_STEP * steps as u64);
         let node = Node { bin, items };
         let is_proof = !matches!(pods, Pods::Whole(_));
-        (if is_proof { filling.worth / price } else { worth(&node, prices) / price }, node)
+        (if is_proof { filling.worth / price } else { least.max(worth(&node, prices) / price) }, node)
     }
 }
 

@@ -378,7 +378,8 @@ impl Market {
             options.push(self.balanced(offer, by_size, available, budget));
         }
         if options.iter().any(|(pattern, _)| (1..=WHOLE_PODS_MAX).contains(&pods_of(pattern))) {
-            options.push(self.searched(offer, by_size, available, budget));
+            let known = options.iter().map(|(_, worth)| *worth).fold(0.0, f64::max);
+            options.push(self.searched(offer, by_size, available, known, budget));
         }
         // Of equals the first.
         options.into_iter().reduce(|one, two| if two.1 > one.1 { two } else { one })
@@ -446,18 +447,20 @@ impl Market {
         filling.finish()
     }
 
-    /// The best of many ways to fill one node that few pods fill. O(kinds x log kinds).
+    /// The best of many ways to fill one node that few pods fill, if it is worth more than the one that is known; else nothing.
+    /// O(kinds x log kinds).
     fn searched(
         &self,
         offer: &Offer,
         among: &[usize],
         available: impl Fn(usize) -> usize,
+        known: f64,
         budget: &mut Budget,
     ) -> (Pattern, f64) {
         let bin = offer.bin(&self.kinds, &self.items, among.iter().copied(), available);
         budget.spend(SEARCHED_LOOKS + among.len() as u64);
         let mut filling = NodeFilling::new(self, offer);
-        for (kind, count) in whole_pods(&self.items, &bin, &self.worth) {
+        for (kind, count) in whole_pods(&self.items, &bin, &self.worth, known) {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

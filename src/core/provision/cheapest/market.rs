@@ -11,7 +11,7 @@ use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
 
-use super::dual::{Prices, Share, dual_prices};
+use super::dual::{Effort, Prices, Share, dual_prices};
 use super::filling::{Bin, Item};
 use super::kinds::Kind;
 use super::weights::as_number;
@@ -257,7 +257,7 @@ pub fn with_bins<O: Borrow<Offer>>(
 /// kinds in the program, `start` is where the search begins, `work` where it ends.
 pub fn prices(kinds: &[Kind], items: &[Item], offers: &[Offer], start: &[f64], work: u64) -> (Prices, Vec<Allotment>) {
     let (offers, bins) = with_bins(kinds, items, unlimited(kinds, offers));
-    let prices = dual_prices(items, &bins, start, work);
+    let prices = dual_prices(items, &bins, start, Effort::exact(work));
     let allotments = prices.shares.iter().map(|share| allotment(offers[share.bin], share)).collect();
     (prices, allotments)
 }

@@ -214,7 +214,9 @@ impl Procurement<'_> {
     /// Whether a way may be better than those before it: the program of whole nodes knows all that the one of parts knows.
     fn is_worth_trying(&self, way: Way) -> bool {
         match way {
-            Way::AsPlanned | Way::ByWorth | Way::AsReference => true,
+            // One pod goes on the cheapest node that holds it, and no plan knows better.
+            Way::AsPlanned => self.wanted.values().sum::<usize>() > 1,
+            Way::ByWorth | Way::AsReference => true,
             Way::InRounds | Way::AsAllotted => self.exact.is_some(),
         }
     }

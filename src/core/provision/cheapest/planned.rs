@@ -16,7 +16,7 @@ use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::columns::{Node, nodes};
-use super::dual::dual_prices;
+use super::dual::{Effort, dual_prices};
 use super::filling::Item;
 use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::Kind;
@@ -64,7 +64,7 @@ impl Planned {
         let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
         if kinds.iter().any(|kind| kind.zone.is_some()) {
             // The market knows what a pod is worth where it may be in any zone.
-            worth = dual_prices(&items, &bins, &worth, ZONES_WORK).per_pod;
+            worth = dual_prices(&items, &bins, &worth, Effort::rough(ZONES_WORK)).per_pod;
         }
         let work = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
         let nodes = nodes(&items, &bins, &worth, work)?;

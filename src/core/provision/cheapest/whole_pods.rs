@@ -17,7 +17,8 @@ pub struct Choice {
 /// What a search has come to.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Of the best filling that was seen, and what it holds: positions, and how many pods.
+    /// Of the best filling that was seen, and what it holds: positions, and how many pods. Where none was worth enough, it holds
+    /// nothing and is worth what was asked for.
     pub worth: f64,
     pub taken: Vec<(usize, f64)>,
     /// No filling is worth more.
@@ -28,18 +29,30 @@ pub struct Found {
 /// Of what is full to the last part, this much is the rounding of the arithmetic.
 const ROUNDING: f64 = 1e-9;
 
+/// Resources that are looked at together, as processors do.
+const LANES: usize = 4;
+
+type Lanes = [f64; LANES];
+
+/// Choices that are worth as much as another and take no more room, so that they go in first.
+#[derive(Clone, Default)]
+struct Better {
+    /// Of the first so many choices.
+    known: Vec<usize>,
+    asked: usize,
+}
+
 struct Search {
     /// Largest advantage first.
     choices: Vec<Choice>,
-    /// By choice, and then by resource: the part of the room that one pod takes.
-    parts: Vec<f64>,
-    /// By resource: the part that is free.
-    room: Vec<f64>,
+    /// By choice, and then by group of resources: the part of the room that one pod takes.
+    parts: Vec<Lanes>,
+    /// By group of resources: the part that is free.
+    room: Vec<Lanes>,
     /// Positions in the order of choices.
     taken: Vec<(usize, f64)>,
-    /// By choice: those before it that are worth as much and take no more room, so that they go in first; sought when the choice is
-    /// reached.
-    better: Vec<Option<Vec<usize>>>,
+    /// By choice.
+    better: Vec<Better>,
     /// By choice: how many are taken.
     counts: Vec<f64>,
     best: f64,
@@ -49,20 +62,24 @@ struct Search {
     steps_left: usize,
 }
 
-/// Seeks fillings in so many steps. `parts` is by resource and position; `room` is what all the room is worth.
-/// O(steps x resources), and for each choice that is reached O(choices x resources) once.
-pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, steps: usize) -> Found {
+/// Seeks fillings that are worth more than `least` in so many steps. `parts` is by resource and position; `room` is what all the
+/// room is worth. O(steps x choices x resources).
+pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, least: f64, steps: usize) -> Found {
     choices.iter_mut().for_each(|choice| choice.most = whole(choice.most + ROUNDING));
-    choices.sort_unstable_by(|one, two| two.advantage.total_cmp(&one.advantage).then(one.position.cmp(&two.position)));
     let at_most = room + choices.iter().map(|choice| choice.most * choice.advantage.max(0.0)).sum::<f64>();
+    choices.retain(|choice| choice.most >= 1.0 && at_most + choice.advantage.min(0.0) > least);
+    choices.sort_unstable_by(|one, two| two.advantage.total_cmp(&one.advantage).then(one.position.cmp(&two.position)));
+    let groups = parts.len().div_ceil(LANES);
+    let part = |position: usize, resource: usize| parts.get(resource).map_or(0.0, |parts| parts[position]);
+    let lanes = |position: usize, group: usize| std::array::from_fn(|lane| part(position, group * LANES + lane));
     let mut search = Search {
-        better: vec![None; choices.len()],
+        better: vec![Better::default(); choices.len()],
         counts: vec![0.0; choices.len()],
-        parts: choices.iter().flat_map(|choice| parts.iter().map(|parts| parts[choice.position])).collect(),
+        parts: choices.iter().flat_map(|it| (0..groups).map(|group| lanes(it.position, group))).collect(),
         choices,
-        room: vec![1.0; parts.len()],
+        room: vec![[1.0; LANES]; groups],
         taken: Vec::new(),
-        best: 0.0,
+        best: least,
         best_taken: Vec::new(),
         left_alone: 0.0,
         steps_left: steps,
@@ -90,7 +107,7 @@ impl Search {
             if at_most + advantage.min(0.0) <= self.best {
                 return;
             }
-            let mut count = if self.has_better(choice) { 0.0 } else { self.fits(choice, most) };
+            let mut count = if self.has_room(choice) && !self.has_better(choice) { self.fits(choice) } else { 0.0 };
             if advantage < 0.0 {
                 count = count.min(whole((at_most - self.best) / -advantage));
             }
@@ -124,39 +141,59 @@ impl Search {
 
     /// Whether one more of another choice would be worth as much and take no more of any resource.
     fn has_better(&mut self, choice: usize) -> bool {
-        let known = self.better[choice].take();
-        let better = known.unwrap_or_else(|| (0..choice).filter(|other| self.is_better(*other, choice)).collect());
-        let has_better = better.iter().any(|other| self.counts[*other] < self.choices[*other].most);
-        self.better[choice] = Some(better);
-        has_better
+        let is_left = |other: usize| self.counts[other] < self.choices[other].most;
+        if self.better[choice].known.iter().any(|other| is_left(*other)) {
+            return true;
+        }
+        while self.better[choice].asked < choice {
+            let other = self.better[choice].asked;
+            self.better[choice].asked += 1;
+            if self.is_better(other, choice) {
+                self.better[choice].known.push(other);
+                if self.counts[other] < self.choices[other].most {
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     fn is_better(&self, one: usize, other: usize) -> bool {
-        let resources = self.room.len();
-        let parts = |choice: usize| &self.parts[choice * resources..(choice + 1) * resources];
         self.choices[one].price >= self.choices[other].price
-            && parts(one).iter().zip(parts(other)).all(|(one, other)| one <= other)
+            && self.parts(one).iter().zip(self.parts(other)).all(|(one, other)| is_within(one, other, 0.0))
     }
 
-    /// By resource: what one pod takes, and what is free.
-    fn takes(&self, choice: usize) -> impl Iterator<Item = (f64, f64)> {
-        let first = choice * self.room.len();
-        self.parts[first..first + self.room.len()].iter().copied().zip(self.room.iter().copied())
+    fn parts(&self, choice: usize) -> &[Lanes] {
+        let groups = self.room.len();
+        &self.parts[choice * groups..(choice + 1) * groups]
     }
 
-    /// How many fit, at most `most`.
-    fn fits(&self, choice: usize, most: f64) -> f64 {
-        if self.takes(choice).any(|(part, room)| part > room + ROUNDING) {
-            return 0.0;
-        }
-        let parts = self.takes(choice).filter(|(part, _)| *part > 0.0);
-        parts.map(|(part, room)| whole(room / part + ROUNDING)).fold(most, f64::min)
+    /// Whether one more fits.
+    fn has_room(&self, choice: usize) -> bool {
+        self.parts(choice).iter().zip(&self.room).all(|(parts, room)| is_within(parts, room, ROUNDING))
+    }
+
+    /// How many fit where there is room for one.
+    fn fits(&self, choice: usize) -> f64 {
+        let ratios = self.parts(choice).iter().zip(&self.room).flat_map(|(parts, room)| {
+            // What takes nothing fits without end.
+            std::array::from_fn::<f64, LANES, _>(|lane| room[lane].max(ROUNDING) / parts[lane])
+        });
+        whole(ratios.fold(self.choices[choice].most, f64::min) + ROUNDING)
     }
 
     fn take(&mut self, choice: usize, count: f64) {
-        let parts = &self.parts[choice * self.room.len()..];
-        self.room.iter_mut().zip(parts).for_each(|(room, part)| *room -= count * part);
+        let groups = self.room.len();
+        let parts = &self.parts[choice * groups..(choice + 1) * groups];
+        for (room, parts) in self.room.iter_mut().zip(parts) {
+            room.iter_mut().zip(parts).for_each(|(room, part)| *room -= count * part);
+        }
     }
+}
+
+/// Whether each amount is at most the other, and so much more.
+fn is_within(amounts: &Lanes, others: &Lanes, more: f64) -> bool {
+    (0..LANES).fold(true, |all, lane| all & (amounts[lane] <= others[lane] + more))
 }
 
 /// Rounds down. The processors that are built for have no instruction for it but this one.
@@ -178,7 +215,7 @@ mod tests {
         // Of one resource: two thirds, a half twice, or the smallest ones.
         let parts = [vec![2.0 / 3.0, 0.5, 0.3]];
         let choices = vec![choice(0, 0.6, 1.0), choice(1, 0.4, 2.0), choice(2, 0.26, 3.0)];
-        let found = search(choices, &parts, 0.95, 1000);
+        let found = search(choices, &parts, 0.95, 0.0, 1000);
         assert!((found.worth - 0.86).abs() < 1e-9 && (found.at_most - 0.86).abs() < 1e-9, "{found:?}");
         assert_eq!(found.taken, [(0, 1.0), (2, 1.0)], "{found:?}");
     }
@@ -187,9 +224,9 @@ mod tests {
     fn what_was_not_looked_at_is_no_proof() {
         let parts = [vec![0.3, 0.3, 0.3, 0.3]];
         let choices: Vec<Choice> = (0..4).map(|position| choice(position, 0.3, 1.0)).collect();
-        let found = search(choices.clone(), &parts, 1.0, 1);
+        let found = search(choices.clone(), &parts, 1.0, 0.0, 1);
         assert!(found.worth < 0.9 && found.at_most > found.worth, "{found:?}");
-        let found = search(choices, &parts, 1.0, 1000);
+        let found = search(choices, &parts, 1.0, 0.0, 1000);
         assert!((found.worth - 0.9).abs() < 1e-9 && (found.at_most - 0.9).abs() < 1e-9, "{found:?}");
         assert!(found.steps < 10, "of equals only the first ones are looked at: {found:?}");
     }
