@@ -17,7 +17,7 @@ pub mod improve;
 pub mod kinds;
 pub mod market;
 pub mod node_filling;
-mod parts;
+pub mod parts;
 pub mod planned;
 mod shopping;
 pub mod weights;

@@ -13,6 +13,24 @@ pub struct Stock {
     pub bin: Bin,
 }
 
+impl Stock {
+    /// Its room, and its own pods as items of which it takes no more.
+    pub fn of_all_pods(&self) -> Bin {
+        let mut bin = self.bin.clone();
+        for (item, _) in &self.own {
+            if !bin.items.iter().any(|(held, _)| held == item) {
+                bin.items.push((*item, 0.0));
+            }
+        }
+        bin
+    }
+
+    /// Its own pods, and no room.
+    pub fn of_own_pods(&self) -> Bin {
+        Bin { price: 0.0, room: Vec::new(), items: self.own.clone() }
+    }
+}
+
 /// A node that costs no more than this part of its price beyond the moves that keeping it spares is kept.
 const COST_LEAST: f64 = 0.001;
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::provision::cheapest::filling::{Bin, Filling, Item};
+use crate::core::provision::cheapest::parts::parts;
 
 use super::ascent::ascend;
 use super::fleet::Fleet;
@@ -35,8 +36,46 @@ pub struct Solved {
 }
 
 /// `items` count the pods of the stocks, `offers` are new nodes, `start` is what a pod would cost on those, `moving` what a move
-/// counts, as dollars per hour. `work` bounds the multiplications, of which some 10^9 take a second.
+/// counts, as dollars per hour. `work` bounds the multiplications, of which some 10^9 take a second. What shares no node, as the pods
+/// of other teams, is a program of its own.
 pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
+    let of_stocks = stocks.iter().flat_map(|stock| [stock.of_all_pods(), stock.of_own_pods()]);
+    let bins: Vec<Bin> = of_stocks.chain(offers.iter().cloned()).collect();
+    let mut solved = Solved {
+        gains: stocks.iter().map(|stock| -stock.price).collect(),
+        takes: stocks.iter().map(|stock| (stock.price <= 0.0).then(Vec::new)).collect(),
+        advantages: vec![Vec::new(); stocks.len()],
+    };
+    for part in parts(items, &bins) {
+        let (mut positions, mut own_stocks, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, bin) in part.bins.iter().zip(&part.own_bins) {
+            match stocks.get(position / 2) {
+                // The pods that are there come after the room, unless there are none.
+                Some(_) if position % 2 == 1 => own_stocks.last_mut().into_iter().for_each(|stock: &mut Stock| {
+                    stock.own.clone_from(&bin.items);
+                }),
+                Some(stock) => {
+                    positions.push(position / 2);
+                    let mut bin = bin.clone();
+                    bin.items.retain(|(_, most)| *most > 0.0);
+                    own_stocks.push(Stock { price: stock.price, own: Vec::new(), bin });
+                }
+                None => own_offers.push(bin.clone()),
+            }
+        }
+        let work = part.share(work, items.len());
+        let of_part = solve_part(&part.own_items, &own_stocks, &own_offers, &part.own(start), moving, work);
+        let results = of_part.gains.into_iter().zip(of_part.takes).zip(of_part.advantages);
+        for (stock, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
+            solved.gains[stock] = gain;
+            solved.takes[stock] = takes.map(|takes| part.among_all(takes));
+            solved.advantages[stock] = part.among_all(advantages);
+        }
+    }
+    solved
+}
+
+fn solve_part(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
     let mut fleet = Fleet::new(items, stocks, offers, moving);
     let prices = if items.len() + stocks.len() <= ROWS_MAX {
         by_program(&mut fleet, start, work)
@@ -149,6 +188,24 @@ mod tests {
         let Solved { gains, takes, .. } = solved(4.0, &[stock(1.0, 4.0, 4.0), staying], 0.001);
         assert!(gains[0] < 0.0 && takes[0].is_none(), "{gains:?} {takes:?}");
         assert_eq!(takes[1], Some(vec![(0, 4.0)]));
+    }
+
+    #[test]
+    fn teams_are_programs_of_their_own() {
+        // 300 teams with three nodes of two pods each: too much for one program.
+        let teams = 300;
+        let items: Vec<Item> = (0..teams).map(|_| items(6.0)[0].clone()).collect();
+        let of_team = |team: usize, room: f64| Bin { price: 1.0, room: vec![room], items: vec![(team, room)] };
+        let stocks: Vec<Stock> = (0..3 * teams)
+            .map(|node| Stock { price: 1.0, own: vec![(node / 3, 2.0)], bin: of_team(node / 3, 4.0) })
+            .collect();
+        let offers: Vec<Bin> = (0..teams).map(|team| of_team(team, 6.0)).collect();
+        let solved = solve(&items, &stocks, &offers, &vec![0.2; teams], 0.001, 1_000_000_000);
+        for takes in solved.takes.chunks(3) {
+            assert_eq!(takes.iter().flatten().count(), 1, "{takes:?}");
+            let taken: f64 = takes.iter().flatten().flatten().map(|(_, pods)| pods).sum();
+            assert!((taken - 4.0).abs() < 1e-9, "{takes:?}");
+        }
     }
 
     #[test]
