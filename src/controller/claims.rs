@@ -117,8 +117,7 @@ impl Claims {
     }
 }
 
-/// Of all nodes that go, the pods that are hardest to place first: kube-scheduler places them as they come, and spreads them, so
-/// a large one that comes last finds the room that is left in pieces.
+/// The pods of all nodes that go, in an order in which those that come in their place find room.
 async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let mut due = effects.take_evictions();
     if due.is_empty() {
@@ -126,9 +125,9 @@ async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects
     }
     let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
     let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim))).copied();
-    let pods = leaving.filter(|pod| due.remove(&pod.key())).collect();
-    for together in drain::in_order_of_eviction(pods).chunks(CLAIMS_TOGETHER) {
-        for outcome in join_all(together.iter().map(|pod| effects.evict(pod))).await {
+    let pods: Vec<&Pod> = leaving.filter(|pod| due.remove(&pod.key())).collect();
+    for together in drain::order_of_eviction(&pods).chunks(CLAIMS_TOGETHER) {
+        for outcome in join_all(together.iter().map(|position| effects.evict(pods[*position]))).await {
             outcome?;
         }
     }

@@ -232,9 +232,7 @@ fn place_as_allotted(
         && let Some(found) = engine.find_existing(class, variant, 0, Some(hosts))
     {
         rooms.allotments.take(class, found);
-        rooms.fill(found);
-        engine.place_on_existing(class, found);
-        *count -= 1;
+        put(engine, class, found, count, rooms);
     }
 }
 
@@ -248,10 +246,14 @@ fn place_among(
     while *count > 0
         && let Some(found) = engine.find_existing(class, variant, 0, Some(hosts))
     {
-        rooms.fill(found);
-        engine.place_on_existing(class, found);
-        *count -= 1;
+        put(engine, class, found, count, rooms);
     }
+}
+
+fn put(engine: &mut Engine<'_, '_>, class: ClassIndex, host: HostIndex, count: &mut usize, rooms: &mut Rooms) {
+    rooms.fill(host);
+    engine.place_on_existing(class, host);
+    *count -= 1;
 }
 
 fn place_anywhere(
@@ -272,13 +274,11 @@ fn place_anywhere(
             None => {
                 let in_tier = |tier| engine.find_existing(class, variant, 0, Some(tier));
                 let Some(found) = rooms.next.iter().find_map(in_tier) else { break };
-                rooms.fill(found);
                 first = first.min(found);
                 found
             }
         };
-        engine.place_on_existing(class, found);
-        *count -= 1;
+        put(engine, class, found, count, rooms);
     }
 }
 

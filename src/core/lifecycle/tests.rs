@@ -254,8 +254,8 @@ fn much_larger_pods_leave_first_and_those_that_are_alike_mixed() {
     let mut pods: Vec<Pod> = (0..16).map(|number| asks(format!("cores-{number:02}"), "200m", "128Mi")).collect();
     pods.extend((0..16).map(|number| asks(format!("memory-{number:02}"), "100m", "256Mi")));
     pods.push(asks("z-large".to_owned(), "4", "30Gi"));
-    let order = drain::in_order_of_eviction(pods.iter().collect());
-    let names: Vec<&str> = order.iter().map(|pod| pod.metadata.name.as_str()).collect();
+    let order = drain::order_of_eviction(&pods.iter().collect::<Vec<_>>());
+    let names: Vec<&str> = order.iter().map(|position| pods[*position].metadata.name.as_str()).collect();
     assert_eq!((names.len(), names[0]), (33, "z-large"));
     // Of any eight in a row some ask for cores and some for memory.
     let is_of_cores = |name: &&str| name.starts_with("cores");

@@ -5,8 +5,6 @@
 
 use std::collections::BTreeMap;
 
-use fixedbitset::FixedBitSet;
-
 use crate::api::keys;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
@@ -72,10 +70,7 @@ pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Lefto
 fn place(engine: &mut Engine<'_, '_>, expected: &Expected, demand: &mut Leftover) -> bool {
     let Expected { class, host, .. } = *expected;
     let Some(left) = demand.get_mut(&class) else { return false };
-    let mut only = FixedBitSet::with_capacity(host + 1);
-    only.insert(host);
-    let mut variants = engine.problem.classes[class].variants.iter();
-    let fits = variants.any(|variant| engine.find_existing(class, *variant, host, Some(&only)).is_some());
+    let fits = engine.takes(class, host);
     if fits {
         engine.place_on_existing(class, host);
         *left -= 1;

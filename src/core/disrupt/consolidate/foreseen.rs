@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use fixedbitset::FixedBitSet;
 
 use crate::core::disrupt::rehome::{self, Allotments};
-use crate::core::lifecycle::drain::in_order_of_eviction;
+use crate::core::lifecycle::drain::order_of_eviction;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::core::snapshot::Pod;
 
 use super::Source;
 
@@ -33,7 +34,6 @@ pub(super) struct Foreseen {
 /// A node that may take pods.
 struct Taker {
     host: HostIndex,
-    only: FixedBitSet,
     /// Of processors and memory, in the order of the first two dimensions.
     allocatable: [i64; 2],
 }
@@ -74,9 +74,7 @@ pub(super) fn foresee(
 fn taker(engine: &Engine<'_, '_>, host: HostIndex) -> Taker {
     let problem = engine.problem;
     let allocatable = problem.machines[problem.nodes[host].machine].allocatable();
-    let mut only = FixedBitSet::with_capacity(host + 1);
-    only.insert(host);
-    Taker { host, only, allocatable: [CPU, MEMORY].map(|name| allocatable.get(name).max(1)) }
+    Taker { host, allocatable: [CPU, MEMORY].map(|name| allocatable.get(name).max(1)) }
 }
 
 /// Where each pod came to be, and how many of each class found no room.
@@ -90,14 +88,11 @@ fn evict(
     let since = engine.mark();
     let candidates: Vec<_> = going.iter().map(|source| sources[*source].candidate).collect();
     rehome::take_off(engine, &candidates);
-    let positions: Vec<usize> = candidates.iter().flat_map(|candidate| candidate.displaced()).collect();
-    let classes: BTreeMap<String, ClassIndex> = positions
-        .iter()
-        .filter_map(|pod| Some((problem.snapshot.pods[*pod].key(), problem.class_of_pod[*pod]?)))
-        .collect();
+    let evicted = candidates.iter().flat_map(|candidate| candidate.displaced());
+    let evicted = evicted.filter_map(|pod| Some((&problem.snapshot.pods[pod], problem.class_of_pod[pod]?)));
+    let (pods, classes): (Vec<&Pod>, Vec<ClassIndex>) = evicted.unzip();
     let (mut placed, mut left) = (Vec::new(), BTreeMap::new());
-    for pod in in_order_of_eviction(positions.iter().map(|pod| &problem.snapshot.pods[*pod]).collect()) {
-        let Some(class) = classes.get(&pod.key()).copied() else { continue };
+    for class in order_of_eviction(&pods).into_iter().map(|pod| classes[pod]) {
         match least_allocated(engine, class, takers) {
             Some(host) => {
                 engine.place_on_existing(class, host);
@@ -123,11 +118,7 @@ fn least_allocated(engine: &Engine<'_, '_>, class: ClassIndex, takers: &[Taker])
     };
     let mut order: Vec<(i64, &Taker)> = takers.iter().map(|taker| (score(taker), taker)).collect();
     order.sort_by_key(|(score, taker)| (std::cmp::Reverse(*score), taker.host));
-    let takes = |taker: &Taker| {
-        let mut variants = engine.problem.classes[class].variants.iter();
-        variants.any(|variant| engine.find_existing(class, *variant, taker.host, Some(&taker.only)).is_some())
-    };
-    order.into_iter().map(|(_, taker)| taker).find(|taker| takes(taker)).map(|taker| taker.host)
+    order.into_iter().map(|(_, taker)| taker.host).find(|host| engine.takes(class, *host))
 }
 
 /// Sources that have such pods, those with most of them: half as many as it takes for as many pods to stay, since others that stay

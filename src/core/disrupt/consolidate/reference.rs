@@ -3,6 +3,7 @@
 
 use crate::api::keys;
 use crate::api::node_pool::DisruptionReason;
+use crate::core::disrupt::rehome::Rooms;
 use crate::core::disrupt::{Pass, pods_text};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::ReasonCode;
@@ -11,7 +12,6 @@ use crate::core::scheduler::Engine;
 use super::rules::NotKept;
 use super::trial::{Buying, Trial, without};
 use super::{Refused, Source};
-use crate::core::disrupt::rehome::Rooms;
 
 /// Source: the reference's limit on the candidates of a multi-node consolidation.
 const PREFIX_MAX: usize = 100;

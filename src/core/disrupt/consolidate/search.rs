@@ -1,5 +1,6 @@
 //! The search for moves worth making: nodes that are not needed, wrong nodes by the group, then the worst-used ones again.
 //!
+//! 0. Where it is known what goes and where its pods go, nodes are emptied as far as their pods find just those places.
 //! 1. Nodes that are used least for their price are emptied onto those that are used most.
 //! 2. Nodes that could not be filled with their price's worth (see `standing`) are replaced in groups: several go, fewer or cheaper
 //!    ones come.
@@ -146,6 +147,7 @@ impl Pass<'_, '_> {
         self.cut_to_budget(&mut going, sources);
         if let Some(foreseen) = foresee(engine, sources, going, &takers) {
             allotments = foreseen.allotments;
+            // Tried after all that are better done without, with new nodes for the pods that found no room.
             foreseen.last.into_iter().for_each(|source| gains[source] = 0.0);
         }
         let rooms = Rooms { guide: Rc::new(guide), allotments, ..Rooms::default() };

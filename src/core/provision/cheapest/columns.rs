@@ -167,7 +167,7 @@ impl Search<'_> {
     }
 
     fn worth_for_its_price(&self, node: &Node) -> f64 {
-        worth(node, &self.generation.prices) / self.generation.price(node)
+        worth(&node.items, &self.generation.prices) / self.generation.price(node)
     }
 
     /// What is left of a node when it holds no more of an item than is left.

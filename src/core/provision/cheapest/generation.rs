@@ -38,14 +38,10 @@ const GAP_OF_WHOLE: f64 = 0.004;
 const ROUNDS_MAX: usize = 120;
 
 /// How far to go from the best prices to those of the program; further where nothing is found.
-const STEPS: [f64; 3] = [0.3, 0.7, 1.0];
+pub const STEPS: [f64; 3] = [0.3, 0.7, 1.0];
 
 /// A column is found when it is worth more than its price by this part.
-const FOUND: f64 = 1e-5;
-
-/// A round adds one column for so many rows, and this many more, at most: those worth most.
-const ROWS_PER_FOUND: usize = 2;
-const FOUND_MORE: usize = 10;
+pub const FOUND: f64 = 1e-5;
 
 /// Of one bin in so many, and of this many at least, the best whole pods are sought where there is no need of a proof: those that
 /// are worth most in parts.
@@ -172,9 +168,7 @@ impl<'a> Generation<'a> {
     /// Seeks between the best prices and the exact ones of the program.
     fn seek_towards(&mut self, exact: &[f64], pods: Pods) -> Vec<Node> {
         for step in STEPS {
-            let between = exact.iter().zip(&self.prices).map(|(exact, best)| step * exact + (1.0 - step) * best);
-            let between: Vec<f64> = between.collect();
-            let found = self.seek(&between, exact, 1.0 + FOUND, pods);
+            let found = self.seek(&between(step, exact, &self.prices), exact, 1.0 + FOUND, pods);
             if !found.is_empty() {
                 return found;
             }
@@ -199,7 +193,7 @@ impl<'a> Generation<'a> {
         if matches!(pods, Pods::Whole(_)) {
             worth_filling.truncate((self.fillings.len() / BINS_PER_SEARCHED).max(SEARCHED_LEAST));
         }
-        let found_most = self.items.len() / ROWS_PER_FOUND + FOUND_MORE;
+        let found_most = found_most(self.items.len());
         let mut found = Vec::new();
         for (_, bin) in worth_filling {
             // Without need of a proof, those that follow promise less.
@@ -208,7 +202,7 @@ impl<'a> Generation<'a> {
             }
             let (ratio, node) = self.content(bin, prices, least, pods);
             most = most.max(ratio);
-            let worth = worth(&node, exact) / self.node_prices[bin];
+            let worth = worth(&node.items, exact) / self.node_prices[bin];
             if worth > least {
                 found.push((worth, node));
             }
@@ -250,11 +244,21 @@ impl<'a> Generation<'a> {
         self.work = self.work.saturating_sub(OF_A_STEP * steps as u64);
         let node = Node { bin, items };
         let is_proof = !matches!(pods, Pods::Whole(_));
-        (if is_proof { filling.worth / price } else { least.max(worth(&node, prices) / price) }, node)
+        (if is_proof { filling.worth / price } else { least.max(worth(&node.items, prices) / price) }, node)
     }
 }
 
-/// What the pods of a node are worth.
-pub fn worth(node: &Node, prices: &[f64]) -> f64 {
-    node.items.iter().map(|(item, count)| count * prices[*item]).sum()
+/// Prices so far on the way from the best ones to the exact ones of a program.
+pub fn between(step: f64, exact: &[f64], best: &[f64]) -> Vec<f64> {
+    exact.iter().zip(best).map(|(exact, best)| step * exact + (1.0 - step) * best).collect()
+}
+
+/// How many columns a round adds to a program of so many items, those worth most.
+pub fn found_most(items: usize) -> usize {
+    items / 2 + 10
+}
+
+/// What so many pods of items are worth.
+pub fn worth(amounts: &[(usize, f64)], prices: &[f64]) -> f64 {
+    amounts.iter().map(|(item, amount)| amount * prices[*item]).sum()
 }

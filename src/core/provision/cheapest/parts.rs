@@ -25,6 +25,12 @@ impl Part {
         self.items.iter().map(|item| of_all[*item]).collect()
     }
 
+    /// Of amounts of items among all, those of its own items.
+    pub fn among_own(&self, amounts: &[(usize, f64)]) -> Vec<(usize, f64)> {
+        let own = |(item, amount): &(usize, f64)| Some((self.items.binary_search(item).ok()?, *amount));
+        amounts.iter().filter_map(own).collect()
+    }
+
     /// Amounts of its own items, by their positions among all.
     pub fn among_all(&self, amounts: Vec<(usize, f64)>) -> Vec<(usize, f64)> {
         amounts.into_iter().map(|(item, amount)| (self.items[item], amount)).collect()

@@ -21,6 +21,11 @@ impl Engine<'_, '_> {
             && self.constraint_that_fails(class, variant, host).is_none()
     }
 
+    /// The same for the class as it is, or with as many preferences given up as it takes.
+    pub fn takes(&self, class: ClassIndex, host: HostIndex) -> bool {
+        self.problem.classes[class].variants.iter().any(|variant| self.fits_existing(class, *variant, host))
+    }
+
     /// Everything about a node that exists but its resources and topology.
     fn accepts(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
         self.problem.fits_node(variant, host)

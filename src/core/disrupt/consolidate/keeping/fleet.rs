@@ -1,6 +1,7 @@
 //! What is decided so far: which nodes are kept, with which pods in their free room, and which pods have no place yet.
 
 use crate::core::provision::cheapest::filling::{Bin, Filling, Item, WHOLE_STEPS};
+use crate::core::provision::cheapest::generation::worth;
 
 /// A node that exists.
 #[derive(Clone, Debug)]
@@ -23,11 +24,6 @@ impl Stock {
             }
         }
         bin
-    }
-
-    /// Its own pods, and no room.
-    pub fn of_own_pods(&self) -> Bin {
-        Bin { price: 0.0, room: Vec::new(), items: self.own.clone() }
     }
 }
 
@@ -56,11 +52,6 @@ impl Host {
     pub fn own_gain(&self, prices: &[f64]) -> f64 {
         worth(&self.own, prices) - self.cost
     }
-}
-
-/// What so many pods of items are worth.
-pub fn worth(amounts: &[(usize, f64)], prices: &[f64]) -> f64 {
-    amounts.iter().map(|(item, amount)| amount * prices[*item]).sum()
 }
 
 /// Nodes that exist, and new ones.

@@ -8,24 +8,15 @@
 use std::collections::BTreeMap;
 
 use crate::core::provision::cheapest::covering::{Column, Covering};
+use crate::core::provision::cheapest::generation::{FOUND, STEPS, between, found_most, worth};
 
-use super::fleet::{Fleet, worth};
+use super::fleet::Fleet;
 
 /// Fillings are sought until the program is within this part of the start's price of what its prices prove.
 const GAP: f64 = 0.001;
 
 /// Rounds of seeking in one program at most.
 const ROUNDS_MAX: usize = 150;
-
-/// How far to go from the best prices to those of the program; further where nothing is found (Wentges 1997).
-const STEPS: [f64; 3] = [0.3, 0.7, 1.0];
-
-/// A column is found when it is worth more than its price by this part.
-const FOUND: f64 = 1e-5;
-
-/// A round adds one new node for so many items, and this many more, at most: those worth most.
-const ITEMS_PER_FOUND: usize = 2;
-const FOUND_MORE: usize = 10;
 
 /// A program begins with new nodes that are worth at least this part of their price.
 const NEAR: f64 = 0.8;
@@ -52,11 +43,11 @@ pub struct Program<'f, 'a> {
     /// By item: what one pod is worth, the best prices that are known.
     pub prices: Vec<f64>,
     /// What is proven by them that is left costs at least.
-    pub bound: f64,
+    bound: f64,
     /// Dollars per hour that do not matter.
     tolerance: f64,
     /// Multiplications that may still be done.
-    pub work: u64,
+    work: u64,
 }
 
 /// Which rows there are: first the items that are left, then the hosts.
@@ -157,9 +148,7 @@ impl<'f, 'a> Program<'f, 'a> {
     /// Seeks between the best prices and the exact ones of the program.
     fn seek_towards(&mut self, exact: &[f64], of_hosts: &[f64]) -> Vec<Filled> {
         for step in STEPS {
-            let between = exact.iter().zip(&self.prices).map(|(exact, best)| step * exact + (1.0 - step) * best);
-            let between: Vec<f64> = between.collect();
-            let found = self.seek(&between, exact, of_hosts, 1.0 + FOUND);
+            let found = self.seek(&between(step, exact, &self.prices), exact, of_hosts, 1.0 + FOUND);
             if !found.is_empty() {
                 return found;
             }
@@ -209,7 +198,7 @@ impl<'f, 'a> Program<'f, 'a> {
             }
         }
         found.sort_by(|one, two| two.0.total_cmp(&one.0));
-        found.truncate(self.fleet.left.len() / ITEMS_PER_FOUND + FOUND_MORE);
+        found.truncate(found_most(self.fleet.left.len()));
         (found.into_iter().map(|(_, filled)| filled).collect(), most)
     }
 }

@@ -39,8 +39,7 @@ pub struct Solved {
 /// counts, as dollars per hour. `work` bounds the multiplications, of which some 10^9 take a second. What shares no node, as the pods
 /// of other teams, is a program of its own.
 pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
-    let of_stocks = stocks.iter().flat_map(|stock| [stock.of_all_pods(), stock.of_own_pods()]);
-    let bins: Vec<Bin> = of_stocks.chain(offers.iter().cloned()).collect();
+    let bins: Vec<Bin> = stocks.iter().map(Stock::of_all_pods).chain(offers.iter().cloned()).collect();
     let mut solved = Solved {
         gains: stocks.iter().map(|stock| -stock.price).collect(),
         takes: stocks.iter().map(|stock| (stock.price <= 0.0).then(Vec::new)).collect(),
@@ -49,16 +48,11 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
     for part in parts(items, &bins) {
         let (mut positions, mut own_stocks, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
         for (position, bin) in part.bins.iter().zip(&part.own_bins) {
-            match stocks.get(position / 2) {
-                // The pods that are there come after the room, unless there are none.
-                Some(_) if position % 2 == 1 => own_stocks.last_mut().into_iter().for_each(|stock: &mut Stock| {
-                    stock.own.clone_from(&bin.items);
-                }),
+            match stocks.get(*position) {
                 Some(stock) => {
-                    positions.push(position / 2);
-                    let mut bin = bin.clone();
-                    bin.items.retain(|(_, most)| *most > 0.0);
-                    own_stocks.push(Stock { price: stock.price, own: Vec::new(), bin });
+                    positions.push(*position);
+                    let bin = Bin { items: part.among_own(&stock.bin.items), ..bin.clone() };
+                    own_stocks.push(Stock { price: stock.price, own: part.among_own(&stock.own), bin });
                 }
                 None => own_offers.push(bin.clone()),
             }
