@@ -2,7 +2,7 @@
 //! Behaviour: reference, section 4.4; under `packing: cheapest` sets of nodes are replaced by sets of nodes, and a move must
 //! repay what it costs.
 //!
-//! [`standing`] says what a node is worth its price for, [`keeping`] which nodes to keep when all are looked at together, [`foreseen`]
+//! [`mod@worth`] says what pods would cost on new nodes, [`keeping`] which nodes to keep when all are looked at together, [`foreseen`]
 //! where the pods of the others come to be, [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
 //! [`search`] and [`mod@reference`] decide which nodes to try.
 
@@ -11,8 +11,8 @@ mod keeping;
 mod reference;
 pub(super) mod rules;
 mod search;
-mod standing;
 mod trial;
+mod worth;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

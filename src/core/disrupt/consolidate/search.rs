@@ -1,18 +1,16 @@
-//! The search for moves worth making: nodes that are not needed, wrong nodes by the group, then the worst-used ones again.
+//! The search for moves worth making. [`super::keeping`] says which nodes go when all are looked at together, [`super::foreseen`] where
+//! their pods come to be.
 //!
-//! 0. Where it is known what goes and where its pods go, nodes are emptied as far as their pods find just those places.
-//! 1. Nodes that are used least for their price are emptied onto those that are used most.
-//! 2. Nodes that could not be filled with their price's worth (see `standing`) are replaced in groups: several go, fewer or cheaper
-//!    ones come.
+//! 1. Nodes that go are emptied as far as their pods find just those places.
+//! 2. The others of them are replaced in groups, several at a time by fewer or cheaper ones; emptied onto whatever has room; and kept
+//!    after all where neither is worth it, the best of them first.
 //! 3. What is left is tried alone, with one cheaper node in its place.
 //! 4. Groups of the worst-used are taken apart and bought for again, until the work is spent.
-//!
-//! Who goes first and what is filled is decided in several ways ([`Way`]), each of which is gone to its end; the one that saves most
-//! counts. One of them is told by [`super::keeping`] what goes and by [`super::foreseen`] where the pods come to be.
 //!
 //! Each failure is a certificate: a class that found no room finds none later in this plan, since room only shrinks, so most
 //! nodes of a well-used cluster are refused by a comparison ([`Reach`]).
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -32,8 +30,8 @@ use super::foreseen::foresee;
 use super::keeping::Kept;
 use super::reference::no_place;
 use super::rules::NotKept;
-use super::standing::{Worth, demand, standings};
 use super::trial::{Buying, without};
+use super::worth::{Worth, demand};
 use super::{Refused, Source};
 
 /// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
@@ -55,8 +53,10 @@ const LOOKS_AT_LEAST: u64 = 400_000;
 /// Of nodes that find no room although they should go, one in so many is kept at a time.
 const KEPT_PART: usize = 4;
 
-/// How many times the cost of a move counts when it is decided which nodes are worth keeping.
-const COUNTED_AS_KEPT: f64 = 4.0;
+/// How many times the cost of a move may count when it is decided which nodes are worth keeping. The program buys parts of nodes, so
+/// where much is bought less comes of a plan than it promises, and keeping more saves more in the end; where few nodes are wrong for
+/// all of their pods, it is best to be told so at once.
+const COUNTED_AS_KEPT: [f64; 2] = [4.0, 1.0];
 
 /// Where no payback is asked for, moves are compared over this time.
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
@@ -70,70 +70,57 @@ impl Pass<'_, '_> {
         let pods: usize = demand.values().sum();
         let mut budget = Budget::new(engine.problem);
         budget.looks = budget.looks.min(LOOKS_AT_LEAST + LOOKS_PER_POD * pods as u64);
-        let going: Vec<_> = sources.iter().map(|source| source.candidate).collect();
-        let horizon_seconds = self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS);
-        let horizon_hours = hours(horizon_seconds);
-        let costs = self.costs;
-        let move_dollars = |source: &Source<'_>, bought: f64| {
-            costs.dollars_of_move(bought, source.candidate.move_nanodollars) / horizon_hours
-        };
-        let ways = self.ways(engine, sources, &markets, &worth, move_dollars, &mut budget);
-        let looks_each = budget.looks / ways.len() as u64;
-        let start = engine.mark();
-        let before = self.clone();
-        let crowds_before = engine.price_of_crowds();
-        let mut best: Option<(i128, usize)> = None;
-        let ways_count = ways.len();
-        for (number, way) in ways.iter().enumerate() {
-            let mut budget = Budget { looks: looks_each, ..budget };
-            Search::new(self, way, &markets, &worth, engine).run(engine, &mut budget);
+        let ways = self.ways(engine, sources, &markets);
+        budget.looks /= ways.len() as u64;
+        let (start, before, crowds_before) = (engine.mark(), self.clone(), engine.price_of_crowds());
+        let horizon_seconds = self.horizon_seconds(sources);
+        let go = |pass: &mut Self, engine: &mut Engine<'_, '_>, way: &Way<'_>| {
+            Search::new(pass, way.clone(), &markets, &worth, engine).run(engine, &mut budget.clone());
             let crowds = (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO);
-            let gain = self.gain_since(engine, &before, horizon_seconds)
-                - i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
-            if best.is_none_or(|(most, _)| gain > most) {
-                best = Some((gain, number));
-            }
-            if number + 1 < ways_count {
+            let of_crowds = i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
+            pass.gain_since(engine, &before, horizon_seconds) - of_crowds
+        };
+        let mut best: Option<(i128, usize)> = None;
+        for (number, way) in ways.iter().enumerate() {
+            if number > 0 {
                 engine.revert(start);
                 *self = before.clone();
             }
+            let gain = go(self, engine, way);
+            if best.is_none_or(|(most, _)| gain > most) {
+                best = Some((gain, number));
+            }
         }
-        if let Some((_, way)) = best.filter(|(_, way)| way + 1 < ways_count) {
+        if let Some((_, way)) = best.filter(|(_, way)| way + 1 < ways.len()) {
             engine.revert(start);
-            *self = before;
-            let mut budget = Budget { looks: looks_each, ..budget };
-            let way = &ways[way];
-            Search::new(self, way, &markets, &worth, engine).run(engine, &mut budget);
+            *self = before.clone();
+            go(self, engine, &ways[way]);
         }
     }
 
-    /// Orders to try, of which nobody knows beforehand which is best: the least used go first, and either all may be filled, or those
-    /// that are wrong for what they cost are replaced; or what goes and where its pods go is as a linear program says. `move_dollars`
-    /// is what a move costs for each hour in which it has to repay itself.
-    fn ways<'c>(
-        &self,
-        engine: &mut Engine<'_, '_>,
-        sources: &[Source<'c>],
-        markets: &Markets,
-        worth: &Worth,
-        move_dollars: impl Fn(&Source<'_>, f64) -> f64,
-        budget: &mut Budget,
-    ) -> Vec<Way<'c>> {
+    /// Orders to try, of which nobody knows beforehand which is best.
+    fn ways<'c>(&self, engine: &mut Engine<'_, '_>, sources: &[Source<'c>], markets: &Markets) -> Vec<Way<'c>> {
+        let moving = self.dollars_of_move(sources);
+        let kept = |counted: f64| Kept::new(engine, sources, &self.targets, markets, counted * moving);
+        // More nodes than that are not replaced all together, whatever the program says.
+        let counted = if sources.len() > SET_NODES_MAX { &COUNTED_AS_KEPT[..1] } else { &COUNTED_AS_KEPT };
+        let kept: Vec<Kept> = counted.iter().copied().filter_map(kept).collect();
+        if kept.is_empty() {
+            return vec![Way::least_used(engine, sources)];
+        }
+        kept.into_iter().map(|kept| self.as_kept(engine, sources, kept)).collect()
+    }
+
+    fn horizon_seconds(&self, sources: &[Source<'_>]) -> i64 {
+        let going: Vec<_> = sources.iter().map(|source| source.candidate).collect();
+        self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS)
+    }
+
+    /// What the move of one pod costs in the mean, for each hour in which it has to repay itself.
+    fn dollars_of_move(&self, sources: &[Source<'_>]) -> f64 {
         let pods: usize = sources.iter().map(|source| source.candidate.displaced().count()).sum();
-        let of_pods: f64 = sources.iter().map(|source| move_dollars(source, 0.0)).sum();
-        let standings = standings(engine, sources, markets, worth, move_dollars, budget);
-        let goes: Vec<bool> = standings.iter().map(|standing| standing.goes).collect();
-        let by_use = |goes: Vec<bool>| Way::new(sources, |source| standings[source].used, goes);
-        let mut ways = vec![by_use(vec![false; sources.len()])];
-        // Replacing wrong nodes costs the chance to fill them, so both ways are gone.
-        if goes.contains(&true) {
-            ways.push(by_use(goes));
-        }
-        let of_pod = of_pods / number(pods.max(1));
-        if let Some(kept) = Kept::new(engine, sources, &self.targets, markets, of_pod * COUNTED_AS_KEPT) {
-            ways.push(self.as_kept(engine, sources, kept));
-        }
-        ways
+        let of_one = |source: &Source<'_>| self.costs.dollars_of_move(0.0, source.candidate.move_nanodollars);
+        sources.iter().map(of_one).sum::<f64>() / hours(self.horizon_seconds(sources)) / number(pods.max(1))
     }
 
     /// What goes is as the linear program says, and its pods go where kube-scheduler will put them.
@@ -141,9 +128,9 @@ impl Pass<'_, '_> {
         let Kept { mut gains, goes, guide, mut allotments } = kept;
         let mut takers: FixedBitSet =
             engine.existing_hosts().filter(|host| self.targets[*host].is_open_to_consolidation()).collect();
-        let mut going: Vec<usize> = (0..sources.len()).filter(|source| goes[*source]).collect();
+        let mut going = least_first(sources, &gains);
+        going.retain(|source| goes[*source]);
         going.iter().for_each(|source| takers.set(sources[*source].candidate.host, false));
-        going.sort_by(|one, two| gains[*one].total_cmp(&gains[*two]));
         self.cut_to_budget(&mut going, sources);
         if let Some(foreseen) = foresee(engine, sources, going, &takers) {
             allotments = foreseen.allotments;
@@ -151,23 +138,22 @@ impl Pass<'_, '_> {
             foreseen.last.into_iter().for_each(|source| gains[source] = 0.0);
         }
         let rooms = Rooms { guide: Rc::new(guide), allotments, ..Rooms::default() };
-        Way { keeps: true, rooms, ..Way::new(sources, |source| gains[source], goes) }
+        let order = least_first(sources, &gains);
+        Way {
+            sources: order.iter().map(|source| sources[*source]).collect(),
+            goes: order.iter().map(|source| goes[*source]).collect(),
+            rooms,
+        }
     }
 
     /// Takes off nodes whose pods fit on others, least used first, and buys nothing. O(pods of the sources x nodes / 64).
     pub(super) fn only_remove(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
-        let mut sources = sources.to_vec();
-        let used = |source: &Source<'_>| {
-            cost::used_thousandths(engine.problem, source.candidate.host, source.candidate.displaced())
-        };
-        sources.sort_by_cached_key(|source| (used(source), std::cmp::Reverse(source.price), &source.candidate.name));
         let markets = Markets(Vec::new());
-        let way = Way { goes: vec![false; sources.len()], sources, keeps: false, rooms: Rooms::default() };
         let worth = Worth::new(&markets);
-        let mut search = Search::new(self, &way, &markets, &worth, engine);
+        let mut search = Search::new(self, Way::least_used(engine, sources), &markets, &worth, engine);
         search.find_rooms(engine);
         search.empty_nodes(engine, &mut Budget::new(engine.problem));
-        for Source { candidate, .. } in &way.sources {
+        for Source { candidate, .. } in sources {
             if !self.done.contains(&candidate.host) {
                 let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
                 let waits = Err((ReasonCode::WaitsForOtherMove, text));
@@ -207,29 +193,33 @@ impl Pass<'_, '_> {
     }
 }
 
-/// An order in which sources are tried, and which of them are to be replaced rather than filled.
+/// An order in which sources are tried, and which of them go.
+#[derive(Clone)]
 struct Way<'c> {
     sources: Vec<Source<'c>>,
     goes: Vec<bool>,
-    /// Whether what goes and finds no room is kept after all, the best of it first.
-    keeps: bool,
     /// Where pods should go; nodes are not looked for yet.
     rooms: Rooms,
 }
 
 impl<'c> Way<'c> {
-    /// The source with the least worth first.
-    fn new(sources: &[Source<'c>], worth: impl Fn(usize) -> f64, goes: Vec<bool>) -> Self {
-        let mut order: Vec<usize> = (0..sources.len()).collect();
-        let name = |source: usize| &sources[source].candidate.name;
-        order.sort_by(|one, two| worth(*one).total_cmp(&worth(*two)).then_with(|| name(*one).cmp(name(*two))));
-        Self {
-            sources: order.iter().map(|source| sources[*source]).collect(),
-            goes: order.iter().map(|source| goes[*source]).collect(),
-            keeps: false,
-            rooms: Rooms::default(),
-        }
+    /// The node of which the pods take least first, where nothing is known of what is better done without.
+    fn least_used(engine: &Engine<'_, '_>, sources: &[Source<'c>]) -> Self {
+        let mut sources = sources.to_vec();
+        let used = |source: &Source<'_>| {
+            cost::used_thousandths(engine.problem, source.candidate.host, source.candidate.displaced())
+        };
+        sources.sort_by_cached_key(|source| (used(source), Reverse(source.price), &source.candidate.name));
+        Way { goes: vec![false; sources.len()], sources, rooms: Rooms::default() }
     }
+}
+
+/// Positions, the source that gains least by being kept first.
+fn least_first(sources: &[Source<'_>], gains: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    let name = |source: usize| &sources[source].candidate.name;
+    order.sort_by(|one, two| gains[*one].total_cmp(&gains[*two]).then_with(|| name(*one).cmp(name(*two))));
+    order
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a time in hours; fifteen digits are plenty for a guide")]
@@ -246,12 +236,10 @@ struct AtMost {
 
 struct Search<'s, 'c, 'p, 'a> {
     pass: &'s mut Pass<'p, 'a>,
-    /// Least used first.
-    sources: &'s [Source<'c>],
-    /// By source: whether it is to be replaced rather than filled.
+    /// Those that are better done without first.
+    sources: Vec<Source<'c>>,
+    /// By source: whether it goes rather than being filled.
     goes: Vec<bool>,
-    /// Whether what goes and finds no room is kept after all ([`Way::keeps`]).
-    keeps: bool,
     markets: &'s Markets,
     worth: &'s Worth,
     reach: Reach,
@@ -261,27 +249,22 @@ struct Search<'s, 'c, 'p, 'a> {
 impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn new(
         pass: &'s mut Pass<'p, 'a>,
-        way: &'s Way<'c>,
+        way: Way<'c>,
         markets: &'s Markets,
         worth: &'s Worth,
         engine: &Engine<'_, '_>,
     ) -> Self {
         let reach = Reach::new(engine.problem.classes.len());
-        let (sources, goes, keeps) = (way.sources.as_slice(), way.goes.clone(), way.keeps);
-        let rooms = way.rooms.clone();
-        Self { pass, sources, goes, keeps, markets, worth, reach, rooms }
+        let Way { sources, goes, rooms } = way;
+        Self { pass, sources, goes, markets, worth, reach, rooms }
     }
 
     fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
         self.find_rooms(engine);
-        if self.keeps {
-            self.empty_as_allotted(engine, budget);
-            self.replace_sets(engine, budget);
-        }
+        self.empty_as_allotted(engine, budget);
+        self.replace_sets(engine, budget);
         self.empty_nodes(engine, budget);
-        if self.keeps {
-            self.keep_the_best(engine, budget);
-        }
+        self.keep_the_best(engine, budget);
         self.replace_sets(engine, budget);
         if self.goes.contains(&true) {
             // Nothing better is to be had in their place, so they may be filled.
@@ -424,7 +407,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                     return;
                 }
                 set.retain(|source| self.is_open(*source));
-                self.pass.cut_to_budget(&mut set, self.sources);
+                self.pass.cut_to_budget(&mut set, &self.sources);
                 if set.is_empty() {
                     continue;
                 }

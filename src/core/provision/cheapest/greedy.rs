@@ -385,14 +385,6 @@ impl Market {
         options.into_iter().reduce(|one, two| if two.1 > one.1 { two } else { one })
     }
 
-    /// Dollars per hour that one node of the offer would be worth if it could choose among the whole demand. O(kinds).
-    pub fn worth_filled(&self, offer: &Offer, budget: &mut Budget) -> f64 {
-        let allowed: Vec<usize> = (0..self.kinds.len()).filter(|kind| offer.allowed(&self.kinds[*kind]) != 0).collect();
-        let by_worth = self.sorted_by_worth(&offer.room, &allowed);
-        let available = |kind: usize| self.kinds[kind].count;
-        self.best_pattern(offer, &by_worth, &allowed, available, budget).map_or(0.0, |(_, worth)| worth)
-    }
-
     /// Fills one node with its part of what is allotted to several, so that what is left is as mixed as before; then with
     /// whatever of it still fits.
     fn in_proportion(&self, offer: usize, allotted: &BTreeMap<usize, usize>, budget: &mut Budget) -> (Pattern, f64) {

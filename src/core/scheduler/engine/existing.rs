@@ -14,9 +14,10 @@ use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN,
 use crate::core::scheduler::vectors;
 
 impl Engine<'_, '_> {
-    /// Whether a node that exists takes one more pod of the class. O(dimensions + constraints).
+    /// Whether a node that exists takes one more pod of the class; one that is closed takes none. O(dimensions + constraints).
     pub fn fits_existing(&self, class: ClassIndex, variant: VariantIndex, host: HostIndex) -> bool {
-        vectors::fits(&self.problem.classes[class].request, self.headroom(host))
+        !self.is_closed(host)
+            && vectors::fits(&self.problem.classes[class].request, self.headroom(host))
             && self.accepts(class, variant, host)
             && self.constraint_that_fails(class, variant, host).is_none()
     }

@@ -115,7 +115,7 @@ fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
     let host = choice % engine.host_count();
     let is_open = engine.open_node(host).is_some();
     match action {
-        0 if !is_open && !engine.is_closed(host) && engine.fits_existing(class, variant, host) => {
+        0 if !is_open && engine.fits_existing(class, variant, host) => {
             engine.place_on_existing(class, host);
         }
         1 => {

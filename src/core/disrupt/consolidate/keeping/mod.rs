@@ -23,6 +23,9 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use super::Source;
 use solve::{Solved, Stock, solve};
 
+/// How many times its price a new node counts: the program buys parts of nodes, the buyer whole ones.
+const WHOLE: f64 = 1.05;
+
 /// Multiplications, of which some 10^9 take a second.
 const WORK: u64 = 400_000_000;
 
@@ -183,7 +186,8 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
             zones.remove(&None);
         }
         let all = zones.iter().flat_map(|zone| self.market.offers.iter().map(|offer| self.bin(offer, *zone)));
-        all.filter(|bin| !bin.items.is_empty()).collect()
+        let bought_whole = |bin: Bin| Bin { price: bin.price * WHOLE, ..bin };
+        all.filter(|bin| !bin.items.is_empty()).map(bought_whole).collect()
     }
 
     /// What an offer may hold in a zone.
