@@ -145,6 +145,13 @@ impl World {
         best_node(&examination, requests, rooms, context)
     }
 
+    /// Whether a pod waits that spreads only over nodes whose taints it tolerates: one that is tainted may let it in elsewhere.
+    pub(super) fn pods_spread_by_taints(&self) -> bool {
+        let waiting = self.pods.waiting().keys().filter_map(|key| self.pods.get(key));
+        let mut constraints = waiting.flat_map(|pod| &pod.spec.topology_spread_constraints);
+        constraints.any(|constraint| constraint.node_taints_policy.as_deref() == Some("Honor"))
+    }
+
     fn bind(&mut self, key: &str, node: String) {
         self.nominations.remove(key);
         self.pods.change(key, |pod| pod.spec.node_name = Some(node));

@@ -35,7 +35,7 @@ pub struct World {
     pub(super) now: Timestamp,
     /// Goes up with every change that a watch would see.
     pub(super) generation: u64,
-    /// Goes up with every change of a node.
+    /// Goes up with every change of a node that may let a pod in, or take one with it.
     pub(super) nodes_generation: u64,
     /// Nodes and room when no waiting pod found a node; before something changes, trying again is of no use.
     pub(super) scheduled_at: (u64, u64),
