@@ -135,7 +135,7 @@ fn now() -> Timestamp {
 pub(super) fn shutdown_on_signal() -> Shutdown {
     let shutdown = Shutdown::default();
     let requested = shutdown.clone();
-    tokio::spawn(async move {
+    listen(async move {
         if told_to_stop().await.is_err() {
             return;
         }
@@ -146,6 +146,22 @@ pub(super) fn shutdown_on_signal() -> Shutdown {
         }
     });
     shutdown
+}
+
+/// The first Ctrl-C does not wait: for commands that leave nothing behind.
+pub(super) fn abort_on_signal() {
+    listen(async {
+        if told_to_stop().await.is_ok() {
+            abort();
+        }
+    });
+}
+
+/// On a thread of its own: a large cluster is planned for in seconds, in which nothing else runs on this one. Without that
+/// thread signals do what they do to any process.
+fn listen(signals: impl Future<Output = ()> + Send + 'static) {
+    let task = move || runtime(false).map(|runtime| runtime.block_on(signals)).unwrap_or_default();
+    let _detached = std::thread::Builder::new().name("signals".to_owned()).spawn(task);
 }
 
 /// Ctrl-C, or what Kubernetes sends to a container that should end.
@@ -162,7 +178,7 @@ async fn told_to_stop() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }
 
-#[expect(clippy::exit, clippy::disallowed_methods, reason = "the user asked twice; nothing is left to clean up")]
+#[expect(clippy::exit, clippy::disallowed_methods, reason = "nobody wants to wait; nothing is left to clean up")]
 fn abort() -> ! {
     std::process::exit(130)
 }

@@ -18,7 +18,7 @@ use super::exit::{Failure, Outcome};
 use super::inputs::{self, ERROR, ReadInputs};
 use super::run::log;
 use super::run::screen::{Screen, Times};
-use super::run::{runtime, shutdown_on_signal, standard_output, world};
+use super::run::{abort_on_signal, runtime, standard_output, world};
 use super::settings;
 use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldSettings};
 use crate::api::keys;
@@ -70,7 +70,9 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
             .with(|state| state.resize(&resize.workload, resize.replicas))
             .map_err(|error| not_scaled(&world, error))?;
     }
-    let shutdown = shutdown_on_signal();
+    abort_on_signal();
+    // Of the screen alone, whose reader may have seen enough.
+    let shutdown = Shutdown::default();
     let settled = carry_on(arguments, read, &world, &tally, &shutdown).await;
     if shutdown.is_requested() {
         return Ok(Outcome::Interrupted);

@@ -112,8 +112,17 @@ impl Claims {
         let counted = |pod: &&&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_owned_by("Node");
         let state = |pod: &&Pod| (pod.metadata.uid.clone(), pod.is_terminal() || pod.is_terminating());
         let pods: BTreeSet<_> = view.pods_on(view.node_of(claim)).iter().filter(counted).map(state).collect();
-        let before = self.pods_seen.insert(name_of(claim).to_owned(), pods.clone());
-        before.is_some_and(|before| before != pods) && claim.metadata.deletion_timestamp.is_none()
+        match self.pods_seen.get_mut(name_of(claim)) {
+            Some(before) if *before == pods => false,
+            Some(before) => {
+                *before = pods;
+                claim.metadata.deletion_timestamp.is_none()
+            }
+            None => {
+                self.pods_seen.insert(name_of(claim).to_owned(), pods);
+                false
+            }
+        }
     }
 }
 

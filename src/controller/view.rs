@@ -8,7 +8,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::catalog::Catalog;
+use crate::core::catalog::{Catalog, Offering};
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -28,13 +28,8 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     pub fn new(snapshot: &'a Snapshot) -> Self {
         let claims = snapshot.node_claims.iter().map(|claim| (name_of(claim), claim));
-        let (mut nodes_by_name, mut nodes_by_provider_id) = (BTreeMap::new(), BTreeMap::new());
-        for node in &snapshot.nodes {
-            nodes_by_name.insert(node_name(node), node);
-            if let Some(provider_id) = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref()) {
-                nodes_by_provider_id.insert(provider_id, node);
-            }
-        }
+        let nodes = snapshot.nodes.iter();
+        let provider_id = |node: &'a Node| Some((node.spec.as_ref()?.provider_id.as_deref()?, node));
         let mut pods_by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
         for pod in &snapshot.pods {
             if let Some(node) = pod.spec.node_name.as_deref() {
@@ -48,8 +43,8 @@ impl<'a> View<'a> {
         Self {
             snapshot,
             claims_by_name: claims.collect(),
-            nodes_by_name,
-            nodes_by_provider_id,
+            nodes_by_name: nodes.clone().map(|node| (node_name(node), node)).collect(),
+            nodes_by_provider_id: nodes.filter_map(provider_id).collect(),
             pods_by_node,
             attachments_by_node,
         }
@@ -167,26 +162,23 @@ pub fn label<'a>(claim: &'a NodeClaim, key: &str) -> &'a str {
     claim.metadata.labels.as_ref().and_then(|labels| labels.get(key)).map_or("", String::as_str)
 }
 
-/// Price by instance type, zone and capacity type.
+/// Zones and capacity types with their prices, by instance type.
 #[derive(Debug, Default)]
-pub struct Prices(BTreeMap<(String, String, String), HourlyPrice>);
+pub struct Prices(BTreeMap<String, Vec<Offering>>);
 
 impl Prices {
     pub fn new(catalog: &Catalog) -> Self {
-        let offerings = catalog.instance_types.iter().flat_map(|instance_type| {
-            instance_type.offerings.iter().map(|offering| {
-                let key = (instance_type.name.clone(), offering.zone.clone(), offering.capacity_type.clone());
-                (key, offering.price)
-            })
-        });
-        Self(offerings.collect())
+        let types = catalog.instance_types.iter();
+        Self(types.map(|instance_type| (instance_type.name.clone(), instance_type.offerings.clone())).collect())
     }
 
     /// Zero for an offering that the catalog does not know.
     pub fn of(&self, claim: &NodeClaim) -> HourlyPrice {
-        let key = [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key).to_owned());
-        let [instance_type, zone, capacity_type] = key;
-        self.0.get(&(instance_type, zone, capacity_type)).copied().unwrap_or_default()
+        let [instance_type, zone, capacity_type] =
+            [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key));
+        let mut offerings = self.0.get(instance_type).into_iter().flatten();
+        let offering = offerings.rfind(|offering| offering.zone == zone && offering.capacity_type == capacity_type);
+        offering.map(|offering| offering.price).unwrap_or_default()
     }
 }
 

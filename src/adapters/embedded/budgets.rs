@@ -94,7 +94,7 @@ pub(super) fn covers(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
 }
 
 /// Whether labels satisfy a selector; an empty one selects everything.
-fn selects(selector: &LabelSelector, pod: &Pod) -> bool {
+pub(super) fn selects(selector: &LabelSelector, pod: &Pod) -> bool {
     let labels = &pod.metadata.labels;
     let equal = selector.match_labels.iter().flatten().all(|(key, value)| labels.get(key) == Some(value));
     equal

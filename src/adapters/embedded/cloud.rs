@@ -53,7 +53,7 @@ impl Cloud for EmbeddedCloud {
     }
 
     async fn launch(&self, request: &LaunchRequest) -> Result<Instance, PortError> {
-        self.world.with(|world| world.launch(request)).map_err(|refusal| {
+        self.world.act(|world| world.launch(request)).map_err(|refusal| {
             let (kind, why) = match refusal {
                 LaunchRefusal::NoCapacity => {
                     let tried = request.alternatives.len();
@@ -71,7 +71,7 @@ impl Cloud for EmbeddedCloud {
     }
 
     async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
-        if self.world.with(|world| world.terminate(provider_id)) {
+        if self.world.act(|world| world.terminate(provider_id)) {
             return Ok(());
         }
         Err(PortError { operation: format!("terminate {provider_id}"), kind: PortErrorKind::NotFound, source: None })

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -147,12 +148,18 @@ impl Cluster for EmbeddedCluster {
             }
             let gone = patched.metadata.deletion_timestamp.is_some()
                 && patched.metadata.finalizers.as_deref().unwrap_or_default().is_empty();
+            // A move taints its nodes one by one, and the pods that wait need not be tried again after each of them.
+            let lets_nobody_in = adds_only_taints(node, &patched) && !world.pods_spread_by_taints();
             if gone {
                 world.nodes.remove(name);
             } else {
                 world.nodes.insert(name.to_owned(), patched);
             }
-            world.touch_nodes();
+            if lets_nobody_in {
+                world.touch();
+            } else {
+                world.touch_nodes();
+            }
             Ok(())
         })
     }
@@ -354,6 +361,15 @@ fn patch_in<T: Serialize + DeserializeOwned>(
     };
     *object = patched(object, patch, operation)?;
     Ok(())
+}
+
+fn adds_only_taints(before: &Node, after: &Node) -> bool {
+    let taints = |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.clone());
+    let (old, new) = (taints(before), taints(after).unwrap_or_default());
+    let keeps_all = old.iter().flatten().all(|taint| new.contains(taint));
+    let mut otherwise = after.clone();
+    otherwise.spec.get_or_insert_default().taints = old;
+    keeps_all && otherwise == *before
 }
 
 fn patched<T: Serialize + DeserializeOwned>(object: &T, patch: &Value, operation: &str) -> Result<T, PortError> {

@@ -5,8 +5,9 @@
 //! What the rest takes is known for each node as a sum.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
 
 use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
@@ -14,29 +15,40 @@ use crate::core::plan::check::filters::{Examination, FilterContext};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
+use super::budgets::selects;
 use super::kubelet::set_condition;
 use super::world::World;
 
-/// What is free on one node.
+/// What one node has, and what is taken of it.
 pub(super) struct Room {
-    allocatable: Resources,
-    free: Resources,
+    allocatable: Arc<Resources>,
+    taken: Resources,
+}
+
+/// What a node offers to pods, read of the node as it was then.
+pub(super) struct Allocatable {
+    node: Arc<Node>,
+    amounts: Arc<Resources>,
 }
 
 impl Room {
     pub(super) fn take(&mut self, requests: &Resources) {
-        self.free.subtract(requests);
+        self.taken.add(requests);
     }
 
     pub(super) fn has_room_for(&self, requests: &Resources) -> bool {
-        requests.fits_in(&self.free)
+        requests.iter().all(|(name, amount)| amount <= 0 || amount <= self.free(name))
+    }
+
+    fn free(&self, name: &str) -> i64 {
+        self.allocatable.get(name).saturating_sub(self.taken.get(name))
     }
 
     /// The share of cpu and memory that would stay free, in thousandths, averaged: kube-scheduler's LeastAllocated.
     fn score(&self, requests: &Resources) -> i64 {
         let share = |name: &str| {
             let total = i128::from(self.allocatable.get(name));
-            let left = i128::from(self.free.get(name)) - i128::from(requests.get(name));
+            let left = i128::from(self.free(name)) - i128::from(requests.get(name));
             i64::try_from(left * 1000 / total.max(1)).unwrap_or(0)
         };
         (share(CPU) + share(MEMORY)) / 2
@@ -68,18 +80,26 @@ impl World {
         let snapshot = self.visible_to(&waiting);
         let mut context = FilterContext::new(&snapshot);
         let mut rooms = self.rooms();
+        let mut refused = Refused::default();
         for pod in &waiting {
             let requests = effective_requests(pod).unwrap_or_default();
-            match self.choose(pod, &requests, &rooms, &context) {
+            let is_hopeless = refused.has_one_like(pod);
+            match (!is_hopeless).then(|| self.choose(pod, &requests, &rooms, &context)).flatten() {
                 Some(node) => {
                     context.place(pod, &node);
                     if let Some(room) = rooms.get_mut(&node) {
                         room.take(&requests);
                     }
                     self.bind(&pod.key(), node);
+                    refused.forget_those_who_wait_for(pod);
                 }
-                None if pod.spec.scheduling_gates.is_empty() => self.refuse(&pod.key(), "Unschedulable"),
-                None => self.refuse(&pod.key(), "SchedulingGated"),
+                None => {
+                    let is_gated = !pod.spec.scheduling_gates.is_empty();
+                    self.refuse(&pod.key(), if is_gated { "SchedulingGated" } else { "Unschedulable" });
+                    if !is_hopeless {
+                        refused.add(pod);
+                    }
+                }
             }
         }
         self.scheduled_at = (self.nodes_generation, self.pods.room_changes());
@@ -97,14 +117,20 @@ impl World {
         Snapshot { nodes: self.nodes.shared(), pods: shown, ..self.others.clone() }
     }
 
-    pub(super) fn rooms(&self) -> Rooms {
-        let room = |(name, node): (&String, &Node)| {
-            let allocatable = allocatable(node);
-            let mut free = allocatable.clone();
-            free.subtract(&self.pods.requested_on(name));
-            (name.clone(), Room { allocatable, free })
-        };
-        self.nodes.keys().zip(self.nodes.values()).map(room).collect()
+    /// Few nodes change between two rounds of scheduling, so what those say that did not is not read again.
+    pub(super) fn rooms(&mut self) -> Rooms {
+        let mut known = std::mem::take(&mut self.allocatable);
+        let mut rooms = Rooms::new();
+        for (name, node) in self.nodes.keys().zip(self.nodes.shared().shared()) {
+            let amounts = match known.remove(name) {
+                Some(known) if Arc::ptr_eq(&known.node, node) => known.amounts,
+                _ => Arc::new(allocatable(node)),
+            };
+            let room = Room { allocatable: Arc::clone(&amounts), taken: self.pods.requested_on(name) };
+            rooms.insert(name.clone(), room);
+            self.allocatable.insert(name.clone(), Allocatable { node: Arc::clone(node), amounts });
+        }
+        rooms
     }
 
     fn choose(&self, pod: &Pod, requests: &Resources, rooms: &Rooms, context: &FilterContext<'_>) -> Option<String> {
@@ -117,6 +143,13 @@ impl World {
             return node.metadata.name.clone();
         }
         best_node(&examination, requests, rooms, context)
+    }
+
+    /// Whether a pod waits that spreads only over nodes whose taints it tolerates: one that is tainted may let it in elsewhere.
+    pub(super) fn pods_spread_by_taints(&self) -> bool {
+        let waiting = self.pods.waiting().keys().filter_map(|key| self.pods.get(key));
+        let mut constraints = waiting.flat_map(|pod| &pod.spec.topology_spread_constraints);
+        constraints.any(|constraint| constraint.node_taints_policy.as_deref() == Some("Honor"))
     }
 
     fn bind(&mut self, key: &str, node: String) {
@@ -146,6 +179,45 @@ impl World {
         }
         self.node_claims.get(name)?.status.as_ref()?.node_name.clone()
     }
+}
+
+/// Pods that no node takes now. Hundreds of replicas may wait for the same nodes, and one answer does for all of them.
+#[derive(Default)]
+struct Refused<'a>(BTreeMap<&'a str, Vec<&'a Pod>>);
+
+impl<'a> Refused<'a> {
+    /// Whether no filter could tell this pod from one that was refused. Volumes and devices belong to one pod by its name.
+    fn has_one_like(&self, pod: &Pod) -> bool {
+        let is_like = |other: &&Pod| {
+            other.metadata.namespace == pod.metadata.namespace
+                && other.metadata.labels == pod.metadata.labels
+                && other.spec == pod.spec
+        };
+        let of_owner = pod.controller().and_then(|owner| self.0.get(owner.uid.as_str()));
+        of_owner.is_some_and(|others| others.iter().any(is_like))
+    }
+
+    fn add(&mut self, pod: &'a Pod) {
+        let has_own = !pod.spec.volumes.is_empty() || !pod.spec.resource_claims.is_empty();
+        if let Some(owner) = pod.controller().filter(|_| !has_own) {
+            self.0.entry(&owner.uid).or_default().push(pod);
+        }
+    }
+
+    /// A pod was bound. That takes room, and ports; but it may be one that others want beside them, or spread from.
+    fn forget_those_who_wait_for(&mut self, bound: &Pod) {
+        self.0.values_mut().for_each(|pods| pods.retain(|pod| !may_wait_for(pod, bound)));
+    }
+}
+
+/// Whether a pod that no node took may find one because `bound` runs.
+fn may_wait_for(pod: &Pod, bound: &Pod) -> bool {
+    let wants_company = pod.spec.affinity.as_ref().is_some_and(|affinity| affinity.pod_affinity.is_some());
+    let spreads_from = |constraint: &TopologySpreadConstraint| {
+        let selector = constraint.label_selector.as_ref();
+        pod.metadata.namespace == bound.metadata.namespace && selector.is_some_and(|selector| selects(selector, bound))
+    };
+    wants_company || pod.spec.topology_spread_constraints.iter().any(spreads_from)
 }
 
 /// The nodes are asked from the best one down, so most pods ask one.

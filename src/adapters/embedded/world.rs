@@ -23,6 +23,7 @@ use super::found::Kept;
 use super::machines::{Machine, NodeFault, OfferingKey};
 use super::pods::Pods;
 use super::random::Random;
+use super::scheduler::Allocatable;
 use super::shelf::Shelf;
 
 /// More rounds than any chain of controllers needs (Deployment, ReplicaSet, pod, binding, budget); a guard against a cycle.
@@ -34,7 +35,7 @@ pub struct World {
     pub(super) now: Timestamp,
     /// Goes up with every change that a watch would see.
     pub(super) generation: u64,
-    /// Goes up with every change of a node.
+    /// Goes up with every change of a node that may let a pod in, or take one with it.
     pub(super) nodes_generation: u64,
     /// Nodes and room when no waiting pod found a node; before something changes, trying again is of no use.
     pub(super) scheduled_at: (u64, u64),
@@ -47,6 +48,7 @@ pub struct World {
     objects_made: u64,
 
     pub(super) nodes: Shelf<Node>,
+    pub(super) allocatable: BTreeMap<String, Allocatable>,
     pub(super) node_claims: Shelf<NodeClaim>,
     pub(super) node_pools: BTreeMap<String, NodePool>,
     pub(super) node_classes: BTreeMap<String, EC2NodeClass>,
@@ -107,6 +109,7 @@ impl World {
             timers_set: 0,
             objects_made: 0,
             nodes: Shelf::default(),
+            allocatable: BTreeMap::new(),
             node_claims: Shelf::default(),
             node_pools: BTreeMap::new(),
             node_classes: BTreeMap::new(),

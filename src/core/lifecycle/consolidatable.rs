@@ -1,6 +1,8 @@
 //! A node becomes a candidate for consolidation when no pod came or went for `consolidateAfter`. Meanwhile it is seen to that it is
 //! as large as its claim says.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 
 use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, seconds_after};
@@ -11,23 +13,26 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
         observation.consolidate_after_seconds.and_then(|seconds| Some(seconds_after(since(observation)?, seconds)));
     let is_due = due.is_some_and(|due| observation.now >= due);
     let is_marked = claim.is_true(conditions::CONSOLIDATABLE);
-    let mut written = claim.clone();
+    // Every claim comes here at every look, and hardly any of them is written.
+    let mut written = Cow::Borrowed(claim);
     let mut reached = Vec::new();
     match (is_due, is_marked) {
         (true, false) => {
             let type_ = conditions::CONSOLIDATABLE;
-            conditions::set(&mut written, type_, "True", type_, "", observation.now);
+            conditions::set(written.to_mut(), type_, "True", type_, "", observation.now);
             reached.push(Effect::Reached(Milestone::Consolidatable));
         }
         (false, true) => {
-            conditions::remove(&mut written, conditions::CONSOLIDATABLE);
+            conditions::remove(written.to_mut(), conditions::CONSOLIDATABLE);
         }
         _ => {}
     }
     let fault = observation.node.and_then(|node| consistency::note(&mut written, node, observation.now));
     reached.extend(fault.map(|fault| Effect::Reached(Milestone::Inconsistent { fault })));
     let mut effects = Vec::new();
-    if written != *claim {
+    if let Cow::Owned(written) = written
+        && written != *claim
+    {
         effects.push(Effect::WriteClaim(Box::new(written)));
     }
     effects.append(&mut reached);

@@ -1,5 +1,7 @@
 //! The node is of use: ready, free of start-up taints, with every extended resource that was asked for.
 
+use std::borrow::Cow;
+
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
@@ -23,21 +25,22 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
     let Some(node) = observation.node else { return Reaction::default() };
     let name = node.metadata.name.clone().unwrap_or_default();
-    let mut written = claim.clone();
+    let mut written = Cow::Borrowed(claim);
     if let Some((reason, message)) = obstacle(claim, node) {
-        conditions::set(&mut written, conditions::INITIALIZED, "Unknown", reason, &message, observation.now);
-        let effects = if written == *claim { Vec::new() } else { vec![Effect::WriteClaim(Box::new(written))] };
+        conditions::set(written.to_mut(), conditions::INITIALIZED, "Unknown", reason, &message, observation.now);
+        let is_new = *written != *claim;
+        let effects = is_new.then(|| Effect::WriteClaim(Box::new(written.into_owned()))).into_iter().collect();
         let look_again_at = observation.is_awaited.then(|| liveness::initialization_deadline(claim)).flatten();
         return Reaction { effects, look_again_at };
     }
-    conditions::set(&mut written, conditions::INITIALIZED, "True", "Initialized", "", observation.now);
+    conditions::set(written.to_mut(), conditions::INITIALIZED, "True", "Initialized", "", observation.now);
     let fault = consistency::note(&mut written, node, observation.now);
     let mut effects = vec![
         Effect::PatchNode {
             node: name.clone(),
             patch: json!({ "metadata": { "labels": { keys::INITIALIZED: "true" } } }),
         },
-        Effect::WriteClaim(Box::new(written)),
+        Effect::WriteClaim(Box::new(written.into_owned())),
         Effect::Reached(Milestone::Initialized { node: name }),
     ];
     effects.extend(fault.map(|fault| Effect::Reached(Milestone::Inconsistent { fault })));

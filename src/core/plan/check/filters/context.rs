@@ -101,25 +101,29 @@ impl<'a> FilterContext<'a> {
 
     /// Puts a pod on a node, without asking any filter; a pod that is elsewhere moves. False when there is no such node.
     pub fn place(&mut self, pod: &'a Pod, node: &str) -> bool {
-        self.remove(pod);
+        let key = pod.key();
+        self.remove_by_key(&key);
         let Some(state) = self.nodes.get_mut(node) else { return false };
         let Some(name) = state.node.metadata.name.as_deref() else { return false };
         state.requested.add(&effective_requests(pod).unwrap_or_default());
-        state.pods.insert(pod.key(), pod);
-        self.placed.insert(pod.key(), name);
+        state.pods.insert(key.clone(), pod);
         if super::pod_affinity::repels(pod) {
-            self.repelling.insert(pod.key(), (pod, name));
+            self.repelling.insert(key.clone(), (pod, name));
         }
+        self.placed.insert(key, name);
         true
     }
 
     /// Takes a pod off its node. True when it was on one.
     pub fn remove(&mut self, pod: &Pod) -> bool {
-        let key = pod.key();
-        let Some(node) = self.placed.remove(&key) else { return false };
-        self.repelling.remove(&key);
+        self.remove_by_key(&pod.key())
+    }
+
+    fn remove_by_key(&mut self, key: &str) -> bool {
+        let Some(node) = self.placed.remove(key) else { return false };
+        self.repelling.remove(key);
         if let Some(state) = self.nodes.get_mut(node)
-            && let Some(removed) = state.pods.remove(&key)
+            && let Some(removed) = state.pods.remove(key)
         {
             state.requested.subtract(&effective_requests(removed).unwrap_or_default());
         }

@@ -76,7 +76,7 @@ pub struct Examination<'c, 'a> {
     pod: &'c Pod,
     requests: resources::Requests,
     affinity: pod_affinity::Counts,
-    spread: Vec<topology_spread::Counts>,
+    spread: Vec<topology_spread::Counts<'a>>,
 }
 
 impl<'a> FilterContext<'a> {

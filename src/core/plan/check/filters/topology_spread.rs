@@ -11,16 +11,17 @@ use super::context::{FilterContext, node_labels};
 use super::{Filter, Refusal, node_affinity, selectors, taints};
 
 /// One constraint with the number of matching pods in each domain that counts.
-pub(super) struct Counts {
+pub(super) struct Counts<'a> {
     topology_key: String,
     max_skew: i64,
-    min_domains: usize,
     /// 1 when the pod itself matches the selector.
     own: i64,
-    domains: BTreeMap<String, i64>,
+    domains: BTreeMap<&'a str, i64>,
+    /// Pods of the domain with the fewest. `None`: no domain counts, so there is nothing to be out of balance with.
+    least: Option<i64>,
 }
 
-pub(super) fn count(pod: &Pod, context: &FilterContext<'_>) -> Vec<Counts> {
+pub(super) fn count<'a>(pod: &Pod, context: &FilterContext<'a>) -> Vec<Counts<'a>> {
     let constraints: Vec<&TopologySpreadConstraint> = pod
         .spec
         .topology_spread_constraints
@@ -38,18 +39,19 @@ pub(super) fn count(pod: &Pod, context: &FilterContext<'_>) -> Vec<Counts> {
                 constraint.match_label_keys.as_deref(),
                 None,
             );
-            let mut domains = BTreeMap::new();
-            for state in context.nodes.values() {
+            let states = context.nodes.values().filter(|state| has_every_key(state.node));
+            let mut domains: BTreeMap<&'a str, i64> = BTreeMap::new();
+            for state in states.filter(|state| node_counts(constraint, pod, state.node)) {
                 let Some(value) = node_labels(state.node).get(&constraint.topology_key) else { continue };
-                if has_every_key(state.node) && node_counts(constraint, pod, state.node) {
-                    let pods = state.pods.values().filter(|other| pod_counts(other, pod, selector.as_ref()));
-                    *domains.entry(value.clone()).or_default() += i64::try_from(pods.count()).unwrap_or(i64::MAX);
-                }
+                let pods = state.pods.values().filter(|other| pod_counts(other, pod, selector.as_ref()));
+                *domains.entry(value.as_str()).or_default() += i64::try_from(pods.count()).unwrap_or(i64::MAX);
             }
+            let min_domains = constraint.min_domains.and_then(|it| usize::try_from(it).ok()).unwrap_or(1);
+            let has_too_few = domains.len() < min_domains;
             Counts {
                 topology_key: constraint.topology_key.clone(),
                 max_skew: i64::from(constraint.max_skew),
-                min_domains: constraint.min_domains.and_then(|it| usize::try_from(it).ok()).unwrap_or(1),
+                least: if has_too_few { Some(0) } else { domains.values().min().copied() },
                 own: i64::from(selectors::matches(selector.as_ref(), &pod.metadata.labels)),
                 domains,
             }
@@ -72,19 +74,13 @@ fn pod_counts(other: &Pod, pod: &Pod, selector: Option<&LabelSelector>) -> bool 
         && selectors::matches(selector, &other.metadata.labels)
 }
 
-pub(super) fn refusal(constraints: &[Counts], node: &Node) -> Option<Refusal> {
+pub(super) fn refusal(constraints: &[Counts<'_>], node: &Node) -> Option<Refusal> {
     constraints.iter().find_map(|constraint| {
         let key = &constraint.topology_key;
         let Some(value) = node_labels(node).get(key) else {
             return Some(Refusal::new(Filter::PodTopologySpread, format!("the node has no label {key}")));
         };
-        let least = match constraint.domains.values().min() {
-            _ if constraint.domains.len() < constraint.min_domains => 0,
-            Some(least) => *least,
-            // No domain counts, so there is nothing to be out of balance with.
-            None => return None,
-        };
-        let skew = constraint.domains.get(value).unwrap_or(&0) + constraint.own - least;
+        let skew = constraint.domains.get(value.as_str()).unwrap_or(&0) + constraint.own - constraint.least?;
         (skew > constraint.max_skew).then(|| {
             let text =
                 format!("skew over {key} would be {skew} in {value}, at most {} is allowed", constraint.max_skew);
