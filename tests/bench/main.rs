@@ -24,6 +24,7 @@ mod program;
 mod random;
 mod report;
 mod scenarios;
+mod trace;
 mod workloads;
 
 use std::collections::BTreeMap;

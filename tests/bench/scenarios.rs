@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::market::Market;
 use crate::objects::{self, Pod, requirement};
-use crate::workloads;
+use crate::{trace, workloads};
 
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -101,16 +101,7 @@ fn prices() -> Vec<Scenario> {
     let ways = [("on-demand", Market::BuiltIn), ("spot", Market::BuiltInWithSpotPrices)];
     let rows = ways.map(|(way, market)| {
         let capacity_types: &[&str] = if way == "spot" { &["on-demand", "spot"] } else { &["on-demand"] };
-        let pool = objects::node_pool(
-            POOL,
-            &[
-                linux(),
-                requirement(keys::ARCHITECTURE, "In", &["amd64"]),
-                requirement(keys::CAPACITY_TYPE, "In", capacity_types),
-                requirement(keys::INSTANCE_CATEGORY, "In", &["c", "m", "r"]),
-                requirement(keys::INSTANCE_GENERATION, "Gt", &["2"]),
-            ],
-        );
+        let pool = getting_started(POOL, capacity_types, &["c", "m", "r"]);
         let diverse = Scenario {
             pools: vec![pool.clone()],
             ..Scenario::new(format!("price, {way}: published mix"), market, workloads::diverse(1000))
@@ -124,6 +115,17 @@ fn prices() -> Vec<Scenario> {
         [diverse, mixed]
     });
     rows.into_iter().flatten().collect()
+}
+
+fn getting_started(name: &str, capacity_types: &[&str], categories: &[&str]) -> Value {
+    let requirements = [
+        linux(),
+        requirement(keys::ARCHITECTURE, "In", &["amd64"]),
+        requirement(keys::CAPACITY_TYPE, "In", capacity_types),
+        requirement(keys::INSTANCE_CATEGORY, "In", categories),
+        requirement(keys::INSTANCE_GENERATION, "Gt", &["2"]),
+    ];
+    objects::node_pool(name, &requirements)
 }
 
 fn workload_shapes() -> Vec<Scenario> {
@@ -148,7 +150,16 @@ fn workload_shapes() -> Vec<Scenario> {
         Scenario::new("one Deployment", Market::BuiltIn, workloads::one_deployment(20_000)),
         Scenario::new("all different", Market::BuiltIn, workloads::one_off(5000)),
         pools_of_teams(63, 5000),
+        with_accelerators(8152),
     ]
+}
+
+fn with_accelerators(pods: usize) -> Scenario {
+    let pool = |name: &str, categories: &[&str]| getting_started(name, &["on-demand"], categories);
+    Scenario {
+        pools: vec![pool(POOL, &["c", "m", "r"]), pool("accelerated", &["g", "p"])],
+        ..Scenario::new("sizes of a trace", Market::BuiltIn, trace::pods(pods))
+    }
 }
 
 fn pools_of_teams(teams: usize, pods: usize) -> Scenario {

@@ -62,9 +62,14 @@ pub fn lower_bound(
     }
     let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
     let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK);
-    let for_nothing = worth_of_free(&kinds, &priced.per_pod, &free);
+    let mut proven = priced.bound - worth_of_free(&kinds, &priced.per_pod, &free);
+    for resource in short(&kinds, &free) {
+        let per_pod = prices_of_one_resource(&kinds, &offers, resource);
+        let worth: f64 = kinds.iter().zip(&per_pod).map(|(kind, price)| number(kind.count) * price).sum();
+        proven = proven.max(worth - worth_of_free(&kinds, &per_pod, &free));
+    }
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
-    let bound = (priced.bound - for_nothing).max(0.0) * (1.0 - 1e-9);
+    let bound = proven.max(0.0) * (1.0 - 1e-9);
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
 }
 
@@ -122,6 +127,25 @@ fn exact(offers: &[Offer], kind: &Kind, count: usize) -> HourlyPrice {
         least[pods] = options.min().unwrap_or(HourlyPrice::MAX);
     }
     least[count]
+}
+
+/// Resources of which pods ask for more than is free, where some is.
+fn short(kinds: &[Kind], free: &[&Vector]) -> Vec<usize> {
+    let resources = 0..free.first().map_or(0, |room| room.len());
+    let asked = |resource: usize| -> f64 {
+        kinds.iter().map(|kind| number(kind.count) * as_number(kind.request[resource])).sum()
+    };
+    let is_free = |resource: usize| -> f64 { free.iter().map(|room| as_number(room[resource].max(0))).sum() };
+    resources.filter(|resource| asked(*resource) > is_free(*resource)).collect()
+}
+
+/// What each pod asks of one resource, at what it costs where that is cheapest: prices that hold whatever else is on a node. Those of
+/// the linear program count every free room for pods of which there are not enough to fill them all; where nodes that exist lack
+/// one resource and have plenty of the others, as accelerators, these prove more.
+fn prices_of_one_resource(kinds: &[Kind], offers: &[Offer], resource: usize) -> Vec<f64> {
+    let with_any = offers.iter().filter(|offer| offer.room[resource] > 0);
+    let unit = with_any.map(|offer| offer.price.dollars() / as_number(offer.room[resource])).min_by(f64::total_cmp);
+    kinds.iter().map(|kind| unit.unwrap_or(0.0) * as_number(kind.request[resource])).collect()
 }
 
 /// What the room that is there could be filled with, at these prices.

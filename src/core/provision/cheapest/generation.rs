@@ -32,7 +32,7 @@ pub const ROWS_MAX: usize = 400;
 
 /// Fillings are sought until the program is within this part of what the prices prove.
 const GAP: f64 = 0.002;
-const GAP_OF_WHOLE: f64 = 0.004;
+const GAP_OF_WHOLE: f64 = 0.001;
 
 /// Rounds of seeking in one program at most.
 const ROUNDS_MAX: usize = 120;
