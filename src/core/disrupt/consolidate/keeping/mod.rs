@@ -23,9 +23,6 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use super::Source;
 use solve::{Solved, Stock, solve};
 
-/// How many times its price a new node counts: the program buys parts of nodes, the buyer whole ones.
-const WHOLE: f64 = 1.05;
-
 /// Multiplications, of which some 10^9 take a second.
 const WORK: u64 = 400_000_000;
 
@@ -132,7 +129,13 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
     fn bin_of_host(&self, host: HostIndex) -> Bin {
         let room = self.engine.headroom(host).iter().map(|room| (*room).max(0)).collect();
         let offer = Offer::of_node(self.engine.problem, &self.market.kinds, host, HourlyPrice::ZERO, room);
-        self.bin(&offer, self.zone.map(|key| self.zone_of(key, host)))
+        let mut there: BTreeMap<usize, usize> = BTreeMap::new();
+        for (class, pods) in &self.engine.host(host).pods {
+            if let Some(kind) = self.market.kind_of.get(class) {
+                *there.entry(*kind).or_default() += usize::try_from(*pods).unwrap_or(usize::MAX);
+            }
+        }
+        self.bin(&offer, self.zone.map(|key| self.zone_of(key, host)), &there)
     }
 
     /// By kind the hosts on which the room for a pod is worth least beside what the pod is worth; of a kind that is bound to zones, in
@@ -185,15 +188,20 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
         if zones.len() > 1 {
             zones.remove(&None);
         }
-        let all = zones.iter().flat_map(|zone| self.market.offers.iter().map(|offer| self.bin(offer, *zone)));
-        let bought_whole = |bin: Bin| Bin { price: bin.price * WHOLE, ..bin };
-        all.filter(|bin| !bin.items.is_empty()).map(bought_whole).collect()
+        let all = zones
+            .iter()
+            .flat_map(|zone| self.market.offers.iter().map(|offer| self.bin(offer, *zone, &BTreeMap::new())));
+        all.filter(|bin| !bin.items.is_empty()).collect()
     }
 
-    /// What an offer may hold in a zone.
-    fn bin(&self, offer: &Offer, zone: Option<Domain>) -> Bin {
+    /// What an offer may hold in a zone, by kind beside so many pods that are there.
+    fn bin(&self, offer: &Offer, zone: Option<Domain>, there: &BTreeMap<usize, usize>) -> Bin {
         let (kinds, items) = (&self.market.kinds, &self.market.items);
-        let all = offer.bin(kinds, items, 0..kinds.len(), |kind| kinds[kind].count);
+        let more = |kind: usize| {
+            let most = kinds[kind].most_per_node.saturating_sub(there.get(&kind).copied().unwrap_or(0));
+            most.min(kinds[kind].count)
+        };
+        let all = offer.bin(kinds, items, 0..kinds.len(), more);
         let of_kind = |(kind, most): &(usize, f64)| {
             let here = [Some((*kind, None)), zone.map(|zone| (*kind, Some(zone)))];
             let held = here.into_iter().flatten().filter_map(|identity| self.positions.get(&identity));
