@@ -318,13 +318,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
         let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
-        for (position, (plan_id, fidelity)) in judged.iter().enumerate() {
-            // Each move of a plan is judged; the record keeps the last one.
-            if judged.iter().skip(position + 1).all(|(later, _)| later != plan_id) {
-                self.records.fidelity(&self.ports.cluster, snapshot, plan_id, fidelity.clone()).await?;
-            }
-            let (plan_id, fidelity) = (plan_id.clone(), fidelity.clone());
+        // Each move of a plan is judged; the record keeps the last one.
+        let last: BTreeMap<String, _> = judged.iter().cloned().collect();
+        for (plan_id, fidelity) in judged {
             self.journal.say(now, &Event::PlanFulfilled { plan_id, fidelity });
+        }
+        for (plan_id, fidelity) in last {
+            self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity).await?;
         }
         if progress.catalog_changed {
             self.catalog = None;

@@ -81,12 +81,6 @@ impl MoveCosts {
         let crossing = self.per_crossing.saturating_mul(i64::try_from(crossing).unwrap_or(i64::MAX));
         price_for(bought, self.overlap_seconds).saturating_add(pods).saturating_add(crossing)
     }
-
-    /// The same in dollars, for a guide.
-    pub fn dollars_of_move(&self, bought: f64, pods: i64) -> f64 {
-        let bought = HourlyPrice::from_dollars(bought).unwrap_or_default();
-        HourlyPrice::from_nanodollars(self.of_move(bought, pods, 0)).dollars()
-    }
 }
 
 /// Billionths of a dollar that a price comes to in this time.

@@ -81,13 +81,9 @@ pub fn order_of_eviction(pods: &[&Pod]) -> Vec<usize> {
     };
     let mut by_name: Vec<usize> = (0..pods.len()).collect();
     by_name.sort_by_cached_key(|position| pods[*position].key());
-    let mut mixed = vec![0_u64; pods.len()];
-    for (number, position) in (0_u64..).zip(&by_name) {
-        mixed[*position] = number.wrapping_mul(GOLDEN);
-    }
-    let mut order = by_name;
-    order.sort_by_key(|position| (Reverse(size(&requests[*position])), mixed[*position]));
-    order
+    let mut order: Vec<(u64, usize)> = (0..).zip(by_name).collect();
+    order.sort_by_key(|(number, position)| (Reverse(size(&requests[*position])), number.wrapping_mul(GOLDEN)));
+    order.into_iter().map(|(_, position)| position).collect()
 }
 
 fn tier(pod: &Pod) -> (bool, bool) {

@@ -119,8 +119,8 @@ impl Pass<'_, '_> {
     /// What the move of one pod costs in the mean, for each hour in which it has to repay itself.
     fn dollars_of_move(&self, sources: &[Source<'_>]) -> f64 {
         let pods: usize = sources.iter().map(|source| source.candidate.displaced().count()).sum();
-        let of_one = |source: &Source<'_>| self.costs.dollars_of_move(0.0, source.candidate.move_nanodollars);
-        sources.iter().map(of_one).sum::<f64>() / hours(self.horizon_seconds(sources)) / number(pods.max(1))
+        let of_all = sources.iter().map(|source| source.candidate.move_nanodollars).fold(0, i64::saturating_add);
+        HourlyPrice::from_nanodollars(of_all).dollars() / hours(self.horizon_seconds(sources)) / number(pods.max(1))
     }
 
     /// What goes is as the linear program says, and its pods go where kube-scheduler will put them.
@@ -265,14 +265,6 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         self.replace_sets(engine, budget);
         self.empty_nodes(engine, budget);
         self.keep_the_best(engine, budget);
-        self.replace_sets(engine, budget);
-        if self.goes.contains(&true) {
-            // Nothing better is to be had in their place, so they may be filled.
-            self.goes.iter_mut().for_each(|goes| *goes = false);
-            self.reach = Reach::new(engine.problem.classes.len());
-            self.find_rooms(engine);
-            self.empty_nodes(engine, budget);
-        }
         let refusals = self.one_by_one(engine, budget);
         self.regroup(engine, budget);
         for (source, (code, text)) in refusals {
@@ -364,15 +356,17 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         self.rooms.only_allotted = false;
     }
 
-    /// What should go and finds no room is kept after all, a part at a time, the best first, and filled with the rest.
+    /// What should go and finds no room is kept after all, a part at a time, the best first, and filled with the rest; all that is
+    /// left when the work is spent.
     fn keep_the_best(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
         loop {
             let going = (0..self.sources.len()).rev().filter(|source| self.goes[*source] && self.is_open(*source));
             let going: Vec<usize> = going.collect();
-            if going.is_empty() || budget.is_spent() {
+            if going.is_empty() {
                 return;
             }
-            for source in going.iter().take(going.len().div_ceil(KEPT_PART)) {
+            let part = if budget.is_spent() { 1 } else { KEPT_PART };
+            for source in going.iter().take(going.len().div_ceil(part)) {
                 self.goes[*source] = false;
             }
             self.reach = Reach::new(engine.problem.classes.len());
