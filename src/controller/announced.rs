@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::plan::{Pending, Plan, Step, StepKind};
+use crate::core::plan::{Pending, Placement, Plan, Step, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::view::name_of;
@@ -16,16 +16,30 @@ pub struct Announced {
 }
 
 impl Announced {
-    /// Whether the plan has something that was not shown yet: other steps, a pod placed elsewhere, or other pods pending.
+    /// Whether the plan has something that was not shown yet: other steps, a waiting pod placed elsewhere, or other pods pending.
     pub fn is_news(&self, plan: &Plan, snapshot: &Snapshot) -> bool {
-        let claims = claims_by_node(snapshot);
         let steps = signature(plan);
         (!steps.is_empty() && steps != self.steps)
             || plan.pending.iter().any(|pending| self.says_more(pending))
-            || plan.placements.iter().any(|placement| {
-                let node = claims.get(placement.node.as_str()).copied().unwrap_or(&placement.node);
-                self.placements.get(&placement.pod).map(String::as_str) != Some(node)
-            })
+            || self.places_others(plan, snapshot)
+    }
+
+    /// Whether a pod has another place than was shown. Of pods that still run on a node that goes nobody needs to hear at every look:
+    /// kube-scheduler has the last word on them.
+    fn places_others(&self, plan: &Plan, snapshot: &Snapshot) -> bool {
+        let claims = claims_by_node(snapshot);
+        let is_elsewhere = |placement: &&Placement| {
+            let node = claims.get(placement.node.as_str()).copied().unwrap_or(&placement.node);
+            self.placements.get(&placement.pod).map(String::as_str) != Some(node)
+        };
+        let mut elsewhere: BTreeSet<&str> =
+            plan.placements.iter().filter(is_elsewhere).map(|placement| placement.pod.as_str()).collect();
+        if !elsewhere.is_empty() {
+            for pod in snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some()) {
+                elsewhere.remove(pod.key().as_str());
+            }
+        }
+        !elsewhere.is_empty()
     }
 
     /// Whether a pod is pending that was not, or for another reason. One that found its place is no news.

@@ -17,6 +17,7 @@ use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::effects::Effects;
 use super::journal::Journal;
+use super::marks;
 use super::opening::{Nominations, Opening};
 use super::view::{View, label, name_of, node_name, provider_id};
 
@@ -126,7 +127,8 @@ impl Claims {
     }
 }
 
-/// The pods of all nodes that go, in an order in which those that come in their place find room.
+/// The pods of all nodes that go, in an order in which those that come in their place find room: first those that new nodes were
+/// bought for, while the new nodes are empty and kube-scheduler prefers them.
 async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let mut due = effects.take_evictions();
     if due.is_empty() {
@@ -135,7 +137,11 @@ async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects
     let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
     let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim))).copied();
     let pods: Vec<&Pod> = leaving.filter(|pod| due.remove(&pod.key())).collect();
-    for together in drain::order_of_eviction(&pods).chunks(CLAIMS_TOGETHER) {
+    let staying = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
+    let of_new_nodes: BTreeSet<&str> = staying.flat_map(marks::pods).collect();
+    let mut order = drain::order_of_eviction(&pods);
+    order.sort_by_key(|position| !of_new_nodes.contains(pods[*position].key().as_str()));
+    for together in order.chunks(CLAIMS_TOGETHER) {
         for outcome in join_all(together.iter().map(|position| effects.evict(pods[*position]))).await {
             outcome?;
         }

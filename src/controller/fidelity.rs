@@ -39,11 +39,11 @@ struct Node {
 pub struct Expectations(Vec<Expected>);
 
 impl Expectations {
-    /// Notes the creations of the moves that were begun.
+    /// Notes the creations of the moves that were begun, with those of the plan that were begun before.
     pub fn expect(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
         let created = |step: &&Step| step.kind == StepKind::Create && moves.contains(&step.move_number);
-        let mut expected =
-            Expected { plan_id: plan.id.clone(), since: now, pods: BTreeMap::new(), nodes: BTreeMap::new() };
+        let begun = self.0.iter().position(|expected| expected.plan_id == plan.id);
+        let mut expected = begun.map_or_else(|| Expected::new(&plan.id, now), |begun| self.0.remove(begun));
         for step in plan.steps.iter().filter(created) {
             // Pods that move come back under other names; only those that wait can be followed.
             let waits = step.reason.code == ReasonCode::PodsPending;
@@ -86,6 +86,10 @@ impl Expectations {
 }
 
 impl Expected {
+    fn new(plan_id: &str, since: Timestamp) -> Self {
+        Self { plan_id: plan_id.to_owned(), since, pods: BTreeMap::new(), nodes: BTreeMap::new() }
+    }
+
     fn is_over(&self, view: &View<'_>) -> bool {
         let up = |name: &String| view.claim(name).is_none_or(|claim| claim.is_true(conditions::INITIALIZED));
         let waiting = view.snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none());

@@ -318,13 +318,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
         let (judged, judge_at) = self.expectations.judge(view, &known.prices, now);
-        // Each move of a plan is judged; the record keeps the last one.
-        let last: BTreeMap<String, _> = judged.iter().cloned().collect();
         for (plan_id, fidelity) in judged {
+            self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity.clone()).await?;
             self.journal.say(now, &Event::PlanFulfilled { plan_id, fidelity });
-        }
-        for (plan_id, fidelity) in last {
-            self.records.fidelity(&self.ports.cluster, snapshot, &plan_id, fidelity).await?;
         }
         if progress.catalog_changed {
             self.catalog = None;

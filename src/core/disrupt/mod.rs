@@ -12,6 +12,7 @@ pub mod removed_pools;
 pub mod repair;
 pub mod rollout;
 mod static_capacity;
+pub mod waves;
 
 use std::collections::{BTreeMap, BTreeSet};
 

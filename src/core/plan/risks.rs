@@ -1,5 +1,4 @@
-//! Whom a plan disturbs: waves in which nodes can go without a workload losing all of its replicas at once, and what is at risk all
-//! the same. A wave begins when the nodes of the one before are gone.
+//! Whom a plan disturbs: the waves in which its nodes go, and what is at risk all the same.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::core::disrupt::duration_text;
 use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::disrupt::waves::{Workload, by_workload, replicas, waves};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::{Note, Step, StepKind};
@@ -51,20 +51,6 @@ pub enum RiskCode {
     VolumesDetach,
 }
 
-/// `namespace/Kind/name` of what made a pod.
-type Workload = String;
-
-/// How many replicas each workload has running.
-fn replicas(snapshot: &Snapshot) -> BTreeMap<Workload, usize> {
-    let mut replicas = BTreeMap::new();
-    let running =
-        snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating());
-    for workload in running.filter_map(Pod::workload) {
-        *replicas.entry(workload).or_default() += 1;
-    }
-    replicas
-}
-
 /// Pods of removals, by key.
 fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Pod> {
     let mut named: BTreeMap<String, Option<&Pod>> = BTreeMap::new();
@@ -81,54 +67,30 @@ fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Po
 
 /// How many pods of each workload a removal makes move.
 fn moved_by(step: &Step, moving: &BTreeMap<String, &Pod>) -> BTreeMap<Workload, usize> {
-    let mut moved = BTreeMap::new();
-    for workload in step.pods.iter().filter_map(|pod| moving.get(pod)?.workload()) {
-        *moved.entry(workload).or_default() += 1;
-    }
-    moved
+    by_workload(step.pods.iter().filter_map(|pod| moving.get(pod).copied()))
 }
 
 /// Numbers the waves of a plan that needs more than one; how many it needs. O(removals x waves x workloads on one).
 pub fn number_waves(steps: &mut [Step], snapshot: &Snapshot) -> u32 {
-    let replicas = replicas(snapshot);
     let moving = moving(steps, snapshot);
-    // By wave, how many of each workload move.
-    let mut waves: Vec<BTreeMap<Workload, usize>> = Vec::new();
-    let mut wave_of: Vec<Option<usize>> = vec![None; steps.len()];
-    for (position, step) in steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Remove) {
-        let moved = moved_by(step, &moving);
-        let leaves_some = |wave: &BTreeMap<Workload, usize>| {
-            moved.iter().all(|(workload, count)| {
-                let all = replicas.get(workload).copied().unwrap_or(0);
-                let before = wave.get(workload).copied().unwrap_or(0);
-                // What is all on one node can not be spared.
-                *count >= all || before + count < all
-            })
-        };
-        let wave = waves.iter().position(leaves_some).unwrap_or(waves.len());
-        if wave == waves.len() {
-            waves.push(BTreeMap::new());
-        }
-        for (workload, count) in moved {
-            *waves[wave].entry(workload).or_default() += count;
-        }
-        wave_of[position] = Some(wave);
-    }
-    if waves.len() > 1 {
+    let removals: Vec<usize> = (0..steps.len()).filter(|step| steps[*step].kind == StepKind::Remove).collect();
+    let moved: Vec<_> = removals.iter().map(|step| moved_by(&steps[*step], &moving)).collect();
+    let waves = waves(&moved, &replicas(snapshot));
+    let count = waves.iter().max().map_or(0, |last| last + 1);
+    if count > 1 {
+        // Capacity comes before it is needed.
         let mut first_of_move: BTreeMap<u32, usize> = BTreeMap::new();
-        for (step, wave) in steps.iter().zip(&wave_of) {
-            if let Some(wave) = wave {
-                let first = first_of_move.entry(step.move_number).or_insert(*wave);
-                *first = (*first).min(*wave);
-            }
+        for (step, wave) in removals.iter().zip(&waves) {
+            let first = first_of_move.entry(steps[*step].move_number).or_insert(*wave);
+            *first = (*first).min(*wave);
         }
-        for (step, wave) in steps.iter_mut().zip(wave_of) {
-            // Capacity comes before it is needed.
-            let wave = wave.or_else(|| first_of_move.get(&step.move_number).copied());
+        let of_removals: BTreeMap<usize, usize> = removals.into_iter().zip(waves).collect();
+        for (position, step) in steps.iter_mut().enumerate() {
+            let wave = of_removals.get(&position).or_else(|| first_of_move.get(&step.move_number));
             step.wave = wave.and_then(|wave| u32::try_from(wave + 1).ok());
         }
     }
-    u32::try_from(waves.len()).unwrap_or(u32::MAX)
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// What is at risk when the plan is carried out, and a note if there is more than is listed. O(moved pods x budgets).

@@ -1,8 +1,8 @@
 //! Where kube-scheduler will put the pods of nodes that go.
 //!
 //! Nobody can tell it: a pod that takes the place of an evicted one is bound before its name is known. But all nodes of a plan stop
-//! taking pods at the same time, the order of evictions is known, and of the nodes that take a pod kube-scheduler chooses the least
-//! allocated one. What it will find no room for is known beforehand, too: few nodes that have these pods go last, when there are new
+//! taking pods at the same time, the waves in which they go and the order of evictions are known, and of the nodes that take a pod
+//! kube-scheduler chooses the least allocated one. What it will find no room for is known beforehand, too: few nodes that have these pods go last, when there are new
 //! nodes for them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fixedbitset::FixedBitSet;
 
 use crate::core::disrupt::rehome::{self, Allotments};
+use crate::core::disrupt::waves::{Workload, by_workload, replicas, waves};
 use crate::core::lifecycle::drain::order_of_eviction;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
@@ -52,15 +53,16 @@ pub(super) fn foresee(
         return None;
     }
     let of_one = pods / going.len().max(1);
+    let replicas = replicas(engine.problem.snapshot);
     let mut last = BTreeSet::new();
-    let (mut placed, mut left) = evict(engine, sources, &going, &takers);
+    let (mut placed, mut left) = evict(engine, sources, &going, &takers, &replicas);
     for _ in 0..ROUNDS_MAX {
         if left.is_empty() {
             break;
         }
         last.extend(with_most_of(engine, sources, &going, &left, of_one));
         going.retain(|source| !last.contains(source));
-        (placed, left) = evict(engine, sources, &going, &takers);
+        (placed, left) = evict(engine, sources, &going, &takers, &replicas);
     }
     let mut of_class = BTreeMap::new();
     for (class, _) in &placed {
@@ -83,22 +85,30 @@ fn evict(
     sources: &[Source<'_>],
     going: &[usize],
     takers: &[Taker],
+    replicas: &BTreeMap<Workload, usize>,
 ) -> (Vec<(ClassIndex, HostIndex)>, BTreeMap<ClassIndex, usize>) {
     let problem = engine.problem;
     let since = engine.mark();
     let candidates: Vec<_> = going.iter().map(|source| sources[*source].candidate).collect();
     rehome::take_off(engine, &candidates);
-    let evicted = candidates.iter().flat_map(|candidate| candidate.displaced());
-    let evicted = evicted.filter_map(|pod| Some((&problem.snapshot.pods[pod], problem.class_of_pod[pod]?)));
-    let (pods, classes): (Vec<&Pod>, Vec<ClassIndex>) = evicted.unzip();
+    let mut of_waves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let of_snapshot = &problem.snapshot.pods;
+    let moved = candidates.iter().map(|candidate| by_workload(candidate.displaced().map(|pod| &of_snapshot[pod])));
+    for (candidate, wave) in candidates.iter().zip(waves(&moved.collect::<Vec<_>>(), replicas)) {
+        of_waves.entry(wave).or_default().extend(candidate.displaced());
+    }
     let (mut placed, mut left) = (Vec::new(), BTreeMap::new());
-    for class in order_of_eviction(&pods).into_iter().map(|pod| classes[pod]) {
-        match least_allocated(engine, class, takers) {
-            Some(host) => {
-                engine.place_on_existing(class, host);
-                placed.push((class, host));
+    for evicted in of_waves.into_values() {
+        let evicted = evicted.into_iter().filter_map(|pod| Some((&of_snapshot[pod], problem.class_of_pod[pod]?)));
+        let (pods, classes): (Vec<&Pod>, Vec<ClassIndex>) = evicted.unzip();
+        for class in order_of_eviction(&pods).into_iter().map(|pod| classes[pod]) {
+            match least_allocated(engine, class, takers) {
+                Some(host) => {
+                    engine.place_on_existing(class, host);
+                    placed.push((class, host));
+                }
+                None => *left.entry(class).or_default() += 1,
             }
-            None => *left.entry(class).or_default() += 1,
         }
     }
     engine.revert(since);

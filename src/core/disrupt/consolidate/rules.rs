@@ -24,6 +24,11 @@ const SPOT_TO_SPOT_TYPES: usize = 15;
 /// Source: reference, section 4.5.
 const BALANCED_FACTOR: f64 = 2.0;
 
+/// How many times the pods of a move count that packs them anew, with those of other nodes: numerator, denominator. One node that is
+/// replaced by a better one for the same pods saves as long as they run, a better packing only until pods come and go. By default a
+/// move may so, as under `Balanced`, disrupt about twice the part that it saves.
+const PACKED_ANEW: (i64, i64) = (5, 2);
+
 /// Instance type, zone, capacity type.
 pub(in crate::core::disrupt) type Likeness = (String, String, String);
 
@@ -208,9 +213,9 @@ impl Pass<'_, '_> {
             return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()));
         }
         let Some(limit) = self.payback_seconds(going) else { return Ok(()) };
-        let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
-        let costs = &self.costs;
-        let seconds = cost::payback_seconds(saving, costs.of_move(bought, pods, crossing)).unwrap_or(i64::MAX);
+        let pods = moved_nanodollars(going, trial.nodes_bought);
+        let cost = self.costs.of_move(bought, pods, crossing);
+        let seconds = cost::payback_seconds(saving, cost).unwrap_or(i64::MAX);
         if seconds <= limit {
             return Ok(());
         }
@@ -290,6 +295,13 @@ impl Pass<'_, '_> {
         }
         Ok(())
     }
+}
+
+/// What moving the pods of these nodes counts where so many nodes are bought for them.
+pub(super) fn moved_nanodollars(going: &[&Candidate], nodes_bought: usize) -> i64 {
+    let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
+    let (times, of) = PACKED_ANEW;
+    if going.len() == 1 && nodes_bought == 1 { pods } else { pods.saturating_mul(times) / of }
 }
 
 fn all_spot(engine: &Engine<'_, '_>, going: &[&Candidate]) -> bool {

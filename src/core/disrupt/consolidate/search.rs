@@ -29,7 +29,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use super::foreseen::foresee;
 use super::keeping::Kept;
 use super::reference::no_place;
-use super::rules::NotKept;
+use super::rules::{NotKept, moved_nanodollars};
 use super::trial::{Buying, without};
 use super::worth::{Worth, demand};
 use super::{Refused, Source};
@@ -56,7 +56,7 @@ const KEPT_PART: usize = 4;
 /// How many times the cost of a move may count when it is decided which nodes are worth keeping. The program buys parts of nodes, so
 /// where much is bought less comes of a plan than it promises, and keeping more saves more in the end; where few nodes are wrong for
 /// all of their pods, it is best to be told so at once.
-const COUNTED_AS_KEPT: [f64; 2] = [4.0, 1.0];
+const COUNTED_AS_KEPT: [f64; 2] = [3.0, 1.0];
 
 /// Where no payback is asked for, moves are compared over this time.
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
@@ -537,7 +537,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     /// Whether a saving, if it can be had, would repay the move.
     fn could_pay(&self, set: &[usize], AtMost { saving, bought }: AtMost) -> bool {
         let going: Vec<_> = set.iter().map(|source| self.sources[*source].candidate).collect();
-        let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
+        // A single one may be replaced by a single one.
+        let pods = moved_nanodollars(&going, 1);
         let limit = self.pass.payback_seconds(&going);
         let cost = self.pass.costs.of_move(bought, pods, 0);
         saving > HourlyPrice::ZERO
