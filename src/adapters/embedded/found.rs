@@ -1,8 +1,8 @@
 //! A cluster that was found elsewhere, and goes on here: its nodes have machines behind them, its pods come back when they
 //! are evicted, and what was under way goes on.
 //!
-//! Nobody here rolls out Deployments or counts Jobs. Whoever owned pods is run as it was found: so many pods, each like the
-//! one that went. That is also right for owners that the snapshot does not show, and for pods that admission changed.
+//! Nobody here rolls out Deployments or counts Jobs. Whoever owned pods is run as it was found: so many pods, and where they were not
+//! all alike, so many of each kind. That is also right for owners that the snapshot does not show, and for pods that admission changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::pod::PodStatus;
+use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::kubelet::set_condition;
@@ -26,9 +27,17 @@ use super::world::{Timer, World};
 pub(super) struct Kept {
     /// `namespace/name` as people call it: of the Deployment behind a ReplicaSet.
     workload: String,
-    /// What each new pod is like.
-    pattern: Arc<Pod>,
+    /// What new pods are like; at least one.
+    patterns: Vec<Pattern>,
     names: Names,
+}
+
+/// Pods of one owner that kube-scheduler tells apart in nothing.
+#[derive(Clone)]
+struct Pattern {
+    pod: Arc<Pod>,
+    /// How many were found.
+    found: usize,
 }
 
 #[derive(Clone)]
@@ -96,7 +105,7 @@ impl World {
             }
             let kept = self.kept.entry(owner.uid.clone()).or_insert_with(|| Kept {
                 workload: workload_name(pod, owner),
-                pattern: pod.clone(),
+                patterns: vec![Pattern { pod: pod.clone(), found: 0 }],
                 names: if is_fixed {
                     Names::Fixed(BTreeMap::new())
                 } else {
@@ -104,7 +113,10 @@ impl World {
                 },
             });
             match &mut kept.names {
-                Names::Generated { replicas, .. } => *replicas += 1,
+                Names::Generated { replicas, .. } => {
+                    *replicas += 1;
+                    kept.see(pod);
+                }
                 Names::Fixed(pods) => {
                     pods.insert(pod.key(), pod.clone());
                 }
@@ -141,7 +153,8 @@ impl World {
             "StatefulSet" => Names::Fixed(BTreeMap::new()),
             _ => Names::Generated { prefix: name_of(metadata), replicas: 0 },
         };
-        self.kept.insert(uid, Kept { workload, pattern: Arc::new(pattern), names });
+        let patterns = vec![Pattern { pod: Arc::new(pattern), found: 0 }];
+        self.kept.insert(uid, Kept { workload, patterns, names });
     }
 
     /// The Deployment behind a ReplicaSet, else the set itself.
@@ -190,10 +203,11 @@ impl World {
         match &kept.names {
             Names::Generated { prefix, replicas } => {
                 let mut alive = self.pods.going_on_of(owner);
-                for _ in alive.len()..*replicas {
+                let missing = replicas.saturating_sub(alive.len());
+                for pattern in kept.missing(alive.iter().filter_map(|key| self.pods.get(key)), missing) {
                     let uid = self.new_uid("Pod", prefix);
                     let suffix = Random::new(self.settings.seed, "pod", &uid).suffix(5);
-                    self.make_like(&kept.pattern, format!("{prefix}-{suffix}"), uid);
+                    self.make_like(pattern, format!("{prefix}-{suffix}"), uid);
                 }
                 if alive.len() > *replicas {
                     alive.sort_by_key(|key| self.pods.get(key).map(removal_rank));
@@ -263,6 +277,36 @@ impl World {
 }
 
 impl Kept {
+    fn see(&mut self, pod: &Arc<Pod>) {
+        match self.patterns.iter_mut().find(|pattern| is_alike(&pattern.pod, pod)) {
+            Some(pattern) => pattern.found += 1,
+            None => self.patterns.push(Pattern { pod: pod.clone(), found: 1 }),
+        }
+    }
+
+    /// What so many new pods are like beside those that are there: each as that of which most are missing.
+    /// O((pods there + missing) x patterns) where there are several.
+    fn missing<'a>(&self, there: impl Iterator<Item = &'a Pod>, missing: usize) -> Vec<&Pod> {
+        if let [only] = self.patterns.as_slice() {
+            return vec![&only.pod; missing];
+        }
+        let mut there_of = vec![0_usize; self.patterns.len()];
+        for pod in there {
+            if let Some(pattern) = self.patterns.iter().position(|pattern| is_alike(&pattern.pod, pod)) {
+                there_of[pattern] += 1;
+            }
+        }
+        let mut like = Vec::new();
+        for _ in 0..missing {
+            // Of equals the first, for which the others have to be less.
+            let lack = |pattern: &usize| self.patterns[*pattern].found.cast_signed() - there_of[*pattern].cast_signed();
+            let Some(most) = (0..self.patterns.len()).rev().max_by_key(lack) else { break };
+            there_of[most] += 1;
+            like.push(self.patterns[most].pod.as_ref());
+        }
+        like
+    }
+
     fn size(&self) -> usize {
         match &self.names {
             Names::Generated { replicas, .. } => *replicas,
@@ -279,7 +323,8 @@ impl Kept {
             Names::Fixed(pods) => pods,
         };
         let has_volumes = |pod: &Pod| pod.spec.volumes.iter().any(|volume| volume.persistent_volume_claim.is_some());
-        if wanted > pods.len() && (has_volumes(&self.pattern) || !self.pattern.spec.resource_claims.is_empty()) {
+        let Some(pattern) = self.patterns.first().map(|pattern| &pattern.pod) else { return Ok(()) };
+        if wanted > pods.len() && (has_volumes(pattern) || !pattern.spec.resource_claims.is_empty()) {
             return Err(ScaleError::OwnVolumes { workload: self.workload.clone() });
         }
         let name = self.workload.split_once('/').map_or(self.workload.as_str(), |(_, name)| name).to_owned();
@@ -293,12 +338,25 @@ impl Kept {
             if pods.len() >= wanted {
                 break;
             }
-            let mut pod = self.pattern.as_ref().clone();
+            let mut pod = pattern.as_ref().clone();
             pod.metadata.name = format!("{name}-{ordinal}");
             pods.entry(pod.key()).or_insert_with(|| Arc::new(pod));
         }
         Ok(())
     }
+}
+
+/// Whether kube-scheduler tells two pods of one owner apart in nothing.
+fn is_alike(one: &Pod, two: &Pod) -> bool {
+    let asks = |pod: &Pod| effective_requests(pod).ok();
+    let (first, second) = (&one.spec, &two.spec);
+    first.node_selector == second.node_selector
+        && first.affinity == second.affinity
+        && first.tolerations == second.tolerations
+        && first.topology_spread_constraints == second.topology_spread_constraints
+        && first.priority == second.priority
+        && one.metadata.labels == two.metadata.labels
+        && asks(one) == asks(two)
 }
 
 /// `namespace/name` of the workload by its pod: a ReplicaSet of a Deployment has a hash behind its name, which its pods carry.
