@@ -11,6 +11,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::{Catalog, Offering};
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
+use crate::core::model::shared::Shared;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::events::Fleet;
@@ -164,7 +165,7 @@ pub fn label<'a>(claim: &'a NodeClaim, key: &str) -> &'a str {
 
 /// Zones and capacity types with their prices, by instance type.
 #[derive(Debug, Default)]
-pub struct Prices(BTreeMap<String, Vec<Offering>>);
+pub struct Prices(BTreeMap<String, Shared<Vec<Offering>>>);
 
 impl Prices {
     pub fn new(catalog: &Catalog) -> Self {
@@ -176,7 +177,7 @@ impl Prices {
     pub fn of(&self, claim: &NodeClaim) -> HourlyPrice {
         let [instance_type, zone, capacity_type] =
             [keys::INSTANCE_TYPE, keys::ZONE, keys::CAPACITY_TYPE].map(|key| label(claim, key));
-        let mut offerings = self.0.get(instance_type).into_iter().flatten();
+        let mut offerings = self.0.get(instance_type).into_iter().flat_map(|offerings| offerings.iter());
         let offering = offerings.rfind(|offering| offering.zone == zone && offering.capacity_type == capacity_type);
         offering.map(|offering| offering.price).unwrap_or_default()
     }

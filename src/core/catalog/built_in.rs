@@ -63,10 +63,10 @@ fn instance_type(info: &InstanceFacts, region: &str, facts: &Facts, prices: &OnD
     let capacity = arithmetic::capacity(info);
     InstanceType {
         name: info.name.clone(),
-        requirements: labels::requirements(info, region, &zones),
+        requirements: labels::requirements(info, region, &zones).into(),
         overhead: arithmetic::default_overhead(&capacity),
         capacity,
-        offerings: offerings(info, &zones, prices.get(&info.name)),
+        offerings: offerings(info, &zones, prices.get(&info.name)).into(),
     }
 }
 

@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::model::resources::MEMORY;
+use super::model::shared::Shared;
 use super::model::{HourlyPrice, Resources};
 use crate::api::keys;
 
@@ -46,12 +47,15 @@ pub struct Catalog {
 #[serde(rename_all = "camelCase")]
 pub struct InstanceType {
     pub name: String,
-    /// The values of each label that a node of this type may have. Labels absent here do not exist on its nodes.
-    pub requirements: BTreeMap<String, Vec<String>>,
+    /// The values of each label that a node of this type may have. Labels absent here do not exist on its nodes. Shared, since each
+    /// plan makes its own list of types, and hardly changes these.
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
+    pub requirements: Shared<BTreeMap<String, Vec<String>>>,
     pub capacity: Resources,
     /// What the kubelet, the system and the eviction threshold keep; allocatable is capacity less this.
     pub overhead: Resources,
-    pub offerings: Vec<Offering>,
+    #[schemars(with = "Vec<Offering>")]
+    pub offerings: Shared<Vec<Offering>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

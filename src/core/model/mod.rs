@@ -4,6 +4,7 @@ pub mod money;
 pub mod quantity;
 pub mod requirements;
 pub mod resources;
+pub mod shared;
 
 pub use money::HourlyPrice;
 pub use quantity::{Quantity, QuantityError};

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::api::keys;
-use crate::core::catalog::InstanceType;
 use crate::core::catalog::node_class::NodeClassSettings;
+use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Note};
 use crate::core::snapshot::nodes::Machine;
@@ -71,8 +71,9 @@ impl Offer {
                     inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
                 refusals.leave_out(&mut types);
                 // What is reserved is counted, and offered apart.
-                for offering in types.iter_mut().flat_map(|it| &mut it.offerings) {
-                    offering.available &= offering.capacity_type != keys::RESERVED;
+                let is_reserved = |offering: &Offering| offering.capacity_type == keys::RESERVED;
+                for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {
+                    instance_type.offerings.iter_mut().filter(|it| is_reserved(it)).for_each(|it| it.available = false);
                 }
                 Rc::new(types)
             };

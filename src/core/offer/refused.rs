@@ -1,7 +1,7 @@
 //! Offerings that EC2 lately refused for want of capacity: asking again at once would only fail again.
 //! Behaviour: reference, section 6.8.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
@@ -52,7 +52,8 @@ impl Refusals {
         if self.0.is_empty() {
             return;
         }
-        for instance_type in types {
+        let names: BTreeSet<&str> = self.0.keys().map(|(name, ..)| name.as_str()).collect();
+        for instance_type in types.iter_mut().filter(|instance_type| names.contains(instance_type.name.as_str())) {
             for offering in &mut instance_type.offerings {
                 let key = (instance_type.name.clone(), offering.zone.clone(), offering.capacity_type.clone());
                 offering.available &= !self.0.contains_key(&key);

@@ -200,6 +200,7 @@ pub(super) fn offered(reservation: &Reservation, of_pool: &InstanceType, zone_id
         available: reservation.available > 0,
         reservation_id: Some(reservation.id.clone()),
         available_instance_count: u32::try_from(reservation.available).ok(),
-    }];
+    }]
+    .into();
     reserved
 }

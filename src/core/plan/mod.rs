@@ -17,8 +17,8 @@ pub mod why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::shared::Shared;
 use super::model::{HourlyPrice, Resources};
-use super::snapshot::shared::Shared;
 
 pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
+use crate::core::model::shared::Shared;
 use crate::core::plan::Alternative;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, bits};
 use crate::core::scheduler::quota::LimitedCapacity;
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::{Engine, HostIndex, OpenNode};
-use crate::core::snapshot::shared::Shared;
 
 /// Launch requests carry at most this many types, as the reference's do: EC2 Fleet takes 300 overrides, type x zone.
 const LAUNCH_TYPES_MAX: usize = 60;

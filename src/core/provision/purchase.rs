@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use crate::api::keys;
 use crate::core::model::requirements::is_well_known;
+use crate::core::model::shared::Shared;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::plan::Alternative;
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors;
 use crate::core::scheduler::{Engine, HostIndex};
-use crate::core::snapshot::shared::Shared;
 
 use super::choice::{LaunchLists, alternatives_of, choose};
 

@@ -13,6 +13,7 @@ use crate::api::keys;
 use crate::core::catalog::InstanceType;
 use crate::core::model::requirements::{is_well_known, normalized};
 use crate::core::model::resources::NODES;
+use crate::core::model::shared::Shared;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 
 use super::vectors::{Dimensions, Vector};
@@ -50,7 +51,7 @@ pub struct TypeEntry {
     /// What a limit counts; with `nodes: 1`.
     pub capacity: Resources,
     pub allocatable_resources: Resources,
-    pub requirements: BTreeMap<String, Vec<String>>,
+    pub requirements: Shared<BTreeMap<String, Vec<String>>>,
     /// Slots in which this type is offered and available.
     pub available: Slots,
     /// By slot; `HourlyPrice::MAX` where there is no price.
@@ -181,19 +182,24 @@ impl Offerings {
     }
 
     fn index_labels(&mut self) {
-        let count = self.types.len();
+        let none = FixedBitSet::with_capacity(self.types.len());
+        let mut labelled: BTreeMap<&str, FixedBitSet> = BTreeMap::new();
+        let mut values_of: BTreeMap<&str, BTreeMap<&str, FixedBitSet>> = BTreeMap::new();
         for (position, entry) in self.types.iter().enumerate() {
             for (key, values) in entry.requirements.iter().filter(|(key, _)| !is_slot_label(key)) {
                 if values.is_empty() {
                     continue;
                 }
-                self.labelled.entry(key.clone()).or_insert_with(|| FixedBitSet::with_capacity(count)).insert(position);
-                let by_value = self.values.entry(key.clone()).or_default();
+                labelled.entry(key).or_insert_with(|| none.clone()).insert(position);
+                let by_value = values_of.entry(key).or_default();
                 for value in values {
-                    by_value.entry(value.clone()).or_insert_with(|| FixedBitSet::with_capacity(count)).insert(position);
+                    by_value.entry(value).or_insert_with(|| none.clone()).insert(position);
                 }
             }
         }
+        let own = |(text, types): (&str, FixedBitSet)| (text.to_owned(), types);
+        let values = values_of.into_iter().map(|(key, values)| (key.to_owned(), values.into_iter().map(own).collect()));
+        (self.values, self.labelled) = (values.collect(), labelled.into_iter().map(own).collect());
     }
 
     /// Everything there is.
@@ -381,7 +387,9 @@ fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) 
         }
     }
     let mut requirements = instance_type.requirements.clone();
-    requirements.entry(keys::INSTANCE_TYPE.to_owned()).or_insert_with(|| vec![instance_type.name.clone()]);
+    if !requirements.contains_key(keys::INSTANCE_TYPE) {
+        requirements.insert(keys::INSTANCE_TYPE.to_owned(), vec![instance_type.name.clone()]);
+    }
     let mut capacity = instance_type.capacity.clone();
     capacity.set(NODES, 1);
     let cheapest_price = bits(available).map(|slot| prices[slot]).min().unwrap_or(HourlyPrice::MAX);
@@ -415,10 +423,10 @@ mod tests {
         };
         InstanceType {
             name: name.to_owned(),
-            requirements: [(keys::ARCHITECTURE.to_owned(), vec![architecture.to_owned()])].into(),
+            requirements: BTreeMap::from([(keys::ARCHITECTURE.to_owned(), vec![architecture.to_owned()])]).into(),
             capacity: Resources::new(),
             overhead: Resources::new(),
-            offerings: zones.iter().map(offering).collect(),
+            offerings: zones.iter().map(offering).collect::<Vec<_>>().into(),
         }
     }
 

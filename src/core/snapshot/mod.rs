@@ -11,7 +11,6 @@ pub mod objects;
 pub mod pod;
 pub mod read;
 pub mod requests;
-pub mod shared;
 #[cfg(test)]
 mod tests;
 mod trim;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::node_pool::IntOrString;
 
-use super::shared::Shared;
+use crate::core::model::shared::Shared;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pod {

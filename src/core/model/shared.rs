@@ -1,7 +1,8 @@
 //! Parts of an object that several objects have in common.
 //!
 //! The replicas of a workload differ in name and place, and hardly in anything else: what they ask for, tolerate and are called by
-//! is the same. Each part that is equal is kept once, which is most of what a large cluster's pods take.
+//! is the same. Each part that is equal is kept once, which is most of what a large cluster's pods take. Instance types are copied for
+//! each plan, of which most parts never change.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
