@@ -46,7 +46,8 @@
 //!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
 //!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod.
 //!   The place of an evicted pod on a node that exists is a wish: its successor is bound before anybody could name a node to
-//!   kube-scheduler, which spreads. So much larger ones are evicted first, and those that are alike mixed (`core/lifecycle/drain.rs`).
+//!   kube-scheduler, which spreads. So much larger ones are evicted first, and those that are alike mixed (`core/lifecycle/drain.rs`),
+//!   in an order that does not change when some of them are held back: with the waves (`core/disrupt/waves.rs`) a plan can foresee it.
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.
 //!
 //! # Invariants

@@ -25,10 +25,14 @@ pub fn by_workload<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<Workload
 
 /// The wave of each node from 0, by the pods of each workload that it makes move; the first in which enough of them stay.
 /// O(nodes x waves x workloads on one).
-pub fn waves(moved_by_nodes: &[BTreeMap<Workload, usize>], replicas: &BTreeMap<Workload, usize>) -> Vec<usize> {
+pub fn waves<'a>(
+    moved_by_nodes: impl IntoIterator<Item = &'a BTreeMap<Workload, usize>>,
+    replicas: &BTreeMap<Workload, usize>,
+) -> Vec<usize> {
     // By wave, how many of each workload move.
     let mut waves: Vec<BTreeMap<&Workload, usize>> = Vec::new();
-    let wave_of = |moved: &'_ BTreeMap<Workload, usize>, waves: &[BTreeMap<&Workload, usize>]| {
+    let mut numbers = Vec::new();
+    for moved in moved_by_nodes {
         let leaves_some = |wave: &BTreeMap<&Workload, usize>| {
             moved.iter().all(|(workload, count)| {
                 let all = replicas.get(workload).copied().unwrap_or(0);
@@ -37,18 +41,32 @@ pub fn waves(moved_by_nodes: &[BTreeMap<Workload, usize>], replicas: &BTreeMap<W
                 *count >= all || before + count < all
             })
         };
-        waves.iter().position(leaves_some).unwrap_or(waves.len())
-    };
-    let mut numbers = Vec::with_capacity(moved_by_nodes.len());
-    for moved in moved_by_nodes {
-        let wave = wave_of(moved, &waves);
-        if wave == waves.len() {
+        let number = waves.iter().position(leaves_some).unwrap_or(waves.len());
+        if number == waves.len() {
             waves.push(BTreeMap::new());
         }
         for (workload, count) in moved {
-            *waves[wave].entry(workload).or_default() += count;
+            *waves[number].entry(workload).or_default() += count;
         }
-        numbers.push(wave);
+        numbers.push(number);
     }
     numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counts(of: &[(&str, usize)]) -> BTreeMap<Workload, usize> {
+        of.iter().map(|(workload, count)| ((*workload).to_owned(), *count)).collect()
+    }
+
+    #[test]
+    fn each_wave_leaves_every_workload_a_replica_unless_one_node_has_them_all() {
+        let replicas = counts(&[("web", 3), ("shop", 2), ("alone", 1)]);
+        let moved =
+            [counts(&[("web", 1)]), counts(&[("web", 1), ("shop", 1)]), counts(&[("web", 1)]), counts(&[("shop", 1)])];
+        assert_eq!(waves(&moved, &replicas), [0, 0, 1, 1]);
+        assert_eq!(waves(&[counts(&[("alone", 1)]), counts(&[("shop", 2)])], &replicas), [0, 0]);
+    }
 }

@@ -53,16 +53,16 @@ pub(super) fn foresee(
         return None;
     }
     let of_one = pods / going.len().max(1);
-    let replicas = replicas(engine.problem.snapshot);
+    let evictions = Evictions::new(engine, sources, takers);
     let mut last = BTreeSet::new();
-    let (mut placed, mut left) = evict(engine, sources, &going, &takers, &replicas);
+    let (mut placed, mut left) = evictions.carry_out(engine, &going);
     for _ in 0..ROUNDS_MAX {
         if left.is_empty() {
             break;
         }
         last.extend(with_most_of(engine, sources, &going, &left, of_one));
         going.retain(|source| !last.contains(source));
-        (placed, left) = evict(engine, sources, &going, &takers, &replicas);
+        (placed, left) = evictions.carry_out(engine, &going);
     }
     let mut of_class = BTreeMap::new();
     for (class, _) in &placed {
@@ -79,40 +79,60 @@ fn taker(engine: &Engine<'_, '_>, host: HostIndex) -> Taker {
     Taker { host, allocatable: [CPU, MEMORY].map(|name| allocatable.get(name).max(1)) }
 }
 
-/// Where each pod came to be, and how many of each class found no room.
-fn evict(
-    engine: &mut Engine<'_, '_>,
-    sources: &[Source<'_>],
-    going: &[usize],
-    takers: &[Taker],
-    replicas: &BTreeMap<Workload, usize>,
-) -> (Vec<(ClassIndex, HostIndex)>, BTreeMap<ClassIndex, usize>) {
-    let problem = engine.problem;
-    let since = engine.mark();
-    let candidates: Vec<_> = going.iter().map(|source| sources[*source].candidate).collect();
-    rehome::take_off(engine, &candidates);
-    let mut of_waves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    let of_snapshot = &problem.snapshot.pods;
-    let moved = candidates.iter().map(|candidate| by_workload(candidate.displaced().map(|pod| &of_snapshot[pod])));
-    for (candidate, wave) in candidates.iter().zip(waves(&moved.collect::<Vec<_>>(), replicas)) {
-        of_waves.entry(wave).or_default().extend(candidate.displaced());
+/// All that is needed to tell what becomes of the pods of some sources.
+struct Evictions<'s, 'c> {
+    sources: &'s [Source<'c>],
+    takers: Vec<Taker>,
+    replicas: BTreeMap<Workload, usize>,
+    /// By source: how many pods of each workload move with it.
+    moved: Vec<BTreeMap<Workload, usize>>,
+}
+
+impl<'s, 'c> Evictions<'s, 'c> {
+    fn new(engine: &Engine<'_, '_>, sources: &'s [Source<'c>], takers: Vec<Taker>) -> Self {
+        let snapshot = engine.problem.snapshot;
+        let moved = |source: &Source<'_>| by_workload(source.candidate.displaced().map(|pod| &snapshot.pods[pod]));
+        Self { sources, takers, replicas: replicas(snapshot), moved: sources.iter().map(moved).collect() }
     }
-    let (mut placed, mut left) = (Vec::new(), BTreeMap::new());
-    for evicted in of_waves.into_values() {
-        let evicted = evicted.into_iter().filter_map(|pod| Some((&of_snapshot[pod], problem.class_of_pod[pod]?)));
-        let (pods, classes): (Vec<&Pod>, Vec<ClassIndex>) = evicted.unzip();
-        for class in order_of_eviction(&pods).into_iter().map(|pod| classes[pod]) {
-            match least_allocated(engine, class, takers) {
-                Some(host) => {
-                    engine.place_on_existing(class, host);
-                    placed.push((class, host));
+
+    /// Where each pod came to be, and how many of each class found no room. The engine is as it was.
+    fn carry_out(
+        &self,
+        engine: &mut Engine<'_, '_>,
+        going: &[usize],
+    ) -> (Vec<(ClassIndex, HostIndex)>, BTreeMap<ClassIndex, usize>) {
+        let problem = engine.problem;
+        let since = engine.mark();
+        let candidates: Vec<_> = going.iter().map(|source| self.sources[*source].candidate).collect();
+        rehome::take_off(engine, &candidates);
+        let (mut placed, mut left) = (Vec::new(), BTreeMap::new());
+        for evicted in self.in_waves(going) {
+            let evicted = evicted.into_iter();
+            let evicted = evicted.filter_map(|pod| Some((&problem.snapshot.pods[pod], problem.class_of_pod[pod]?)));
+            let (pods, classes): (Vec<&Pod>, Vec<ClassIndex>) = evicted.unzip();
+            for class in order_of_eviction(&pods).into_iter().map(|pod| classes[pod]) {
+                match least_allocated(engine, class, &self.takers) {
+                    Some(host) => {
+                        engine.place_on_existing(class, host);
+                        placed.push((class, host));
+                    }
+                    None => *left.entry(class).or_default() += 1,
                 }
-                None => *left.entry(class).or_default() += 1,
             }
         }
+        engine.revert(since);
+        (placed, left)
     }
-    engine.revert(since);
-    (placed, left)
+
+    /// Pods by the wave in which their source goes.
+    fn in_waves(&self, going: &[usize]) -> Vec<Vec<usize>> {
+        let mut of_waves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let waves = waves(going.iter().map(|source| &self.moved[*source]), &self.replicas);
+        for (source, wave) in going.iter().zip(waves) {
+            of_waves.entry(wave).or_default().extend(self.sources[*source].candidate.displaced());
+        }
+        of_waves.into_values().collect()
+    }
 }
 
 /// Source: kube-scheduler's `LeastAllocated`, the mean of what stays free of processors and memory.
