@@ -36,7 +36,7 @@ pub struct Solved {
 }
 
 /// `items` count the pods of the stocks, `offers` are new nodes, `start` is what a pod would cost on those, `moving` what a move
-/// counts, as dollars per hour. `work` bounds the multiplications, of which some 10^9 take a second. What shares no node, as the pods
+/// counts, as dollars per hour. `work` bounds the multiplications. What shares no node, as the pods
 /// of other teams, is a program of its own.
 pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
     let bins: Vec<Bin> = stocks.iter().map(Stock::of_all_pods).chain(offers.iter().cloned()).collect();
