@@ -47,8 +47,8 @@ pub struct Catalog {
 #[serde(rename_all = "camelCase")]
 pub struct InstanceType {
     pub name: String,
-    /// The values of each label that a node of this type may have. Labels absent here do not exist on its nodes. Shared, since each
-    /// plan makes its own list of types, and hardly changes these.
+    /// The values of each label that a node of this type may have. Labels absent here do not exist on its nodes.
+    // Shared like the offerings, since each plan makes its own list of types, and hardly changes these.
     #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub requirements: Shared<BTreeMap<String, Vec<String>>>,
     pub capacity: Resources,
