@@ -181,6 +181,8 @@ struct Workload {
     /// All that are alone keep away from each other, too.
     family: bool,
     host_port: bool,
+    /// Over zones, by one at most.
+    spread: bool,
 }
 
 const ZONES: [&str; 2] = ["zone-a", "zone-b"];
@@ -207,7 +209,13 @@ fn demands(workloads: std::ops::Range<usize>, pods: std::ops::Range<u32>) -> imp
             .collect()
     });
     let zones = select(vec![vec![], vec![], vec![], vec![0], vec![1], vec![0, 1], vec![1, 0]]);
-    let rules = (weighted(0.5, 0..1_u8), weighted(0.25, 0..1_u8), weighted(0.5, 0..1_u8), weighted(0.1, 0..1_u8));
+    let rules = (
+        weighted(0.5, 0..1_u8),
+        weighted(0.25, 0..1_u8),
+        weighted(0.5, 0..1_u8),
+        weighted(0.1, 0..1_u8),
+        weighted(0.3, 0..1_u8),
+    );
     let workload = (
         pods,
         select(vec![100_u32, 250, 500, 900, 1500, 3000]),
@@ -216,15 +224,18 @@ fn demands(workloads: std::ops::Range<usize>, pods: std::ops::Range<u32>) -> imp
         rules,
     );
     let workload =
-        workload.prop_map(|(pods, milli_cpu, mebibytes, zones, (as_terms, alone, family, host_port))| Workload {
-            pods,
-            milli_cpu,
-            mebibytes,
-            zones,
-            as_terms: as_terms.is_some(),
-            alone: alone.is_some(),
-            family: family.is_some(),
-            host_port: host_port.is_some(),
+        workload.prop_map(|(pods, milli_cpu, mebibytes, zones, (as_terms, alone, family, host_port, spread))| {
+            Workload {
+                pods,
+                milli_cpu,
+                mebibytes,
+                zones,
+                as_terms: as_terms.is_some(),
+                alone: alone.is_some(),
+                family: family.is_some(),
+                host_port: host_port.is_some(),
+                spread: spread.is_some(),
+            }
         });
     (types, vec(workload, workloads)).prop_map(|(types, workloads)| Demand { types, workloads })
 }
@@ -251,16 +262,31 @@ impl Demand {
         )
     }
 
-    /// The cheapest node in a zone that holds these pods, in hundredths of a cent.
-    fn cheapest_node(&self, pods: &[&Workload]) -> Option<u32> {
-        let milli_cpu: u32 = pods.iter().map(|pod| pod.milli_cpu).sum();
-        let mebibytes: u32 = pods.iter().map(|pod| pod.mebibytes).sum();
+    /// The cheapest node in the zone that holds these pods, in hundredths of a cent.
+    fn cheapest_node(&self, pods: &[(usize, &Workload)], zone: usize) -> Option<u32> {
+        let milli_cpu: u32 = pods.iter().map(|(_, pod)| pod.milli_cpu).sum();
+        let mebibytes: u32 = pods.iter().map(|(_, pod)| pod.mebibytes).sum();
         let fits = |it: &&Type| milli_cpu <= it.cpu * 1000 && mebibytes <= it.gibibytes * 1024;
-        let offered = |zone: usize| {
-            let welcome = pods.iter().all(|pod| pod.zones.is_empty() || pod.zones.contains(&zone));
-            self.types.iter().filter(fits).map(|it| it.prices[zone]).min().filter(|_| welcome)
+        let is_welcome = pods.iter().all(|(_, pod)| pod.zones.is_empty() || pod.zones.contains(&zone));
+        self.types.iter().filter(fits).map(|it| it.prices[zone]).min().filter(|_| is_welcome)
+    }
+
+    /// The least that nodes with these pods cost in any zones that spread allows. A bit of `zones` says where a node is.
+    fn cheapest_in_zones(&self, nodes: &[Vec<(usize, &Workload)>]) -> Option<u32> {
+        let zone_of = |node: usize, zones: usize| zones >> node & 1;
+        let is_spread = |zones: &usize| {
+            self.workloads.iter().enumerate().filter(|(_, it)| it.spread && it.zones.len() != 1).all(|(index, _)| {
+                let in_zone = |zone: usize| {
+                    let there = nodes.iter().enumerate().filter(|(node, _)| zone_of(*node, *zones) == zone);
+                    there.flat_map(|(_, pods)| pods).filter(|(workload, _)| *workload == index).count()
+                };
+                in_zone(0).abs_diff(in_zone(1)) <= 1
+            })
         };
-        (0..2).filter_map(offered).min()
+        let price = |zones: usize| -> Option<u32> {
+            nodes.iter().enumerate().map(|(node, pods)| self.cheapest_node(pods, zone_of(node, zones))).sum()
+        };
+        (0..1_usize << nodes.len()).filter(is_spread).filter_map(price).min()
     }
 
     /// The price of the cheapest fleet of all, by trying every way to divide the pods among nodes.
@@ -281,10 +307,7 @@ impl Demand {
         nodes: &mut Vec<Vec<(usize, &'d Workload)>>,
     ) -> Option<u32> {
         let Some((pod, rest)) = pods.split_first() else {
-            let price = |node: &Vec<(usize, &Workload)>| {
-                self.cheapest_node(&node.iter().map(|(_, pod)| *pod).collect::<Vec<_>>())
-            };
-            return nodes.iter().map(price).sum();
+            return self.cheapest_in_zones(nodes);
         };
         let mut best = None;
         for position in 0..=nodes.len() {
@@ -380,6 +403,7 @@ fn pod(name: &str, index: usize, workload: &Workload) -> Value {
         "metadata": { "name": name, "namespace": "default", "labels": { "workload": index.to_string(), "family": family } },
         "spec": {
             "affinity": affinity,
+            "topologySpreadConstraints": if workload.spread { json!([spread(index)]) } else { json!([]) },
             "containers": [{
                 "name": "main",
                 "resources": { "requests": {
@@ -389,6 +413,13 @@ fn pod(name: &str, index: usize, workload: &Workload) -> Value {
             }],
         },
         "status": { "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] },
+    })
+}
+
+fn spread(index: usize) -> Value {
+    json!({
+        "maxSkew": 1, "topologyKey": keys::ZONE, "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": { "matchLabels": { "workload": index.to_string() } },
     })
 }
 

@@ -2,24 +2,34 @@
 //!
 //! Two bounds, of which the larger counts. For one class alone, covering n pods with nodes that hold k each is solved
 //! exactly by dynamic programming, whole nodes included. For all classes together, the linear program of
-//! [`super::cheapest::dual`] bounds the fleet from below.
+//! [`super::cheapest::dual`] bounds the fleet from below; where a spread makes certain how many pods each zone has at least, as kinds
+//! by zone, which cost more where a type is cheap in one zone alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
+use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::filling::{Bin, Filling, Item};
+use super::cheapest::generation::ROWS_MAX;
 use super::cheapest::kinds::{Kind, kinds};
 use super::cheapest::market::{Offer, Purpose, item, number, offers, prices, unlimited};
 use super::cheapest::weights::{as_number, weight};
+use super::cheapest::zones::{self, Counts};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
 const EXACT_PODS_MAX: usize = 20_000;
 
 /// Multiplications, of which some 10^9 take a second.
 const BOUND_WORK: u64 = 100_000_000;
+
+/// The same where zones count, of which there are several times as many prices.
+const ZONES_WORK: u64 = 4 * BOUND_WORK;
+
+/// The part of the bound that pods must cost more in their zones for zones to be worth looking at.
+const DEARER_LEAST: f64 = 0.003;
 
 /// A node that may go, or stay for its price.
 #[derive(Clone, Debug)]
@@ -44,9 +54,7 @@ pub fn lower_bound(
     let (kinds, places) = kinds(problem, demand, &variants);
     let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
     let start = start?;
-    let offers = offers(problem, &kinds, None, HourlyPrice::ZERO, Purpose::Pricing);
-    let mut offers: Vec<Offer> = unlimited(&kinds, &offers).cloned().collect();
-    offers.extend(like_those_open(problem, &kinds, open));
+    let offers = all_offers(problem, &kinds, open);
     let taken = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let mut free = free_room(problem, &taken);
     let pods: usize = demand.values().sum();
@@ -60,9 +68,11 @@ pub fn lower_bound(
             best = best.max(exact(&offers, kind, left));
         }
     }
-    let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
-    let (priced, _) = prices(&kinds, &items, &offers, &start, BOUND_WORK);
-    let mut proven = priced.bound - worth_of_free(&kinds, &priced.per_pod, &free);
+    let program = Program { problem, places, open, free: &free };
+    let (per_pod, mut proven) = program.solve(&kinds, &offers, &start, BOUND_WORK);
+    if let Some(counts) = zones::certain(problem, &kinds, demand) {
+        proven = proven.max(program.proven_by_zone(&kinds, &counts, &per_pod, proven));
+    }
     for resource in short(&kinds, &free) {
         let per_pod = prices_of_one_resource(&kinds, &offers, resource);
         let worth: f64 = kinds.iter().zip(&per_pod).map(|(kind, price)| number(kind.count) * price).sum();
@@ -71,6 +81,53 @@ pub fn lower_bound(
     // Rounded down by more than the arithmetic can be off, so that it stays a bound.
     let bound = proven.max(0.0) * (1.0 - 1e-9);
     Some(best.max(HourlyPrice::from_dollars(bound).unwrap_or(HourlyPrice::ZERO)))
+}
+
+/// New nodes, and any number like those that are open.
+fn all_offers(problem: &Problem<'_>, kinds: &[Kind], open: &[Open]) -> Vec<Offer> {
+    let new = offers(problem, kinds, None, HourlyPrice::ZERO, Purpose::Pricing);
+    unlimited(kinds, &new).cloned().chain(like_those_open(problem, kinds, open)).collect()
+}
+
+/// The linear program, for one way or another to look at kinds.
+struct Program<'p> {
+    problem: &'p Problem<'p>,
+    /// Exclusive places.
+    places: usize,
+    open: &'p [Open],
+    free: &'p [&'p Vector],
+}
+
+impl Program<'_> {
+    /// What a pod of each kind is worth, and what that proves beside the free room. `start` is where the search for prices begins.
+    fn solve(&self, kinds: &[Kind], offers: &[Offer], start: &[f64], work: u64) -> (Vec<f64>, f64) {
+        let items: Vec<Item> = kinds.iter().map(|kind| item(kind, self.places)).collect();
+        let (priced, _) = prices(kinds, &items, offers, start, work);
+        let proven = priced.bound - worth_of_free(kinds, &priced.per_pod, self.free);
+        (priced.per_pod, proven)
+    }
+
+    /// What is proven when zones count. `per_pod` is what pods are worth, and `proven` what that proves, when they do not; with it
+    /// this ends where the pods that must be in certain zones, each zone by itself, cost hardly more than that.
+    fn proven_by_zone(&self, kinds: &[Kind], counts: &Counts, per_pod: &[f64], proven: f64) -> f64 {
+        let mut in_zones = counts.clone();
+        in_zones.retain(|(_, zone), _| zone.is_some());
+        let solve = |counts: &Counts, start: &[f64], work: u64| {
+            let divided = zones::divided(kinds, counts);
+            self.solve(&divided, &all_offers(self.problem, &divided, self.open), start, work)
+        };
+        let start: Vec<f64> = in_zones.keys().map(|(kind, _)| per_pod[*kind]).collect();
+        let (alone, _) = solve(&in_zones, &start, BOUND_WORK);
+        let dearer = in_zones.values().zip(&alone).zip(&start);
+        let dearer: f64 = dearer.map(|((count, alone), start)| number(*count) * (alone - start)).sum();
+        if counts.len() > ROWS_MAX || dearer < DEARER_LEAST * proven {
+            return proven;
+        }
+        let alone: BTreeMap<(usize, Option<Domain>), f64> = in_zones.into_keys().zip(alone).collect();
+        let start = |it: &(usize, Option<Domain>)| alone.get(it).copied().unwrap_or(0.0).max(per_pod[it.0]);
+        let start: Vec<f64> = counts.keys().map(start).collect();
+        solve(counts, &start, ZONES_WORK).1
+    }
 }
 
 /// One offer for all open nodes that are alike.

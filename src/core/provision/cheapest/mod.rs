@@ -22,6 +22,7 @@ pub mod planned;
 mod shopping;
 pub mod weights;
 pub mod whole_pods;
+pub mod zones;
 
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};

@@ -22,6 +22,7 @@ use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::Kind;
 use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in_zone, with_bins};
 use super::weights::share;
+use super::zones::{self, Counts};
 
 /// More pods than this are not sent to zones one by one.
 const PODS_MAX: usize = 50_000;
@@ -209,21 +210,17 @@ fn cheapest_in(market: &Market, kind: &Kind, slots: &[Slots]) -> Option<HourlyPr
 }
 
 fn by_kind_and_zone(market: &Market, sent: &[(ClassIndex, Option<Domain>)]) -> (Vec<Kind>, Vec<Item>, Arrivals) {
-    let mut counts: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
+    let mut counts = Counts::new();
     for (class, zone) in sent {
         *counts.entry((market.kind_of[class], *zone)).or_default() += 1;
     }
-    let mut welcomes: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
-    let mut positions: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
-    let (mut kinds, mut items) = (Vec::new(), Vec::new());
-    for ((undivided, zone), count) in counts {
-        let kind = &market.kinds[undivided];
-        let next = welcomes.len();
-        let welcome = *welcomes.entry((kind.welcome, zone)).or_insert(next);
-        positions.insert((undivided, zone), kinds.len());
-        kinds.push(Kind { count, welcome, zone, ..kind.clone() });
-        items.push(Item { count: number(count), ..market.items[undivided].clone() });
-    }
+    let kinds = zones::divided(&market.kinds, &counts);
+    let item = |((undivided, _), count): (&(usize, Option<Domain>), &usize)| Item {
+        count: number(*count),
+        ..market.items[*undivided].clone()
+    };
+    let items = counts.iter().map(item).collect();
+    let positions: BTreeMap<(usize, Option<Domain>), usize> = counts.into_keys().zip(0..).collect();
     let arrivals = sent.iter().map(|(class, zone)| (*class, positions[&(market.kind_of[class], *zone)])).collect();
     (kinds, items, arrivals)
 }
