@@ -40,7 +40,7 @@ pub struct Share {
 const OF_PARTS_LEAST: f64 = 0.2;
 
 /// Steps of one search for whole pods at most.
-const WHOLE_STEPS_MAX: usize = 2000;
+const WHOLE_STEPS_MAX: usize = 8000;
 
 /// How much is done for prices.
 #[derive(Clone, Copy, Debug)]

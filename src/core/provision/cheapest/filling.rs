@@ -205,13 +205,13 @@ impl Filling {
         pods <= number(WHOLE_PODS_MAX) && taken.iter().any(|(_, amount)| is_in_part(*amount))
     }
 
-    /// Where few pods fill the bin, the most that whole ones are worth: what parts of pods promise is not to be had. Says how many
-    /// steps it took, of so many at most.
-    pub fn make_whole(&mut self, prices: &[f64], steps: usize) -> usize {
+    /// Where few pods fill the bin, the most that whole ones are worth, or `least` if that is more: what parts of pods promise is not to
+    /// be had. Says how many steps it took, of so many at most.
+    pub fn make_whole(&mut self, prices: &[f64], least: f64, steps: usize) -> usize {
         if !self.is_of_parts() {
             return 0;
         }
-        let found = self.searched(prices, 0.0, steps);
+        let found = self.searched(prices, least, steps);
         self.worth = self.worth.min(found.at_most);
         if found.worth >= found.at_most {
             self.content = Content::Whole(found.taken);

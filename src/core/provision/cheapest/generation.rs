@@ -236,7 +236,8 @@ impl<'a> Generation<'a> {
         let (items, steps) = match pods {
             Pods::InParts => (filling.taken(), 0),
             Pods::WholeIfProven(steps_max) => {
-                let steps = filling.make_whole(prices, steps_max);
+                // Whether it is worth more than it costs is all that a proof asks.
+                let steps = filling.make_whole(prices, least.min(1.0) * price, steps_max);
                 (filling.taken(), steps)
             }
             Pods::Whole(steps_max) => filling.of_whole_pods(prices, least * price, steps_max),
