@@ -65,8 +65,8 @@ pub struct Policy {
     pub refused: Vec<RefusedOffering>,
     /// Zones that have a subnet, or `None` where no cloud was asked: then every zone of the catalog counts.
     pub zones_with_subnet: Option<Vec<String>>,
-    /// Whether moves of earlier plans are under way: then nodes go to save money only where others have room for their pods.
-    /// What to buy in place of nodes is looked for when it is known what those moves come to.
+    /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
+    /// to.
     pub moves_under_way: bool,
     /// As in the settings; `None`: no removal of a pool asks for a confirmation.
     pub confirm_pool_removal_above: Option<String>,

@@ -72,6 +72,15 @@ impl Backlog {
         backlog
     }
 
+    /// Leaves a pod where it is for now.
+    pub fn postpone(&mut self, class: ClassIndex, pod: usize) {
+        self.displaced.remove(&pod);
+        if let Some(pods) = self.waiting.get_mut(&class) {
+            pods.retain(|other| *other != pod);
+        }
+        self.waiting.retain(|_, pods| !pods.is_empty());
+    }
+
     /// A claim that is ReadWriteOncePod serves one pod of the cluster: the one that runs, else the oldest that waits.
     fn hold_back_from_claims_in_use(&mut self, snapshot: &Snapshot) {
         let exclusive = claims_for_one_pod(snapshot);
@@ -100,15 +109,11 @@ impl Backlog {
                 Some(((_, claim), user)) => {
                     let text = format!("PersistentVolumeClaim {claim} can be used by one pod, and {user} uses it");
                     self.not_schedulable.push((position, ReasonCode::VolumeUnsatisfied, text));
-                    self.displaced.remove(&position);
-                    if let Some(pods) = self.waiting.get_mut(&class) {
-                        pods.retain(|other| *other != position);
-                    }
+                    self.postpone(class, position);
                 }
                 None => users.extend(wanted.into_iter().map(|claim| (claim, pod.key()))),
             }
         }
-        self.waiting.retain(|_, pods| !pods.is_empty());
     }
 
     /// Whether the pods of this class only stand for room. They have a priority that no pod has, so no other is among them.

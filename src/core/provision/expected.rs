@@ -1,7 +1,9 @@
 //! Pods that an earlier plan found a place for, and that are not there yet, are counted there first.
 //!
 //! While nodes boot and drain every look plans again. Packed anew, the same pods would not come out as they were planned: some
-//! would find no room on the nodes that were bought for them, and more would be bought, at every look.
+//! would find no room on the nodes that were bought for them, and more would be bought, at every look. kube-scheduler has the last
+//! word, so some of what is yet to be evicted may find its place taken: as long as that is little, nothing is bought for it before it
+//! is without a node.
 
 use std::collections::BTreeMap;
 
@@ -24,10 +26,13 @@ pub struct Expected {
     pub host: HostIndex,
 }
 
+/// Of the pods on nodes that go, and those evicted from them, one in so many may have lost its place without being bought for yet.
+const LOST_PART: usize = 10;
+
 /// Places pods of the backlog where they are expected, if they fit there, and takes them off the demand; gives those that were. A pod
-/// that was evicted comes back under another name: it is expected where one of its owner's is missing. O(pods that are expected
-/// somewhere).
-pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Leftover) -> Vec<Expected> {
+/// that was evicted comes back under another name: it is expected where one of its owner's is missing. Of those yet to be evicted, few
+/// that fit nowhere are off demand and backlog. O(pods that are expected somewhere).
+pub fn settle(engine: &mut Engine<'_, '_>, backlog: &mut Backlog, demand: &mut Leftover) -> Vec<Expected> {
     let problem = engine.problem;
     let mut places = places(problem);
     if places.is_empty() {
@@ -61,7 +66,38 @@ pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Lefto
         let now = settling.extract_if(.., |expected| place(engine, expected, demand));
         settled.extend(now);
         if settled.len() == before {
-            return settled;
+            break;
+        }
+    }
+    let running: Vec<Expected> = settling.into_iter().filter(|it| backlog.displaced.contains(&it.pod)).collect();
+    let lost = without_room(engine, running);
+    if lost.len() * LOST_PART <= moving(problem) {
+        for Expected { class, pod, .. } in lost {
+            backlog.postpone(class, pod);
+            take_off(demand, class);
+        }
+    }
+    settled
+}
+
+/// Those of the pods that no node has room for after the others. The engine is as it was.
+fn without_room(engine: &mut Engine<'_, '_>, mut pods: Vec<Expected>) -> Vec<Expected> {
+    let mark = engine.mark();
+    pods.retain(|Expected { class, .. }| {
+        let variants = &engine.problem.classes[*class].variants;
+        let host = variants.iter().find_map(|variant| engine.find_existing(*class, *variant, 0, None));
+        host.inspect(|host| engine.place_on_existing(*class, *host)).is_none()
+    });
+    engine.revert(mark);
+    pods
+}
+
+/// One pod less of a class.
+fn take_off(demand: &mut Leftover, class: ClassIndex) {
+    if let Some(left) = demand.get_mut(&class) {
+        *left -= 1;
+        if *left == 0 {
+            demand.remove(&class);
         }
     }
 }
@@ -69,14 +105,10 @@ pub fn settle(engine: &mut Engine<'_, '_>, backlog: &Backlog, demand: &mut Lefto
 /// Whether the pod fits where it is expected; it is then there.
 fn place(engine: &mut Engine<'_, '_>, expected: &Expected, demand: &mut Leftover) -> bool {
     let Expected { class, host, .. } = *expected;
-    let Some(left) = demand.get_mut(&class) else { return false };
-    let fits = engine.takes(class, host);
+    let fits = demand.contains_key(&class) && engine.takes(class, host);
     if fits {
         engine.place_on_existing(class, host);
-        *left -= 1;
-        if *left == 0 {
-            demand.remove(&class);
-        }
+        take_off(demand, class);
     }
     fits
 }
@@ -102,6 +134,13 @@ fn places(problem: &Problem<'_>) -> BTreeMap<String, HostIndex> {
         }
     }
     places
+}
+
+/// Pods that the plans which remove nodes have places for, evicted or not.
+fn moving(problem: &Problem<'_>) -> usize {
+    let going = problem.nodes.iter().filter(|node| node.being_removed);
+    let claims = going.filter_map(|node| problem.machines[node.machine].claim);
+    claims.map(|claim| claim.listed(keys::DESTINATIONS).count()).sum()
 }
 
 /// How many pods of an owner each node waits for.

@@ -56,7 +56,7 @@ pub struct Provisioning {
 /// Gives every waiting pod a place, as far as there is one. The engine then holds the result.
 pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning {
     let problem = engine.problem;
-    let backlog = Backlog::new(problem);
+    let mut backlog = Backlog::new(problem);
     let mut order = backlog.by_size(problem);
     if packing == Packing::Cheapest {
         // Room that is there is for pods that are there.
@@ -67,7 +67,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
     let shortfalls = static_capacity::open_missing(engine);
-    let settled = expected::settle(engine, &backlog, &mut demand);
+    let settled = expected::settle(engine, &mut backlog, &mut demand);
     let since = engine.mark();
     let mut budget = cheapest::Budget::new(problem);
     match packing {

@@ -70,7 +70,7 @@ impl Pass<'_, '_> {
         let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
         let first_move = self.disruption.removals.len();
         match self.inputs.policy.packing {
-            Packing::Cheapest if self.inputs.policy.moves_under_way => self.only_remove(engine, &sources),
+            Packing::Cheapest if self.inputs.policy.moves_under_way => self.only_wait(engine, &sources),
             Packing::Cheapest => self.search(engine, &sources),
             Packing::Karpenter => self.as_reference(engine, &sources),
         }

@@ -146,20 +146,14 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Takes off nodes whose pods fit on others, least used first, and buys nothing. O(pods of the sources x nodes / 64).
-    pub(super) fn only_remove(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
-        let markets = Markets(Vec::new());
-        let worth = Worth::new(&markets);
-        let mut search = Search::new(self, Way::least_used(engine, sources), &markets, &worth, engine);
-        search.find_rooms(engine);
-        search.empty_nodes(engine, &mut Budget::new(engine.problem));
+    /// While nodes come and go none is taken off: kube-scheduler chooses where the pods that move come to be, so room that seems left
+    /// over is not, until they have moved.
+    pub(super) fn only_wait(&mut self, engine: &Engine<'_, '_>, sources: &[Source<'_>]) {
         for Source { candidate, .. } in sources {
-            if !self.done.contains(&candidate.host) {
-                let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
-                let waits = Err((ReasonCode::WaitsForOtherMove, text));
-                let refused = self.is_not_receiving(candidate).and(waits);
-                refused.unwrap_or_else(|(code, text)| self.hold_back(engine, candidate.host, code, text));
-            }
+            let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
+            let waits = (ReasonCode::WaitsForOtherMove, text);
+            let (code, text) = self.is_not_receiving(candidate).err().unwrap_or(waits);
+            self.hold_back(engine, candidate.host, code, text);
         }
     }
 
