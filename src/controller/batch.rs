@@ -22,12 +22,13 @@ struct Open {
 
 impl BatchWindow {
     /// Looks at the UIDs of the pods that wait now.
-    pub fn see(&mut self, waiting: &BTreeSet<String>, now: Timestamp) {
-        if waiting.iter().any(|uid| !self.known.contains(uid)) {
+    pub fn see(&mut self, waiting: &BTreeSet<&str>, now: Timestamp) {
+        self.known.retain(|uid| waiting.contains(uid.as_str()));
+        if self.known.len() < waiting.len() {
             let since = self.open.map_or(now, |open| open.since);
             self.open = Some(Open { since, last_new_pod: now });
+            self.known.extend(waiting.iter().map(|uid| (*uid).to_owned()));
         }
-        self.known.clone_from(waiting);
     }
 
     /// When the open window closes, if no further pod comes.
@@ -54,6 +55,10 @@ mod tests {
         Timestamp::from_second(seconds).unwrap()
     }
 
+    fn see(window: &mut BatchWindow, waiting: &BTreeSet<String>, now: Timestamp) {
+        window.see(&waiting.iter().map(String::as_str).collect(), now);
+    }
+
     fn uids(count: usize) -> BTreeSet<String> {
         (0..count).map(|number| format!("{number:03}")).collect()
     }
@@ -61,12 +66,12 @@ mod tests {
     #[test]
     fn closes_after_a_second_without_a_new_pod() {
         let mut window = BatchWindow::default();
-        window.see(&uids(1), at(0));
-        window.see(&uids(2), at(0));
+        see(&mut window, &uids(1), at(0));
+        see(&mut window, &uids(2), at(0));
         assert_eq!(window.closes_at(&Batch::default()), Some(at(1)));
-        window.see(&uids(2), at(1));
+        see(&mut window, &uids(2), at(1));
         assert_eq!(window.close(at(1)), Some(SignedDuration::from_secs(1)));
-        window.see(&uids(2), at(2));
+        see(&mut window, &uids(2), at(2));
         assert_eq!(window.closes_at(&Batch::default()), None, "a pod that waits on is not new");
     }
 
@@ -74,7 +79,7 @@ mod tests {
     fn closes_after_ten_seconds_however_many_come() {
         let mut window = BatchWindow::default();
         for second in 0..30 {
-            window.see(&uids(usize::try_from(second).unwrap() + 1), at(second));
+            see(&mut window, &uids(usize::try_from(second).unwrap() + 1), at(second));
         }
         assert_eq!(window.closes_at(&Batch::default()), Some(at(10)));
     }

@@ -1,6 +1,6 @@
 //! Every NodeClaim at every look: what its life cycle asks for (`core::lifecycle`) is carried out (`effects.rs`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
@@ -30,11 +30,11 @@ const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
 /// What is remembered between two looks. All of it may be lost: it saves work and repeated messages, and decides nothing.
 #[derive(Debug, Default)]
 pub struct Claims {
-    /// Pods of each claim's node, to notice that one came or went.
-    pods_seen: BTreeMap<String, BTreeSet<(String, bool)>>,
+    /// UIDs of the pods of each claim's node, in the snapshot's order, and whether they had ended: to notice that one came or went.
+    pods_seen: BTreeMap<String, Vec<(String, bool)>>,
     /// Provider IDs that EC2 said are gone.
     pub(super) gone: BTreeSet<String>,
-    /// Pods whose eviction a budget forbade, so that it is said once.
+    /// UIDs of pods whose eviction a budget forbade, so that it is said once.
     pub(super) blocked: BTreeSet<String>,
     /// What EC2 had no capacity for, while that counts.
     pub(super) refused: Vec<RefusedOffering>,
@@ -103,27 +103,31 @@ impl Claims {
         self.pods_seen.retain(|name, _| names.contains(name.as_str()));
         let ids: BTreeSet<&str> = view.snapshot.node_claims.iter().filter_map(provider_id).collect();
         self.gone.retain(|id| ids.contains(id.as_str()));
-        let pods: BTreeSet<String> = view.snapshot.pods.iter().map(Pod::key).collect();
-        self.blocked.retain(|pod| pods.contains(pod));
-        self.nominations.forget(&pods);
+        // Some that are gone may stay, as long as there are fewer than pods.
+        if self.blocked.len() + self.nominations.len() > view.snapshot.pods.len() {
+            let uids: HashSet<&str> = view.snapshot.pods.iter().map(|pod| pod.metadata.uid.as_str()).collect();
+            self.blocked.retain(|uid| uids.contains(uid.as_str()));
+            self.nominations.forget(&uids);
+        }
     }
 
     /// Whether a pod of the claim's node came, ended or went since the last look.
     fn see_pods(&mut self, view: &View<'_>, claim: &NodeClaim) -> bool {
         let counted = |pod: &&&Pod| !pod.is_owned_by("DaemonSet") && !pod.is_owned_by("Node");
-        let state = |pod: &&Pod| (pod.metadata.uid.clone(), pod.is_terminal() || pod.is_terminating());
-        let pods: BTreeSet<_> = view.pods_on(view.node_of(claim)).iter().filter(counted).map(state).collect();
-        match self.pods_seen.get_mut(name_of(claim)) {
-            Some(before) if *before == pods => false,
-            Some(before) => {
-                *before = pods;
-                claim.metadata.deletion_timestamp.is_none()
-            }
-            None => {
-                self.pods_seen.insert(name_of(claim).to_owned(), pods);
-                false
-            }
+        let pods = || view.pods_on(view.node_of(claim)).iter().filter(counted);
+        let has_ended = |pod: &Pod| pod.is_terminal() || pod.is_terminating();
+        let seen = self.pods_seen.get(name_of(claim));
+        let is_as_seen = |seen: &Vec<(String, bool)>| {
+            let seen = seen.iter().map(|(uid, has_ended)| (uid.as_str(), *has_ended));
+            seen.eq(pods().map(|pod| (pod.metadata.uid.as_str(), has_ended(pod))))
+        };
+        if seen.is_some_and(is_as_seen) {
+            return false;
         }
+        let is_first_look = seen.is_none();
+        let state = pods().map(|pod| (pod.metadata.uid.clone(), has_ended(pod))).collect();
+        self.pods_seen.insert(name_of(claim).to_owned(), state);
+        !is_first_look && claim.metadata.deletion_timestamp.is_none()
     }
 }
 

@@ -131,7 +131,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     pub async fn evict(&self, pod: &Pod) -> Result<(), PortError> {
         match self.around.cluster.evict(&pod.metadata.namespace, &pod.metadata.name).await {
             Err(error) if error.kind == PortErrorKind::Conflict => {
-                if self.memory().blocked.insert(pod.key()) {
+                if self.memory().blocked.insert(pod.metadata.uid.clone()) {
                     let node = pod.spec.node_name.clone().unwrap_or_default();
                     self.say(&Event::EvictionBlocked { pod: pod.key(), node, error: error.to_string() });
                 }

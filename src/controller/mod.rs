@@ -281,16 +281,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
 
         let wrote = self.options.mode == Mode::Enforce && self.go_on(&snapshot, &view, now).await?;
-        drop(view);
         // After a write this view is old; the change wakes the next look.
-        if wrote { Ok(()) } else { self.plan(snapshot, now).await }
+        let is_due = !wrote && self.is_plan_due(&view, now);
+        drop(view);
+        if is_due { self.plan(snapshot, now).await } else { Ok(()) }
     }
 
-    /// Plans when that is due. Where a plan could not be posted or carried out, or its definitions not applied, it is made again
+    /// Plans. Where a plan could not be posted or carried out, or its definitions not applied, it is made again
     /// before the poll: at once at first, ever less often where it goes on being refused.
     async fn plan(&mut self, snapshot: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
         let due_before = self.plan_due_at;
-        let planned = self.plan_when_due(snapshot, now).await;
+        let planned = self.plan_now(snapshot, now).await;
         if planned.is_err() {
             self.last_look = LastLook::default();
             self.plan_due_at = now.saturating_add(self.plan_again_in).ok();

@@ -4,7 +4,7 @@
 //! default in 1.35). It forgets the name of a node that does not exist yet or does not fit at that attempt, so it is told
 //! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -46,10 +46,11 @@ impl<'a> Opening<'a> {
         opening.sort_by_key(|claim| &claim.metadata.creation_timestamp);
         let newest: BTreeMap<&str, &str> =
             opening.iter().flat_map(|claim| marks::pods(claim).map(|pod| (pod, name_of(claim)))).collect();
-        let unbound = if newest.is_empty() { BTreeMap::new() } else { view.unbound_pods() };
+        let unbound = (!newest.is_empty()).then(|| view.unbound_pods());
         let mut waiting: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
         for (pod, claim) in newest {
-            waiting.entry(claim).or_default().extend(unbound.get(pod).filter(|pod| !pod.is_terminating()));
+            let pod = unbound.as_ref().and_then(|unbound| unbound.get(pod));
+            waiting.entry(claim).or_default().extend(pod.filter(|pod| !pod.is_terminating()));
         }
         let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
         for claim in opening.iter().filter(|claim| is_closed(claim)) {
@@ -103,7 +104,7 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
     for placement in &plan.placements {
         let pod = placement.pod.as_str();
         let Some(claim) = claims.get(placement.node.as_str()) else { continue };
-        if unbound.contains_key(pod) && !known.contains(pod) {
+        if unbound.get(pod).is_some() && !known.contains(pod) {
             further.entry(name_of(claim)).or_insert((claim, Vec::new())).1.push(pod);
         }
     }
@@ -155,13 +156,18 @@ pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Place> {
     places.collect()
 }
 
-/// How often each pod was told, by `namespace/name`. Lost with the process: it only bounds the work.
+/// How often each pod was told, by UID. Lost with the process: it only bounds the work.
 #[derive(Debug, Default)]
 pub struct Nominations(BTreeMap<String, u8>);
 
 impl Nominations {
-    pub fn forget(&mut self, pods: &BTreeSet<String>) {
-        self.0.retain(|pod, _| pods.contains(pod));
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All but those of these pods.
+    pub fn forget(&mut self, uids: &HashSet<&str>) {
+        self.0.retain(|uid, _| uids.contains(uid.as_str()));
     }
 
     /// The pods that the node of a claim has to be told to, now, each counted: those it was created for that are on no node
@@ -171,7 +177,7 @@ impl Nominations {
         let mut due: Vec<&Pod> =
             waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node)).collect();
         due.retain(|pod| {
-            let told = self.0.entry(pod.key()).or_default();
+            let told = self.0.entry(pod.metadata.uid.clone()).or_default();
             *told = told.saturating_add(1);
             *told <= MOST_NOMINATIONS
         });

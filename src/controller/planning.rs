@@ -21,33 +21,39 @@ use super::events::Event;
 use super::gate::{gate, removal_to_confirm};
 use super::last_look::LastLook;
 use super::opening::{self, Place};
-use super::view::{View, name_of, uids};
+use super::view::{View, name_of};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
 
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
-    /// Plans when a revision, a batch of pods, a candidate or the poll asks for it.
-    pub(super) async fn plan_when_due(&mut self, shared: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
-        let snapshot = shared.as_ref();
-        let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
-        let is_new_revision = !in_force.applied;
-        let view = View::new(snapshot);
+    /// Whether a revision, a batch of pods, a candidate or the poll asks for a plan now.
+    pub(super) fn is_plan_due(&mut self, view: &View<'_>, now: Timestamp) -> bool {
+        if self.revisions.in_force.is_none() {
+            return false;
+        }
         let pods = view.provisionable_pods();
-        self.batch.see(&uids(&pods), now);
-        self.hear_approval(snapshot);
+        self.batch.see(&pods.keys().copied().collect(), now);
+        self.hear_approval(view.snapshot);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
         let batch_closed = batch_closes_at.is_some_and(|moment| now >= moment);
         let poll_due = self.plan_due_at.is_none_or(|due| now >= due);
         if !(batch_closed || poll_due || self.approved) || !view.is_synced() {
             self.wake(batch_closes_at);
             self.wake(self.plan_due_at.filter(|due| *due > now));
-            return Ok(());
+            return false;
         }
         if batch_closed && let Some(duration) = self.batch.close(now) {
             self.say_found(&pods, duration, now);
         }
+        true
+    }
+
+    pub(super) async fn plan_now(&mut self, shared: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
+        let snapshot = shared.as_ref();
+        let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
+        let is_new_revision = !in_force.applied;
         self.plan_due_at = now.saturating_add(POLL).ok();
         self.wake(self.plan_due_at);
         if self.approved {
@@ -57,9 +63,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.settled = self.last_look.settled;
             return Ok(());
         }
+        let view = View::new(snapshot);
         let searched_lately =
             self.searched_at.is_some_and(|searched_at| now.duration_since(searched_at) < SEARCH_UNDER_WAY);
-        let moves_under_way = searched_lately && !(view.is_at_rest() && pods.is_empty());
+        let moves_under_way = searched_lately && !(view.is_at_rest() && view.provisionable_pods().is_empty());
         let Some(plan) = self.decide(snapshot, moves_under_way, now) else { return Ok(()) };
         if !moves_under_way {
             self.searched_at = Some(now);
@@ -134,7 +141,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.approved |= waiting.is_some_and(|plan| records::approver(snapshot, &plan.id).is_some());
     }
 
-    fn say_found(&mut self, pods: &BTreeMap<String, &Pod>, duration: SignedDuration, now: Timestamp) {
+    fn say_found(&mut self, pods: &BTreeMap<&str, &Pod>, duration: SignedDuration, now: Timestamp) {
         if pods.is_empty() {
             return;
         }

@@ -1,6 +1,6 @@
 //! Looking things up in a snapshot.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -16,14 +16,28 @@ use crate::core::snapshot::{Pod, Snapshot};
 
 use super::events::Fleet;
 
-/// A snapshot with the joins that the controller needs.
+/// A snapshot with the joins that the controller needs. Made at every look, of which there are twenty a second while many pods come:
+/// O(objects), and nothing is copied.
 pub struct View<'a> {
     pub snapshot: &'a Snapshot,
-    claims_by_name: BTreeMap<&'a str, &'a NodeClaim>,
-    nodes_by_name: BTreeMap<&'a str, &'a Node>,
-    nodes_by_provider_id: BTreeMap<&'a str, &'a Node>,
-    pods_by_node: BTreeMap<&'a str, Vec<&'a Pod>>,
-    attachments_by_node: BTreeMap<&'a str, Vec<&'a VolumeAttachment>>,
+    claims_by_name: HashMap<&'a str, &'a NodeClaim>,
+    nodes_by_name: HashMap<&'a str, &'a Node>,
+    nodes_by_provider_id: HashMap<&'a str, &'a Node>,
+    pods_by_node: HashMap<&'a str, Vec<&'a Pod>>,
+    attachments_by_node: HashMap<&'a str, Vec<&'a VolumeAttachment>>,
+}
+
+/// Pods that are found by `namespace/name`.
+pub struct PodsByKey<'a>(HashMap<(&'a str, &'a str), &'a Pod>);
+
+impl<'a> PodsByKey<'a> {
+    fn new(pods: impl Iterator<Item = &'a Pod>) -> Self {
+        Self(pods.map(|pod| ((pod.metadata.namespace.as_str(), pod.metadata.name.as_str()), pod)).collect())
+    }
+
+    pub fn get(&self, key: &str) -> Option<&'a Pod> {
+        self.0.get(&key.split_once('/')?).copied()
+    }
 }
 
 impl<'a> View<'a> {
@@ -31,13 +45,13 @@ impl<'a> View<'a> {
         let claims = snapshot.node_claims.iter().map(|claim| (name_of(claim), claim));
         let nodes = snapshot.nodes.iter();
         let provider_id = |node: &'a Node| Some((node.spec.as_ref()?.provider_id.as_deref()?, node));
-        let mut pods_by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+        let mut pods_by_node: HashMap<&str, Vec<&Pod>> = HashMap::new();
         for pod in &snapshot.pods {
             if let Some(node) = pod.spec.node_name.as_deref() {
                 pods_by_node.entry(node).or_default().push(pod);
             }
         }
-        let mut attachments_by_node: BTreeMap<&str, Vec<&VolumeAttachment>> = BTreeMap::new();
+        let mut attachments_by_node: HashMap<&str, Vec<&VolumeAttachment>> = HashMap::new();
         for attachment in &snapshot.volume_attachments {
             attachments_by_node.entry(&attachment.spec.node_name).or_default().push(attachment);
         }
@@ -76,15 +90,15 @@ impl<'a> View<'a> {
     }
 
     /// Pods that a node would have to be found for, by UID.
-    pub fn provisionable_pods(&self) -> BTreeMap<String, &'a Pod> {
+    pub fn provisionable_pods(&self) -> BTreeMap<&'a str, &'a Pod> {
         let pods = self.snapshot.pods.iter().filter(|pod| is_provisionable(pod) && !self.is_nominated(pod));
-        pods.map(|pod| (pod.metadata.uid.clone(), pod)).collect()
+        pods.map(|pod| (pod.metadata.uid.as_str(), pod)).collect()
     }
 
-    /// Pods that are on no node, by `namespace/name`.
-    pub fn unbound_pods(&self) -> BTreeMap<String, &'a Pod> {
-        let unbound = self.snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_none() && !pod.is_terminal());
-        unbound.map(|pod| (pod.key(), pod)).collect()
+    /// Pods that are on no node.
+    pub fn unbound_pods(&self) -> PodsByKey<'a> {
+        let pods = self.snapshot.pods.iter();
+        PodsByKey::new(pods.filter(|pod| pod.spec.node_name.is_none() && !pod.is_terminal()))
     }
 
     /// Whether kube-scheduler was told a node for the pod, or makes room for it there. It forgets a node that is gone only
@@ -181,9 +195,4 @@ impl Prices {
         let offering = offerings.rfind(|offering| offering.zone == zone && offering.capacity_type == capacity_type);
         offering.map(|offering| offering.price).unwrap_or_default()
     }
-}
-
-/// UIDs of pods, for a batch.
-pub fn uids(pods: &BTreeMap<String, &Pod>) -> BTreeSet<String> {
-    pods.keys().cloned().collect()
 }

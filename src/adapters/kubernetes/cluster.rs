@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
@@ -19,8 +19,11 @@ use super::leadership::Leadership;
 
 /// The first lists of a large cluster take this long at most.
 const PATIENCE_TO_SYNC: Duration = Duration::from_secs(120);
-/// How long events are collected before they wake anybody: many come at once.
-const COLLECT: Duration = Duration::from_millis(50);
+/// Many events come at once: they wake somebody when none has come for so long,
+const QUIET: Duration = Duration::from_millis(25);
+/// or when they have been coming for so long. A look at five thousand pods takes some milliseconds, and so do those of the control
+/// plane that it competes with.
+const COLLECTED_MOST: Duration = Duration::from_millis(200);
 
 /// A cluster that is watched. For one thread; the watches run on the runtime.
 pub struct KubernetesCluster {
@@ -118,7 +121,14 @@ impl KubernetesCluster {
         while self.changes.generation() == self.observed.get() {
             self.changes.announced().await;
         }
-        tokio::time::sleep(COLLECT).await;
+        let begin = Instant::now();
+        loop {
+            let before = self.changes.generation();
+            tokio::time::sleep(QUIET).await;
+            if self.changes.generation() == before || begin.elapsed() >= COLLECTED_MOST {
+                return;
+            }
+        }
     }
 
     /// The claim with everything that was written to it, as far as it is known.
