@@ -215,6 +215,20 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
     provisioning.shortfalls.iter().map(note).collect()
 }
 
+/// Pods that still run on nodes that go, and have lost the place that an earlier plan had for them.
+pub fn note_of_lost_places(problem: &Problem<'_>, provisioning: &Provisioning) -> Option<Note> {
+    let lost = &provisioning.backlog.postponed;
+    let first = problem.snapshot.pods[*lost.first()?].key();
+    let (verb, such_as) = if lost.len() == 1 { ("has", "") } else { ("have", "such as ") };
+    Some(Note {
+        code: "PlaceLost".to_owned(),
+        text: format!(
+            "{} of nodes that go {verb} no place any more ({such_as}{first}): bought for when evicted, if there is none then",
+            pods_text(lost.len())
+        ),
+    })
+}
+
 /// How much of each capacity reservation is used.
 pub fn notes_of_reservations(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
     let note = |reservation: &Rc<Reservation>| {

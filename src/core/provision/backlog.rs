@@ -21,6 +21,8 @@ pub struct Backlog {
     pub waiting: BTreeMap<ClassIndex, Vec<usize>>,
     /// Those of them that run on a node that is being removed, and have to move.
     pub displaced: BTreeSet<usize>,
+    /// Those that have lost the place that they were to have, and are bought for when they are without a node.
+    pub postponed: Vec<usize>,
     /// Pods that no node can help: position, reason.
     pub not_schedulable: Vec<(usize, ReasonCode, String)>,
     ages: Ages,
@@ -74,6 +76,11 @@ impl Backlog {
 
     /// Leaves a pod where it is for now.
     pub fn postpone(&mut self, class: ClassIndex, pod: usize) {
+        self.postponed.push(pod);
+        self.take_off(class, pod);
+    }
+
+    fn take_off(&mut self, class: ClassIndex, pod: usize) {
         self.displaced.remove(&pod);
         if let Some(pods) = self.waiting.get_mut(&class) {
             pods.retain(|other| *other != pod);
@@ -109,7 +116,7 @@ impl Backlog {
                 Some(((_, claim), user)) => {
                     let text = format!("PersistentVolumeClaim {claim} can be used by one pod, and {user} uses it");
                     self.not_schedulable.push((position, ReasonCode::VolumeUnsatisfied, text));
-                    self.postpone(class, position);
+                    self.take_off(class, position);
                 }
                 None => users.extend(wanted.into_iter().map(|claim| (claim, pod.key()))),
             }
