@@ -16,7 +16,7 @@ pub use super::generation::Node;
 /// The part of what is left that is bought before the program is made again: by attempt, of which the cheapest counts, since what
 /// rounding loses is a matter of luck. All begin with the same program of all pods. A new one is made as long as those before took
 /// less than this part of the work.
-const PARTS_BOUGHT: [f64; 4] = [0.35, 0.5, 0.2, 0.7];
+const PARTS_BOUGHT: [f64; 8] = [0.35, 0.5, 0.2, 0.7, 0.1, 0.9, 0.3, 0.6];
 const ATTEMPTS_PART: u64 = 20;
 
 /// A column that is taken in part is bought whole when its pods are worth this part of its price.

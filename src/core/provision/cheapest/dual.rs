@@ -39,8 +39,10 @@ pub struct Share {
 /// The part of the bound that nodes must stand for which few pods fill, for whole pods to be worth looking at.
 const OF_PARTS_LEAST: f64 = 0.2;
 
-/// Steps of one search for whole pods at most.
-const WHOLE_STEPS_MAX: usize = 8000;
+/// Steps of one search for whole pods at most, and the part of all the work that they may take: prices that are made to hold against
+/// all that was not looked at are worse than those that need not be a proof.
+const WHOLE_STEPS_MAX: u64 = 8000;
+const WHOLE_STEPS_PART: u64 = 12_500;
 
 /// How much is done for prices.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +93,8 @@ fn prices_of(part: &Part, start: &[f64], effort: Effort) -> Prices {
     let near = generation.near(Pods::InParts);
     let mut taken = generation.solve(near, Pods::InParts);
     if effort.whole_pods && generation.part_of_parts(&taken) > OF_PARTS_LEAST {
-        let pods = Pods::WholeIfProven(WHOLE_STEPS_MAX);
+        let steps = (effort.work / WHOLE_STEPS_PART).min(WHOLE_STEPS_MAX);
+        let pods = Pods::WholeIfProven(usize::try_from(steps).unwrap_or(0));
         let near = generation.near(pods);
         taken = generation.solve(near, pods);
     }
