@@ -44,7 +44,9 @@
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory.
 //! - `controller` runs: observe, plan, post, gate, apply, record. While moves are under way it plans at every look, from what is
 //!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
-//!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod.
+//!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod. What a
+//!   look in between believes to be left over, or to be lacking for a few pods that still run, mostly is neither: plans that took nodes
+//!   off for the one, and bought for the other, chased each other.
 //!   The place of an evicted pod on a node that exists is a wish: its successor is bound before anybody could name a node to
 //!   kube-scheduler, which spreads. So much larger ones are evicted first, and those that are alike mixed (`core/lifecycle/drain.rs`),
 //!   in an order that does not change when some of them are held back: with the waves (`core/disrupt/waves.rs`) a plan can foresee it.
