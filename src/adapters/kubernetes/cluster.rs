@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::Client;
@@ -121,14 +121,17 @@ impl KubernetesCluster {
         while self.changes.generation() == self.observed.get() {
             self.changes.announced().await;
         }
-        let begin = Instant::now();
-        loop {
-            let before = self.changes.generation();
-            tokio::time::sleep(QUIET).await;
-            if self.changes.generation() == before || begin.elapsed() >= COLLECTED_MOST {
-                return;
+        // Events come in bursts: one look sees them all.
+        let quiet = async {
+            loop {
+                let before = self.changes.generation();
+                tokio::time::sleep(QUIET).await;
+                if self.changes.generation() == before {
+                    return;
+                }
             }
-        }
+        };
+        _ = tokio::time::timeout(COLLECTED_MOST, quiet).await;
     }
 
     /// The claim with everything that was written to it, as far as it is known.
