@@ -16,7 +16,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 
 use super::events::Fleet;
 
-/// A snapshot with the joins that the controller needs. Made at every look, of which there are twenty a second while many pods come:
+/// A snapshot with the joins that the controller needs. Made at every look, of which there are some a second while many pods come:
 /// O(objects), and nothing is copied.
 pub struct View<'a> {
     pub snapshot: &'a Snapshot,
