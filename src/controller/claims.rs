@@ -1,16 +1,17 @@
 //! Every NodeClaim at every look: what its life cycle asks for (`core::lifecycle`) is carried out (`effects.rs`).
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
-use crate::core::lifecycle::{self, Observation, drain};
+use crate::core::lifecycle::{self, Effect, Observation, drain};
 use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
@@ -85,15 +86,8 @@ impl Claims {
         let awaited = view.awaited_claims();
         let effects = Effects::new(self, journal, around);
         say_places(view, &opening, &effects).await?;
-        for together in view.snapshot.node_claims.chunks(CLAIMS_TOGETHER) {
-            let one = |claim| advance_one(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
-            for outcome in join_all(together.iter().map(one)).await {
-                match outcome {
-                    Err(error) if error.kind == PortErrorKind::Conflict => effects.overtaken(),
-                    outcome => outcome?,
-                }
-            }
-        }
+        let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
+        in_step(view.snapshot.node_claims.iter().map(due).collect(), &effects).await?;
         evict_in_order(view, &effects).await?;
         Ok(effects.progress())
     }
@@ -176,24 +170,32 @@ async fn say_places<K: Cluster, E: Cloud>(
     Ok(())
 }
 
-async fn advance_one<K: Cluster, E: Cloud>(
-    claim: &NodeClaim,
-    view: &View<'_>,
+/// What there is to do for a claim.
+struct Due<'v> {
+    claim: &'v NodeClaim,
+    node: Option<&'v Node>,
+    effects: VecDeque<Effect>,
+}
+
+/// What the claim needs now.
+fn due<'v, K: Cluster, E: Cloud>(
+    claim: &'v NodeClaim,
+    view: &View<'v>,
     opening: &Opening<'_>,
     is_awaited: bool,
     effects: &Effects<'_, K, E>,
-) -> Result<(), PortError> {
+) -> Due<'v> {
     let around = effects.around;
-    if effects.memory().see_pods(view, claim) && !was_noted_lately(claim, around.now) {
-        let mut claim = claim.clone();
-        claim.status.get_or_insert_default().last_pod_event_time = Some(around.now.to_string());
-        // What else the claim needs is seen at the next look.
-        return effects.write_claim(&claim).await;
-    }
     let node = view.node_of(claim);
+    if effects.memory().see_pods(view, claim) && !was_noted_lately(claim, around.now) {
+        let mut written = claim.clone();
+        written.status.get_or_insert_default().last_pod_event_time = Some(around.now.to_string());
+        // What else the claim needs is seen at the next look.
+        return Due { claim, node, effects: [Effect::WriteClaim(Box::new(written))].into() };
+    }
     if let Some(moment) = node.and_then(|node| opening.waits_for_others(claim, node)) {
         effects.look_again(Some(moment));
-        return Ok(());
+        return Due { claim, node, effects: VecDeque::new() };
     }
     let instance_gone = provider_id(claim).is_some_and(|id| effects.memory().gone.contains(id));
     let is_ending = claim.metadata.deletion_timestamp.is_some();
@@ -209,10 +211,35 @@ async fn advance_one<K: Cluster, E: Cloud>(
         now: around.now,
     });
     effects.look_again(reaction.look_again_at);
-    for effect in reaction.effects {
-        effects.carry_out(effect, claim, node).await?;
+    Due { claim, node, effects: reaction.effects.into() }
+}
+
+/// Does for all claims what each needs first, then what each needs next: nodes that open together are all open before it is written
+/// of any that it is, since whatever is open meanwhile draws pods that are to go to the others.
+async fn in_step<K: Cluster, E: Cloud>(mut due: Vec<Due<'_>>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
+    loop {
+        due.retain(|due| !due.effects.is_empty());
+        if due.is_empty() {
+            return Ok(());
+        }
+        for together in due.chunks_mut(CLAIMS_TOGETHER) {
+            for outcome in join_all(together.iter_mut().map(|due| one_step(due, effects))).await {
+                outcome?;
+            }
+        }
     }
-    Ok(())
+}
+
+async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
+    let Some(effect) = due.effects.pop_front() else { return Ok(()) };
+    match effects.carry_out(effect, due.claim, due.node).await {
+        Err(error) if error.kind == PortErrorKind::Conflict => {
+            due.effects.clear();
+            effects.overtaken();
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }
 
 /// Whether a pod's coming or going was noted a moment ago: many come at once, and each note is a write.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
 use serde_json::json;
 
@@ -25,26 +26,43 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
     let Some(node) = observation.node else { return Reaction::default() };
     let name = node.metadata.name.clone().unwrap_or_default();
-    let mut written = Cow::Borrowed(claim);
-    if let Some((reason, message)) = obstacle(claim, node) {
-        conditions::set(written.to_mut(), conditions::INITIALIZED, "Unknown", reason, &message, observation.now);
-        let is_new = *written != *claim;
-        let effects = is_new.then(|| Effect::WriteClaim(Box::new(written.into_owned()))).into_iter().collect();
+    let Seen { claim: written, is_of_use, fault } = see(Cow::Borrowed(claim), node, observation.now);
+    let is_new = *written != *claim;
+    let write = is_new.then(|| Effect::WriteClaim(Box::new(written.into_owned())));
+    if !is_of_use {
         let look_again_at = observation.is_awaited.then(|| liveness::initialization_deadline(claim)).flatten();
-        return Reaction { effects, look_again_at };
+        return Reaction { effects: write.into_iter().collect(), look_again_at };
     }
-    conditions::set(written.to_mut(), conditions::INITIALIZED, "True", "Initialized", "", observation.now);
-    let fault = consistency::note(&mut written, node, observation.now);
-    let mut effects = vec![
-        Effect::PatchNode {
-            node: name.clone(),
-            patch: json!({ "metadata": { "labels": { keys::INITIALIZED: "true" } } }),
-        },
-        Effect::WriteClaim(Box::new(written.into_owned())),
-        Effect::Reached(Milestone::Initialized { node: name }),
-    ];
-    effects.extend(fault.map(|fault| Effect::Reached(Milestone::Inconsistent { fault })));
+    let patch = json!({ "metadata": { "labels": { keys::INITIALIZED: "true" } } });
+    let mut effects = vec![Effect::PatchNode { node: name.clone(), patch }];
+    effects.extend(write);
+    effects.extend(reached(name, fault));
     Reaction { effects, look_again_at: None }
+}
+
+/// What a look at a registered node shows.
+pub(super) struct Seen<'a> {
+    /// With its conditions as they are now.
+    pub claim: Cow<'a, NodeClaim>,
+    pub is_of_use: bool,
+    /// What is wrong with it although it is of use, when that is new.
+    pub fault: Option<String>,
+}
+
+pub(super) fn see<'a>(mut claim: Cow<'a, NodeClaim>, node: &Node, now: Timestamp) -> Seen<'a> {
+    if let Some((reason, message)) = obstacle(&claim, node) {
+        conditions::set(claim.to_mut(), conditions::INITIALIZED, "Unknown", reason, &message, now);
+        return Seen { claim, is_of_use: false, fault: None };
+    }
+    conditions::set(claim.to_mut(), conditions::INITIALIZED, "True", "Initialized", "", now);
+    let fault = consistency::note(&mut claim, node, now);
+    Seen { claim, is_of_use: true, fault }
+}
+
+/// What is said of a node that is of use now.
+pub(super) fn reached(node: String, fault: Option<String>) -> impl Iterator<Item = Effect> {
+    let fault = fault.map(|fault| Effect::Reached(Milestone::Inconsistent { fault }));
+    std::iter::once(Effect::Reached(Milestone::Initialized { node })).chain(fault)
 }
 
 /// What the node still lacks: reason and sentence.

@@ -1,11 +1,17 @@
-//! The node joined: it gets the claim's labels, annotations and taints, an owner and a finalizer.
+//! The node joined: it gets the claim's labels, annotations and taints, an owner and a finalizer. One that has nothing more to wait for is
+//! initialized by the same writes.
 
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{Taint, TaintEffect};
 
+use super::initialization::{self, Seen};
 use super::{Effect, Milestone, Observation, Reaction, conditions, liveness};
 use k8s_openapi::api::core::v1::{Node, Taint as NodeTaint};
 
@@ -20,28 +26,52 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let mut registered = claim.clone();
     registered.status.get_or_insert_default().node_name = Some(name.clone());
     conditions::set(&mut registered, conditions::REGISTERED, "True", "Registered", "", observation.now);
-    let message = "the node is not ready";
-    conditions::set(&mut registered, conditions::INITIALIZED, "Unknown", "NodeNotReady", message, observation.now);
-    let effects = vec![
-        Effect::PatchNode { node: name.clone(), patch: patch(claim, node) },
-        Effect::WriteClaim(Box::new(registered)),
-        Effect::Reached(Milestone::Registered { node: name }),
+    let taints = taints(claim, node);
+    let mut opened = node.clone();
+    opened.spec.get_or_insert_default().taints = Some(taints.clone());
+    let Seen { claim: written, is_of_use, fault } =
+        initialization::see(Cow::Owned(registered), &opened, observation.now);
+    let mut effects = vec![
+        Effect::PatchNode { node: name.clone(), patch: patch(claim, &taints, is_of_use) },
+        Effect::WriteClaim(Box::new(written.into_owned())),
+        Effect::Reached(Milestone::Registered { node: name.clone() }),
     ];
+    if is_of_use {
+        effects.extend(initialization::reached(name, fault));
+    }
     Reaction { effects, look_again_at }
 }
 
-fn patch(claim: &NodeClaim, node: &Node) -> Value {
-    let mut labels = claim.metadata.labels.clone().unwrap_or_default();
-    labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
+/// Those that the node has when it is registered.
+fn taints(claim: &NodeClaim, node: &Node) -> Vec<NodeTaint> {
     let own = node.metadata.labels.as_ref();
     let sync = own.and_then(|labels| labels.get(DO_NOT_SYNC_TAINTS)).is_none_or(|value| value != "true");
-    let mut taints: Vec<Value> = Vec::new();
     let existing = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    taints.extend(existing.iter().filter(|taint| taint.key != keys::UNREGISTERED_TAINT).map(|taint| json!(taint)));
+    let mut taints: Vec<NodeTaint> =
+        existing.iter().filter(|taint| taint.key != keys::UNREGISTERED_TAINT).cloned().collect();
     if sync {
         let wanted = claim.spec.taints.iter().chain(&claim.spec.startup_taints);
         let missing = wanted.filter(|taint| !existing.iter().any(|there| is_same(there, taint)));
-        taints.extend(missing.map(|taint| json!(taint)));
+        taints.extend(missing.map(of_node));
+    }
+    taints
+}
+
+fn of_node(taint: &Taint) -> NodeTaint {
+    let time_added = taint.time_added.as_ref().and_then(|text| text.parse::<Timestamp>().ok());
+    NodeTaint {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        effect: effect_name(taint.effect).to_owned(),
+        time_added: time_added.map(Time),
+    }
+}
+
+fn patch(claim: &NodeClaim, taints: &[NodeTaint], is_of_use: bool) -> Value {
+    let mut labels = claim.metadata.labels.clone().unwrap_or_default();
+    labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
+    if is_of_use {
+        labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
     }
     let uid = claim.metadata.uid.clone().unwrap_or_default();
     json!({

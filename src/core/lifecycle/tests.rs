@@ -132,6 +132,22 @@ fn registration_gives_labels_and_taints_and_takes_the_unregistered_taint() {
 }
 
 #[test]
+fn a_node_that_joins_ready_is_registered_and_initialized_at_once_unless_it_has_startup_taints() {
+    let stages = [("Launched", "True", 3), ("Registered", "Unknown", 3)];
+    let joined = node(true, &["karpenter.sh/unregistered"]);
+    let without = claim(&stages, &json!({"/spec/startupTaints": []}));
+    let reaction = react(&seen(&without, Some(&joined), 30));
+    let Effect::PatchNode { patch, .. } = &reaction.effects[0] else { panic!("{reaction:?}") };
+    assert_eq!(patch["metadata"]["labels"]["karpenter.sh/initialized"], "true");
+    assert_eq!(
+        short(&reaction)[1..],
+        ["write Launched Registered Ready Initialized ConsistentStateFound", "Registered", "Initialized"]
+    );
+    let with = claim(&stages, &json!({}));
+    assert_eq!(short(&react(&seen(&with, Some(&joined), 30)))[1..], ["write Launched Registered", "Registered"]);
+}
+
+#[test]
 fn initialization_waits_for_ready_and_for_startup_taints() {
     let stages = [("Launched", "True", 3), ("Registered", "True", 30), ("Initialized", "Unknown", 30)];
     let registered = claim(&stages, &json!({}));
