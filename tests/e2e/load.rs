@@ -86,13 +86,16 @@ pub fn five_thousand_pods(plane: &mut ControlPlane) {
         latest.duration_since(began).as_secs()
     };
     let last_pod = last(&cluster.list("/api/v1/namespaces/shop/pods"));
+    let price = price_per_hour(&program);
     plane.say(format!(
-        "{running:5.1} s  {MANY} pods run on {} nodes; last pod after {last_pod} s, last claim after {} s (the reference: 197 s on \
-         335 nodes, last claim after 162 s)",
+        "{running:5.1} s  {MANY} pods run on {} nodes, ${price:.2}/h; last pod after {last_pod} s, last claim after {} s (the \
+         reference: 197 s on 335 nodes, last claim after 162 s)",
         claims.len(),
         last(&claims),
     ));
     let calls = Calls::so_far(plane);
+    let (as_planned, planned) = program::fidelity(&cluster);
+    plane.say(format!("{as_planned} of {planned} pods on the node that was planned"));
     plane.say(format!("{}; {}", effort(&cutlist), calls.summary()));
     cutlist.must_run();
     cutlist.kill();
@@ -108,9 +111,10 @@ pub fn five_thousand_pods(plane: &mut ControlPlane) {
     program::scale(&cluster, "shop/web", FEW);
     let (nodes, settled) = wait_for_rest(&cluster, claims.len());
     plane.say(format!(
-        "{:5.1} s  {FEW} pods on {nodes} of {} nodes (the reference: 505 s, 335 to 102 nodes)",
+        "{:5.1} s  {FEW} pods on {nodes} of {} nodes, {:.1} % of the price (the reference: 505 s, 335 to 102 nodes, 30.0 %)",
         settled.duration_since(begin).as_secs_f64(),
-        claims.len()
+        claims.len(),
+        100.0 * price_per_hour(&program) / price
     ));
     wait_for_ready(&cluster, FEW);
     plane.say(format!("{}; {}", effort(&cutlist), Calls::so_far(plane).summary()));
@@ -128,6 +132,13 @@ fn seconds_on_nodes_that_are_there(cluster: &Cluster) -> f64 {
     program::scale(cluster, "shop/web", MANY);
     wait_for_ready(cluster, MANY);
     begin.elapsed().as_secs_f64()
+}
+
+/// Of the nodes that are there in dollars, as a plan for them says.
+fn price_per_hour(program: &Program) -> f64 {
+    let output = program.command("plan").args(["-o", "json"]).output().unwrap();
+    let plan: Value = serde_json::from_slice(&output.stdout).unwrap();
+    plan["summary"]["pricePerHourBefore"].as_f64().unwrap()
 }
 
 fn wait_for_ready(cluster: &Cluster, replicas: u32) {
