@@ -6,6 +6,7 @@ use cutlist::api::settings::Packing;
 use cutlist::core::plan::decide;
 use cutlist::core::provision::cheapest::dual::{Effort, dual_prices};
 use cutlist::core::provision::cheapest::filling::{Bin, Item};
+use cutlist::core::provision::cheapest::grouping::{Grouping, Size};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
 use proptest::option::weighted;
@@ -134,6 +135,25 @@ fn prices_from_the_dual_prove_nearly_the_optimum_of_the_linear_program() {
         Ok((bound.min(optimum), optimum))
     });
     assert!(ours >= theirs * TIGHT_ON_AVERAGE, "{} of the optimum over the suite", ours / theirs);
+}
+
+#[test]
+fn items_as_small_as_the_smallest_of_their_group_cost_no_more_and_as_large_as_the_largest_no_less() {
+    let (grouped, _) = figures(200, markets(), |(items, bins)| {
+        let Some(exactly) = optimum(&items, &bins) else { return Ok((0.0, 0.0)) };
+        let as_groups = |size: Size| {
+            let grouping = Grouping::new(&items, &bins, 8, size)?;
+            Some((grouping.groups.len(), optimum(&grouping.groups, &grouping.bins)))
+        };
+        let Some((groups, at_least)) = as_groups(Size::OfSmallest) else { return Ok((0.0, 0.0)) };
+        let at_most = as_groups(Size::OfLargest).and_then(|(_, price)| price).unwrap_or(f64::INFINITY);
+        let at_least = at_least.ok_or("what can be hosted can be hosted in groups")?;
+        if at_least > exactly * (1.0 + ROUNDING) || at_most < exactly * (1.0 - ROUNDING) {
+            return Err(format!("{exactly} is not between {at_least} and {at_most}"));
+        }
+        Ok((if groups < items.len() { 1.0 } else { 0.0 }, 0.0))
+    });
+    assert!(grouped > 20.0, "only {grouped} markets had groups");
 }
 
 /// The most that one node can be filled with, in whole pods.

@@ -9,7 +9,7 @@ use crate::core::plan::Inputs;
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::cheapest::kinds::kinds;
 use crate::core::provision::cheapest::market::number;
-use crate::core::provision::cheapest::weights::weight;
+use crate::core::provision::cheapest::weights::weights;
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem, vectors};
 use crate::core::snapshot::Pod;
 
@@ -89,7 +89,7 @@ fn price_for(price: HourlyPrice, seconds: i64) -> i64 {
 }
 
 /// The least that the pods which could move would cost on new nodes, each among its own kind, divided by their number. Unlike what
-/// is paid for them now it does not fall while nodes are given back. O(kinds x templates x types).
+/// is paid for them now it does not fall while nodes are given back. Complexity as of [`weights`].
 fn average_pod(problem: &Problem<'_>) -> HourlyPrice {
     let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
     let pods = problem.nodes.iter().flat_map(|node| &node.pods).map(|(pod, _)| *pod);
@@ -99,8 +99,9 @@ fn average_pod(problem: &Problem<'_>) -> HourlyPrice {
     }
     let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
     let (mut dollars, mut pods) = (0.0, 0);
-    for kind in kinds(problem, &demand, &variants).0 {
-        if let Some(weight) = weight(problem, &kind) {
+    let (kinds, _) = kinds(problem, &demand, &variants);
+    for (kind, weight) in kinds.iter().zip(weights(problem, &kinds)) {
+        if let Some(weight) = weight {
             dollars += weight * number(kind.count);
             pods += kind.count;
         }

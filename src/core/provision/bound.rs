@@ -13,10 +13,9 @@ use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::filling::{Bin, Filling, Item};
-use super::cheapest::generation::ROWS_MAX;
 use super::cheapest::kinds::{Kind, kinds};
 use super::cheapest::market::{Offer, Purpose, item, number, offers, prices, unlimited};
-use super::cheapest::weights::{as_number, weight};
+use super::cheapest::weights::{as_number, weights};
 use super::cheapest::zones::{self, Counts};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.
@@ -52,7 +51,7 @@ pub fn lower_bound(
     // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
     let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
     let (kinds, places) = kinds(problem, demand, &variants);
-    let start: Option<Vec<f64>> = kinds.iter().map(|kind| weight(problem, kind)).collect();
+    let start: Option<Vec<f64>> = weights(problem, &kinds).into_iter().collect();
     let start = start?;
     let offers = all_offers(problem, &kinds, open);
     let taken = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
@@ -120,7 +119,7 @@ impl Program<'_> {
         let (alone, _) = solve(&in_zones, &start, BOUND_WORK);
         let dearer = in_zones.values().zip(&alone).zip(&start);
         let dearer: f64 = dearer.map(|((count, alone), start)| number(*count) * (alone - start)).sum();
-        if counts.len() > ROWS_MAX || dearer < DEARER_LEAST * proven {
+        if dearer < DEARER_LEAST * proven {
             return proven;
         }
         let alone: BTreeMap<(usize, Option<Domain>), f64> = in_zones.into_keys().zip(alone).collect();

@@ -4,7 +4,8 @@
 //! (zone, zone id, capacity type), so a conjunction of requirements is exactly a set of types times a set of slots, and
 //! intersecting two conjunctions is a few dozen word operations.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
@@ -36,12 +37,18 @@ pub struct Offerings {
     pub types: Vec<TypeEntry>,
     pub slots: Vec<Slot>,
     pub region: String,
-    /// For each label of types: which types have which value.
-    values: BTreeMap<String, BTreeMap<String, FixedBitSet>>,
-    /// For each label of types: the types that have it.
-    labelled: BTreeMap<String, FixedBitSet>,
+    /// For each label of types, which of them have it: found when it is first asked for, since most labels never are.
+    labels: BTreeMap<String, OnceCell<Label>>,
     /// By slot: the types available in it.
     available: Vec<FixedBitSet>,
+}
+
+/// The types that have a label.
+#[derive(Debug)]
+struct Label {
+    with_any: FixedBitSet,
+    /// By value.
+    with: BTreeMap<String, FixedBitSet>,
 }
 
 #[derive(Debug)]
@@ -137,7 +144,7 @@ pub fn bits(mut set: Slots) -> impl Iterator<Item = usize> {
 
 impl Offerings {
     /// Compiles instance types. `zones` restricts to zones with a subnet; slots beyond 128 are left out, dearest last,
-    /// which no region comes near (zones times capacity types). O(types x labels).
+    /// which no region comes near (zones times capacity types). O(types x labels) comparisons.
     pub fn new(
         instance_types: &[InstanceType],
         region: &str,
@@ -161,15 +168,8 @@ impl Offerings {
         let mut types: Vec<TypeEntry> =
             instance_types.iter().map(|instance_type| entry(instance_type, &slots, dimensions)).collect();
         types.sort_by(|one, two| (one.cheapest_price, &one.name).cmp(&(two.cheapest_price, &two.name)));
-        let mut offerings = Self {
-            types,
-            slots,
-            region: region.to_owned(),
-            values: BTreeMap::new(),
-            labelled: BTreeMap::new(),
-            available: Vec::new(),
-        };
-        offerings.index_labels();
+        let labels = labels(&types);
+        let mut offerings = Self { types, slots, region: region.to_owned(), labels, available: Vec::new() };
         offerings.index_slots();
         offerings
     }
@@ -181,25 +181,22 @@ impl Offerings {
         }
     }
 
-    fn index_labels(&mut self) {
-        let none = FixedBitSet::with_capacity(self.types.len());
-        let mut labelled: BTreeMap<&str, FixedBitSet> = BTreeMap::new();
-        let mut values_of: BTreeMap<&str, BTreeMap<&str, FixedBitSet>> = BTreeMap::new();
-        for (position, entry) in self.types.iter().enumerate() {
-            for (key, values) in entry.requirements.iter().filter(|(key, _)| !is_slot_label(key)) {
-                if values.is_empty() {
-                    continue;
-                }
-                labelled.entry(key).or_insert_with(|| none.clone()).insert(position);
-                let by_value = values_of.entry(key).or_default();
-                for value in values {
-                    by_value.entry(value).or_insert_with(|| none.clone()).insert(position);
+    /// O(types) for a label that is asked for the first time.
+    fn label(&self, key: &str) -> Option<&Label> {
+        let found = self.labels.get(key)?;
+        Some(found.get_or_init(|| {
+            let none = FixedBitSet::with_capacity(self.types.len());
+            let mut with_any = none.clone();
+            let mut with: BTreeMap<&str, FixedBitSet> = BTreeMap::new();
+            for (position, entry) in self.types.iter().enumerate() {
+                for value in entry.requirements.get(key).into_iter().flatten() {
+                    with_any.insert(position);
+                    with.entry(value).or_insert_with(|| none.clone()).insert(position);
                 }
             }
-        }
-        let own = |(text, types): (&str, FixedBitSet)| (text.to_owned(), types);
-        let values = values_of.into_iter().map(|(key, values)| (key.to_owned(), values.into_iter().map(own).collect()));
-        (self.values, self.labelled) = (values.collect(), labelled.into_iter().map(own).collect());
+            let with = with.into_iter().map(|(value, types)| (value.to_owned(), types)).collect();
+            Label { with_any, with }
+        }))
     }
 
     /// Everything there is.
@@ -213,7 +210,7 @@ impl Offerings {
     /// Whether offerings define this label, so that a requirement on it is a set of types or slots.
     pub fn defines(&self, key: &str) -> bool {
         let key = normalized(key);
-        is_slot_label(key) || self.values.contains_key(key) || (is_well_known(key) && !is_pool_label(key))
+        is_slot_label(key) || self.labels.contains_key(key) || (is_well_known(key) && !is_pool_label(key))
     }
 
     /// The types and slots that satisfy the requirements on labels which offerings define; others are not looked at.
@@ -254,14 +251,13 @@ impl Offerings {
     }
 
     fn types_where(&self, key: &str, requirement: &Requirement) -> FixedBitSet {
+        let label = self.label(key);
         let mut allowed = FixedBitSet::with_capacity(self.types.len());
         if requirement.allows_absence() {
             allowed.insert_range(..);
-            if let Some(labelled) = self.labelled.get(key) {
-                allowed.difference_with(labelled);
-            }
+            label.iter().for_each(|label| allowed.difference_with(&label.with_any));
         }
-        let by_value = self.values.get(key).into_iter().flatten();
+        let by_value = label.into_iter().flat_map(|label| &label.with);
         for (_, types) in by_value.filter(|(value, _)| requirement.allows(value)) {
             allowed.union_with(types);
         }
@@ -316,7 +312,8 @@ impl Offerings {
 
     /// The types that have each value of a label of types, by value.
     pub fn types_by_value(&self, key: &str) -> impl Iterator<Item = (&str, &FixedBitSet)> {
-        self.values.get(normalized(key)).into_iter().flatten().map(|(value, types)| (value.as_str(), types))
+        let label = self.label(normalized(key));
+        label.into_iter().flat_map(|label| &label.with).map(|(value, types)| (value.as_str(), types))
     }
 
     /// The values that nodes from this set may have for a label that offerings define.
@@ -333,14 +330,14 @@ impl Offerings {
             keys::CAPACITY_TYPE => slot_values(|slot| Some(&slot.capacity_type)),
             keys::REGION => vec![&self.region],
             key => {
-                let by_value = self.values.get(key).into_iter().flatten();
+                let by_value = self.label(key).into_iter().flat_map(|label| &label.with);
                 by_value.filter(|(_, types)| !types.is_disjoint(&set.types)).map(|(value, _)| value.as_str()).collect()
             }
         }
     }
 
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.values.get(keys::INSTANCE_TYPE)?.get(name)?.ones().next()
+        self.label(keys::INSTANCE_TYPE)?.with.get(name)?.ones().next()
     }
 
     /// The slots that are in the zone, or of the capacity type, or both, of one of these, as far as each counts.
@@ -371,6 +368,17 @@ pub fn is_slot_label(key: &str) -> bool {
 /// Well-known labels that come from the pool and not from what EC2 offers.
 fn is_pool_label(key: &str) -> bool {
     matches!(key, keys::NODE_POOL | keys::EC2_NODE_CLASS)
+}
+
+/// Every label of types. Most types have the same.
+fn labels(types: &[TypeEntry]) -> BTreeMap<String, OnceCell<Label>> {
+    fn keys_of(entry: &TypeEntry) -> impl Iterator<Item = &String> {
+        let with_values = entry.requirements.iter().filter(|(key, values)| !values.is_empty() && !is_slot_label(key));
+        with_values.map(|(key, _)| key)
+    }
+    let alike = types.chunk_by(|one, two| keys_of(one).eq(keys_of(two)));
+    let keys: BTreeSet<&String> = alike.flat_map(|alike| keys_of(&alike[0])).collect();
+    keys.into_iter().map(|key| (key.clone(), OnceCell::new())).collect()
 }
 
 fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) -> TypeEntry {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::json::without_position;
-use super::kinds::{KINDS, Merged};
+use super::kinds::{KINDS, Makers, Merged};
 use super::objects::Snapshot;
 use super::read::{ReadError, ReadReport};
 
@@ -43,6 +43,7 @@ impl fmt::Display for Place<'_> {
 #[derive(Default)]
 pub(super) struct Collector {
     snapshot: Snapshot,
+    makers: Makers,
     /// Objects and lists, also empty ones: what `kubectl get` prints for an empty cluster is a list.
     pub(super) documents: usize,
     objects: usize,
@@ -68,7 +69,7 @@ impl Collector {
         };
         let named =
             |problem| ReadError::Object { object: format!("{} ({})", describe(kind, &object), place()), problem };
-        (entry.add)(&mut self.snapshot, &object).map_err(named)?;
+        (entry.add)(&mut self.snapshot, &object, &mut self.makers).map_err(named)?;
         self.objects += 1;
         Ok(())
     }

@@ -2,6 +2,7 @@
 //!
 //! To add a kind: a field of [`Snapshot`], an implementation of [`Stored`], an entry in [`KINDS`].
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
@@ -40,7 +41,7 @@ pub(super) struct Kind {
     pub(super) api_version: &'static str,
     pub(super) kind: &'static str,
     /// Reads, trims and keeps one object; the error says which field is wrong.
-    pub(super) add: fn(&mut Snapshot, &Object<'_>) -> Result<(), String>,
+    pub(super) add: fn(&mut Snapshot, &Object<'_>, &mut Makers) -> Result<(), String>,
     /// Moves the objects of the second snapshot into the first.
     pub(super) merge: fn(&mut Snapshot, &mut Snapshot, &mut Merged),
     /// Hands over the objects by namespace and name, trimmed and redacted, one at a time.
@@ -102,13 +103,35 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     fn redact(&mut self) {}
 }
 
-fn add<T: Stored>(snapshot: &mut Snapshot, object: &Object<'_>) -> Result<(), String> {
+/// By kind and by the UID of their maker, where the first object of those that are much the same is.
+#[derive(Default)]
+pub(super) struct Makers(BTreeMap<&'static str, BTreeMap<String, usize>>);
+
+impl Makers {
+    /// The first object of the maker; none where the next one is the first.
+    fn first<'s, T: Stored>(&mut self, maker: &str, objects: &'s Objects<T>) -> Option<&'s T> {
+        if maker.is_empty() {
+            return None;
+        }
+        let of_kind = self.0.entry(T::KIND).or_default();
+        let first = of_kind.get(maker).and_then(|first| objects.get(*first));
+        if first.is_none() {
+            of_kind.insert(maker.to_owned(), objects.len());
+        }
+        first
+    }
+}
+
+fn add<T: Stored>(snapshot: &mut Snapshot, object: &Object<'_>, makers: &mut Makers) -> Result<(), String> {
     let mut value: T = parse(object)?;
     if value.key().1.is_empty() {
         return Err("metadata.name: missing".to_owned());
     }
     value.complete();
     value.trim();
+    if let Some(first) = makers.first(value.maker(), T::all(snapshot)) {
+        value.share_with(first);
+    }
     T::all_mut(snapshot).push(value);
     Ok(())
 }

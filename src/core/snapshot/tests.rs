@@ -217,3 +217,21 @@ fn null_is_absent_and_no_namespace_is_default() {
     let (snapshot, _) = snapshot_of(text.as_bytes());
     assert_eq!(snapshot.pods[0].key(), "default/a");
 }
+
+#[test]
+fn what_pods_of_one_maker_have_in_common_is_kept_once() {
+    let pod = |maker: &str, name: &str, image: &str| {
+        let mut pod = pod(name, name);
+        let owner =
+            json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": maker, "uid": maker, "controller": true });
+        pod["metadata"]["ownerReferences"] = json!([owner]);
+        pod["spec"]["containers"] = json!([{ "name": "main", "image": image }]);
+        pod
+    };
+    let pods = [pod("web", "a", "x"), pod("api", "b", "x"), pod("web", "c", "x"), pod("web", "d", "y")];
+    let (snapshot, _) = snapshot_of(list(&pods).to_string().as_bytes());
+    let place = |pod: usize| snapshot.pods[pod].spec.containers.as_ptr();
+    assert_eq!(place(0), place(2));
+    assert_ne!(place(0), place(1));
+    assert_eq!(snapshot.pods[3].spec.containers[0].image.as_deref(), Some("y"));
+}

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use super::filling::{Bin, Item, WHOLE_STEPS};
 use super::generation::{Generation, Pods, ROWS_MAX, worth};
+use super::grouping::{Grouping, Size};
 use super::market::number;
 use super::parts::{Part, parts};
 
@@ -54,27 +55,33 @@ struct Search<'a> {
 }
 
 /// Nodes for the items, which take each pod once; what no bin takes, or no work is left for, is on none of them. `start` is what the
-/// items are worth by [`super::dual`]. `work` bounds the multiplications, of which some 10^9 take a second. Items that share no bin,
-/// as those of other teams or zones, are programs of their own. `None` where one of them would be too large.
-pub fn nodes(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Option<Vec<Node>> {
+/// items are worth by [`super::dual`]. `work` bounds the multiplications, of which some 10^9 take a second, and is what is left of them
+/// afterwards. Items that share no bin, as those of other teams or zones, are programs of their own; in one that would be too large, items of nearly one size are as one.
+/// `None` where not even that makes it small enough.
+pub fn nodes(items: &[Item], bins: &[Bin], start: &[f64], work: &mut u64) -> Option<Vec<Node>> {
     let parts = parts(items, bins);
-    if parts.iter().any(|part| part.items.len() > ROWS_MAX) {
-        return None;
-    }
-    Some(parts.iter().flat_map(|part| nodes_of(part, start, part.share(work, items.len()))).collect())
+    let most = *work;
+    let of_part = |part: &Part| {
+        let share = part.share(most, items.len());
+        let (nodes, left) = nodes_of(&part.own_items, &part.own_bins, &part.own(start), share)?;
+        *work -= share - left;
+        let among_all = |node: Node| Node { bin: part.bins[node.bin], items: part.among_all(node.items) };
+        Some(nodes.into_iter().map(among_all).collect())
+    };
+    let of_parts: Option<Vec<Vec<Node>>> = parts.iter().map(of_part).collect();
+    Some(of_parts?.into_iter().flatten().collect())
 }
 
-/// Nodes for the items of one part.
-fn nodes_of(part: &Part, start: &[f64], work: u64) -> Vec<Node> {
-    let node_prices: Vec<f64> = part.own_bins.iter().map(|bin| bin.price.max(PRICE_LEAST)).collect();
-    let start = part.own(start);
-    let search = Search {
-        generation: Generation::new(&part.own_items, &part.own_bins, &node_prices, &start, work),
-        known: Vec::new(),
-        part_bought: 0.0,
-    };
-    let among_all = |node: Node| Node { bin: part.bins[node.bin], items: part.among_all(node.items) };
-    search.cheapest_attempt().into_iter().map(among_all).collect()
+/// Nodes for the items of one part, and the work that is left.
+fn nodes_of(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Option<(Vec<Node>, u64)> {
+    if items.len() > ROWS_MAX {
+        let grouping = Grouping::new(items, bins, ROWS_MAX, Size::OfLargest)?;
+        let (nodes, left) = nodes_of(&grouping.groups, &grouping.bins, &grouping.of_groups(start), work)?;
+        return Some((grouping.dealt(nodes), left));
+    }
+    let node_prices: Vec<f64> = bins.iter().map(|bin| bin.price.max(PRICE_LEAST)).collect();
+    let generation = Generation::new(items, bins, &node_prices, start, work);
+    Some(Search { generation, known: Vec::new(), part_bought: 0.0 }.cheapest_attempt())
 }
 
 /// A number between 0 and 1 that is hardly related to those of other positions and times (Roberts 2018).
@@ -84,11 +91,12 @@ fn scattered(position: usize, time: u32) -> f64 {
 }
 
 impl Search<'_> {
-    /// The nodes of the cheapest of some attempts, which go different ways from what the program says of all pods.
-    fn cheapest_attempt(mut self) -> Vec<Node> {
+    /// The nodes of the cheapest of some attempts, which go different ways from what the program says of all pods; and the work that
+    /// is left.
+    fn cheapest_attempt(mut self) -> (Vec<Node>, u64) {
         let most = self.generation.work;
         if most == 0 {
-            return Vec::new();
+            return (Vec::new(), 0);
         }
         self.shake();
         // What prices have shown that were shaken is no measure of how far to go.
@@ -113,7 +121,7 @@ impl Search<'_> {
                 break;
             }
         }
-        best.map_or_else(Vec::new, |(_, nodes)| nodes)
+        (best.map_or_else(Vec::new, |(_, nodes)| nodes), self.generation.work)
     }
 
     /// Buys some of what is taken, and again of what is then taken for the rest.
@@ -255,7 +263,7 @@ mod tests {
         // Cores and memory: two of each kind fill a node of 1 dollar, and alone each would leave half of one resource.
         let items = [item(20.0, [3.0, 1.0]), item(20.0, [1.0, 3.0])];
         let bins = [bin(1.0, [8.0, 8.0], &[2.0, 2.0]), bin(0.8, [4.0, 4.0], &[1.0, 1.0])];
-        let nodes = nodes(&items, &bins, &[0.25, 0.25], 1_000_000_000).unwrap();
+        let nodes = nodes(&items, &bins, &[0.25, 0.25], &mut 1_000_000_000).unwrap();
         assert!((price(&nodes, &bins) - 10.0).abs() < 1e-9, "{nodes:?}");
         let held = |which: usize| {
             nodes
@@ -272,7 +280,7 @@ mod tests {
     fn what_fits_nowhere_is_left() {
         let items = [item(3.0, [1.0, 1.0]), item(2.0, [9.0, 9.0])];
         let bins = [bin(1.0, [4.0, 4.0], &[3.0])];
-        let nodes = nodes(&items, &bins, &[0.3, 1.0], 1_000_000_000).unwrap();
+        let nodes = nodes(&items, &bins, &[0.3, 1.0], &mut 1_000_000_000).unwrap();
         assert_eq!(nodes.len(), 1, "{nodes:?}");
         assert_eq!(nodes[0].items.len(), 1, "{nodes:?}");
     }
@@ -312,14 +320,14 @@ mod tests {
         for time in 0..8 {
             let shaken = |(position, price): (usize, &f64)| price * (0.9 + 0.2 * scattered(position, time));
             let start: Vec<f64> = prices.per_pod.iter().enumerate().map(shaken).collect();
-            let price = price(&nodes(&items, &bins, &start, 2_400_000_000).unwrap(), &bins);
+            let price = price(&nodes(&items, &bins, &start, &mut 2_400_000_000).unwrap(), &bins);
             assert!(price <= 1.005 * prices.bound, "{price} of {} from {start:?}", prices.bound);
         }
     }
 
     #[test]
     fn without_work_nothing_is_bought() {
-        let nodes = nodes(&[item(3.0, [1.0, 1.0])], &[bin(1.0, [4.0, 4.0], &[3.0])], &[0.3], 0).unwrap();
+        let nodes = nodes(&[item(3.0, [1.0, 1.0])], &[bin(1.0, [4.0, 4.0], &[3.0])], &[0.3], &mut 0).unwrap();
         assert!(nodes.is_empty(), "{nodes:?}");
     }
 
@@ -328,10 +336,22 @@ mod tests {
         let items: Vec<Item> = (0..900).map(|_| item(2.0, [1.0, 1.0])).collect();
         let of = |item: usize, most: f64| Bin { price: 1.0, room: vec![4.0, 4.0], items: vec![(item, most)] };
         let bins: Vec<Bin> = (0..900).map(|item| of(item, 2.0)).collect();
-        let bought = nodes(&items, &bins, &vec![0.5; 900], 1_000_000_000).unwrap();
+        let bought = nodes(&items, &bins, &vec![0.5; 900], &mut 1_000_000_000).unwrap();
         assert_eq!(bought.len(), 900);
         assert!(bought.iter().all(|node| node.items == [(node.bin, 2.0)]), "{:?}", bought.first());
-        let shared = Bin { items: (0..900).map(|item| (item, 2.0)).collect(), ..of(0, 2.0) };
-        assert!(nodes(&items, &[shared], &vec![0.5; 900], 1_000_000_000).is_none());
+    }
+
+    #[test]
+    fn too_many_kinds_for_a_program_are_grouped_where_bins_take_them_alike() {
+        let items: Vec<Item> = (0..900).map(|size| item(2.0, [1.0 - f64::from(size % 7) / 100.0, 1.0])).collect();
+        let shared = bin(1.0, [4.0, 4.0], &[2.0; 900]);
+        let bought = nodes(&items, std::slice::from_ref(&shared), &[0.5; 900], &mut 1_000_000_000).unwrap();
+        assert_eq!(bought.len(), 450);
+        let mut pods = vec![0.0; 900];
+        bought.iter().flat_map(|node| &node.items).for_each(|(item, count)| pods[*item] += count);
+        assert!(pods.iter().all(|count| *count == 2.0), "{pods:?}");
+        let own = (0..900).map(|item| Bin { price: 1.0, room: vec![4.0, 4.0], items: vec![(item, 2.0)] });
+        let bins: Vec<Bin> = own.chain([shared]).collect();
+        assert!(nodes(&items, &bins, &[0.5; 900], &mut 1_000_000_000).is_none());
     }
 }

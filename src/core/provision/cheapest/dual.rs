@@ -5,8 +5,8 @@
 //! such that no offering can be filled with pods worth more than it costs. Any such prices bound the cost of the fleet
 //! from below, and they are what the greedy choice needs to know: what else each pod would cost.
 //!
-//! Solved by [`super::generation`], and where there are too many classes for that by [`super::ascent`]. Where a dozen pods fill a node
-//! it matters that they are whole: there the prices are made to hold against the best filling with whole pods, which proves more than
+//! Solved by [`super::generation`], where there are too many classes for it with classes of nearly one size as one, and where these are
+//! too many, too, by [`super::ascent`]. Where a dozen pods fill a node it matters that they are whole: there the prices are made to hold against the best filling with whole pods, which proves more than
 //! the linear program, and tells the buyer what small nodes are good for.
 //! `tests/properties/lower_bound.rs` holds the result against a solver: no node can be filled with more than it costs, and the
 //! bound is nearly the linear program's optimum, or more.
@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use super::ascent::climb;
 use super::filling::{Bin, Item};
 use super::generation::{Generation, Node, Pods, ROWS_MAX};
+use super::grouping::{Grouping, Size};
 use super::parts::{Part, parts};
 
 /// Prices per pod that no bin beats, by position of the item, and the bound on the fleet's cost that they prove.
@@ -43,6 +44,9 @@ const OF_PARTS_LEAST: f64 = 0.2;
 /// all that was not looked at are worse than those that need not be a proof.
 const WHOLE_STEPS_MAX: u64 = 8000;
 const WHOLE_STEPS_PART: u64 = 12_500;
+
+/// Of more classes than a program has rows for, so many groups: with more, less would be proven in the same time.
+const GROUPS_MAX: usize = 100;
 
 /// How much is done for prices.
 #[derive(Clone, Copy, Debug)]
@@ -85,9 +89,25 @@ fn prices_of(part: &Part, start: &[f64], effort: Effort) -> Prices {
     if let [item] = items.as_slice() {
         return prices_of_one(item, bins);
     }
-    if items.len() > ROWS_MAX || bins.iter().any(|bin| bin.price <= 0.0) {
+    if bins.iter().any(|bin| bin.price <= 0.0) {
         return climb(items, bins, start, effort.work);
     }
+    if items.len() <= ROWS_MAX {
+        return generated(items, bins, start, effort);
+    }
+    let Some(grouping) = Grouping::new(items, bins, GROUPS_MAX, Size::OfSmallest) else {
+        return climb(items, bins, start, effort.work);
+    };
+    let prices = generated(&grouping.groups, &grouping.bins, &grouping.of_groups(start), effort);
+    let of_items = |share: Share| Share { items: grouping.divided(&share.items), ..share };
+    Prices {
+        per_pod: grouping.of_items(&prices.per_pod),
+        shares: prices.shares.into_iter().map(of_items).collect(),
+        ..prices
+    }
+}
+
+fn generated(items: &[Item], bins: &[Bin], start: &[f64], effort: Effort) -> Prices {
     let node_prices: Vec<f64> = bins.iter().map(|bin| bin.price).collect();
     let mut generation = Generation::new(items, bins, &node_prices, start, effort.work);
     let near = generation.near(Pods::InParts);

@@ -223,8 +223,11 @@ impl Filling {
     /// `least`: positions of items, and how many; and how many steps it took.
     pub fn of_whole_pods(&self, prices: &[f64], least: f64, steps: usize) -> (Vec<(usize, f64)>, usize) {
         let found = self.searched(prices, least, steps);
-        let item = |(position, count): (usize, f64)| (self.items[position].0, count);
-        (found.taken.into_iter().map(item).collect(), found.steps)
+        (self.items_of(&found), found.steps)
+    }
+
+    fn items_of(&self, found: &Found) -> Vec<(usize, f64)> {
+        found.taken.iter().map(|(position, count)| (self.items[*position].0, *count)).collect()
     }
 
     fn searched(&self, prices: &[f64], least: f64, steps: usize) -> Found {
@@ -379,11 +382,12 @@ impl Filling {
 }
 
 /// The best filling of one node with whole pods that a short search finds at these prices, if it is worth more than `least`: positions
-/// of items, and how many.
-pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64], least: f64) -> Vec<(usize, f64)> {
+/// of items, and how many; and how many looks at items it took.
+pub fn whole_pods(items: &[Item], bin: &Bin, prices: &[f64], least: f64) -> (Vec<(usize, f64)>, u64) {
     let mut filling = Filling::new(bin, items);
     filling.fill(prices);
-    filling.of_whole_pods(prices, least, WHOLE_STEPS).0
+    let found = filling.searched(prices, least, WHOLE_STEPS);
+    (filling.items_of(&found), found.looks)
 }
 
 #[cfg(test)]

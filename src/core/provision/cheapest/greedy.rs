@@ -19,7 +19,7 @@ use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, ite
 use super::node_filling::NodeFilling;
 use super::planned::Planned;
 use super::shopping::Shopping;
-use super::weights::{as_number, share, weight};
+use super::weights::{as_number, share, weights};
 
 /// How many pods of each kind go on one node, by position of the kind.
 pub type Pattern = Vec<(usize, usize)>;
@@ -82,7 +82,7 @@ impl Markets {
     ) {
         for (position, market) in self.0.iter().enumerate() {
             if position == plans.len() {
-                plans.push(Planned::new(engine, market, order, demand));
+                plans.push(Planned::new(engine, market, order, demand, budget));
             }
             if let Some(planned) = &plans[position] {
                 planned.carry_out(engine, market, first, demand);
@@ -160,8 +160,9 @@ const ROUNDS_WORK_PART: u64 = 8;
 /// Room is weighed anew after a part of each kind.
 const STEPS_PER_KIND: usize = 4;
 
-/// Filling a node with few pods by search takes about as long as so many looks.
+/// Filling a node with few pods by search takes about as long as so many looks, and so many of the search as one.
 const SEARCHED_LOOKS: u64 = 200;
+const LOOKS_OF_A_SEARCH: u64 = 8;
 
 /// With more kinds than this, nodes are filled in fixed orders only.
 const BALANCED_KINDS_MAX: usize = 128;
@@ -210,10 +211,10 @@ impl Market {
         let variants: BTreeMap<ClassIndex, VariantIndex> =
             demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
         let only = variants.iter().map(|(class, variant)| (*class, vec![*variant])).collect();
-        let (mut kinds, places) = kinds(problem, demand, &only);
-        let mut alone: Vec<f64> = Vec::new();
+        let (all, places) = kinds(problem, demand, &only);
         // What nothing can host is not shopped for.
-        kinds.retain(|kind| weight(problem, kind).inspect(|weight| alone.push(*weight)).is_some());
+        let hosted = weights(problem, &all).into_iter().zip(all).filter_map(|(weight, kind)| Some((weight?, kind)));
+        let (alone, kinds): (Vec<f64>, Vec<Kind>) = hosted.unzip();
         let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), problem.per_node, purpose);
         let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
         let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
@@ -305,6 +306,9 @@ impl Market {
             affordable.filter_map(|offer| self.quote(offer, 0, &shopping, budget)).collect();
         let mut bought = 0;
         while let Some(quote) = quotes.pop() {
+            if budget.is_spent() && budget.ends_purchases {
+                return shopping.finish();
+            }
             if quote.bought < bought {
                 quotes.extend(self.quote(quote.offer, bought, &shopping, budget));
                 continue;
@@ -377,7 +381,8 @@ impl Market {
         if by_size.len() <= BALANCED_KINDS_MAX {
             options.push(self.balanced(offer, by_size, available, budget));
         }
-        if options.iter().any(|(pattern, _)| (1..=WHOLE_PODS_MAX).contains(&pods_of(pattern))) {
+        let is_of_few = |(pattern, _): &(Pattern, f64)| (1..=WHOLE_PODS_MAX).contains(&pods_of(pattern));
+        if !budget.is_spent() && options.iter().any(is_of_few) {
             let known = options.iter().map(|(_, worth)| *worth).fold(0.0, f64::max);
             options.push(self.searched(offer, by_size, available, known, budget));
         }
@@ -450,9 +455,10 @@ impl Market {
         budget: &mut Budget,
     ) -> (Pattern, f64) {
         let bin = offer.bin(&self.kinds, &self.items, among.iter().copied(), available);
-        budget.spend(SEARCHED_LOOKS + among.len() as u64);
+        let (pods, looks) = whole_pods(&self.items, &bin, &self.worth, known);
+        budget.spend(SEARCHED_LOOKS + among.len() as u64 + looks / LOOKS_OF_A_SEARCH);
         let mut filling = NodeFilling::new(self, offer);
-        for (kind, count) in whole_pods(&self.items, &bin, &self.worth, known) {
+        for (kind, count) in pods {
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,

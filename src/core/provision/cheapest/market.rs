@@ -1,7 +1,7 @@
 //! What could be bought, for whom, and what a pod is worth on it.
 
 use std::borrow::Borrow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
@@ -26,8 +26,8 @@ pub struct Offer {
     pub slots: Slots,
     /// Allocatable less DaemonSets.
     pub room: Vector,
-    /// By [`Kind::welcome`]: slots in which such kinds may be; 0 where they may not.
-    allowed: Vec<Slots>,
+    /// By [`Kind::welcome`], ascending: slots in which such kinds may be, if there are any.
+    allowed: Vec<(usize, Slots)>,
     /// Whether there are only so many nodes of it, for next to nothing.
     pub reserved: bool,
 }
@@ -35,18 +35,18 @@ pub struct Offer {
 impl Offer {
     /// The slots in which a kind may be.
     pub fn allowed(&self, kind: &Kind) -> Slots {
-        self.allowed[kind.welcome]
+        self.allowed_for(kind.welcome)
+    }
+
+    fn allowed_for(&self, welcome: usize) -> Slots {
+        self.allowed.binary_search_by_key(&welcome, |(welcome, _)| *welcome).map_or(0, |found| self.allowed[found].1)
     }
 
     /// A node that exists as an offer with this room, to see what it could be filled with.
     pub fn of_node(problem: &Problem<'_>, kinds: &[Kind], node: usize, price: HourlyPrice, room: Vector) -> Self {
-        let mut allowed: Vec<Slots> = Vec::new();
-        for kind in kinds {
-            if kind.welcome >= allowed.len() {
-                allowed.resize(kind.welcome + 1, 0);
-            }
-            allowed[kind.welcome] |= Slots::from(kind.variants.iter().any(|it| problem.fits_node(*it, node)));
-        }
+        let fit = kinds.iter().filter(|kind| kind.variants.iter().any(|it| problem.fits_node(*it, node)));
+        let welcomes: BTreeSet<usize> = fit.map(|kind| kind.welcome).collect();
+        let allowed = welcomes.into_iter().map(|welcome| (welcome, 1)).collect();
         Self { template: 0, instance_type: 0, price, slots: 1, room, allowed, reserved: false }
     }
 
@@ -55,16 +55,22 @@ impl Offer {
     fn divided(self) -> impl Iterator<Item = Self> {
         let mut alike: BTreeMap<Vec<bool>, Slots> = BTreeMap::new();
         for slot in bits(self.slots) {
-            let welcome = self.allowed.iter().map(|allowed| allowed & (1 << slot) != 0).collect();
+            let welcome = self.allowed.iter().map(|(_, allowed)| allowed & (1 << slot) != 0).collect();
             *alike.entry(welcome).or_default() |= 1 << slot;
         }
         alike.into_values().map(move |slots| Self {
             slots,
             room: self.room.clone(),
-            allowed: self.allowed.iter().map(|allowed| allowed & slots).collect(),
+            allowed: within(&self.allowed, slots),
             ..self
         })
     }
+}
+
+/// What is allowed in some slots, of what is allowed in all.
+fn within(allowed: &[(usize, Slots)], slots: Slots) -> Vec<(usize, Slots)> {
+    let within = allowed.iter().map(|(welcome, allowed)| (*welcome, allowed & slots));
+    within.filter(|(_, allowed)| *allowed != 0).collect()
 }
 
 /// What is wanted of offers.
@@ -88,9 +94,11 @@ pub fn offers(
     let slots_matter = purpose == Purpose::Buying && slots_matter(problem);
     let of_weight = |template: &&(TemplateIndex, &Template)| weight.is_none_or(|weight| template.1.weight == weight);
     let templates: Vec<(TemplateIndex, &Template)> = problem.templates.iter().enumerate().collect();
+    let by_welcome: BTreeMap<usize, &Kind> = kinds.iter().rev().map(|kind| (kind.welcome, kind)).collect();
+    let one_each: Vec<&Kind> = by_welcome.into_values().collect();
     let mut kept: Vec<Offer> = Vec::new();
     for (position, template) in templates.iter().filter(of_weight) {
-        let mut offers = all_offers(problem, kinds, *position, per_node);
+        let mut offers = all_offers(problem, &one_each, *position, per_node);
         if purpose == Purpose::Pricing {
             offers = offers.into_iter().flat_map(Offer::divided).collect();
         }
@@ -110,27 +118,26 @@ pub fn offers(
     kept
 }
 
-/// Everything that a template sells to some kind.
-fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
+/// Everything that a template sells to some kind; `kinds` has one for each welcome, in their order.
+fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
     let template = &problem.templates[index];
-    // With the slots of the zone that is meant, if one is.
-    let mut sets: Vec<(Vec<&OfferingSet>, Slots)> = Vec::new();
+    let mut sets: Vec<(usize, Vec<&OfferingSet>, Slots)> = Vec::new();
     for kind in kinds {
-        if kind.welcome >= sets.len() {
-            sets.resize(kind.welcome + 1, (Vec::new(), 0));
-        }
-        if sets[kind.welcome].0.is_empty() {
-            let purchasable = kind.variants.iter().filter_map(|variant| problem.purchasable(*variant, index).ok());
+        let purchasable = kind.variants.iter().filter_map(|variant| problem.purchasable(*variant, index).ok());
+        let purchasable: Vec<&OfferingSet> = purchasable.collect();
+        if !purchasable.is_empty() {
+            // Those of the zone that is meant, if one is.
             let slots = kind.zone.map_or(Slots::MAX, |zone| slots_in_zone(problem, template, zone));
-            sets[kind.welcome] = (purchasable.collect(), slots);
+            sets.push((kind.welcome, purchasable, slots));
         }
     }
     let mut offers = Vec::new();
     for (position, entry) in template.offerings.offered(&template.set) {
         let slots = |set: &&OfferingSet| if set.types().contains(position) { set.slots & entry.available } else { 0 };
         let any_of = |sets: &Vec<&OfferingSet>| sets.iter().map(slots).fold(0, |all, slots| all | slots);
-        let allowed: Vec<Slots> = sets.iter().map(|(sets, zone)| any_of(sets) & zone).collect();
-        let usable = allowed.iter().fold(0, |all, slots| all | slots);
+        let allowed = sets.iter().map(|(welcome, sets, zone)| (*welcome, any_of(sets) & zone));
+        let allowed: Vec<(usize, Slots)> = allowed.collect();
+        let usable = allowed.iter().fold(0, |all, (_, slots)| all | slots);
         for (price, slots) in by_price(entry, usable) {
             offers.push(Offer {
                 template: index,
@@ -138,7 +145,7 @@ fn all_offers(problem: &Problem<'_>, kinds: &[Kind], index: TemplateIndex, per_n
                 price: price + per_node,
                 slots,
                 room: template.room[position].clone(),
-                allowed: allowed.iter().map(|allowed| allowed & slots).collect(),
+                allowed: within(&allowed, slots),
                 reserved: template.is_reserved(),
             });
         }
@@ -174,11 +181,10 @@ fn takes_no_more(template: &Template, one: usize, other: usize) -> bool {
 
 /// Not dearer, and at least as roomy and as welcome to every kind.
 fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
-    let as_welcome =
-        |one: Slots, other: Slots| if slots_matter { one & other == other } else { other == 0 || one != 0 };
+    let as_welcome = |one: Slots, other: Slots| if slots_matter { one & other == other } else { one != 0 };
     one.price <= other.price
         && one.room.iter().zip(&other.room).all(|(one, other)| one >= other)
-        && one.allowed.iter().zip(&other.allowed).all(|(one, other)| as_welcome(*one, *other))
+        && other.allowed.iter().all(|(welcome, slots)| as_welcome(one.allowed_for(*welcome), *slots))
 }
 
 /// The offers that say what pods cost: those that are not reserved, unless there is a kind that can be nowhere else.
@@ -245,7 +251,16 @@ pub fn with_bins<O: Borrow<Offer>>(
     items: &[Item],
     offers: impl Iterator<Item = O>,
 ) -> (Vec<O>, Vec<Bin>) {
-    let bin = |offer: &Offer| offer.bin(kinds, items, 0..kinds.len(), |kind| kinds[kind].count);
+    let mut of_welcome: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (position, kind) in kinds.iter().enumerate() {
+        of_welcome.entry(kind.welcome).or_default().push(position);
+    }
+    let bin = |offer: &Offer| {
+        let welcome = offer.allowed.iter().filter_map(|(welcome, _)| of_welcome.get(welcome));
+        let mut welcome: Vec<usize> = welcome.flatten().copied().collect();
+        welcome.sort_unstable();
+        offer.bin(kinds, items, welcome.into_iter(), |kind| kinds[kind].count)
+    };
     let with_bin = |offer: O| {
         let bin = bin(offer.borrow());
         (offer, bin)

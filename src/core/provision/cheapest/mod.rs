@@ -4,7 +4,7 @@
 //! [`weights`] and [`dual`] say what a pod is worth, [`filling`] what a node is then filled with; [`planned`] chooses whole fleets by
 //! [`columns`], and what is too much for it [`greedy`] buys node by node, the one with the most worth per dollar first; [`improve`]
 //! takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price is never
-//! above it.
+//! above it. What there are too many sizes of for a program [`grouping`] rounds.
 
 pub mod ascent;
 pub mod columns;
@@ -13,6 +13,7 @@ pub mod dual;
 pub mod filling;
 pub mod generation;
 pub mod greedy;
+pub mod grouping;
 pub mod improve;
 pub mod kinds;
 pub mod market;
@@ -39,6 +40,8 @@ use planned::Planned;
 #[derive(Clone, Copy, Debug)]
 pub struct Budget {
     pub looks: u64,
+    /// Whether pods are left without nodes when it is spent, and not only without the best.
+    pub ends_purchases: bool,
     /// When it was spent: groups of new nodes that were not taken apart in the round it ended in.
     pub not_tried: usize,
 }
@@ -48,7 +51,7 @@ const LOOKS_PER_POD: u64 = 20;
 
 impl Budget {
     pub fn new(problem: &Problem<'_>) -> Self {
-        Self { looks: problem.search_work, not_tried: 0 }
+        Self { looks: problem.search_work, ends_purchases: false, not_tried: 0 }
     }
 
     pub fn spend(&mut self, looks: u64) {
@@ -61,6 +64,14 @@ impl Budget {
 
     pub fn is_spent(&self) -> bool {
         self.looks == 0
+    }
+
+    /// Something that is given up when it takes half of what is left.
+    fn half(&mut self, what: impl FnOnce(&mut Self)) {
+        let most = self.looks / 2;
+        let mut half = Self { looks: most, ends_purchases: true, ..*self };
+        what(&mut half);
+        self.spend(most - half.looks);
     }
 }
 
@@ -155,19 +166,19 @@ fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
     (leftover.values().sum(), price, nodes)
 }
 
-/// Ways to buy for a demand, best first.
-#[derive(Clone, Copy, Debug)]
+/// Ways to buy for a demand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
-    /// Whole nodes by column generation.
-    AsPlanned,
-    /// Whole nodes as the linear program would buy them, then by worth.
-    AsAllotted,
-    /// The same, with the program solved again for what is left, several times.
-    InRounds,
-    /// By worth alone.
-    ByWorth,
     /// Pod by pod, so that the price is never above the reference's.
     AsReference,
+    /// Whole nodes by column generation.
+    AsPlanned,
+    /// Whole nodes as the linear program would buy them, then by worth, with the program solved again for what is left, several times.
+    InRounds,
+    /// The same, once.
+    AsAllotted,
+    /// By worth alone.
+    ByWorth,
 }
 
 /// What is to be bought, and where.
@@ -177,6 +188,8 @@ struct Procurement<'w> {
     exact: Option<Markets>,
     /// Fleets on paper, by market; none before the first try.
     plans: Vec<Option<Planned>>,
+    /// Whether all that is wanted has found a node on paper and in the cluster.
+    is_met_as_planned: bool,
     order: &'w [ClassIndex],
     level: usize,
     wanted: &'w Leftover,
@@ -184,7 +197,16 @@ struct Procurement<'w> {
 }
 
 impl Procurement<'_> {
-    /// Buys in one way; what is left found no place.
+    /// Buys in one way instead of those before it; what is left found no place.
+    fn attempt(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> (Cost, Leftover) {
+        engine.revert(self.mark);
+        let leftover = self.go(engine, way, budget);
+        for host in engine.open_hosts_since(self.mark) {
+            improve::tighten(engine, host);
+        }
+        (cost(engine, &leftover), leftover)
+    }
+
     fn go(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> Leftover {
         let first = self.mark.hosts();
         let mut leftover = self.wanted.clone();
@@ -192,13 +214,18 @@ impl Procurement<'_> {
             Way::AsPlanned => {
                 let plans = &mut self.plans;
                 self.markets.fill_as_planned(engine, first, self.order, &mut leftover, plans, budget);
-                if self.exact.is_none() && self.plans.iter().any(Option::is_none) {
+                let is_planned = self.plans.iter().all(Option::is_some);
+                self.is_met_as_planned = is_planned && leftover.is_empty();
+                if self.exact.is_none() && !is_planned {
                     self.exact = Some(Markets::priced(engine.problem, self.level, self.wanted, EXACT_PRICE_WORK));
                 }
             }
             Way::AsAllotted => self.markets(way).fill_as_allotted(engine, first, &mut leftover, budget),
             Way::InRounds => self.markets(way).fill_in_rounds(engine, first, self.level, &mut leftover, budget),
-            Way::ByWorth => self.markets(way).fill(engine, first, &mut leftover, HourlyPrice::MAX, budget),
+            Way::ByWorth => {
+                let markets = self.markets(way);
+                budget.half(|budget| markets.fill(engine, first, &mut leftover, HourlyPrice::MAX, budget));
+            }
             Way::AsReference => leftover = as_reference(engine, self.order, self.level, self.wanted),
         }
         leftover
@@ -212,18 +239,19 @@ impl Procurement<'_> {
         }
     }
 
-    /// Whether a way may be better than those before it: the program of whole nodes knows all that the one of parts knows.
+    /// Whether a way may be better than those before it: the program of whole nodes knows all that the others know.
     fn is_worth_trying(&self, way: Way) -> bool {
         match way {
+            Way::AsReference => true,
             // One pod goes on the cheapest node that holds it, and no plan knows better.
             Way::AsPlanned => self.wanted.values().sum::<usize>() > 1,
-            Way::ByWorth | Way::AsReference => true,
             Way::InRounds | Way::AsAllotted => self.exact.is_some(),
+            Way::ByWorth => !self.is_met_as_planned,
         }
     }
 }
 
-/// Buys nodes in each way, and improves the cheapest.
+/// Buys nodes in each way that is worth trying, and improves the cheapest.
 fn buy(
     engine: &mut Engine<'_, '_>,
     order: &[ClassIndex],
@@ -233,25 +261,25 @@ fn buy(
 ) -> Leftover {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
-    let mut procurement = Procurement { markets, exact: None, plans: Vec::new(), order, level, wanted, mark };
-    let mut best: Option<(Cost, Way)> = None;
-    for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth, Way::AsReference] {
+    let mut procurement =
+        Procurement { markets, exact: None, plans: Vec::new(), is_met_as_planned: false, order, level, wanted, mark };
+    let (mut best, mut last) = (Way::AsReference, Way::AsReference);
+    let (mut least, mut leftover) = procurement.attempt(engine, best, budget);
+    for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth] {
         if !procurement.is_worth_trying(way) {
             continue;
         }
-        let leftover = procurement.go(engine, way, budget);
-        for host in engine.open_hosts_since(mark) {
-            improve::tighten(engine, host);
+        let (cost, left_out) = procurement.attempt(engine, way, budget);
+        (last, leftover) = (way, left_out);
+        // Of equals the first, but for nodes that are only as good as the reference's.
+        if cost < least || cost == least && best == Way::AsReference {
+            (least, best) = (cost, way);
         }
-        let cost = cost(engine, &leftover);
-        if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-            best = Some((cost, way));
-        }
-        engine.revert(mark);
     }
-    let way = best.map_or(Way::AsReference, |(_, way)| way);
-    let leftover = procurement.go(engine, way, budget);
-    improve::improve(engine, mark, level, procurement.markets(way), budget);
+    if last != best {
+        (_, leftover) = procurement.attempt(engine, best, budget);
+    }
+    improve::improve(engine, mark, level, procurement.markets(best), budget);
     leftover
 }
 

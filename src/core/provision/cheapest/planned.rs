@@ -15,6 +15,7 @@ use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
+use super::Budget;
 use super::columns::{Node, nodes};
 use super::dual::{Effort, dual_prices};
 use super::filling::Item;
@@ -25,7 +26,7 @@ use super::weights::share;
 use super::zones::{self, Counts};
 
 /// More pods than this are not sent to zones one by one.
-const PODS_MAX: usize = 50_000;
+const PODS_MAX: usize = 500_000;
 
 /// Nodes that are asked for one pod at most: what holds it back on so many holds it back on the others.
 const TRIES_MAX: usize = 64;
@@ -33,7 +34,7 @@ const TRIES_MAX: usize = 64;
 /// Multiplications for prices by zone, of which there are several times as many.
 const ZONES_WORK: u64 = PRICE_WORK / 2 * 3;
 
-/// Multiplications in search of nodes for each look of the search's budget: of what a plan may take, about half.
+/// Multiplications in search of nodes that take as long as a look of the search's budget.
 const MULTIPLICATIONS_PER_LOOK: u64 = 120;
 
 /// Pods in the order of their arrival, each with the kind that it arrives as.
@@ -50,7 +51,13 @@ pub struct Planned {
 impl Planned {
     /// Nodes for the demand that the market is for. `None` where this is not the way: for demands too varied or too many for it, and
     /// where only so many nodes of some kind are to be had, which the program does not know.
-    pub fn new(engine: &mut Engine<'_, '_>, market: &Market, order: &[ClassIndex], demand: &Leftover) -> Option<Self> {
+    pub fn new(
+        engine: &mut Engine<'_, '_>,
+        market: &Market,
+        order: &[ClassIndex],
+        demand: &Leftover,
+        budget: &mut Budget,
+    ) -> Option<Self> {
         if demand.values().sum::<usize>() > PODS_MAX || market.offers.iter().any(|offer| offer.reserved) {
             return None;
         }
@@ -67,8 +74,11 @@ impl Planned {
             // The market knows what a pod is worth where it may be in any zone.
             worth = dual_prices(&items, &bins, &worth, Effort::rough(ZONES_WORK)).per_pod;
         }
-        let work = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
-        let nodes = nodes(&items, &bins, &worth, work)?;
+        // Pools of every weight, and pods of every priority, have all of it.
+        let most = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
+        let mut left = most;
+        let nodes = nodes(&items, &bins, &worth, &mut left)?;
+        budget.spend((most - left) / MULTIPLICATIONS_PER_LOOK);
         Some(Self { offers, nodes, arrivals })
     }
 
@@ -186,11 +196,14 @@ fn preferred_zones(
     let of_templates = |zone: Domain| problem.templates.iter().map(|it| slots_in_zone(problem, it, zone)).collect();
     let slots: Vec<(Domain, Vec<Slots>)> =
         problem.domains.values(key).map(|(_, zone)| (zone, of_templates(zone))).collect();
+    let mut sold_to: BTreeMap<usize, Vec<&Offer>> = BTreeMap::new();
     let mut preferred = BTreeMap::new();
     for position in classes.iter().map(|class| market.kind_of[class]) {
         preferred.entry(position).or_insert_with(|| {
             let kind = &market.kinds[position];
-            let priced = slots.iter().filter_map(|(zone, slots)| Some((cheapest_in(market, kind, slots)?, *zone)));
+            let sold = || market.offers.iter().filter(|offer| offer.allowed(kind) != 0).collect();
+            let sold = sold_to.entry(kind.welcome).or_insert_with(sold);
+            let priced = slots.iter().filter_map(|(zone, slots)| Some((cheapest_in(sold, kind, slots)?, *zone)));
             let mut priced: Vec<(HourlyPrice, Domain)> = priced.collect();
             priced.sort_by_key(|(price, _)| *price);
             priced.into_iter().map(|(_, zone)| zone).collect()
@@ -200,8 +213,8 @@ fn preferred_zones(
 }
 
 /// What one pod of a kind costs at least in some slots of each template, for the part of a node that it takes.
-fn cheapest_in(market: &Market, kind: &Kind, slots: &[Slots]) -> Option<HourlyPrice> {
-    let there = market.offers.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
+fn cheapest_in(sold: &[&Offer], kind: &Kind, slots: &[Slots]) -> Option<HourlyPrice> {
+    let there = sold.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
     let shares = there.map(|offer| (offer.price.dollars(), share(&kind.request, &offer.room)));
     shares
         .filter(|(_, share)| *share <= 1.0)

@@ -3,35 +3,61 @@
 //! For a fleet of one class this is the optimum of the linear program of the lower bound; for mixes it is the guide
 //! that the greedy choice needs: which of two patterns saves more money elsewhere.
 
+use std::collections::BTreeMap;
+
+use crate::core::model::HourlyPrice;
 use crate::core::scheduler::Problem;
+use crate::core::scheduler::vectors::Vector;
 
 use super::kinds::Kind;
 
-/// Dollars per hour for one pod of the kind; `None` when nothing can host it. O(variants x templates x types).
-pub fn weight(problem: &Problem<'_>, kind: &Kind) -> Option<f64> {
-    // What is reserved costs next to nothing, but only so much of it is there.
-    least_cost(problem, kind, false).or_else(|| least_cost(problem, kind, true))
+/// By kind: dollars per hour for one pod; `None` when nothing can host it.
+/// O(welcomes x variants x templates x types + kinds x types that no other one beats).
+pub fn weights(problem: &Problem<'_>, kinds: &[Kind]) -> Vec<Option<f64>> {
+    let mut rooms: BTreeMap<usize, [Vec<Room<'_>>; 2]> = BTreeMap::new();
+    let weight = |kind: &Kind| {
+        // What is reserved costs next to nothing, but only so much of it is there.
+        let rooms = rooms
+            .entry(kind.welcome)
+            .or_insert_with(|| [false, true].map(|reserved| rooms_for(problem, kind, reserved)));
+        rooms.iter().find_map(|rooms| least_cost(kind, rooms))
+    };
+    kinds.iter().map(weight).collect()
 }
 
-fn least_cost(problem: &Problem<'_>, kind: &Kind, reserved: bool) -> Option<f64> {
-    let mut least: Option<f64> = None;
+/// A type that is for sale: what it costs, and what it has room for.
+type Room<'p> = (HourlyPrice, &'p Vector);
+
+/// Cheapest first, without types that a cheaper one has more room than.
+fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &Kind, reserved: bool) -> Vec<Room<'p>> {
+    let mut all: Vec<Room<'_>> = Vec::new();
     for variant in &kind.variants {
         let templates = problem.templates.iter().enumerate();
         for (position, template) in templates.filter(|(_, template)| template.is_reserved() == reserved) {
             let Ok(set) = problem.purchasable(*variant, position) else { continue };
-            for (instance_type, entry) in template.offerings.offered(set) {
-                let share = share(&kind.request, &template.room[instance_type]);
-                // Types stand in the order of their cheapest price, which is not always one that the kind can have.
-                if share <= 1.0
-                    && let Some((_, price)) = entry.cheapest(set.slots)
-                {
-                    let cost = price.dollars() * share;
-                    least = Some(least.map_or(cost, |least| least.min(cost)));
-                }
-            }
+            // Types stand in the order of their cheapest price, which is not always one that the kind can have.
+            let prices = template
+                .offerings
+                .offered(set)
+                .map(|(instance_type, entry)| (entry.cheapest(set.slots), instance_type));
+            all.extend(
+                prices.filter_map(|(cheapest, instance_type)| Some((cheapest?.1, &template.room[instance_type]))),
+            );
         }
     }
-    least
+    all.sort_by_key(|(price, _)| *price);
+    let mut kept: Vec<Room<'_>> = Vec::new();
+    for (price, room) in all {
+        if !kept.iter().any(|(_, larger)| room.iter().zip(larger.iter()).all(|(room, larger)| room <= larger)) {
+            kept.push((price, room));
+        }
+    }
+    kept
+}
+
+fn least_cost(kind: &Kind, rooms: &[Room<'_>]) -> Option<f64> {
+    let costs = rooms.iter().map(|(price, room)| (price.dollars(), share(&kind.request, room)));
+    costs.filter(|(_, share)| *share <= 1.0).map(|(price, share)| price * share).min_by(f64::total_cmp)
 }
 
 /// The part of a node that one pod takes, in its scarcest resource; infinite where it does not fit.

@@ -24,6 +24,8 @@ pub struct Found {
     /// No filling is worth more.
     pub at_most: f64,
     pub steps: usize,
+    /// How often it was asked whether one more of a choice goes in.
+    pub looks: u64,
 }
 
 /// Of what is full to the last part, this much is the rounding of the arithmetic.
@@ -60,6 +62,7 @@ struct Search {
     /// The most that a branch promised which was left alone for want of steps.
     left_alone: f64,
     steps_left: usize,
+    looks: u64,
 }
 
 /// Seeks fillings that are worth more than `least` in so many steps. `parts` is by resource and position; `room` is what all the
@@ -83,6 +86,7 @@ pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, least: f6
         best_taken: Vec::new(),
         left_alone: 0.0,
         steps_left: steps,
+        looks: 0,
     };
     search.go_on(0, 0.0, at_most);
     let position = |(choice, count): &(usize, f64)| (search.choices[*choice].position, *count);
@@ -91,6 +95,7 @@ pub fn search(mut choices: Vec<Choice>, parts: &[Vec<f64>], room: f64, least: f6
         taken: search.best_taken.iter().map(position).collect(),
         at_most: search.best.max(search.left_alone),
         steps: steps - search.steps_left,
+        looks: search.looks,
     }
 }
 
@@ -107,6 +112,7 @@ impl Search {
             if at_most + advantage.min(0.0) <= self.best {
                 return;
             }
+            self.looks += 1;
             let mut count = if self.has_room(choice) && !self.has_better(choice) { self.fits(choice) } else { 0.0 };
             if advantage < 0.0 {
                 count = count.min(whole((at_most - self.best) / -advantage));
