@@ -3,13 +3,13 @@
 #[cfg(feature = "aws")]
 mod refresh;
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
 
 use super::arguments::{CatalogArguments, CatalogOrder, CatalogOutput};
 use super::exit::{Failure, Outcome};
+use super::output;
 use crate::api::keys;
 use crate::core::catalog::filter::{self, Filter, FilterError};
 use crate::core::catalog::{BuiltInError, Catalog, InstanceType, assumptions};
@@ -44,8 +44,7 @@ pub fn run(arguments: &CatalogArguments) -> Result<Outcome, Failure> {
         }
         CatalogOutput::Text => text(&catalog, in_catalog, &notes, arguments.sort),
     };
-    // A reader that closed the pipe has seen what it wanted.
-    let _closed = std::io::stdout().lock().write_all(text.as_bytes());
+    output::data(&text);
     Ok(Outcome::Clean)
 }
 

@@ -1,20 +1,17 @@
 //! `cutlist crds`
 
-use std::io::Write;
-
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::api::definitions;
 
 use super::exit::{Failure, Outcome};
+use super::output;
 
 /// Exit code of every failure of this command.
 const FAILURE: u8 = 1;
 
 pub fn run() -> Result<Outcome, Failure> {
-    let text = stream(&definitions::all()).map_err(|error| Failure::usage(FAILURE, error))?;
-    // A reader that closed the pipe has read what it wanted.
-    let _closed = std::io::stdout().lock().write_all(text.as_bytes());
+    output::data(&stream(&definitions::all()).map_err(|error| Failure::usage(FAILURE, error))?);
     Ok(Outcome::Clean)
 }
 

@@ -1,11 +1,11 @@
 //! `cutlist lint`
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
 use super::arguments::{LintArguments, LintOutput};
 use super::exit::{Failure, Outcome};
+use super::output;
 use super::settings;
 use crate::adapters::git;
 use crate::api::source::SourceFile;
@@ -37,16 +37,13 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     for set in &sets {
         report.add(&settings::read_definitions(&set.files, &arguments.definitions), |path| set.typed(path));
     }
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
-    let text = match arguments.output {
-        LintOutput::Json => diagnostics::json(&report),
+    match arguments.output {
+        LintOutput::Json => output::data(&diagnostics::json(&report)),
         LintOutput::Text => {
             let texts = texts(&sets);
-            diagnostics::text(&report, |path| texts.get(path).copied(), true)
+            output::text(&diagnostics::text(&report, |path| texts.get(path).copied(), true));
         }
-    };
-    // A reader that closed the pipe has read what it wanted.
-    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
     Ok(if report.is_clean() { Outcome::Clean } else { Outcome::Findings })
 }
 

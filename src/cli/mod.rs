@@ -9,6 +9,7 @@ mod crds;
 mod exit;
 mod inputs;
 mod lint;
+mod output;
 mod plan;
 mod run;
 mod settings;

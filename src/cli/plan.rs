@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "this command reads files, the clock and its own memory use")]
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::time::Instant;
 
 use anyhow::anyhow;
@@ -12,6 +11,7 @@ use jiff::tz::TimeZone;
 use super::arguments::{PlanArguments, PlanOutput};
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
+use super::output;
 use crate::core::plan::calendar;
 use crate::core::plan::{self, Phase, Plan};
 use crate::definitions::suggest::nearest;
@@ -48,10 +48,11 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         }
         None => decide(&read.head, None),
     };
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
-    let text = rendered(&plan, arguments.output).map_err(|error| Failure::usage(ERROR, error))?;
-    // A reader that closed the pipe has seen enough.
-    let _ = out.write_all(text.as_bytes());
+    match arguments.output {
+        PlanOutput::Text => output::text(&render::text(&plan, render::Style::Coloured)),
+        PlanOutput::Markdown => output::text(&render::markdown(&plan)),
+        PlanOutput::Json => output::data(&render::json(&plan).map_err(|error| Failure::usage(ERROR, error))?),
+    }
     timings.done("render");
     if arguments.timings {
         anstream::eprintln!("{}", timings.json());
@@ -74,16 +75,16 @@ fn show_calendar(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         let (pools, budgets) = (inputs.node_pools, inputs.disruption_budgets);
         calendar::calendar(pools, budgets, inputs.snapshot, inputs.now, arguments.days, &zone)
     });
-    let text = match arguments.output {
-        PlanOutput::Text => render_calendar::text(&calendar, render::Style::Coloured),
-        PlanOutput::Json => render_calendar::json(&calendar).map_err(|error| Failure::usage(ERROR, error))?,
+    match arguments.output {
+        PlanOutput::Text => output::text(&render_calendar::text(&calendar, render::Style::Coloured)),
+        PlanOutput::Json => {
+            output::data(&render_calendar::json(&calendar).map_err(|error| Failure::usage(ERROR, error))?);
+        }
         PlanOutput::Markdown => {
             let error = anyhow!("a calendar has no Markdown form");
             return Err(Failure::usage(2, error).with_hint("write -o text or -o json"));
         }
-    };
-    // A reader that closed the pipe has seen enough.
-    let _ = anstream::AutoStream::auto(std::io::stdout()).lock().write_all(text.as_bytes());
+    }
     Ok(Outcome::Clean)
 }
 
@@ -92,14 +93,6 @@ fn has_changes(plan: &Plan) -> bool {
     match &plan.against {
         Some(_) => no_longer || plan.steps.iter().any(|step| step.also_in_base != Some(true)),
         None => !plan.steps.is_empty(),
-    }
-}
-
-fn rendered(plan: &Plan, output: PlanOutput) -> Result<String, serde_json::Error> {
-    match output {
-        PlanOutput::Text => Ok(render::text(plan, render::Style::Coloured)),
-        PlanOutput::Json => render::json(plan),
-        PlanOutput::Markdown => Ok(render::markdown(plan)),
     }
 }
 

@@ -5,7 +5,6 @@ mod tally;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use k8s_openapi::api::core::v1::Node;
 use super::arguments::{PackingArgument, Resize, SimulateArguments, SimulateOutput, Until};
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ERROR, ReadInputs};
+use super::output;
 use super::run::log;
 use super::run::screen::{Screen, Times};
 use super::run::{abort_on_signal, runtime, standard_output, world};
@@ -78,12 +78,12 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
         return Ok(Outcome::Interrupted);
     }
     let simulation = simulation(arguments, read, &world, &tally.borrow(), settled);
-    let text = match arguments.output {
-        SimulateOutput::Text => render::text(&simulation, Style::Coloured),
-        SimulateOutput::Json => render::json(&simulation).map_err(|error| Failure::usage(ERROR, error))?,
-    };
-    // A reader that closed the pipe has seen enough.
-    let _ = standard_output().write_all(text.as_bytes());
+    match arguments.output {
+        SimulateOutput::Text => output::text(&render::text(&simulation, Style::Coloured)),
+        SimulateOutput::Json => {
+            output::data(&render::json(&simulation).map_err(|error| Failure::usage(ERROR, error))?);
+        }
+    }
     if arguments.until == Until::Settled && !settled {
         let plans = simulation.summary.plans;
         let error = anyhow!(

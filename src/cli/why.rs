@@ -1,7 +1,6 @@
 //! `cutlist why`
 
 use std::collections::BTreeSet;
-use std::io::Write;
 
 use anyhow::anyhow;
 use serde::Serialize;
@@ -9,6 +8,7 @@ use serde::Serialize;
 use super::arguments::{WhyArguments, WhyNodeArguments, WhyOutput, WhyPodArguments, WhySubject};
 use super::exit::{Failure, Outcome};
 use super::inputs;
+use super::output;
 use crate::core::plan::why::node::{Searched, searched, why_node};
 use crate::core::plan::why::pod::why_pod;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -70,13 +70,11 @@ fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
     say(arguments.output, &answer, |answer| render::node(answer, Style::Coloured))
 }
 
-fn say<A: Serialize>(output: WhyOutput, answer: &A, text: impl Fn(&A) -> String) -> Result<Outcome, Failure> {
-    let text = match output {
-        WhyOutput::Text => text(answer),
-        WhyOutput::Json => render::json(answer).map_err(|error| Failure::usage(ERROR, error))?,
-    };
-    // A reader that closed the pipe has seen enough.
-    let _ = anstream::AutoStream::auto(std::io::stdout()).lock().write_all(text.as_bytes());
+fn say<A: Serialize>(form: WhyOutput, answer: &A, text: impl Fn(&A) -> String) -> Result<Outcome, Failure> {
+    match form {
+        WhyOutput::Text => output::text(&text(answer)),
+        WhyOutput::Json => output::data(&render::json(answer).map_err(|error| Failure::usage(ERROR, error))?),
+    }
     Ok(Outcome::Clean)
 }
 
