@@ -69,7 +69,8 @@ fn plan_once(cutlist: &Path, files: &Files, packing: &str, limit_seconds: u64) -
         process_seconds,
         peak_memory_bytes: timings["peakMemoryBytes"].as_u64().unwrap_or(0),
         nodes_created: prices.len(),
-        price: prices.iter().sum(),
+        // The sum of no numbers is -0.
+        price: prices.iter().fold(0.0, |sum, price| sum + price),
         unplaced: usize::try_from(summary["podsPending"].as_u64().unwrap()).unwrap(),
         over_bound: summary["lowerBoundPricePerHour"]
             .as_f64()
