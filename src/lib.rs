@@ -32,7 +32,8 @@
 //!   New nodes are chosen on paper: pods that topology binds to zones are sent there first, then a program of whole nodes says what to
 //!   buy in each (`core/provision/cheapest/planned.rs`). Both that program and the lower bound are solved by column generation
 //!   (`generation.rs`), which asks each offering for its best filling (`filling.rs`: a linear program of a few rows, `whole_pods.rs`:
-//!   branch and bound by what that program says). A weighted sum of resources in its place, and an ascent on the bound, ended 2 to
+//!   branch and bound by what that program says); where there are more sizes of pods than it has rows for, those of nearly one size are
+//!   one (`grouping.rs`). A weighted sum of resources in its place, and an ascent on the bound, ended 2 to
 //!   30 % below what could be proven. A buyer that goes by the prices of the linear program of parts, node by
 //!   node, ended 5 to 35 % dearer. Consolidation asks a linear program of its own which nodes are worth keeping
 //!   (`core/disrupt/consolidate/keeping`: column generation, too): where half of all nodes could go, the prices of new ones mislead. Its

@@ -204,11 +204,12 @@ fn prices_of_one_resource(kinds: &[Kind], offers: &[Offer], resource: usize) -> 
     kinds.iter().map(|kind| unit.unwrap_or(0.0) * as_number(kind.request[resource])).collect()
 }
 
-/// What the room that is there could be filled with, at these prices.
+/// The most that the room that is there could be filled with, at these prices: each room by itself, where as many pods of a kind may be
+/// in every one of them, or all of it as one room, where no pod is twice.
 fn worth_of_free(kinds: &[Kind], per_pod: &[f64], free: &[&Vector]) -> f64 {
     let request = |kind: &Kind| kind.request.iter().copied().map(as_number).collect();
     let items: Vec<Item> = kinds.iter().map(|kind| Item { count: 0.0, request: request(kind) }).collect();
-    let worth = |room: &&Vector| {
+    let worth = |room: &Vector| {
         let held = kinds.iter().enumerate();
         let held = held.map(|(position, kind)| (position, number(vectors::copies(&kind.request, room, kind.count))));
         let bin = Bin {
@@ -220,5 +221,11 @@ fn worth_of_free(kinds: &[Kind], per_pod: &[f64], free: &[&Vector]) -> f64 {
         filling.fill(per_pod);
         filling.worth
     };
-    free.iter().map(worth).sum()
+    let of_each: f64 = free.iter().copied().map(worth).sum();
+    let Some(mut together) = free.first().map(|room| (*room).clone()) else { return 0.0 };
+    together.iter_mut().for_each(|room| *room = 0);
+    for room in free {
+        together.iter_mut().zip(room.iter()).for_each(|(all, room)| *all = all.saturating_add((*room).max(0)));
+    }
+    of_each.min(worth(&together))
 }

@@ -4,13 +4,14 @@
 //! [`weights`] and [`dual`] say what a pod is worth, [`filling`] what a node is then filled with; [`planned`] chooses whole fleets by
 //! [`columns`], and what is too much for it [`greedy`] buys node by node, the one with the most worth per dollar first; [`improve`]
 //! takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price is never
-//! above it. What there are too many sizes of for a program [`grouping`] rounds.
+//! above it. What there are too many sizes of for a program [`grouping`] rounds, and [`free_room`] says who gets room that is there.
 
 pub mod ascent;
 pub mod columns;
 pub mod covering;
 pub mod dual;
 pub mod filling;
+mod free_room;
 pub mod generation;
 pub mod greedy;
 pub mod grouping;
@@ -112,7 +113,7 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
     let on_their_way: Vec<HostIndex> = engine.open_hosts().filter(is_static).collect();
     let mut leftover = demand.clone();
     for level in 0..levels {
-        let mut wanted: Leftover = leftover
+        let wanted: Leftover = leftover
             .iter()
             .filter(|(class, _)| problem.classes[**class].variants.len() > level)
             .map(|(class, count)| (*class, *count))
@@ -120,14 +121,9 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
         if wanted.is_empty() {
             continue;
         }
-        let asked = wanted.clone();
-        use_existing(engine, order, level, &mut wanted);
-        static_capacity::use_room(engine, &on_their_way, level, &mut wanted);
-        if !wanted.is_empty() {
-            wanted = buy(engine, order, level, &wanted, budget);
-        }
-        for (class, count) in asked {
-            let unplaced = wanted.get(&class).copied().unwrap_or(0);
+        let left = place_at(engine, order, level, &on_their_way, &wanted, budget);
+        for (class, count) in wanted {
+            let unplaced = left.get(&class).copied().unwrap_or(0);
             if let Some(left) = leftover.get_mut(&class) {
                 *left -= count - unplaced;
             }
@@ -144,7 +140,42 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
     leftover
 }
 
-/// Uses the room that is there: it is paid for.
+/// Places pods at one level of preferences, in the room that is there and on new nodes; what is left found no place.
+fn place_at(
+    engine: &mut Engine<'_, '_>,
+    order: &[ClassIndex],
+    level: usize,
+    on_their_way: &[HostIndex],
+    wanted: &Leftover,
+    budget: &mut Budget,
+) -> Leftover {
+    let start = engine.mark();
+    let use_room = |engine: &mut Engine<'_, '_>, wanted: &mut Leftover| {
+        use_existing(engine, order, level, wanted);
+        static_capacity::use_room(engine, on_their_way, level, wanted);
+    };
+    let mut in_order = wanted.clone();
+    use_room(engine, &mut in_order);
+    if in_order.is_empty() {
+        return in_order;
+    }
+    if in_order != *wanted {
+        let of_reference = as_reference(engine, order, level, &in_order);
+        let most = cost(engine, &of_reference);
+        engine.revert(start);
+        if let Some(left) = free_room::fill_if_cheaper(engine, level, wanted, &in_order, use_room) {
+            let left = if left.is_empty() { left } else { buy(engine, order, level, &left, budget) };
+            if cost(engine, &left) <= most {
+                return left;
+            }
+            engine.revert(start);
+        }
+        use_room(engine, &mut wanted.clone());
+    }
+    buy(engine, order, level, &in_order, budget)
+}
+
+/// Uses the room that is there in the order of the reference: it is paid for.
 fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &mut Leftover) {
     for class in order {
         let Some(count) = wanted.get_mut(class) else { continue };

@@ -37,6 +37,9 @@ const ZONES_WORK: u64 = PRICE_WORK / 2 * 3;
 /// Multiplications in search of nodes that take as long as a look of the search's budget.
 const MULTIPLICATIONS_PER_LOOK: u64 = 120;
 
+/// The same for each pod: whoever waits for a few pods alone is not kept waiting for the last percent.
+const MULTIPLICATIONS_PER_POD: u64 = 2_500_000;
+
 /// Pods in the order of their arrival, each with the kind that it arrives as.
 type Arrivals = Vec<(ClassIndex, usize)>;
 
@@ -76,6 +79,8 @@ impl Planned {
         }
         // Pools of every weight, and pods of every priority, have all of it.
         let most = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
+        let pods = demand.values().sum::<usize>() as u64;
+        let most = most.min(pods.saturating_mul(MULTIPLICATIONS_PER_POD));
         let mut left = most;
         let nodes = nodes(&items, &bins, &worth, &mut left)?;
         budget.spend((most - left) / MULTIPLICATIONS_PER_LOOK);
