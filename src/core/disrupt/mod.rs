@@ -277,6 +277,7 @@ impl Pass<'_, '_> {
         for candidate in going {
             engine.close(candidate.host);
             self.done.insert(candidate.host);
+            self.targets[candidate.host].stays = false;
         }
         // A node that gets pods by this plan is no candidate any more: nothing moves twice.
         for (_, host) in &rehoming.placements {
