@@ -42,8 +42,9 @@ pub struct Host {
     pub is_kept: bool,
     /// Whole pods of others that it takes.
     pub takes: Vec<(usize, f64)>,
-    /// The room that is left.
+    /// The room beside its own pods.
     bin: Bin,
+    /// Of the room that is left.
     pub filling: Filling,
 }
 
@@ -51,6 +52,17 @@ impl Host {
     /// Dollars per hour that keeping it is worth at these prices, but for its free room.
     pub fn own_gain(&self, prices: &[f64]) -> f64 {
         worth(&self.own, prices) - self.cost
+    }
+
+    fn find_room_left(&mut self, items: &[Item]) {
+        let Bin { mut room, items: mut most, price } = self.bin.clone();
+        for (item, amount) in &self.takes {
+            room.iter_mut().zip(&items[*item].request).for_each(|(room, request)| *room -= amount * request);
+            most.iter_mut().filter(|(held, _)| held == item).for_each(|(_, most)| *most -= amount);
+        }
+        most.iter_mut().for_each(|(item, most)| *most = most.min(fitting(&items[*item], &room)));
+        most.retain(|(_, most)| *most >= 1.0);
+        self.filling = Filling::new(&Bin { room, items: most, price }, items);
     }
 }
 
@@ -92,13 +104,36 @@ impl<'a> Fleet<'a> {
         fleet
     }
 
-    /// Its own pods stay where they are.
+    /// Its own pods stay where they are, and other nodes take none for them.
     pub fn keep(&mut self, host: usize) {
         let host = &mut self.hosts[host];
         host.is_kept = true;
         host.cost = 0.0;
         for (item, amount) in std::mem::take(&mut host.own) {
             self.left[item] -= amount;
+            if self.left[item] < 0.0 {
+                self.take_back(item);
+            }
+        }
+    }
+
+    /// From nodes that take more of an item than have to move.
+    fn take_back(&mut self, item: usize) {
+        for host in self.hosts.iter_mut().rev() {
+            let mut is_less = false;
+            for (_, amount) in host.takes.iter_mut().filter(|(taken, _)| *taken == item) {
+                let back = amount.min(-self.left[item]).max(0.0);
+                *amount -= back;
+                self.left[item] += back;
+                is_less |= back > 0.0;
+            }
+            if is_less {
+                host.takes.retain(|(_, amount)| *amount > 0.0);
+                host.find_room_left(self.items);
+            }
+            if self.left[item] >= 0.0 {
+                return;
+            }
         }
     }
 
@@ -111,17 +146,11 @@ impl<'a> Fleet<'a> {
             if amount >= 1.0 {
                 self.left[item] -= amount;
                 host.takes.push((item, amount));
-                let request = &self.items[item].request;
-                host.bin.room.iter_mut().zip(request).for_each(|(room, request)| *room -= amount * request);
-                host.bin.items.iter_mut().filter(|(held, _)| *held == item).for_each(|(_, most)| *most -= amount);
             }
         }
         let is_given = host.takes.len() > before;
         if is_given {
-            let Bin { room, items, .. } = &mut host.bin;
-            items.iter_mut().for_each(|(item, most)| *most = most.min(fitting(&self.items[*item], room)));
-            items.retain(|(_, most)| *most >= 1.0);
-            host.filling = Filling::new(&host.bin, self.items);
+            host.find_room_left(self.items);
         }
         is_given
     }

@@ -177,6 +177,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_kept_after_all_needs_no_room_elsewhere() {
+        let items = items(7.0);
+        let stocks = [stock(1.0, 3.0, 5.0), stock(1.0, 4.0, 4.0)];
+        let mut fleet = Fleet::new(&items, &stocks, &[], 0.0);
+        fleet.keep(0);
+        assert!(fleet.give(0, [(0, 4.0)]));
+        assert_eq!(fleet.hosts[0].filling.items(), [(0, 1.0)]);
+        fleet.keep(1);
+        assert_eq!(fleet.left, [0.0]);
+        assert!(fleet.hosts[0].takes.is_empty());
+        assert_eq!(fleet.hosts[0].filling.items(), [(0, 5.0)]);
+    }
+
+    #[test]
     fn what_fits_beside_nodes_that_stay_is_not_worth_a_node() {
         let staying = Stock { own: Vec::new(), ..stock(0.0, 0.0, 8.0) };
         let Solved { gains, takes, .. } = solved(4.0, &[stock(1.0, 4.0, 4.0), staying], 0.001);
