@@ -101,7 +101,10 @@ pub fn five_thousand_pods(plane: &mut ControlPlane) {
     cutlist.kill();
     for (floor, what) in [
         (seconds_on_nodes_that_are_there(&cluster), "on these nodes"),
-        (seconds_on_nodes_that_open_late(&cluster), "on these nodes, open only when kube-scheduler had refused every pod"),
+        (
+            seconds_on_nodes_that_open_late(&cluster),
+            "on these nodes, open only when kube-scheduler had refused every pod",
+        ),
     ] {
         plane.say(format!("{floor:5.1} s  for the same without Cutlist, {what}: {:.2} times that", running / floor));
     }
