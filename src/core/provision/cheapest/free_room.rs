@@ -6,9 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::model::HourlyPrice;
 use crate::core::provision::karpenter::Leftover;
-use crate::core::scheduler::vectors::Vector;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::filling::{Bin, Filling, WHOLE_STEPS};
@@ -152,8 +150,7 @@ fn all_room(engine: &Engine<'_, '_>, market: &Market, hosts: &[HostIndex], count
 }
 
 fn bin_of(engine: &Engine<'_, '_>, market: &Market, host: HostIndex) -> Bin {
-    let room: Vector = engine.headroom(host).iter().map(|room| (*room).max(0)).collect();
     let kinds = &market.kinds;
-    let offer = Offer::of_node(engine.problem, kinds, host, HourlyPrice::ZERO, room);
+    let offer = Offer::of_free_room(engine, kinds, host);
     offer.bin(kinds, &market.items, 0..kinds.len(), |kind| kinds[kind].count)
 }

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::Problem;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
+use crate::core::scheduler::{Engine, HostIndex, Problem};
 
 use super::dual::{Effort, Prices, Share, dual_prices};
 use super::filling::{Bin, Item};
@@ -48,6 +48,12 @@ impl Offer {
         let welcomes: BTreeSet<usize> = fit.map(|kind| kind.welcome).collect();
         let allowed = welcomes.into_iter().map(|welcome| (welcome, 1)).collect();
         Self { template: 0, instance_type: 0, price, slots: 1, room, allowed, reserved: false }
+    }
+
+    /// What is free on a node that exists.
+    pub fn of_free_room(engine: &Engine<'_, '_>, kinds: &[Kind], host: HostIndex) -> Self {
+        let room = engine.headroom(host).iter().map(|room| (*room).max(0)).collect();
+        Self::of_node(engine.problem, kinds, host, HourlyPrice::ZERO, room)
     }
 
     /// Divided where its slots are not alike for all kinds, so that a pod of one zone and a pod of another do not share a

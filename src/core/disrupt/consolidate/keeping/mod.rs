@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::disrupt::rehome::{Allotments, Guide, Target};
-use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::filling::{Bin, Item};
 use crate::core::provision::cheapest::greedy::{Market, Markets};
 use crate::core::provision::cheapest::market::Offer;
@@ -128,8 +127,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
     }
 
     fn bin_of_host(&self, host: HostIndex) -> Bin {
-        let room = self.engine.headroom(host).iter().map(|room| (*room).max(0)).collect();
-        let offer = Offer::of_node(self.engine.problem, &self.market.kinds, host, HourlyPrice::ZERO, room);
+        let offer = Offer::of_free_room(self.engine, &self.market.kinds, host);
         let mut there: BTreeMap<usize, usize> = BTreeMap::new();
         for (class, pods) in &self.engine.host(host).pods {
             if let Some(kind) = self.market.kind_of.get(class) {
