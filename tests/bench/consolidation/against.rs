@@ -72,7 +72,7 @@ pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
         if !arguments.chooses(&start.title) || (arguments.quick && start.pods > 1_200) {
             continue;
         }
-        let start = start.build();
+        let start = start.build(arguments.seed);
         let files = folder.join(start.title.replace([' ', ','], "-"));
         start.write(&files);
         let line = programs.row(&start.title, &files);

@@ -70,6 +70,9 @@ struct Arguments {
     /// Seconds for all commands of the reference together, and for all plans of ours
     #[arg(long, default_value_t = 1800)]
     limit: u64,
+    /// What the pods of the starts are drawn with; spread over hosts they are always the same
+    #[arg(long, default_value_t = 3)]
+    seed: u64,
     /// Put the table into the marked block of this document
     #[arg(long)]
     readme: Option<PathBuf>,
@@ -102,7 +105,7 @@ fn main() {
         if !arguments.chooses(&start.title) || (arguments.quick && start.pods > 6_000) {
             continue;
         }
-        let start = start.build();
+        let start = start.build(arguments.seed);
         if let Some(folder) = &arguments.write {
             start.write(&folder.join(start.title.replace(' ', "-")));
         }

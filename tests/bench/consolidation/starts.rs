@@ -96,15 +96,15 @@ pub fn against_the_reference() -> Vec<Draft> {
 
 impl Draft {
     /// Buys for all pods as the reference would, and takes the share that is not kept away.
-    pub fn build(&self) -> Start {
+    pub fn build(&self, seed: u64) -> Start {
         let catalog = Catalog::built_in("us-east-1").unwrap();
         let classes = vec![serde_json::from_value(objects::node_class()).unwrap()];
         let pools: Vec<NodePool> =
             (0..self.pools).map(|pool| serde_json::from_value(self.node_pool(pool)).unwrap()).collect();
         let count = self.pods * 10 / self.kept;
         let whole = match self.shape {
-            Shape::Deployments => workloads::deployments(3, self.deployments, count),
-            Shape::Small => workloads::small(workloads::deployments(3, self.deployments, count)),
+            Shape::Deployments => workloads::deployments(seed, self.deployments, count),
+            Shape::Small => workloads::small(workloads::deployments(seed, self.deployments, count)),
             Shape::HostSpread => workloads::spread_over_hosts(count),
         };
         let whole = if self.pools > 1 { workloads::of_team(whole, self.pools) } else { whole };

@@ -58,6 +58,9 @@ const KEPT_PART: usize = 4;
 /// all of their pods, it is best to be told so at once.
 const COUNTED_AS_KEPT: [f64; 2] = [3.0, 1.0];
 
+/// Less than this is shown as nothing, and mostly is what rounding leaves of a bound: half of a hundredth of a cent.
+const SHOWN_LEAST: HourlyPrice = HourlyPrice::from_nanodollars(50_000);
+
 /// Where no payback is asked for, moves are compared over this time.
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
 
@@ -494,7 +497,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let candidate = self.sources[source].candidate;
         let limit = self.pass.payback_seconds(&[candidate]);
         if let Some((AtMost { saving, bought }, limit)) =
-            bound.zip(limit).filter(|(it, _)| it.saving > HourlyPrice::ZERO)
+            bound.zip(limit).filter(|(it, _)| it.saving >= SHOWN_LEAST)
         {
             let cost = self.pass.costs.of_move(bought, candidate.move_nanodollars, 0);
             let seconds = cost::payback_seconds(saving, cost).unwrap_or(i64::MAX);
