@@ -66,7 +66,9 @@ const ALIKE_BITS: u32 = 4;
 /// parts that they ask of the processors and of the memory which all of them ask for together. Those that are somewhat alike mixed:
 /// it evens out how much of each node is taken, and of pods that ask for much memory, one after the other, each would go to another
 /// node, until the memory of all is gone and their processors are idle. 1,306 pods on 41 nodes with room for all but 50 of them:
-/// strictly by size 222 found no room, mixed evenly some 80.
+/// strictly by size 222 found no room, mixed evenly some 80. An order that goes by the places which a plan wants, always a pod that is
+/// meant for the node which kube-scheduler prefers by then, took half of some 600 pods there instead of a fifth, and fleets cost as much
+/// in the end.
 ///
 /// Gives positions.
 pub fn order_of_eviction(pods: &[&Pod]) -> Vec<usize> {

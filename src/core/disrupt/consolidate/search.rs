@@ -496,9 +496,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn not_cheaper(&mut self, engine: &Engine<'_, '_>, source: usize, bound: Option<AtMost>) -> Refused {
         let candidate = self.sources[source].candidate;
         let limit = self.pass.payback_seconds(&[candidate]);
-        if let Some((AtMost { saving, bought }, limit)) =
-            bound.zip(limit).filter(|(it, _)| it.saving >= SHOWN_LEAST)
-        {
+        if let Some((AtMost { saving, bought }, limit)) = bound.zip(limit).filter(|(it, _)| it.saving >= SHOWN_LEAST) {
             let cost = self.pass.costs.of_move(bought, candidate.move_nanodollars, 0);
             let seconds = cost::payback_seconds(saving, cost).unwrap_or(i64::MAX);
             let text = format!(
