@@ -2,8 +2,9 @@
 //!
 //! Ours is `cutlist simulate`: the controller's loop on a cluster in memory, with evictions, nodes that boot and replacements
 //! first. Its seconds are those of the whole process, reading included. The reference carries its commands out at once
-//! (`tests/peers/karpenter`), and its seconds are those of its controller alone. The bound is that of `cutlist plan` for the
-//! same pods without nodes.
+//! (`tests/peers/karpenter`), and its seconds are those of its controller alone. It does so twice: in the first table the pods that
+//! move are where its own simulation wants them, in the second where kube-scheduler puts them, as for ours in both. The bound
+//! is that of `cutlist plan` for the same pods without nodes.
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a benchmark runs programs and reads files")]
@@ -25,6 +26,8 @@ const HEAD: &str = "\
 | start | pods | nodes | $/h | reference $/h | nodes | moved | per $/h | s | ended | `cutlist` $/h | nodes | moved | per $/h | s | over bound |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|
 ";
+
+const AS_SCHEDULED: &str = "\nThe same, where the reference's pods, too, go where kube-scheduler puts them:\n\n";
 
 /// For one plan, and for the reference to read its files and to end what it has begun.
 const GRACE_SECONDS: u64 = 300;
@@ -65,9 +68,8 @@ pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
     let catalog = folder.join("catalog.json");
     fs::write(&catalog, Market::BuiltIn.catalog(&cutlist).to_string()).unwrap();
     let programs = Programs { cutlist, peer, catalog, limit_seconds: arguments.limit };
-    let mut text = machine::preamble("make bench-consolidation");
-    text.push_str(HEAD);
-    print!("{text}");
+    print!("{HEAD}");
+    let (mut exact, mut scheduled) = (HEAD.to_owned(), HEAD.to_owned());
     for start in starts::against_the_reference() {
         if !arguments.chooses(&start.title) || (arguments.quick && start.pods > 1_200) {
             continue;
@@ -75,16 +77,29 @@ pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
         let start = start.build(arguments.seed);
         let files = folder.join(start.title.replace([' ', ','], "-"));
         start.write(&files);
-        let line = programs.row(&start.title, &files);
-        print!("{line}");
-        text.push_str(&line);
+        let (ours, bound) = (programs.ours(&files), programs.bound(&files));
+        for (world, table) in [(World::AsWanted, &mut exact), (World::AsScheduled, &mut scheduled)] {
+            let line = row(&start.title, &programs.reference(&files, world), &ours, &bound);
+            print!("{line}");
+            table.push_str(&line);
+        }
     }
+    let text = format!("{}{exact}{AS_SCHEDULED}{scheduled}", machine::preamble("make bench-consolidation"));
     let path = folder.join("consolidation.md");
     fs::write(&path, &text).unwrap();
     println!("\nwritten to {}", path.display());
     if let Some(document) = &arguments.readme {
         machine::replace_block(document, "make bench-consolidation", &text);
     }
+}
+
+/// Who decides where pods go that move.
+#[derive(Clone, Copy)]
+enum World {
+    /// The reference itself.
+    AsWanted,
+    /// kube-scheduler.
+    AsScheduled,
 }
 
 struct Programs {
@@ -95,34 +110,22 @@ struct Programs {
 }
 
 impl Programs {
-    fn row(&self, title: &str, files: &Path) -> String {
-        let reference = self.reference(files);
-        let ours = self.ours(files);
-        let over_bound = match (&ours, self.bound(files)) {
-            (Ok(ours), Ok(bound)) if bound > 0.0 => format!("{:.1} %", (ours.price / bound - 1.0) * 100.0),
-            _ => String::new(),
-        };
-        let start = ours
-            .as_ref()
-            .or(reference.as_ref())
-            .map_or("| |".to_owned(), |end| format!("{} | {} | {:.2}", end.pods, end.nodes_start, end.price_start));
-        let remark = match &reference {
-            Ok(end) => end.remark.as_str(),
-            Err(_) => "",
-        };
-        format!("| {title} | {start} | {} | {remark} | {} | {over_bound} |\n", columns(&reference), columns(&ours))
-    }
-
-    fn reference(&self, files: &Path) -> Result<End, Failure> {
+    fn reference(&self, files: &Path, world: World) -> Result<End, Failure> {
         let mut command = Command::new(&self.peer);
         command.arg("-definitions").arg(files.join("definitions")).arg("-snapshot").arg(files.join("snapshot.json"));
         command.arg("-catalog").arg(&self.catalog).args(["-now", NOW, "-steps", "-summary"]);
         command.args(["-seconds", &format!("{}s", self.limit_seconds)]);
+        if matches!(world, World::AsScheduled) {
+            command.arg("-kube-scheduler");
+        }
         let output = files.join("reference.json");
         run(&mut command, &output, &files.join("reference.errors"), self.limit_seconds + GRACE_SECONDS)?;
         let lines = fs::read_to_string(output).unwrap();
-        let last: Value = serde_json::from_str(lines.lines().last().unwrap()).unwrap();
+        let last = lines.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
         let summary = &last["summary"];
+        if summary.is_null() {
+            return Err(Failure::Ended("no summary at its end".to_owned()));
+        }
         let mut remark = String::from(match summary {
             _ if summary["fixedPoint"] == true => "fixed point",
             _ if summary["outOfTime"] == true => "out of time",
@@ -160,6 +163,27 @@ impl Programs {
         command.arg("--catalog").arg(&self.catalog).args(["--now", NOW, "--output", "json"]);
         command
     }
+}
+
+fn row(
+    title: &str,
+    reference: &Result<End, Failure>,
+    ours: &Result<End, Failure>,
+    bound: &Result<f64, Failure>,
+) -> String {
+    let over_bound = match (ours, bound) {
+        (Ok(ours), Ok(bound)) if *bound > 0.0 => format!("{:.1} %", (ours.price / bound - 1.0) * 100.0),
+        _ => String::new(),
+    };
+    let start = ours
+        .as_ref()
+        .or(reference.as_ref())
+        .map_or("| |".to_owned(), |end| format!("{} | {} | {:.2}", end.pods, end.nodes_start, end.price_start));
+    let remark = match reference {
+        Ok(end) => end.remark.as_str(),
+        Err(_) => "",
+    };
+    format!("| {title} | {start} | {} | {remark} | {} | {over_bound} |\n", columns(reference), columns(ours))
 }
 
 /// Price, nodes, pods moved, the same per dollar an hour that is saved, seconds.

@@ -17,7 +17,8 @@ import (
 )
 
 // carryOut does what a command says, as if everything went well: replacements are nodes, pods are where its simulation put
-// them, what it removes is gone. How many pods moved from one node to another is the second result.
+// them, or where kube-scheduler does (-kube-scheduler), what it removes is gone. How many pods moved from one node to another
+// is the second result.
 func (d *disrupter) carryOut(ctx context.Context, command *disruption.Command) (action, int, error) {
 	did := action{Method: command.ConsolidationType(), Decision: string(command.Decision())}
 	if did.Method == "" {
@@ -41,6 +42,12 @@ func (d *disrupter) carryOut(ctx context.Context, command *disruption.Command) (
 		did.NodesRemoved = append(did.NodesRemoved, candidate.Name())
 	}
 	slices.Sort(did.NodesRemoved)
+	if d.kubeScheduler {
+		var err error
+		if goals, err = d.asScheduled(ctx, leaving); err != nil {
+			return did, 0, err
+		}
+	}
 	moved, err := d.rebind(ctx, goals, leaving)
 	if err != nil {
 		return did, moved, err

@@ -93,6 +93,8 @@ type disrupter struct {
 	saw        *witness
 	provider   *provider
 	created    int
+	// kubeScheduler: pods go where kube-scheduler puts them, and not where the reference wants them.
+	kubeScheduler bool
 	// wait is how much later each loop looks.
 	wait time.Duration
 }
@@ -117,7 +119,7 @@ func newDisrupter(w *world, s settings, sells *provider, saw *witness, clock *sk
 		}
 	}
 	return &disrupter{
-		world: w, clock: clock, queue: queue, saw: saw, provider: sells, wait: wait,
+		world: w, clock: clock, queue: queue, saw: saw, provider: sells, wait: wait, kubeScheduler: s.kubeScheduler,
 		controller: disruption.NewController(clock, w.store, w.provisioner, sells, saw, w.cluster, queue, nil, how...),
 		conditions: claimdisruption.NewController(clock, w.store, sells),
 	}

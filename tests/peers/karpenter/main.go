@@ -35,6 +35,7 @@ type settings struct {
 	disrupt         bool
 	steps           bool
 	spotToSpot      bool
+	kubeScheduler   bool
 	seconds         time.Duration
 	singleNodeLimit time.Duration
 	multiNodeLimit  time.Duration
@@ -68,6 +69,7 @@ func parse() settings {
 	flag.BoolVar(&s.disrupt, "disrupt", false, "instead: one loop of its disruption controller")
 	flag.BoolVar(&s.steps, "steps", false, "instead: loops of its disruption controller, carried out in memory, until nothing moves")
 	flag.BoolVar(&s.spotToSpot, "spot-to-spot", false, "its feature gate SpotToSpotConsolidation")
+	flag.BoolVar(&s.kubeScheduler, "kube-scheduler", false, "pods that move go to the least allocated nodes that take them, not where it wants them")
 	flag.DurationVar(&s.seconds, "seconds", time.Hour, "for all loops together")
 	flag.DurationVar(&s.singleNodeLimit, "single-node-limit", 3*time.Minute, "for single-node consolidation; 3 minutes are its own")
 	flag.DurationVar(&s.multiNodeLimit, "multi-node-limit", time.Minute, "for multi-node consolidation; a minute is its own, and the most")
