@@ -110,6 +110,8 @@ pub struct Rooms {
     pub filling: FixedBitSet,
     /// Those to be filled next, best first.
     pub next: Vec<FixedBitSet>,
+    /// Those that take no pods until it has been quiet there for long enough.
+    pub restless: FixedBitSet,
     pub guide: Rc<Guide>,
     pub allotments: Allotments,
     /// Whether pods go nowhere but where they are allotted.

@@ -7,6 +7,7 @@
 //! [`search`] and [`mod@reference`] decide which nodes to try.
 
 mod foreseen;
+pub mod frontier;
 mod keeping;
 mod reference;
 pub(super) mod rules;

@@ -10,7 +10,7 @@ use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 
 use super::rules::NotKept;
-use super::trial::{Buying, Trial, without};
+use super::trial::{Buying, Trial, Unhoused, without};
 use super::{Refused, Source};
 
 /// Source: the reference's limit on the candidates of a multi-node consolidation.
@@ -101,7 +101,11 @@ impl Pass<'_, '_> {
     }
 }
 
-pub(super) fn no_place(source: Source<'_>, unhoused: usize) -> Refused {
+pub(super) fn no_place(source: Source<'_>, unhoused: Unhoused) -> Refused {
+    let Unhoused::Pods(unhoused) = unhoused else {
+        let text = "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile";
+        return (ReasonCode::WaitsForOtherMove, text.to_owned());
+    };
     let all = pods_text(source.candidate.displaced().count());
     let text = format!("{unhoused} of its {all} fit neither on other nodes nor on one cheaper node");
     (ReasonCode::NotCheaper, text)

@@ -29,13 +29,16 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use super::foreseen::foresee;
 use super::keeping::Kept;
 use super::reference::no_place;
-use super::rules::{NotKept, moved_nanodollars};
+use super::rules::{NotKept, counted_nanodollars, moved_nanodollars};
 use super::trial::{Buying, without};
 use super::worth::{Worth, demand};
 use super::{Refused, Source};
 
 /// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
 const SET_NODES_MAX: usize = 12;
+
+/// The same where that saves more.
+const LARGE_SET_NODES_MAX: usize = 48;
 
 /// Nodes that are taken apart together in the last phase.
 const REGROUPED_NODES_MAX: usize = 4;
@@ -78,6 +81,8 @@ impl Pass<'_, '_> {
         let (start, before, crowds_before) = (engine.mark(), self.clone(), engine.price_of_crowds());
         let horizon_seconds = self.horizon_seconds(sources);
         let go = |pass: &mut Self, engine: &mut Engine<'_, '_>, way: &Way<'_>| {
+            engine.revert(start);
+            *pass = before.clone();
             Search::new(pass, way.clone(), &markets, &worth, engine).run(engine, &mut budget.clone());
             let crowds = (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO);
             let of_crowds = i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
@@ -85,18 +90,12 @@ impl Pass<'_, '_> {
         };
         let mut best: Option<(i128, usize)> = None;
         for (number, way) in ways.iter().enumerate() {
-            if number > 0 {
-                engine.revert(start);
-                *self = before.clone();
-            }
             let gain = go(self, engine, way);
             if best.is_none_or(|(most, _)| gain > most) {
                 best = Some((gain, number));
             }
         }
         if let Some((_, way)) = best.filter(|(_, way)| way + 1 < ways.len()) {
-            engine.revert(start);
-            *self = before.clone();
             go(self, engine, &ways[way]);
         }
     }
@@ -111,7 +110,13 @@ impl Pass<'_, '_> {
         if kept.is_empty() {
             return vec![Way::least_used(engine, sources)];
         }
-        kept.into_iter().map(|kept| self.as_kept(engine, sources, kept)).collect()
+        let mut ways: Vec<Way<'c>> = kept.into_iter().map(|kept| self.as_kept(engine, sources, kept)).collect();
+        let going = ways.iter().map(|way| way.goes.iter().filter(|goes| **goes).count()).max().unwrap_or(0);
+        if going > SET_NODES_MAX {
+            let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
+            ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
+        }
+        ways
     }
 
     fn horizon_seconds(&self, sources: &[Source<'_>]) -> i64 {
@@ -129,11 +134,11 @@ impl Pass<'_, '_> {
     /// What goes is as the linear program says, and its pods go where kube-scheduler will put them.
     fn as_kept<'c>(&self, engine: &mut Engine<'_, '_>, sources: &[Source<'c>], kept: Kept) -> Way<'c> {
         let Kept { mut gains, goes, guide, mut allotments } = kept;
-        let mut takers: FixedBitSet =
-            engine.existing_hosts().filter(|host| self.targets[*host].is_open_to_consolidation()).collect();
         let mut going = least_first(sources, &gains);
         going.retain(|source| goes[*source]);
-        going.iter().for_each(|source| takers.set(sources[*source].candidate.host, false));
+        let leaving: BTreeSet<HostIndex> = going.iter().map(|source| sources[*source].candidate.host).collect();
+        let takes = |host: &HostIndex| self.targets[*host].is_open_to_consolidation() && !leaving.contains(host);
+        let takers: FixedBitSet = engine.existing_hosts().filter(takes).collect();
         self.cut_to_budget(&mut going, sources);
         if let Some(foreseen) = foresee(engine, sources, going, &takers) {
             allotments = foreseen.allotments;
@@ -146,6 +151,7 @@ impl Pass<'_, '_> {
             sources: order.iter().map(|source| sources[*source]).collect(),
             goes: order.iter().map(|source| goes[*source]).collect(),
             rooms,
+            set_nodes_max: SET_NODES_MAX,
         }
     }
 
@@ -182,6 +188,7 @@ impl Pass<'_, '_> {
             let leaving =
                 |going: &Going| self.costs.of_leaving(engine.problem, going.host, of_node(going.host), &going.pods);
             let pods = removal.nodes.iter().map(leaving).fold(0, i64::saturating_add);
+            let pods = counted_nanodollars(pods, removal.nodes.len(), removal.purchases.len());
             let cost = self.costs.of_move(bought, pods, 0);
             gain += i128::from((gone - bought + fewer).nanodollars()) * i128::from(horizon_seconds);
             gain -= i128::from(cost) * 3_600;
@@ -197,6 +204,8 @@ struct Way<'c> {
     goes: Vec<bool>,
     /// Where pods should go; nodes are not looked for yet.
     rooms: Rooms,
+    /// Nodes that are replaced together at most.
+    set_nodes_max: usize,
 }
 
 impl<'c> Way<'c> {
@@ -207,7 +216,7 @@ impl<'c> Way<'c> {
             cost::used_thousandths(engine.problem, source.candidate.host, source.candidate.displaced())
         };
         sources.sort_by_cached_key(|source| (used(source), Reverse(source.price), &source.candidate.name));
-        Way { goes: vec![false; sources.len()], sources, rooms: Rooms::default() }
+        Way { goes: vec![false; sources.len()], sources, rooms: Rooms::default(), set_nodes_max: SET_NODES_MAX }
     }
 }
 
@@ -241,6 +250,7 @@ struct Search<'s, 'c, 'p, 'a> {
     worth: &'s Worth,
     reach: Reach,
     rooms: Rooms,
+    set_nodes_max: usize,
 }
 
 impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
@@ -252,8 +262,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         engine: &Engine<'_, '_>,
     ) -> Self {
         let reach = Reach::new(engine.problem.classes.len());
-        let Way { sources, goes, rooms } = way;
-        Self { pass, sources, goes, markets, worth, reach, rooms }
+        let Way { sources, goes, rooms, set_nodes_max } = way;
+        Self { pass, sources, goes, markets, worth, reach, rooms, set_nodes_max }
     }
 
     fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
@@ -291,6 +301,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         for part in [8, 4, 2, 1] {
             next.push(open.iter().take(open.len().div_ceil(part)).copied().collect());
         }
+        let quiet_soon = |host: &HostIndex| targets[*host].is_open() && targets[*host].restless;
+        self.rooms.restless = engine.existing_hosts().filter(quiet_soon).collect();
         (self.rooms.filling, self.rooms.next) = (filling, next);
     }
 
@@ -389,10 +401,11 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         for source in (0..self.sources.len()).filter(|source| self.goes[*source]) {
             by_pool.entry(&self.sources[source].candidate.pool).or_default().push(source);
         }
-        let sets: usize = by_pool.values().map(|of_pool| of_pool.len().div_ceil(SET_NODES_MAX)).sum();
+        let sets: usize = by_pool.values().map(|of_pool| of_pool.len().div_ceil(self.set_nodes_max)).sum();
         let mut sets = sets as u64;
         for of_pool in by_pool.into_values() {
-            let mut waiting: Vec<Vec<usize>> = of_pool.chunks(SET_NODES_MAX).rev().map(<[usize]>::to_vec).collect();
+            let mut waiting: Vec<Vec<usize>> =
+                of_pool.chunks(self.set_nodes_max).rev().map(<[usize]>::to_vec).collect();
             while let Some(mut set) = waiting.pop() {
                 if budget.is_spent() {
                     return;
@@ -508,7 +521,15 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         }
         let all = pods_text(candidate.displaced().count());
         let homeless: usize = self.homeless(engine, source).iter().map(|(_, count)| count).sum();
-        let text = format!("{homeless} of its {all} fit on no other node, and new ones would cost as much");
+        let text = match homeless {
+            _ if self.sources[source].price + engine.problem.per_node <= HourlyPrice::ZERO => {
+                "it costs nothing".to_owned()
+            }
+            0 => format!(
+                "each of its {all} fits on another node, but not all of them do, and new ones would cost as much"
+            ),
+            _ => format!("{homeless} of its {all} fit on no other node, and new ones would cost as much"),
+        };
         (ReasonCode::NotCheaper, text)
     }
 

@@ -37,13 +37,22 @@ pub(super) struct Trial {
     pub crowds: HourlyPrice,
 }
 
-/// Does without the sources; when some pods find no place, how many, and the engine is as it was.
+/// Why nodes can not be done without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unhoused {
+    /// So many pods fit on no other node, and nothing may be bought for them.
+    Pods(usize),
+    /// They fit on nodes that take none yet because pods came or went there a moment ago.
+    RoomSoon,
+}
+
+/// Does without the sources; when some pods find no place, or will find one without a new node, the engine is as it was.
 pub(super) fn without(
     engine: &mut Engine<'_, '_>,
     sources: &[Source<'_>],
     rooms: &mut Rooms,
     buying: Buying<'_>,
-) -> Result<Trial, usize> {
+) -> Result<Trial, Unhoused> {
     let mark = engine.mark();
     let crowds_before = engine.price_of_crowds();
     let candidates: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
@@ -53,6 +62,10 @@ pub(super) fn without(
     if unhoused > 0 {
         match buying {
             Buying::Nothing => {}
+            _ if fit_soon(engine, &left, rooms) => {
+                engine.revert(mark);
+                return Err(Unhoused::RoomSoon);
+            }
             Buying::OneNode { least_weight, most } => {
                 if rehome::one_cheaper_node(engine, &left, least_weight, most).is_some() {
                     left.clear();
@@ -65,7 +78,7 @@ pub(super) fn without(
     }
     if !left.is_empty() {
         engine.revert(mark);
-        return Err(unhoused);
+        return Err(Unhoused::Pods(unhoused));
     }
     let nodes_bought = engine.open_hosts_since(mark).filter(|host| !engine.is_closed(*host)).count();
     Ok(Trial {
@@ -75,6 +88,19 @@ pub(super) fn without(
         nodes_bought,
         crowds: (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO),
     })
+}
+
+/// Whether nodes that are restless now have room for all of these pods. What is bought meanwhile would be given back when they are not,
+/// and the pods moved once more. The engine is as it was.
+fn fit_soon(engine: &mut Engine<'_, '_>, left: &Leftover, rooms: &Rooms) -> bool {
+    if rooms.restless.is_clear() {
+        return false;
+    }
+    let mark = engine.mark();
+    let mut left = left.clone();
+    rehome::place_on(engine, &mut left, &mut Rooms { filling: rooms.restless.clone(), ..Rooms::default() });
+    engine.revert(mark);
+    left.is_empty()
 }
 
 /// With less work than this the prices of all pods together have to do for each set.

@@ -20,7 +20,7 @@ use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::Source;
-use solve::{Solved, Stock, solve};
+use solve::{Solved, Stock, least_cost, solve};
 
 /// Multiplications, of which some 3 * 10^9 take a second. Clusters of 400 nodes ask for twice that, most others for much less; where the
 /// program is not solved to its end, plans move more pods and save less.
@@ -51,24 +51,9 @@ impl Kept {
         markets: &Markets,
         moving: f64,
     ) -> Option<Self> {
-        let market = markets.widest()?;
-        let program = Program::new(engine, market, sources);
-        let stock = |source: &Source<'_>| {
-            let host = source.candidate.host;
-            let mut own: BTreeMap<usize, f64> = BTreeMap::new();
-            for item in source.candidate.displaced().filter_map(|pod| program.item_of(pod, host)) {
-                *own.entry(item).or_default() += 1.0;
-            }
-            let price = (source.price + engine.problem.per_node).dollars();
-            Stock { price, own: own.into_iter().collect(), bin: program.bin_of_host(host) }
-        };
-        let going: BTreeSet<HostIndex> = sources.iter().map(|source| source.candidate.host).collect();
-        let stays = |host: &HostIndex| targets[*host].is_open_to_consolidation() && !going.contains(host);
-        let staying: Vec<HostIndex> = engine.existing_hosts().filter(stays).collect();
-        let of_staying = |host: &HostIndex| Stock { price: 0.0, own: Vec::new(), bin: program.bin_of_host(*host) };
-        let stocks: Vec<Stock> = sources.iter().map(stock).chain(staying.iter().map(of_staying)).collect();
+        let program = Program::new(engine, markets.widest()?, sources);
+        let (hosts, stocks) = program.stocks(sources, targets);
         let solved = solve(&program.items, &stocks, &program.offers(), &program.start, moving, WORK);
-        let hosts: Vec<HostIndex> = sources.iter().map(|source| source.candidate.host).chain(staying).collect();
         let guide = program.guide(&hosts, &solved);
         let allotments = program.allotments(&hosts, &solved);
         let goes = solved.takes[..sources.len()].iter().map(Option::is_none).collect();
@@ -76,6 +61,21 @@ impl Kept {
         gains.truncate(sources.len());
         Some(Self { gains, goes, guide, allotments })
     }
+}
+
+/// By price of a move: what nodes and moves cost together at least, in dollars per hour. `None` where nothing can be bought.
+pub(super) fn least_costs(
+    engine: &Engine<'_, '_>,
+    sources: &[Source<'_>],
+    targets: &[Target],
+    markets: &Markets,
+    moving: &[f64],
+) -> Option<Vec<f64>> {
+    let program = Program::new(engine, markets.widest()?, sources);
+    let (_, stocks) = program.stocks(sources, targets);
+    let offers = program.offers();
+    let least = |moving: &f64| least_cost(&program.items, &stocks, &offers, &program.start, *moving, WORK);
+    Some(moving.iter().map(least).collect())
 }
 
 /// Kinds of the market by zone, where topology binds their pods to it.
@@ -108,6 +108,25 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
             }
         }
         program
+    }
+
+    /// The sources, then the other nodes that may take their pods.
+    fn stocks(&self, sources: &[Source<'_>], targets: &[Target]) -> (Vec<HostIndex>, Vec<Stock>) {
+        let stock = |source: &Source<'_>| {
+            let host = source.candidate.host;
+            let mut own: BTreeMap<usize, f64> = BTreeMap::new();
+            for item in source.candidate.displaced().filter_map(|pod| self.item_of(pod, host)) {
+                *own.entry(item).or_default() += 1.0;
+            }
+            let price = (source.price + self.engine.problem.per_node).dollars();
+            Stock { price, own: own.into_iter().collect(), bin: self.bin_of_host(host) }
+        };
+        let going: BTreeSet<HostIndex> = sources.iter().map(|source| source.candidate.host).collect();
+        let stays = |host: &HostIndex| targets[*host].is_open_to_consolidation() && !going.contains(host);
+        let staying: Vec<HostIndex> = self.engine.existing_hosts().filter(stays).collect();
+        let of_staying = |host: &HostIndex| Stock { price: 0.0, own: Vec::new(), bin: self.bin_of_host(*host) };
+        let stocks = sources.iter().map(stock).chain(staying.iter().map(of_staying)).collect();
+        (sources.iter().map(|source| source.candidate.host).chain(staying).collect(), stocks)
     }
 
     fn identity(&self, pod: usize, host: HostIndex) -> Option<(usize, Option<Domain>)> {

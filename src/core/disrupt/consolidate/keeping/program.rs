@@ -43,7 +43,7 @@ pub struct Program<'f, 'a> {
     /// By item: what one pod is worth, the best prices that are known.
     pub prices: Vec<f64>,
     /// What is proven by them that is left costs at least.
-    bound: f64,
+    pub bound: f64,
     /// Dollars per hour that do not matter.
     tolerance: f64,
     /// Multiplications that may still be done.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::provision::cheapest::filling::{Bin, Filling, Item};
-use crate::core::provision::cheapest::parts::parts;
+use crate::core::provision::cheapest::parts;
 
 use super::ascent::ascend;
 use super::fleet::Fleet;
@@ -39,13 +39,53 @@ pub struct Solved {
 /// counts, as dollars per hour. `work` bounds the multiplications. What shares no node, as the pods
 /// of other teams, is a program of its own.
 pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
-    let bins: Vec<Bin> = stocks.iter().map(Stock::of_all_pods).chain(offers.iter().cloned()).collect();
     let mut solved = Solved {
         gains: stocks.iter().map(|stock| -stock.price).collect(),
         takes: stocks.iter().map(|stock| (stock.price <= 0.0).then(Vec::new)).collect(),
         advantages: vec![Vec::new(); stocks.len()],
     };
-    for part in parts(items, &bins) {
+    for Part { part, positions, stocks: own_stocks, offers: own_offers } in parts_of(items, stocks, offers) {
+        let work = part.share(work, items.len());
+        let of_part = solve_part(&part.own_items, &own_stocks, &own_offers, &part.own(start), moving, work);
+        let results = of_part.gains.into_iter().zip(of_part.takes).zip(of_part.advantages);
+        for (stock, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
+            solved.gains[stock] = gain;
+            solved.takes[stock] = takes.map(|takes| part.among_all(takes));
+            solved.advantages[stock] = part.among_all(advantages);
+        }
+    }
+    solved
+}
+
+/// What the nodes and the moves of their pods cost together at least, in dollars per hour. Arguments as for [`solve`].
+pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> f64 {
+    let of_part = |of: Part| {
+        let pods: f64 = of.stocks.iter().flat_map(|stock| &stock.own).map(|(_, amount)| amount).sum();
+        let mut fleet = Fleet::new(&of.part.own_items, &of.stocks, &of.offers, moving);
+        let is_kept = fleet.hosts.iter().map(|host| host.is_kept).collect::<Vec<_>>();
+        let kept = of.stocks.iter().zip(is_kept).filter(|(_, is_kept)| *is_kept).map(|(stock, _)| stock);
+        // Keeping them costs their price, and spares moves.
+        let kept: f64 =
+            kept.map(|stock| stock.price - moving * stock.own.iter().map(|(_, amount)| amount).sum::<f64>()).sum();
+        let mut program = Program::new(&mut fleet, &of.part.own(start), of.part.share(work, items.len()));
+        program.solve(Vec::new());
+        program.bound + kept + moving * pods
+    };
+    parts_of(items, stocks, offers).into_iter().map(of_part).sum()
+}
+
+/// What shares no node with the rest.
+struct Part {
+    part: parts::Part,
+    /// Of its stocks.
+    positions: Vec<usize>,
+    stocks: Vec<Stock>,
+    offers: Vec<Bin>,
+}
+
+fn parts_of(items: &[Item], stocks: &[Stock], offers: &[Bin]) -> Vec<Part> {
+    let bins: Vec<Bin> = stocks.iter().map(Stock::of_all_pods).chain(offers.iter().cloned()).collect();
+    let of_part = |part: parts::Part| {
         let (mut positions, mut own_stocks, mut own_offers) = (Vec::new(), Vec::new(), Vec::new());
         for (position, bin) in part.bins.iter().zip(&part.own_bins) {
             match stocks.get(*position) {
@@ -57,16 +97,9 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
                 None => own_offers.push(bin.clone()),
             }
         }
-        let work = part.share(work, items.len());
-        let of_part = solve_part(&part.own_items, &own_stocks, &own_offers, &part.own(start), moving, work);
-        let results = of_part.gains.into_iter().zip(of_part.takes).zip(of_part.advantages);
-        for (stock, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
-            solved.gains[stock] = gain;
-            solved.takes[stock] = takes.map(|takes| part.among_all(takes));
-            solved.advantages[stock] = part.among_all(advantages);
-        }
-    }
-    solved
+        Part { part, positions, stocks: own_stocks, offers: own_offers }
+    };
+    parts::parts(items, &bins).into_iter().map(of_part).collect()
 }
 
 fn solve_part(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> Solved {
