@@ -20,12 +20,23 @@ use crate::machine;
 use crate::market::Market;
 use crate::objects::NOW;
 use crate::program::{Failure, run};
-use crate::starts;
+use crate::starts::{self, PATIENT, Start};
 
 const HEAD: &str = "\
 | start | pods | nodes | $/h | reference $/h | nodes | moved | per $/h | s | ended | `cutlist` $/h | nodes | moved | per $/h | s | over bound |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|---|--:|--:|--:|--:|--:|--:|
 ";
+
+const POSSIBLE: &str = "
+What is possible: the fewest pods that anybody must move to end at these prices, proven by a linear program; the same for a price within 3 %
+of the bound, and per dollar an hour saved by then; and where `cutlist` ends with `payback: Never`.
+
+| start | reference moved | at least | `cutlist` moved | at least | within 3 %: at least | per $/h | `payback: Never` $/h | moved | s | over bound |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
+";
+
+/// Part of the bound that is near enough.
+const NEAR: f64 = 1.03;
 
 const AS_SCHEDULED: &str = "\nThe same, where the reference's pods, too, go where kube-scheduler puts them:\n\n";
 
@@ -69,7 +80,7 @@ pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
     fs::write(&catalog, Market::BuiltIn.catalog(&cutlist).to_string()).unwrap();
     let programs = Programs { cutlist, peer, catalog, limit_seconds: arguments.limit };
     print!("{HEAD}");
-    let (mut exact, mut scheduled) = (HEAD.to_owned(), HEAD.to_owned());
+    let (mut exact, mut scheduled, mut possible) = (HEAD.to_owned(), HEAD.to_owned(), POSSIBLE.to_owned());
     for start in starts::against_the_reference() {
         if !arguments.chooses(&start.title) || (arguments.quick && start.pods > 1_200) {
             continue;
@@ -77,14 +88,19 @@ pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
         let start = start.build(arguments.seed);
         let files = folder.join(start.title.replace([' ', ','], "-"));
         start.write(&files);
-        let (ours, bound) = (programs.ours(&files), programs.bound(&files));
-        for (world, table) in [(World::AsWanted, &mut exact), (World::AsScheduled, &mut scheduled)] {
-            let line = row(&start.title, &programs.reference(&files, world), &ours, &bound);
+        let (ours, bound) = (programs.ours(&files, "definitions"), programs.bound(&files));
+        let wanted = programs.reference(&files, World::AsWanted);
+        let lines = [
+            row(&start.title, &wanted, &ours, &bound),
+            row(&start.title, &programs.reference(&files, World::AsScheduled), &ours, &bound),
+            what_is_possible(&start, &wanted, &ours, &programs.ours(&files, PATIENT), &bound),
+        ];
+        for (line, table) in lines.iter().zip([&mut exact, &mut scheduled, &mut possible]) {
             print!("{line}");
-            table.push_str(&line);
+            table.push_str(line);
         }
     }
-    let text = format!("{}{exact}{AS_SCHEDULED}{scheduled}", machine::preamble("make bench-consolidation"));
+    let text = format!("{}{exact}{AS_SCHEDULED}{scheduled}{possible}", machine::preamble("make bench-consolidation"));
     let path = folder.join("consolidation.md");
     fs::write(&path, &text).unwrap();
     println!("\nwritten to {}", path.display());
@@ -137,9 +153,9 @@ impl Programs {
         Ok(End::of(summary, "pods", number(&summary["seconds"]), remark))
     }
 
-    fn ours(&self, files: &Path) -> Result<End, Failure> {
-        let mut command = self.cutlist("simulate", files, "snapshot.json");
-        let output = files.join("ours.json");
+    fn ours(&self, files: &Path, definitions: &str) -> Result<End, Failure> {
+        let mut command = self.cutlist("simulate", &files.join(definitions), &files.join("snapshot.json"));
+        let output = files.join(format!("ours-{definitions}.json"));
         let seconds = run(&mut command, &output, &files.join("ours.errors"), self.limit_seconds)?;
         let simulation: Value = serde_json::from_slice(&fs::read(output).unwrap()).unwrap();
         if simulation["settled"] != true {
@@ -150,16 +166,16 @@ impl Programs {
 
     /// Dollars per hour that no fleet for these pods costs less than.
     fn bound(&self, files: &Path) -> Result<f64, Failure> {
-        let mut command = self.cutlist("plan", files, "pending.json");
+        let mut command = self.cutlist("plan", &files.join("definitions"), &files.join("pending.json"));
         let output = files.join("pending-plan.json");
         run(&mut command, &output, &files.join("pending-plan.errors"), GRACE_SECONDS)?;
         let plan: Value = serde_json::from_slice(&fs::read(output).unwrap()).unwrap();
         Ok(plan["summary"]["lowerBoundPricePerHour"].as_f64().unwrap_or(0.0))
     }
 
-    fn cutlist(&self, what: &str, files: &Path, snapshot: &str) -> Command {
+    fn cutlist(&self, what: &str, definitions: &Path, snapshot: &Path) -> Command {
         let mut command = Command::new(&self.cutlist);
-        command.arg(what).arg(files.join("definitions")).arg("--snapshot").arg(files.join(snapshot));
+        command.arg(what).arg(definitions).arg("--snapshot").arg(snapshot);
         command.arg("--catalog").arg(&self.catalog).args(["--now", NOW, "--output", "json"]);
         command
     }
@@ -184,6 +200,27 @@ fn row(
         Err(_) => "",
     };
     format!("| {title} | {start} | {} | {remark} | {} | {over_bound} |\n", columns(reference), columns(ours))
+}
+
+fn what_is_possible(
+    start: &Start,
+    reference: &Result<End, Failure>,
+    ours: &Result<End, Failure>,
+    patient: &Result<End, Failure>,
+    bound: &Result<f64, Failure>,
+) -> String {
+    let (Some(frontier), Ok(ours), Ok(bound)) = (start.frontier(), ours, bound) else { return String::new() };
+    let at_least = |end: &End| format!("{} | {:.0}", end.moved, frontier.fewest_moves(end.price).ceil());
+    let of_reference = reference.as_ref().map_or("| ".to_owned(), at_least);
+    let near = bound * NEAR;
+    let near_moves = frontier.fewest_moves(near).ceil();
+    let patient = patient.as_ref().map_or("| | | ".to_owned(), |end| {
+        let over = (end.price / bound - 1.0) * 100.0;
+        format!("{:.2} | {} | {:.1} | {over:.1} %", end.price, end.moved, end.seconds)
+    });
+    let per_dollar = near_moves / (ours.price_start - near);
+    let title = &start.title;
+    format!("| {title} | {of_reference} | {} | {near_moves:.0} | {per_dollar:.1} | {patient} |\n", at_least(ours))
 }
 
 /// Price, nodes, pods moved, the same per dollar an hour that is saved, seconds.

@@ -10,6 +10,7 @@ use cutlist::api::keys;
 use cutlist::api::node_pool::NodePool;
 use cutlist::api::settings::Packing;
 use cutlist::core::catalog::Catalog;
+use cutlist::core::disrupt::consolidate::frontier::Frontier;
 use cutlist::core::plan::{Inputs, Policy, Revision, decide};
 use cutlist::core::snapshot::Snapshot;
 use jiff::Timestamp;
@@ -18,6 +19,9 @@ use serde_json::{Value, json};
 use crate::carried_out::carry_out;
 use crate::objects::{self, requirement};
 use crate::workloads;
+
+/// The folder of the definitions under which any saving will do.
+pub const PATIENT: &str = "definitions-payback-never";
 
 /// A cluster that is not built yet.
 pub struct Draft {
@@ -196,6 +200,12 @@ impl Start {
         (plan.summary.price_per_hour_after.dollars(), bound)
     }
 
+    /// How few pods can move.
+    pub fn frontier(&self) -> Option<Frontier> {
+        let now = objects::NOW.parse().unwrap();
+        Frontier::new(&self.inputs(&self.snapshot, Packing::Cheapest, now))
+    }
+
     /// Files: `definitions/`, `snapshot.json`, and `pending.json` with the same pods before they have nodes.
     pub fn write(&self, folder: &Path) {
         let definitions = folder.join("definitions");
@@ -207,7 +217,16 @@ impl Start {
             write(format!("nodepool-{number}.yaml"), &serde_json::to_value(pool).unwrap());
         }
         write("ec2nodeclass.yaml".to_owned(), &objects::node_class());
-        write("cutlist.yaml".to_owned(), &objects::settings("Respect"));
+        let mut settings = objects::settings("Respect");
+        write("cutlist.yaml".to_owned(), &settings);
+        settings["spec"]["disruption"] = json!({ "payback": "Never" });
+        let patient = folder.join(PATIENT);
+        std::fs::create_dir_all(&patient).unwrap();
+        for entry in std::fs::read_dir(&definitions).unwrap() {
+            let path = entry.unwrap().path();
+            std::fs::copy(&path, patient.join(path.file_name().unwrap())).unwrap();
+        }
+        std::fs::write(patient.join("cutlist.yaml"), serde_json::to_vec_pretty(&settings).unwrap()).unwrap();
         for (name, snapshot) in [("snapshot.json", &self.snapshot), ("pending.json", &self.without_nodes())] {
             std::fs::write(folder.join(name), cutlist::core::snapshot::write::write(snapshot).unwrap()).unwrap();
         }
