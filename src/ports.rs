@@ -121,6 +121,15 @@ pub struct Instance {
     pub launched_at: Timestamp,
 }
 
+/// A message of the queue to which EventBridge sends what EC2 announces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// By which it is taken off the queue.
+    pub receipt: String,
+    /// The event as JSON, if it is one.
+    pub body: String,
+}
+
 /// EC2.
 pub trait Cloud {
     /// What is sold now; the same one, not only an equal one, while nothing changed.
@@ -131,6 +140,10 @@ pub trait Cloud {
     /// Idempotent: an instance that is gone is `NotFound`.
     fn terminate(&self, provider_id: &str) -> impl Future<Output = Result<(), PortError>>;
     fn instances(&self) -> impl Future<Output = Result<Vec<Instance>, PortError>>;
+    /// What was announced and not acted on yet, some at a time; returns at once. A message may come more than once.
+    fn messages(&self) -> impl Future<Output = Result<Vec<Message>, PortError>>;
+    /// Takes a message that was acted on off the queue; idempotent.
+    fn forget_message(&self, receipt: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
 /// Where people review.

@@ -43,6 +43,9 @@ pub struct ScenarioStep {
     /// Files beside the scenario with plain Kubernetes objects that are created, or replaced where they exist.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub apply: Vec<String>,
+    /// How many spot instances EC2 takes back, two minutes after it has said so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupt: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<Commit>,
 }

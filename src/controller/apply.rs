@@ -12,8 +12,8 @@ use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
+use crate::core::lifecycle::{conditions, interruption};
 use crate::core::model::Resources;
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -75,8 +75,8 @@ pub async fn begin<K: Cluster>(
         journal.say(now, &disrupting(plan, first, &creations, &removals));
         let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
         for step in &removals {
-            // What goes by force waits for none of them.
-            let replacements = if is_forced(step) { &[][..] } else { &replacements };
+            // What goes at once waits for none of them.
+            let replacements = if waits_for_nothing(step) { &[][..] } else { &replacements };
             mark(cluster, plan, step, replacements, &view, now, journal).await?;
         }
     }
@@ -111,6 +111,12 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
                 let mut conditions = conditions.unwrap_or_default().iter();
                 if !conditions.any(|it| it.type_ == *condition && it.status == *status) {
                     return Err(Refusal::NodeWell { node: node.clone() });
+                }
+            }
+            Precondition::InstanceInterrupted { node_claim } => {
+                let claim = view.claim(node_claim);
+                if claim.is_none_or(|claim| interruption::cause(claim).is_none()) {
+                    return Err(Refusal::NodeWell { node: step.node.clone().unwrap_or_default() });
                 }
             }
             // Held by `gate.rs`.
@@ -272,6 +278,11 @@ fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]
 
 fn is_forced(step: &Step) -> bool {
     step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::NodeBroken { .. }))
+}
+
+/// Whether a node goes without waiting for its replacements.
+fn waits_for_nothing(step: &Step) -> bool {
+    step.preconditions.iter().any(Precondition::is_of_one_that_waits_for_nothing)
 }
 
 /// Whether a step is one that only a confirmation can release.

@@ -199,6 +199,14 @@ pub enum Event {
     GarbageCollected {
         provider_id: String,
     },
+    /// EC2 has announced something about an instance; `ends`: that it goes.
+    Interrupted {
+        node_claim: String,
+        node: String,
+        reason: &'static str,
+        message: String,
+        ends: bool,
+    },
     InstanceVanished {
         node_claim: String,
         provider_id: String,
@@ -263,6 +271,7 @@ impl Event {
             | Self::EvictionBlocked { .. }
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
+            | Self::Interrupted { .. }
             | Self::InstanceVanished { .. }
             | Self::Stopped { .. } => Level::Warn,
             _ => Level::Info,
@@ -309,6 +318,8 @@ impl Event {
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
             Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",
+            Self::Interrupted { ends: true, .. } => "initiating delete from interruption message",
+            Self::Interrupted { .. } => "received interruption message",
             Self::InstanceVanished { .. } => "instance is gone, deleting nodeclaim",
             Self::FleetChanged { .. } => "fleet changed",
             Self::CallFailed { .. } => "call failed, trying again",
@@ -477,6 +488,12 @@ impl Event {
                 ("missing-replacements", json!(some_of(missing))),
             ],
             Self::GarbageCollected { provider_id } => vec![("provider-id", json!(provider_id))],
+            Self::Interrupted { node_claim, node, reason, message, .. } => vec![
+                ("NodeClaim", json!(node_claim)),
+                ("Node", json!(node)),
+                ("reason", json!(reason)),
+                ("text", json!(message)),
+            ],
             Self::InstanceVanished { node_claim, provider_id } => {
                 vec![("NodeClaim", json!(node_claim)), ("provider-id", json!(provider_id))]
             }

@@ -22,16 +22,22 @@ pub fn removal_to_confirm(step: &Step) -> Option<&str> {
     })
 }
 
-/// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates for `provision`. One that removes
+/// EC2 takes the node away whether or not somebody approves of it.
+fn is_interrupted(step: &Step) -> bool {
+    step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::InstanceInterrupted { .. }))
+}
+
+/// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates, or replaces what EC2 takes away, for
+/// `provision`. One that removes
 /// nodes of a pool whose removal must be confirmed waits in any case.
 pub fn gate(plan: &Plan, approval: &Approval) -> Gated {
     let numbers: BTreeSet<u32> = plan.steps.iter().map(|step| step.move_number).collect();
     let mut gated = Gated::default();
     for number in numbers {
-        let creates_only =
-            plan.steps.iter().filter(|step| step.move_number == number).all(|step| step.kind == StepKind::Create);
-        let mode = if creates_only { approval.provision } else { approval.disrupt };
-        let asks = steps_of(plan, number).into_iter().any(|step| removal_to_confirm(step).is_some());
+        let steps = steps_of(plan, number);
+        let only_helps = steps.iter().all(|step| step.kind == StepKind::Create || is_interrupted(step));
+        let mode = if only_helps { approval.provision } else { approval.disrupt };
+        let asks = steps.into_iter().any(|step| removal_to_confirm(step).is_some());
         match mode {
             ApprovalMode::Automatic if !asks => gated.open.push(number),
             _ => gated.waiting.push(number),

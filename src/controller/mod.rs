@@ -32,6 +32,7 @@ mod fidelity;
 mod garbage;
 mod gate;
 mod history;
+mod interruptions;
 mod inventory;
 mod journal;
 mod last_look;
@@ -326,12 +327,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if progress.catalog_changed {
             self.catalog = None;
         }
-        let mut wrote = noted || progress.wrote;
+        let (ports, claims) = ((&self.ports.cluster, &self.ports.cloud), &mut self.claims);
+        let interrupted = interruptions::hear(ports, view, claims, now, &mut self.journal).await?;
+        let mut wrote = noted || progress.wrote || interrupted;
         wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal).await?;
         wrote |= self.collect_garbage(view, now).await?;
         self.wake(progress.look_again_at);
         self.wake(judge_at);
-        if progress.plan_now {
+        if progress.plan_now || interrupted {
             self.plan_due_at = Some(now);
         }
         Ok(wrote)

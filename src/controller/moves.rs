@@ -9,6 +9,7 @@ use jiff::Timestamp;
 
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, undisrupted_taint_patch};
 use crate::ports::{Cluster, PortError};
 
@@ -55,9 +56,9 @@ fn first_waves<'a>(view: &View<'a>) -> BTreeMap<&'a str, u32> {
     first
 }
 
-/// What goes by force has its deadline already, and waits for no wave.
+/// What goes by force has its deadline already, and so has what EC2 takes away: it waits for no wave.
 fn is_its_turn(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bool {
-    if claim.annotation(TERMINATION_TIMESTAMP).is_some() {
+    if claim.annotation(TERMINATION_TIMESTAMP).is_some() || claim.is_true(INTERRUPTED) {
         return true;
     }
     let first = marks::plan(claim).and_then(|plan| first_waves.get(plan));

@@ -6,6 +6,7 @@
 mod crashes;
 mod faults;
 mod history;
+mod interruptions;
 mod places;
 mod pools;
 mod quickstart;

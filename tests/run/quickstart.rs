@@ -1,10 +1,10 @@
-//! `cutlist run --embedded examples/quickstart` as a stranger sees it.
+//! `cutlist run --embedded` on the examples that are played, as a stranger sees it.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-fn run(seed: &str) -> Output {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/quickstart");
+fn run(example: &str, seed: &str) -> Output {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(example);
     Command::new(env!("CARGO_BIN_EXE_cutlist"))
         .args(["run", "--embedded", "--seed", seed])
         .arg(folder)
@@ -41,23 +41,30 @@ fn without_plan_ids(text: &str) -> String {
 
 #[test]
 fn the_output_is_the_golden_file_each_time() {
-    let (first, second) = (text(&run("0")), text(&run("0")));
+    for example in ["quickstart", "spot-interruption"] {
+        is_golden(example);
+    }
+}
+
+fn is_golden(example: &str) {
+    let (first, second) = (text(&run(example, "0")), text(&run(example, "0")));
     assert_eq!(first, second, "the same seed gives the same bytes");
     let first = without_plan_ids(&first);
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/run/quickstart.txt");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/run/{example}.txt"));
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(&golden, &first).unwrap();
     }
     let expected = std::fs::read_to_string(&golden).unwrap_or_default();
     assert!(
         first == expected,
-        "the output is another one than tests/run/quickstart.txt; if that is meant, run again with UPDATE=1:\n{first}"
+        "the output is another one than {}; if that is meant, run again with UPDATE=1:\n{first}",
+        golden.display()
     );
 }
 
 #[test]
 fn another_seed_gives_other_names_and_the_same_course() {
-    let (first, other) = (text(&run("0")), text(&run("1")));
+    let (first, other) = (text(&run("quickstart", "0")), text(&run("quickstart", "1")));
     assert_ne!(first, other);
     let totals = |text: &str| text.lines().rev().find(|line| line.starts_with("plans")).map(str::to_owned);
     assert_eq!(totals(&first), totals(&other));
@@ -65,7 +72,7 @@ fn another_seed_gives_other_names_and_the_same_course() {
 
 #[test]
 fn every_change_shows_revision_lint_plan_and_then_what_was_done() {
-    let text = text(&run("0"));
+    let text = text(&run("quickstart", "0"));
     let order = [
         "revision ",
         "definitions: clean",

@@ -16,7 +16,9 @@ use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Revision, decide};
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, Repository, RevisionContent};
+use cutlist::ports::{
+    Cloud, Cluster, Instance, LaunchRequest, Message, PortError, PortErrorKind, Repository, RevisionContent,
+};
 use serde_json::{Value, json};
 
 pub const POOL: &str = include_str!("pool.yaml");
@@ -262,6 +264,14 @@ impl Cloud for FusedCloud {
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         self.0.instances().await
+    }
+
+    async fn messages(&self) -> Result<Vec<Message>, PortError> {
+        self.0.messages().await
+    }
+
+    async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {
+        self.1.call(self.0.forget_message(receipt)).await
     }
 }
 

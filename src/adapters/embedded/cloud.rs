@@ -4,10 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::core::catalog::Catalog;
-use crate::ports::{Cloud, Instance, LaunchRequest, PortError, PortErrorKind};
+use crate::ports::{Cloud, Instance, LaunchRequest, Message, PortError, PortErrorKind};
 
 use super::EmbeddedWorld;
 use super::machines::{LaunchRefusal, OfferingKey};
+
+/// As SQS gives them.
+const MESSAGES_AT_ONCE: usize = 10;
 
 #[derive(Clone)]
 pub struct EmbeddedCloud {
@@ -79,5 +82,14 @@ impl Cloud for EmbeddedCloud {
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         Ok(self.world.with(|world| world.instances()))
+    }
+
+    async fn messages(&self) -> Result<Vec<Message>, PortError> {
+        Ok(self.world.with(|world| world.messages.values().take(MESSAGES_AT_ONCE).cloned().collect()))
+    }
+
+    async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {
+        self.world.with(|world| world.messages.remove(receipt));
+        Ok(())
     }
 }

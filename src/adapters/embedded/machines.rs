@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
@@ -14,7 +15,7 @@ use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
 use crate::core::plan::Alternative;
-use crate::ports::{Instance, LaunchRequest};
+use crate::ports::{Instance, LaunchRequest, Message};
 
 use super::objects::name_of;
 use super::random::Random;
@@ -281,10 +282,48 @@ impl World {
     pub fn interrupt(&mut self, provider_id: &str) -> bool {
         let spot = self.machines.get(provider_id).is_some_and(|machine| machine.instance.capacity_type == keys::SPOT);
         if spot {
+            self.announce_interruption(provider_id);
             let provider_id = provider_id.to_owned();
             self.after_seconds(INTERRUPTION_NOTICE_SECONDS, Timer::MachineReclaimed { provider_id });
         }
         spot
+    }
+
+    /// As EventBridge words it.
+    fn announce_interruption(&mut self, provider_id: &str) {
+        let instance = provider_id.rsplit('/').next().unwrap_or_default();
+        let body = json!({
+            "version": "0",
+            "source": "aws.ec2",
+            "detail-type": "EC2 Spot Instance Interruption Warning",
+            "time": self.now.to_string(),
+            "resources": [format!("arn:aws:ec2:{}::instance/{instance}", self.catalog.region)],
+            "detail": { "instance-id": instance, "instance-action": "terminate" },
+        });
+        self.announce(body.to_string());
+    }
+
+    /// Puts a message into the queue.
+    pub fn announce(&mut self, body: String) {
+        self.messages_sent += 1;
+        let receipt = format!("{:020}", self.messages_sent);
+        self.messages.insert(receipt.clone(), Message { receipt, body });
+        self.touch();
+    }
+
+    pub fn messages_waiting(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// EC2 takes so many spot instances back, in the order of their provider IDs; the instances.
+    pub fn interrupt_some(&mut self, count: usize) -> Vec<String> {
+        let mut ids: Vec<String> = self.machines.keys().cloned().collect();
+        ids.retain(|id| self.machines[id].instance.capacity_type == keys::SPOT && !self.machines[id].ending);
+        ids.truncate(count);
+        ids.iter().for_each(|id| {
+            self.interrupt(id);
+        });
+        ids
     }
 
     pub(super) fn machine_reclaimed(&mut self, provider_id: &str) {

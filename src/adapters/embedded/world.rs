@@ -17,6 +17,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::snapshot::{Objects, Snapshot};
+use crate::ports::Message;
 
 use super::WorldSettings;
 use super::found::Kept;
@@ -76,6 +77,9 @@ pub struct World {
 
     pub(super) catalog: Arc<Catalog>,
     pub(super) machines: BTreeMap<String, Machine>,
+    /// What EC2 has announced and nobody has taken off the queue, by receipt.
+    pub(super) messages: BTreeMap<String, Message>,
+    pub(super) messages_sent: u64,
     /// By NodePool, what is wrong with its new nodes.
     pub(super) node_faults: BTreeMap<String, NodeFault>,
     /// Offerings that EC2 has none of, until somebody says otherwise.
@@ -131,6 +135,8 @@ impl World {
             node_plans: Shelf::default(),
             catalog,
             machines: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            messages_sent: 0,
             node_faults: BTreeMap::new(),
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),

@@ -14,7 +14,7 @@ use crate::adapters::kubernetes::nodes;
 use crate::cli::exit::Failure;
 use crate::controller::Shutdown;
 use crate::core::catalog::Catalog;
-use crate::ports::{Cloud, Instance, LaunchRequest, PortError, PortErrorKind};
+use crate::ports::{Cloud, Instance, LaunchRequest, Message, PortError, PortErrorKind};
 
 use super::FAILURE;
 
@@ -140,5 +140,13 @@ impl Cloud for SavedCloud {
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         self.cloud.instances().await
+    }
+
+    async fn messages(&self) -> Result<Vec<Message>, PortError> {
+        self.cloud.messages().await
+    }
+
+    async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {
+        self.cloud.forget_message(receipt).await
     }
 }

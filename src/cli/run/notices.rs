@@ -74,6 +74,19 @@ pub fn of(event: &Event) -> Vec<Notice> {
             notices.extend(on_pod(pod, true, "FailedDraining", error.clone()));
             notices
         }
+        Event::Interrupted { node_claim, node, reason, message, ends } => {
+            let both = |is_warning, reason: &str, note: &str| {
+                [
+                    on_node(node, is_warning, reason, note.to_owned()),
+                    on_claim(node_claim, is_warning, reason, note.to_owned()),
+                ]
+            };
+            let mut notices = both(true, reason, message).to_vec();
+            if *ends {
+                notices.extend(both(true, "TerminatingOnInterruption", "Interruption triggered termination"));
+            }
+            notices
+        }
         Event::CommandFailed { node, node_claim, missing } => {
             let note = format!("Replacement {} never came; the node stays", missing.join(", "));
             vec![

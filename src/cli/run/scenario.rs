@@ -195,6 +195,9 @@ impl Stage {
             self.world.with(|world| world.load(objects));
             self.screen.note(self.world.clock().now(), &format!("kubectl apply -f {name}"));
         }
+        if let Some(count) = step.interrupt {
+            self.interrupt(count)?;
+        }
         if let Some(commit) = &step.commit {
             self.commit(commit, script)?;
         }
@@ -229,6 +232,20 @@ impl Stage {
         Ok(())
     }
 
+    fn interrupt(&self, count: u32) -> Result<(), Failure> {
+        let taken = self.world.with(|world| world.interrupt_some(usize::try_from(count).unwrap_or(usize::MAX)));
+        if taken.is_empty() {
+            let error = anyhow!("the scenario interrupts {count} spot instances, and there is none");
+            return Err(
+                Failure::usage(FAILURE, error).with_hint("let a pool with capacity type spot launch some first")
+            );
+        }
+        for instance in taken {
+            self.screen.note(self.world.clock().now(), &format!("EC2 will take {instance} back in two minutes"));
+        }
+        Ok(())
+    }
+
     fn commit(&mut self, commit: &Commit, script: &Script) -> Result<(), Failure> {
         let mut changes = Changes::new();
         for (path, source) in &commit.files {
@@ -246,6 +263,7 @@ fn default_title(step: &ScenarioStep) -> String {
     match (&step.scale, &step.commit) {
         (Some(scale), _) => format!("{} pods of {}", scale.replicas, scale.deployment),
         (None, Some(commit)) => commit.message.lines().next().unwrap_or_default().to_owned(),
+        (None, None) if step.interrupt.is_some() => "EC2 takes spot instances back".to_owned(),
         (None, None) if step.apply.is_empty() => "time passes".to_owned(),
         (None, None) => step.apply.join(", "),
     }

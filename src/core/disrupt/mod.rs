@@ -1,11 +1,12 @@
 //! Which nodes may go, and which of them should.
-//! Behaviour: reference, section 4. Order of the methods: broken, empty, drifted, expired, underutilized.
+//! Behaviour: reference, section 4. Order of the methods: interrupted, broken, empty, drifted, expired, underutilized.
 
 pub mod budgets;
 pub mod candidate;
 pub mod consolidate;
 pub mod cost;
 pub mod drift;
+mod interrupted;
 pub mod pod_disruption_budgets;
 pub mod rehome;
 pub mod removed_pools;
@@ -93,6 +94,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         replaced: BTreeSet::new(),
         rollouts: Rollouts::new(engine, inputs, &candidates),
     };
+    pass.replace_interrupted(engine, &candidates);
     pass.repair(engine, &candidates);
     pass.adopt(engine, &candidates);
     for candidate in pass.open(&candidates) {

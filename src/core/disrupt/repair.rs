@@ -98,8 +98,9 @@ impl Pass<'_, '_> {
         }
         let now = self.inputs.now;
         let counts = count(&engine.problem.machines, now);
-        let over_time: Vec<(&Candidate, Fault)> = candidates
-            .iter()
+        let over_time: Vec<(&Candidate, Fault)> = self
+            .open(candidates)
+            .into_iter()
             .filter_map(|candidate| Some((candidate, fault(&engine.problem.machines[candidate.host], now)?)))
             .filter(|(_, fault)| fault.is_over_time())
             .collect();
@@ -122,22 +123,22 @@ impl Pass<'_, '_> {
                 self.hold_back(engine, candidate.host, ReasonCode::NodeRepairBlocked, text);
                 continue;
             }
-            self.remove_by_force(engine, candidate, &fault);
+            let broken =
+                Broken { condition: fault.policy.condition.to_owned(), status: fault.policy.status.to_owned() };
+            self.disruption.broken.insert(candidate.host, broken);
+            self.remove_at_once(engine, candidate, Reason { code: ReasonCode::Unhealthy, text: fault.text() });
         }
     }
 
     /// With new places for its pods, as far as there are any.
-    fn remove_by_force(&mut self, engine: &mut Engine<'_, '_>, candidate: &Candidate, fault: &Fault) {
+    pub(super) fn remove_at_once(&mut self, engine: &mut Engine<'_, '_>, candidate: &Candidate, mut reason: Reason) {
         let mark = engine.mark();
-        let mut text = fault.text();
         let rehoming =
             rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing).unwrap_or_else(|(_, why)| {
                 engine.revert(mark);
-                text.push_str(&format!("; {why}"));
+                reason.text.push_str(&format!("; {why}"));
                 Rehoming::default()
             });
-        let broken = Broken { condition: fault.policy.condition.to_owned(), status: fault.policy.status.to_owned() };
-        self.disruption.broken.insert(candidate.host, broken);
-        self.remove(engine, &[candidate], Reason { code: ReasonCode::Unhealthy, text }, rehoming);
+        self.remove(engine, &[candidate], reason, rehoming);
     }
 }

@@ -17,6 +17,7 @@ mod consistency;
 mod consolidatable;
 pub mod drain;
 mod initialization;
+pub mod interruption;
 mod liveness;
 mod registration;
 pub mod static_hash;

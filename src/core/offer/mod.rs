@@ -17,7 +17,7 @@ use crate::core::snapshot::nodes::Machine;
 
 use overlays::Overlays;
 use refused::Refusals;
-pub use refused::{REFUSED_SECONDS, RefusedOffering};
+pub use refused::{REFUSED_SECONDS, RefusedOffering, taken_back};
 pub use reservations::Reservation;
 use reservations::Reservations;
 

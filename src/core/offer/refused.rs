@@ -10,6 +10,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::InstanceType;
 use crate::core::disrupt::seconds_between;
 use crate::core::lifecycle::conditions::LAUNCHED;
+use crate::core::lifecycle::interruption;
 use crate::core::model::Requirements;
 use crate::core::plan::{Inputs, Note};
 
@@ -81,8 +82,23 @@ impl Refusals {
     }
 }
 
-/// Everything that a claim asked for, if its launch was refused: EC2 refuses only when it has none of it.
+/// What EC2 takes back from a claim, since it has too little of it.
+pub fn taken_back(claim: &NodeClaim) -> Option<RefusedOffering> {
+    let at = interruption::short_of_capacity_since(claim)?;
+    let label = |key: &str| claim.metadata.labels.as_ref()?.get(key).cloned();
+    Some(RefusedOffering {
+        instance_type: label(keys::INSTANCE_TYPE)?,
+        zone: label(keys::ZONE)?,
+        capacity_type: label(keys::CAPACITY_TYPE)?,
+        at,
+    })
+}
+
+/// What is taken back from a claim, or everything that it asked for, if its launch was refused: EC2 refuses only when it has none of it.
 fn of_claim(claim: &NodeClaim) -> Vec<RefusedOffering> {
+    if let Some(taken_back) = taken_back(claim) {
+        return vec![taken_back];
+    }
     let condition = claim.condition(LAUNCHED);
     let refused = condition.filter(|it| it.status != "True" && it.reason.starts_with(REASON));
     let Some(condition) = refused else { return Vec::new() };

@@ -139,6 +139,12 @@ impl<'b, 'a> Builder<'b, 'a> {
         step.preconditions = vec![Precondition::NodeBroken { node, condition, status }];
     }
 
+    /// The same, where EC2 takes the instance away.
+    pub fn interrupted(&mut self) {
+        let Some(step) = self.steps.last_mut() else { return };
+        step.preconditions = vec![Precondition::InstanceInterrupted { node_claim: step.node_claim.clone() }];
+    }
+
     pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {
         let mut keys: Vec<String> = pods.iter().map(|pod| self.inputs.snapshot.pods[*pod].key()).collect();
         keys.sort();

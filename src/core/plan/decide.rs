@@ -229,6 +229,9 @@ fn steps_of_removal(
         if removal.reason.code == ReasonCode::NodePoolRemoved {
             builder.ask_for(unconfirmed);
         }
+        if removal.reason.code == ReasonCode::Interrupted {
+            builder.interrupted();
+        }
         if let Some(broken) = disruption.broken.get(&going.host) {
             builder.by_force(broken);
         }

@@ -150,6 +150,7 @@ pub enum ReasonCode {
     NodePoolRemoved,
     Unhealthy,
     NodePoolRenamed,
+    Interrupted,
     // Why a pod stays pending.
     NoNodePool,
     NodePoolNotReady,
@@ -206,6 +207,17 @@ pub enum Precondition {
     /// The node still says so of itself. It goes at once and by force: without waiting for replacements or budgets, and its pods are
     /// deleted and not evicted.
     NodeBroken { node: String, condition: String, status: String },
+    /// EC2 has announced that it takes the instance away. The node is drained at once: without waiting for replacements or budgets, but
+    /// its pods are evicted and not deleted.
+    #[serde(rename_all = "camelCase")]
+    InstanceInterrupted { node_claim: String },
+}
+
+impl Precondition {
+    /// Whether the node goes without waiting for anything.
+    pub fn is_of_one_that_waits_for_nothing(&self) -> bool {
+        matches!(self, Self::NodeBroken { .. } | Self::InstanceInterrupted { .. })
+    }
 }
 
 /// What to launch: a NodeClaim as it will be written, and where.

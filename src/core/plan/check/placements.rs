@@ -149,8 +149,8 @@ fn everybody_has_a_place(
 ) {
     let removals = steps(plan, StepKind::Remove);
     let waits = |code| {
-        use ReasonCode::{Empty, Expired, StaticCapacity, Unhealthy};
-        !matches!(code, Empty | Expired | StaticCapacity | Unhealthy)
+        use ReasonCode::{Empty, Expired, Interrupted, StaticCapacity, Unhealthy};
+        !matches!(code, Empty | Expired | Interrupted | StaticCapacity | Unhealthy)
     };
     for step in removals.filter(|step| waits(step.reason.code)) {
         for pod in known.pods_on(removed_node(step)).filter(|pod| must_move(pod)) {

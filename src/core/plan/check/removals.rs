@@ -30,6 +30,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             // The end of its life comes whoever is on it.
             ReasonCode::Expired => expired(step, known, existing, findings),
             ReasonCode::Unhealthy => repairs::check(step, known, existing, findings),
+            ReasonCode::Interrupted => interrupted(step, existing, findings),
             ReasonCode::Empty => {
                 graceful(step, known, existing, findings);
                 empty(step, known, findings);
@@ -172,6 +173,13 @@ fn stays_till_the_end(pod: &Pod) -> bool {
         };
         key && toleration.effect.as_deref().is_none_or(|effect| effect.is_empty() || effect == "NoSchedule")
     })
+}
+
+fn interrupted(step: &Step, existing: &Existing<'_>, findings: &mut Findings) {
+    let condition = existing.claim.and_then(|claim| claim.condition("Interrupted"));
+    if condition.is_none_or(|condition| condition.status != "True") {
+        findings.add(ViolationCode::NotRemovable, place(step), "EC2 does not take its instance away");
+    }
 }
 
 fn expired(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {

@@ -1,0 +1,200 @@
+//! What EC2 announces about instances: events of EventBridge, as a queue delivers them, and what is noted of them on a NodeClaim.
+//! Source: reference, section 6.9.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use crate::api::node_claim::NodeClaim;
+use crate::core::plan::{Reason, ReasonCode};
+
+use super::conditions;
+
+/// Condition of a NodeClaim whose instance EC2 takes away: its reason and message are those of the [`Interruption`].
+pub const INTERRUPTED: &str = "Interrupted";
+
+/// From the warning until a spot instance is taken back.
+/// Source: EC2 user guide, "Spot Instance interruption notices".
+const SPOT_NOTICE: SignedDuration = SignedDuration::from_secs(120);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptionKind {
+    Spot,
+    Rebalance,
+    Stopping,
+    Terminating,
+    ScheduledChange,
+    CapacityReservation,
+}
+
+impl InterruptionKind {
+    /// The reference's reason for an event.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Spot => "SpotInterrupted",
+            Self::Rebalance => "SpotRebalanceRecommendation",
+            Self::Stopping => "InstanceStopping",
+            Self::Terminating => "InstanceTerminating",
+            Self::ScheduledChange => "InstanceUnhealthy",
+            Self::CapacityReservation => "CapacityReservationInstanceInterrupted",
+        }
+    }
+}
+
+/// One event, for one or more instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    pub kind: InterruptionKind,
+    pub instance_ids: Vec<String>,
+    /// When EC2 said so.
+    pub time: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct EventBridgeEvent {
+    source: String,
+    detail_type: String,
+    time: Option<Timestamp>,
+    #[serde(default)]
+    detail: serde_json::Value,
+}
+
+impl Interruption {
+    /// `None` for what nobody can read, and for events that are about something else.
+    pub fn parse(body: &str) -> Option<Self> {
+        let EventBridgeEvent { source, detail_type, time, detail } = serde_json::from_str(body).ok()?;
+        let text = |key: &str| detail.get(key).and_then(serde_json::Value::as_str);
+        let kind = match (source.as_str(), detail_type.as_str()) {
+            ("aws.ec2", "EC2 Spot Instance Interruption Warning") => InterruptionKind::Spot,
+            ("aws.ec2", "EC2 Instance Rebalance Recommendation") => InterruptionKind::Rebalance,
+            ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning") => {
+                InterruptionKind::CapacityReservation
+            }
+            ("aws.ec2", "EC2 Instance State-change Notification") => match text("state")? {
+                "stopping" | "stopped" => InterruptionKind::Stopping,
+                "shutting-down" | "terminated" => InterruptionKind::Terminating,
+                _ => return None,
+            },
+            ("aws.health", "AWS Health Event")
+                if text("service") == Some("EC2") && text("eventTypeCategory") == Some("scheduledChange") =>
+            {
+                InterruptionKind::ScheduledChange
+            }
+            _ => return None,
+        };
+        let affected = detail.get("affectedEntities").and_then(serde_json::Value::as_array).into_iter().flatten();
+        let affected = affected.filter_map(|entity| entity.get("entityValue")?.as_str());
+        let instance_ids = text("instance-id").into_iter().chain(affected).map(str::to_owned).collect();
+        Some(Self { kind, instance_ids, time })
+    }
+
+    /// Whether it is about the instance of this provider ID, `aws:///ZONE/INSTANCE`.
+    pub fn concerns(&self, provider_id: &str) -> bool {
+        let instance = provider_id.rsplit('/').next();
+        self.instance_ids.iter().any(|id| Some(id.as_str()) == instance)
+    }
+
+    /// Whether the instance goes; a recommendation to rebalance is only that.
+    pub fn ends_instances(&self) -> bool {
+        self.kind != InterruptionKind::Rebalance
+    }
+
+    pub fn message(&self) -> String {
+        let takes_back = || self.time.and_then(|time| time.checked_add(SPOT_NOTICE).ok());
+        match self.kind {
+            InterruptionKind::Spot => takes_back().map_or_else(
+                || "EC2 takes the spot instance back within two minutes".to_owned(),
+                |end| format!("EC2 takes the spot instance back at {end}"),
+            ),
+            InterruptionKind::Rebalance => "EC2 is more likely than usual to take the spot instance back".to_owned(),
+            InterruptionKind::Stopping => "the instance is stopping".to_owned(),
+            InterruptionKind::Terminating => "the instance is terminating".to_owned(),
+            InterruptionKind::ScheduledChange => "EC2 has scheduled maintenance of the instance".to_owned(),
+            InterruptionKind::CapacityReservation => {
+                "EC2 takes back the capacity reservation that the instance runs in".to_owned()
+            }
+        }
+    }
+
+    /// The claim with a note of it; `None` where there is one already.
+    pub fn noted(&self, claim: &NodeClaim, now: Timestamp) -> Option<NodeClaim> {
+        if claim.is_true(INTERRUPTED) {
+            return None;
+        }
+        let mut noted = claim.clone();
+        conditions::set(&mut noted, INTERRUPTED, "True", self.kind.reason(), &self.message(), now);
+        Some(noted)
+    }
+}
+
+/// Why the node of a claim goes whose instance EC2 takes away.
+pub fn cause(claim: &NodeClaim) -> Option<Reason> {
+    let condition = claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")?;
+    let text = format!("{}: {}", condition.reason, condition.message);
+    Some(Reason { code: ReasonCode::Interrupted, text })
+}
+
+/// Since when it is known that EC2 has too little of what the claim's instance is.
+pub fn short_of_capacity_since(claim: &NodeClaim) -> Option<Timestamp> {
+    let condition = claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")?;
+    let kinds = [InterruptionKind::Spot, InterruptionKind::CapacityReservation];
+    let is_short = kinds.iter().any(|kind| kind.reason() == condition.reason);
+    is_short.then_some(condition.last_transition_time.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(source: &str, detail_type: &str, detail: &str) -> Option<Interruption> {
+        Interruption::parse(&format!(
+            r#"{{"version":"0","source":"{source}","detail-type":"{detail_type}","time":"2026-11-20T09:00:00Z","detail":{detail}}}"#
+        ))
+    }
+
+    #[test]
+    fn events_that_end_instances_are_told_from_the_others() {
+        let of_instance = r#"{"instance-id":"i-1","instance-action":"terminate"}"#;
+        let spot = event("aws.ec2", "EC2 Spot Instance Interruption Warning", of_instance).unwrap();
+        assert!(
+            spot.ends_instances() && spot.concerns("aws:///us-east-1a/i-1") && !spot.concerns("aws:///us-east-1a/i-12")
+        );
+        assert_eq!(spot.message(), "EC2 takes the spot instance back at 2026-11-20T09:02:00Z");
+        let rebalance = event("aws.ec2", "EC2 Instance Rebalance Recommendation", of_instance).unwrap();
+        assert!(!rebalance.ends_instances());
+        let state = |state: &str| {
+            let detail = format!(r#"{{"instance-id":"i-1","state":"{state}"}}"#);
+            event("aws.ec2", "EC2 Instance State-change Notification", &detail).map(|it| it.kind)
+        };
+        assert_eq!(state("stopping"), Some(InterruptionKind::Stopping));
+        assert_eq!(state("shutting-down"), Some(InterruptionKind::Terminating));
+        assert_eq!(state("running"), None);
+    }
+
+    #[test]
+    fn scheduled_changes_of_ec2_name_several_instances() {
+        let detail = |service: &str, category: &str| {
+            format!(
+                r#"{{"service":"{service}","eventTypeCategory":"{category}","affectedEntities":[{{"entityValue":"i-1"}},{{"entityValue":"i-2"}}]}}"#
+            )
+        };
+        let health =
+            |service: &str, category: &str| event("aws.health", "AWS Health Event", &detail(service, category));
+        assert_eq!(health("EC2", "scheduledChange").unwrap().instance_ids, ["i-1", "i-2"]);
+        assert_eq!(health("RDS", "scheduledChange"), None);
+        assert_eq!(health("EC2", "issue"), None);
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_nothing() {
+        for body in [
+            "",
+            "{}",
+            "[]",
+            "not json",
+            r#"{"source":"aws.ec2","detail-type":"EC2 Spot Instance Interruption Warning"}"#,
+        ] {
+            assert!(Interruption::parse(body).is_none_or(|it| it.instance_ids.is_empty()), "{body}");
+        }
+    }
+}
