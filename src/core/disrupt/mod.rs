@@ -1,5 +1,5 @@
 //! Which nodes may go, and which of them should.
-//! Behaviour: reference, section 4. Order of the methods: broken, empty, drifted, expired, underutilized.
+//! Behaviour: reference, section 4. Order of the methods: broken, surplus, expired, empty, drifted, underutilized.
 
 pub mod budgets;
 pub mod candidate;
@@ -100,10 +100,11 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
             pass.hold_back(engine, candidate.host, *code, text.clone());
         }
     }
+    // What asks no budget first: the others have what is left.
     pass.remove_surplus(engine, &candidates);
+    pass.replace_expired(engine, &candidates);
     pass.remove_empty(engine, &candidates);
     pass.replace_drifted(engine, &candidates);
-    pass.replace_expired(engine, &candidates);
     // Money is no reason to be less varied.
     engine.lower_min_values(false);
     pass.consolidate(engine, &candidates);
@@ -186,7 +187,7 @@ impl Pass<'_, '_> {
         self.inputs.node_pools.is_empty() && !self.inputs.policy.removal_confirmed
     }
 
-    /// Expiry does not wait for budgets, but its replacement comes first.
+    /// Expiry does not wait for budgets, but its replacement is there before it goes.
     fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         for candidate in self.open(candidates) {
             if let Some(cause) = candidate.removal_cause.clone().filter(|cause| cause.code == ReasonCode::Expired) {
@@ -236,10 +237,7 @@ impl Pass<'_, '_> {
         });
         match allowed {
             Ok(rehoming) => {
-                if let Some(reason) = budget {
-                    // Checked above; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
-                }
+                self.spend(engine, candidate, budget);
                 self.remove(engine, &[candidate], cause, rehoming);
                 true
             }
@@ -248,6 +246,23 @@ impl Pass<'_, '_> {
                 self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
                 false
             }
+        }
+    }
+
+    /// Takes a node off the budgets, which were asked about it where it goes for a reason that asks any.
+    fn spend(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, budget: Option<DisruptionReason>) {
+        let ledger = &mut self.disruption.budgets;
+        let machine = &engine.problem.machines[candidate.host];
+        match budget {
+            Some(reason) => {
+                // Asked before; nothing was taken since.
+                let _ = ledger.take(&candidate.pool, reason, candidate.price_counted());
+            }
+            // What is not ready is taken off for that already.
+            None if machine.is_initialized() && machine.is_ready() => {
+                ledger.take_by_force(&candidate.pool, candidate.price_counted());
+            }
+            None => {}
         }
     }
 

@@ -138,6 +138,7 @@ impl Pass<'_, '_> {
             });
         let broken = Broken { condition: fault.policy.condition.to_owned(), status: fault.policy.status.to_owned() };
         self.disruption.broken.insert(candidate.host, broken);
+        self.spend(engine, candidate, None);
         self.remove(engine, &[candidate], Reason { code: ReasonCode::Unhealthy, text }, rehoming);
     }
 }

@@ -91,10 +91,7 @@ impl Pass<'_, '_> {
         });
         match allowed {
             Ok(rehoming) => {
-                if let Some(reason) = budget {
-                    // Checked above; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
-                }
+                self.spend(engine, candidate, budget);
                 self.remove(engine, &[candidate], cause, rehoming);
             }
             Err((code, text)) => {

@@ -621,6 +621,23 @@ fn how_many_may_go_at_once() {
             json!({ "nodes": "0", "schedule": "0 21 * * *", "duration": "1h", "timeZone": "Asia/Seoul" }),
         );
     });
+    // It asks no budget, but leaves less for the others.
+    let expired = |case: &mut Case| {
+        case.edit_claim("claim-empty", json!({ "spec": { "expireAfter": "1h" } }));
+        case.edit_step("claim-empty", json!({ "reason": { "code": "Expired" } }));
+        (case.plan.budgets[0].used, case.plan.budgets[0].forced) = (1, 1);
+    };
+    let mut within_budget = valid();
+    expired(&mut within_budget);
+    assert_eq!(within_budget.check(), []);
+    breaks(code, |case| {
+        expired(case);
+        pool(case, json!({ "nodes": "1" }));
+    });
+    breaks(Code::WrongBudget, |case| {
+        expired(case);
+        case.plan.budgets[0].forced = 0;
+    });
     breaks(Code::WrongBudget, |case| case.plan.budgets.clear());
     breaks(Code::WrongBudget, |case| case.plan.budgets[0].allowed = 1);
     let allowed = |case: &mut Case, edit: &dyn Fn(&mut Case)| {
