@@ -52,12 +52,19 @@ pub struct Candidate {
     marked_consolidatable: bool,
     /// Why no method may touch it.
     pub obstacle: Option<(ReasonCode, String)>,
+    /// What of its pods keeps it from going to save money, although it may go for what else it has to go for.
+    waived: Option<(ReasonCode, String)>,
 }
 
 impl Candidate {
     /// What budgets count: a node without a price in the catalog counts as free, and a note of the plan says so.
     pub fn price_counted(&self) -> HourlyPrice {
         self.price.unwrap_or_default()
+    }
+
+    /// Expiry is forceful: the drain waits for what stands in the way, the decision does not.
+    pub fn is_expired(&self) -> bool {
+        self.removal_cause.as_ref().is_some_and(|cause| cause.code == ReasonCode::Expired)
     }
 
     /// Nothing runs here, and no room is kept here.
@@ -70,8 +77,11 @@ impl Candidate {
         self.pods.iter().chain(&self.buffer_pods).copied()
     }
 
-    /// Whether `consolidateAfter` has passed, or why it does not count.
+    /// Whether its pods let it go to save money and `consolidateAfter` has passed, or why that does not count.
     pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), (ReasonCode, String)> {
+        if let Some(obstacle) = &self.waived {
+            return Err(obstacle.clone());
+        }
         if self.is_static {
             let text = format!("NodePool {} is static (spec.replicas): its nodes are not consolidated", self.pool);
             return Err((ReasonCode::ConsolidationDisabled, text));
@@ -220,9 +230,16 @@ fn candidate(
         is_static: pool.is_some_and(|pool| pool.spec.replicas.is_some()),
         marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable")),
         obstacle: None,
+        waived: None,
     };
-    candidate.obstacle =
-        obstacle(inputs, budgets, machine, pool, &candidate, is_nominated, &engine.problem.nodes[host].pods);
+    candidate.obstacle = obstacle(inputs, machine, pool, &candidate, is_nominated);
+    if candidate.obstacle.is_none() && !candidate.is_expired() {
+        let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
+        // With a termination grace period the reference lets what must go eventually go, and waits while draining.
+        let goes_eventually = candidate.removal_cause.is_some()
+            && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
+        *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
+    }
     candidate
 }
 
@@ -234,14 +251,13 @@ fn payback_seconds(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> Option<i64> 
     payback.seconds().map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
+/// What keeps a node from going, whatever runs on it.
 fn obstacle(
     inputs: &Inputs<'_>,
-    budgets: &PodDisruptionBudgets<'_>,
     machine: &Machine<'_>,
     pool: Option<&NodePool>,
     candidate: &Candidate,
     is_nominated: bool,
-    pods: &[(usize, usize)],
 ) -> Option<(ReasonCode, String)> {
     if !machine.is_initialized() {
         return Some((ReasonCode::NotInitialized, "it has not initialized yet".to_owned()));
@@ -263,20 +279,21 @@ fn obstacle(
     if is_nominated {
         return Some((ReasonCode::NominatedForPods, "pending pods get their place here".to_owned()));
     }
-    let expired = candidate.removal_cause.as_ref().is_some_and(|cause| cause.code == ReasonCode::Expired);
-    if expired {
-        // Expiry is forceful: the drain waits for what stands in the way, the decision does not.
+    if candidate.is_expired() {
         return None;
     }
     if machine.annotation(keys::DO_NOT_DISRUPT) == Some("true") {
         return Some((ReasonCode::DoNotDisrupt, format!("the node has annotation {}=true", keys::DO_NOT_DISRUPT)));
     }
-    // With a termination grace period the reference lets what must go eventually go, and waits while draining.
-    let goes_eventually = candidate.removal_cause.is_some()
-        && machine.claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
-    if goes_eventually {
-        return None;
-    }
+    None
+}
+
+/// What of these pods keeps their node from going.
+fn obstacle_of_pods(
+    inputs: &Inputs<'_>,
+    budgets: &PodDisruptionBudgets<'_>,
+    pods: &[(usize, usize)],
+) -> Option<(ReasonCode, String)> {
     let running = pods
         .iter()
         .map(|(pod, _)| &inputs.snapshot.pods[*pod])

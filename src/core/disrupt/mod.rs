@@ -87,6 +87,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         targets,
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
+        left_over: BTreeMap::new(),
         costs,
         pool_totals: pool_totals(&candidates),
         created: BTreeSet::new(),
@@ -121,6 +122,8 @@ struct Pass<'p, 'a> {
     disruption: Disruption,
     /// Candidates that were decided on.
     done: BTreeSet<HostIndex>,
+    /// Candidates that one method refused and left to the next, and why: it is said as well if they stay.
+    left_over: BTreeMap<HostIndex, (ReasonCode, String)>,
     costs: MoveCosts,
     /// By NodePool.
     pool_totals: BTreeMap<String, PoolTotals>,
@@ -133,6 +136,12 @@ struct Pass<'p, 'a> {
 impl Pass<'_, '_> {
     fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode, text: String) {
         self.done.insert(host);
+        let (code, text) = match self.left_over.remove(&host) {
+            // A budget may refuse it for both reasons.
+            Some((code, first)) if first.ends_with(&text) => (code, first),
+            Some((code, first)) => (code, format!("{first}; nor does it go to save money: {text}")),
+            None => (code, text),
+        };
         self.disruption.held_back.push(HeldBack { node: engine.problem.machines[host].name.to_owned(), code, text });
     }
 
@@ -143,23 +152,31 @@ impl Pass<'_, '_> {
     /// Nodes without pods that would have to move. Nothing has to be placed, so each costs a comparison.
     fn remove_empty(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         for candidate in self.open(candidates).into_iter().filter(|candidate| candidate.is_empty()) {
-            // What drifted or expired goes for that reason, whatever the policy says of emptiness.
-            if candidate.removal_cause.is_some() {
-                continue;
-            }
-            let waits = candidate.consolidatable_at(self.inputs.now);
-            if let Err((code, text)) = waits.and_then(|()| self.is_not_receiving(candidate)) {
-                self.hold_back(engine, candidate.host, code, text);
-                continue;
-            }
-            match self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted()) {
-                Err(budget) => self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, budget),
+            match self.take_empty(candidate) {
                 Ok(()) => {
                     let text = format!("Empty for {}", candidate.quiet_text(self.inputs.now));
                     self.remove(engine, &[candidate], Reason { code: ReasonCode::Empty, text }, Rehoming::default());
                 }
+                // What drifted may go for that reason, whatever the policy says of emptiness.
+                Err(_) if candidate.removal_cause.is_some() => {}
+                Err((code, text)) => self.hold_back(engine, candidate.host, code, text),
             }
         }
+    }
+
+    /// Takes a node without pods off the budgets, if it may go as one.
+    fn take_empty(&mut self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
+        self.may_go_as_empty(candidate)?;
+        // Asked just now.
+        let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
+        Ok(())
+    }
+
+    fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
+        candidate.consolidatable_at(self.inputs.now)?;
+        self.is_not_receiving(candidate)?;
+        let allowed = self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
+        allowed.map_err(|budget| (ReasonCode::BudgetExhausted, budget))
     }
 
     /// Empty ones first, then the one that drifted first.
@@ -219,14 +236,8 @@ impl Pass<'_, '_> {
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
-        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
-            self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
-            return false;
-        }
-        if let Some(Err(text)) =
-            budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
-        {
-            self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, format!("{}, but {text}", cause.text));
+        if let Err((code, text)) = self.may_go_now(candidate, &cause, budget) {
+            self.leave_over(engine, candidate, code, format!("{}, but {text}", cause.text));
             return false;
         }
         let mark = engine.mark();
@@ -243,9 +254,38 @@ impl Pass<'_, '_> {
             }
             Err((code, text)) => {
                 engine.revert(mark);
-                self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+                self.leave_over(engine, candidate, code, format!("{}, but {text}", cause.text));
                 false
             }
+        }
+    }
+
+    /// Whether anything but its pods keeps a node from going for this reason.
+    fn may_go_now(
+        &self,
+        candidate: &Candidate,
+        cause: &Reason,
+        budget: Option<DisruptionReason>,
+    ) -> Result<(), (ReasonCode, String)> {
+        if let Some(obstacle) = self.rollout_obstacle(candidate, cause) {
+            return Err(obstacle);
+        }
+        let check = |reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted());
+        budget.map_or(Ok(()), check).map_err(|text| (ReasonCode::BudgetExhausted, text))
+    }
+
+    /// A node that drifted, and may not go for that now: it may still go to save money, unless its pods would find no place.
+    /// Source: reference, section 4.1: each method looks at all candidates.
+    fn leave_over(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, code: ReasonCode, text: String) {
+        let is_of_rollout =
+            matches!(code, ReasonCode::BudgetExhausted | ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted);
+        if !is_of_rollout || candidate.is_static || candidate.disruption.is_none() {
+            return self.hold_back(engine, candidate.host, code, text);
+        }
+        self.left_over.insert(candidate.host, (code, text));
+        // As empty it did not go before.
+        if let Some((code, text)) = self.may_go_as_empty(candidate).err().filter(|_| candidate.is_empty()) {
+            self.hold_back(engine, candidate.host, code, text);
         }
     }
 

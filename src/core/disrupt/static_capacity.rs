@@ -73,14 +73,8 @@ impl Pass<'_, '_> {
         let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
-        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
+        if let Err((code, text)) = self.may_go_now(candidate, &cause, budget) {
             return self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
-        }
-        if let Some(Err(text)) =
-            budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
-        {
-            let text = format!("{}, but {text}", cause.text);
-            return self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, text);
         }
         let mark = engine.mark();
         let replaced = self.one_for_one(engine, candidate, template);
