@@ -49,6 +49,7 @@ pub struct Candidate {
     pub quiet_since: Option<Timestamp>,
     /// Of a static pool: it may be neither emptied nor consolidated away.
     pub is_static: bool,
+    /// By whoever watches its pods, for the time that the pool asks for.
     marked_consolidatable: bool,
     /// Why no method may touch it.
     pub obstacle: Option<(ReasonCode, String)>,
@@ -210,6 +211,7 @@ fn candidate(
         claim.and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok());
     let initialized = claim.and_then(|claim| transition(claim, INITIALIZED));
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
+    let quiet_since = last_pod_event.or(initialized).or(created);
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let mut candidate = Candidate {
@@ -226,9 +228,10 @@ fn candidate(
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
-        quiet_since: last_pod_event.or(initialized).or(created),
+        quiet_since,
         is_static: pool.is_some_and(|pool| pool.spec.replicas.is_some()),
-        marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable")),
+        marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable"))
+            && (quiet_since.is_none() || has_waited_as_defined(inputs, pool)),
         obstacle: None,
         waived: None,
     };
@@ -241,6 +244,14 @@ fn candidate(
         *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
     }
     candidate
+}
+
+/// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
+fn has_waited_as_defined(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> bool {
+    let after = |pool: &NodePool| pool.spec.disruption.consolidate_after.seconds();
+    let applied =
+        |pool: &&NodePool| inputs.snapshot.node_pools.iter().find(|it| it.metadata.name == pool.metadata.name);
+    pool.is_some_and(|pool| applied(&pool).is_some_and(|applied| after(applied) == after(pool)))
 }
 
 /// What the pool is annotated with, else what the settings say.
