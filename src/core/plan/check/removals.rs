@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
+use crate::api::duration::go_nanoseconds;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{ConsolidationPolicy, NodePool};
@@ -122,16 +123,9 @@ fn is_protected(pod: &Pod, now: Timestamp) -> bool {
     if value == "true" {
         return true;
     }
-    let Some(protected_seconds) =
-        value.parse::<crate::api::duration::NillableDuration>().ok().and_then(|it| it.seconds())
-    else {
-        return false;
-    };
-    let Some(start) = pod.status.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok()) else {
-        return protected_seconds > 0;
-    };
-    let age_seconds = now.as_second().saturating_sub(start.as_second());
-    protected_seconds > 0 && u64::try_from(age_seconds).unwrap_or(0) < protected_seconds
+    let Some(protected) = go_nanoseconds(value).filter(|nanoseconds| *nanoseconds > 0) else { return false };
+    let start = pod.status.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok());
+    start.is_none_or(|start| now.as_nanosecond() - start.as_nanosecond() < i128::from(protected))
 }
 
 /// Why the eviction API would refuse this pod now.
