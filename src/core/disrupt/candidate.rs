@@ -271,6 +271,10 @@ fn obstacle(
     candidate: &Candidate,
     is_nominated: bool,
 ) -> Option<(ReasonCode, String)> {
+    let is_supported = !candidate.is_static || inputs.policy.feature_gates.static_capacity;
+    if candidate.is_expired() && is_supported {
+        return None;
+    }
     if !machine.is_initialized() {
         return Some((ReasonCode::NotInitialized, "it has not initialized yet".to_owned()));
     }
@@ -282,7 +286,7 @@ fn obstacle(
             format!("{name} is not in the definitions, and was not applied from them"),
         ));
     }
-    if candidate.is_static && !inputs.policy.feature_gates.static_capacity {
+    if !is_supported {
         return Some((
             ReasonCode::NotSupported,
             "spec.featureGates.StaticCapacity is off, and its pool has spec.replicas".to_owned(),
@@ -290,9 +294,6 @@ fn obstacle(
     }
     if is_nominated {
         return Some((ReasonCode::NominatedForPods, "pending pods get their place here".to_owned()));
-    }
-    if candidate.is_expired() {
-        return None;
     }
     if machine.annotation(keys::DO_NOT_DISRUPT) == Some("true") {
         return Some((ReasonCode::DoNotDisrupt, format!("the node has annotation {}=true", keys::DO_NOT_DISRUPT)));

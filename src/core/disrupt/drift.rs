@@ -104,7 +104,8 @@ fn reported(machine: &Machine<'_>) -> Option<String> {
     })
 }
 
-fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
+/// Whether it is older than its `expireAfter`.
+pub fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
     let claim = machine.claim?;
     let after = claim.spec.expire_after.as_ref()?.seconds().and_then(|seconds| i64::try_from(seconds).ok())?;
     let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, inputs.now);

@@ -23,6 +23,7 @@ use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::snapshot::nodes::Machine;
 
 use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
@@ -254,7 +255,9 @@ impl Pass<'_, '_> {
             }
             Err((code, text)) => {
                 engine.revert(mark);
-                self.leave_over(engine, candidate, code, format!("{}, but {text}", cause.text));
+                // Karpenter would drain it all the same, and leave its pods pending.
+                let stays = if candidate.is_expired() { "; it stays until they have one" } else { "" };
+                self.leave_over(engine, candidate, code, format!("{}, but {text}{stays}", cause.text));
                 false
             }
         }
@@ -363,6 +366,19 @@ fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {
         of_pool.disruption_cost += candidate.disruption_cost;
     }
     totals
+}
+
+/// Nodes that go whatever budgets say, because they expired or are broken: what is put there would have to move again. O(nodes).
+pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
+    let expires = |machine: &Machine<'_>| {
+        let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
+        let is_supported = |pool: &NodePool| pool.spec.replicas.is_none() || inputs.policy.feature_gates.static_capacity;
+        pool.is_some_and(is_supported) && drift::expired(inputs, machine).is_some()
+    };
+    let mut hosts = repair::broken(inputs, machines);
+    let staying = machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
+    hosts.extend(staying.filter(|(_, machine)| expires(machine)).map(|(host, _)| host));
+    hosts
 }
 
 /// By pool, what budgets count.

@@ -169,13 +169,23 @@ fn stays_till_the_end(pod: &Pod) -> bool {
 }
 
 fn expired(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
+    if !is_expired(existing, known) {
+        findings.add(ViolationCode::NotRemovable, place(step), "its expireAfter has not passed");
+    }
+}
+
+fn is_expired(existing: &Existing<'_>, known: &Known<'_>) -> bool {
     let claim = existing.claim;
     let lifetime_seconds = claim.and_then(|claim| claim.spec.expire_after.as_ref()?.seconds());
     let born = claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref());
-    let expired = lifetime_seconds.zip(born).is_some_and(|(lifetime, born)| seconds_since(born.0, known) >= lifetime);
-    if !expired {
-        findings.add(ViolationCode::NotRemovable, place(step), "its expireAfter has not passed");
-    }
+    lifetime_seconds.zip(born).is_some_and(|(lifetime, born)| seconds_since(born.0, known) >= lifetime)
+}
+
+/// Whether a node expired, and its pool lets it go for that: it takes no pods, also while it has to stay.
+pub(super) fn has_no_future(existing: &Existing<'_>, known: &Known<'_>) -> bool {
+    let pool = existing.pool.as_deref().and_then(|pool| known.pools.get(pool));
+    let gate = known.inputs.policy.feature_gates.static_capacity;
+    pool.is_some_and(|pool| pool.spec.replicas.is_none() || gate) && is_expired(existing, known)
 }
 
 fn seconds_since(moment: Timestamp, known: &Known<'_>) -> u64 {

@@ -603,6 +603,11 @@ fn who_must_not_be_disturbed() {
 }
 
 #[test]
+fn nothing_is_put_on_what_expired() {
+    breaks(Code::ExpiredTarget, |case| case.edit_claim("claim-kept", json!({ "spec": { "expireAfter": "1h" } })));
+}
+
+#[test]
 fn how_many_may_go_at_once() {
     let pool =
         |case: &mut Case, budget: Value| case.edit_pool(json!({ "spec": { "disruption": { "budgets": [budget] } } }));
