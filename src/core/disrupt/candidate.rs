@@ -10,7 +10,7 @@ use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::buffers::is_of_buffer;
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
-use crate::core::lifecycle::do_not_disrupt::is_protected;
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
@@ -244,6 +244,9 @@ fn candidate(
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
         *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
     }
+    if let Some(((_, text), cause)) = candidate.obstacle.as_mut().zip(candidate.removal_cause.as_ref()) {
+        *text = format!("{}, but {text}", cause.text);
+    }
     candidate
 }
 
@@ -312,7 +315,12 @@ fn obstacle_of_pods(
         .map(|(pod, _)| &inputs.snapshot.pods[*pod])
         .filter(|pod| !pod.is_terminal() && !pod.is_terminating());
     if let Some(pod) = running.clone().find(|pod| is_protected(pod, inputs.now)) {
-        return Some((ReasonCode::DoNotDisrupt, format!("pod {} has annotation {}", pod.key(), keys::DO_NOT_DISRUPT)));
+        let until = match protection(pod) {
+            Protection::Until(end) => format!(", which holds until {end}"),
+            _ => String::new(),
+        };
+        let text = format!("pod {} has annotation {}{until}", pod.key(), keys::DO_NOT_DISRUPT);
+        return Some((ReasonCode::DoNotDisrupt, text));
     }
     // Of a DaemonSet too: a drain evicts whatever does not tolerate it.
     running
