@@ -21,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
+use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
@@ -91,7 +92,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         done: BTreeSet::new(),
         left_over: BTreeMap::new(),
         costs,
-        pool_totals: pool_totals(&candidates),
+        pool_totals: pool_totals(engine, inputs),
         created: BTreeSet::new(),
         replaced: BTreeSet::new(),
         rollouts: Rollouts::new(engine, inputs, &candidates),
@@ -363,12 +364,16 @@ fn is_rollout(cause: &Reason) -> bool {
     matches!(cause.code, ReasonCode::Drifted | ReasonCode::NodePoolRemoved)
 }
 
-fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {
+/// All nodes of each pool together, those on their way out as well. Source: reference, section 4.5.
+fn pool_totals(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, PoolTotals> {
+    let problem = engine.problem;
     let mut totals: BTreeMap<String, PoolTotals> = BTreeMap::new();
-    for candidate in candidates {
-        let of_pool = totals.entry(candidate.pool.clone()).or_default();
-        of_pool.price += candidate.price.unwrap_or_default();
-        of_pool.disruption_cost += candidate.disruption_cost;
+    for (machine, node) in problem.machines.iter().zip(&problem.nodes).filter(|(machine, _)| machine.is_managed()) {
+        let Some(pool) = machine.node_pool() else { continue };
+        let pods = node.pods.iter().map(|(pod, _)| &problem.snapshot.pods[*pod]);
+        let of_pool = totals.entry(pool.to_owned()).or_default();
+        of_pool.price += problem.offer.price_of(inputs, machine).unwrap_or_default();
+        of_pool.disruption_cost += cost::of_pods(pods.filter(|pod| is_reschedulable(pod)));
     }
     totals
 }
