@@ -141,7 +141,6 @@ impl Ledger {
                 counted.price_disrupting += of_pool.price_disrupting;
             }
             let window = window(spec.schedule.as_deref(), spec.duration.as_ref(), spec.time_zone.as_deref(), now);
-            let in_force = window != Window::Closed;
             ledger.add(
                 &name,
                 BudgetKind::DisruptionBudget,
@@ -151,7 +150,7 @@ impl Ledger {
                 counted,
                 selected,
             );
-            if let Some(line) = ledger.lines.last_mut().filter(|_| in_force) {
+            if let Some(line) = ledger.lines.last_mut().filter(|line| line.state.active) {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
                 line.state.denied_by = denied_by(spec, now);
                 if line.state.denied_by.is_some() {
@@ -177,7 +176,9 @@ impl Ledger {
         pools: Vec<String>,
     ) {
         let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
-        let allowed = if window == Window::Closed { counted.counted } else { limit.saturating_sub(counted.disrupting) };
+        // An empty list names no reason, where no list stands for all.
+        let is_active = window != Window::Closed && reasons.as_ref().is_none_or(|reasons| !reasons.is_empty());
+        let allowed = if !is_active { counted.counted } else { limit.saturating_sub(counted.disrupting) };
         let state = BudgetState {
             name: name.to_owned(),
             kind,
@@ -187,7 +188,7 @@ impl Ledger {
             allowed,
             used: 0,
             forced: 0,
-            active: window != Window::Closed,
+            active: is_active,
             money: None,
             denied_by: None,
         };
@@ -246,9 +247,14 @@ impl Ledger {
     }
 }
 
+/// More than any fleet costs, and what a price can still say: a budget of more than that is one of that.
+const MONEY_MAX_DOLLARS: f64 = 8.9e9;
+
 /// What `moneyPerHour` leaves when nodes of this price are on their way out. What is no amount allows nothing; lint names it.
 fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
-    let limit = HourlyPrice::from_dollars(limit?).unwrap_or(HourlyPrice::ZERO);
+    let limit = limit?;
+    let limit = if limit > MONEY_MAX_DOLLARS { MONEY_MAX_DOLLARS } else { limit };
+    let limit = HourlyPrice::from_dollars(limit).unwrap_or(HourlyPrice::ZERO);
     let allowed = (limit - disrupting).max(HourlyPrice::ZERO);
     Some(BudgetMoney { limit_per_hour: limit, allowed_per_hour: allowed, used_per_hour: HourlyPrice::ZERO })
 }
@@ -405,6 +411,7 @@ mod tests {
         assert_eq!(allowed(serde_json::json!([{ "nodes": "50%" }, { "nodes": "3" }]), nodes(10, 0), NOON), 3);
         assert_eq!(allowed(serde_json::json!([]), nodes(10, 0), NOON), 1000, "an empty list does not restrict");
         assert_eq!(allowed(serde_json::json!([{ "nodes": "0", "reasons": ["Drifted"] }]), nodes(10, 0), NOON), 1000);
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "0", "reasons": [] }]), nodes(10, 0), NOON), 1000);
     }
 
     #[test]
@@ -437,6 +444,15 @@ mod tests {
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Empty).is_err());
         let used: Vec<_> = ledger.into_states().iter().map(|state| (state.used, state.forced)).collect();
         assert_eq!(used, [(1, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn more_money_than_a_price_can_say_is_as_much_as_it_can() {
+        assert_eq!(money(Some(1e30), HourlyPrice::ZERO), money(Some(MONEY_MAX_DOLLARS), HourlyPrice::ZERO));
+        assert!(money(Some(1e30), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour > HourlyPrice::ZERO));
+        assert!(
+            money(Some(f64::NAN), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour == HourlyPrice::ZERO)
+        );
     }
 
     #[test]

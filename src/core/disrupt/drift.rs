@@ -52,8 +52,10 @@ pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Opt
         !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
     });
     if let Some((key, _)) = unmet {
-        let value = crate::core::model::requirements::label(&labels, key).unwrap_or("no value");
-        return Some(format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"));
+        return Some(match crate::core::model::requirements::label(&labels, key) {
+            Some(value) => format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"),
+            None => format!("RequirementsDrifted: NodePool {name} now asks for {key}, which the node has not"),
+        });
     }
     instance_type_gone(inputs, machine).or_else(|| class_drift(inputs, claim, pool)).or_else(|| reported(machine))
 }

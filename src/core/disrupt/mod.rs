@@ -99,13 +99,13 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     };
     pass.repair(engine, &candidates);
     pass.adopt(engine, &candidates);
+    // What asks no budget first: the others have what is left.
+    pass.remove_surplus(engine, &candidates);
     for candidate in pass.open(&candidates) {
         if let Some((code, text)) = &candidate.obstacle {
             pass.hold_back(engine, candidate.host, *code, text.clone());
         }
     }
-    // What asks no budget first: the others have what is left.
-    pass.remove_surplus(engine, &candidates);
     pass.replace_expired(engine, &candidates);
     pass.remove_empty(engine, &candidates);
     pass.replace_drifted(engine, &candidates);
@@ -182,7 +182,8 @@ impl Pass<'_, '_> {
     fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
         candidate.consolidatable_at(self.inputs.now)?;
         self.is_not_receiving(candidate)?;
-        let allowed = self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
+        let allowed =
+            self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
         allowed.map_err(|budget| (ReasonCode::BudgetExhausted, budget))
     }
 
@@ -382,11 +383,13 @@ fn pool_totals(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String,
 pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
     let expires = |machine: &Machine<'_>| {
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
-        let is_supported = |pool: &NodePool| pool.spec.replicas.is_none() || inputs.policy.feature_gates.static_capacity;
+        let is_supported =
+            |pool: &NodePool| pool.spec.replicas.is_none() || inputs.policy.feature_gates.static_capacity;
         pool.is_some_and(is_supported) && drift::expired(inputs, machine).is_some()
     };
     let mut hosts = repair::broken(inputs, machines);
-    let staying = machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
+    let staying =
+        machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
     hosts.extend(staying.filter(|(_, machine)| expires(machine)).map(|(host, _)| host));
     hosts
 }

@@ -47,7 +47,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             .filter(|step| limit.pools.contains(step.node_pool.as_str()) && limit.applies_to(step.reason.code))
             .count();
         let forced = limit.forced(plan, known).count();
-        let active = limit.open != Ok(false);
+        let active = limit.open != Ok(false) && limit.reasons.is_none_or(|reasons| !reasons.is_empty());
         if active && used > 0 && used + forced > allowed {
             let text = format!(
                 "{used} nodes are disrupted beside {forced} that ask no budget, {allowed} allowed ({} of {})",
@@ -79,7 +79,8 @@ fn money(plan: &Plan, limit: &Limit<'_>, counted: &[&Existing<'_>], known: &Know
     let taken = chosen + forced;
     let state = plan.budgets.iter().find(|it| it.kind == limit.kind && it.name == limit.name && it.active);
     let stated = state.and_then(|state| state.money);
-    match (limit.money, stated) {
+    // More than this no price can say.
+    match (limit.money.map(|most| most.min(8.9e9)), stated) {
         (None, None) => {}
         (Some(most), Some(stated)) => {
             // Less than a millionth of a dollar is rounding.
@@ -151,7 +152,7 @@ impl Limit<'_> {
             ReasonCode::Underutilized => DisruptionReason::Underutilized,
             _ => return false,
         };
-        self.reasons.is_none_or(|reasons| reasons.is_empty() || reasons.contains(&reason))
+        self.reasons.is_none_or(|reasons| reasons.contains(&reason))
     }
 }
 

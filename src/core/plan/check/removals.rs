@@ -93,7 +93,9 @@ fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &
     if !existing.initialized {
         findings.add(ViolationCode::NotRemovable, place(step), "the node has not initialized");
     }
-    let annotations = existing.node.metadata.annotations.iter().flatten();
+    // A static pool keeps to its replicas all the same.
+    let is_surplus = step.reason.code == ReasonCode::StaticCapacity;
+    let annotations = existing.node.metadata.annotations.iter().flatten().filter(|_| !is_surplus);
     if annotations.into_iter().any(|(key, value)| key == keys::DO_NOT_DISRUPT && value == "true") {
         findings.add(ViolationCode::DoNotDisrupt, place(step), "the node is annotated do-not-disrupt");
     }
@@ -104,7 +106,7 @@ fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &
     }
     let now = known.inputs.now;
     for pod in known.pods_on(removed_node(step)).filter(|pod| !pod.is_terminating()) {
-        if is_protected(pod, now) {
+        if !is_surplus && is_protected(pod, now) {
             findings.add(
                 ViolationCode::DoNotDisrupt,
                 place(step),

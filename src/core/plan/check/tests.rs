@@ -652,6 +652,7 @@ fn how_many_may_go_at_once() {
     };
     allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "34%" })));
     allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "reasons": ["Drifted"] })));
+    allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "reasons": [] })));
     allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "schedule": "0 13 * * *", "duration": "2h" })));
     allowed(&mut valid(), &|case| {
         case.disruption_budget(json!({ "nodes": "0", "nodePoolSelector": { "names": ["other"] } }));
