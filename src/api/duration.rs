@@ -1,4 +1,4 @@
-//! Durations as Karpenter writes them: Go syntax restricted to hours, minutes and seconds, or `Never`.
+//! Durations as Karpenter writes them: Go syntax restricted to hours, minutes and seconds, or `Never`; and all of Go's where it reads those.
 
 use std::fmt;
 use std::str::FromStr;
@@ -67,6 +67,57 @@ fn parse_seconds(text: &str) -> Result<u64, DurationError> {
     if number.is_some() { Err(error()) } else { Ok(total) }
 }
 
+/// Nanoseconds of a duration as Go's `time.ParseDuration` reads it, such as `1.5h`, `1h0m0.5s` or `-500ms`; `None` for what it refuses.
+pub fn go_nanoseconds(text: &str) -> Option<i64> {
+    let is_negative = text.starts_with('-');
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total: i128 = 0;
+    while !rest.is_empty() {
+        let (whole, after) = split_where(rest, |character| !character.is_ascii_digit())?;
+        let (fraction, after) = match after.strip_prefix('.') {
+            Some(after) => split_where(after, |character| !character.is_ascii_digit())?,
+            None => ("", after),
+        };
+        let (unit, after) = split_where(after, |character| character == '.' || character.is_ascii_digit())?;
+        total = total.checked_add(nanoseconds(whole, fraction, unit)?)?;
+        rest = after;
+    }
+    i64::try_from(if is_negative { -total } else { total }).ok()
+}
+
+/// What stands before the first of these characters, and the rest.
+fn split_where(text: &str, is_end: impl Fn(char) -> bool) -> Option<(&str, &str)> {
+    text.split_at_checked(text.find(is_end).unwrap_or(text.len()))
+}
+
+/// More digits of a fraction than this say nothing: a thousandth of a nanosecond.
+const FRACTION_DIGITS_MAX: usize = 16;
+
+fn nanoseconds(whole: &str, fraction: &str, unit: &str) -> Option<i128> {
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let unit: i128 = match unit {
+        "ns" => 1,
+        "us" | "\u{b5}s" | "\u{3bc}s" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" => 60_000_000_000,
+        "h" => 3_600_000_000_000,
+        _ => return None,
+    };
+    let number = |digits: &str| if digits.is_empty() { Some(0) } else { digits.parse::<i64>().ok() };
+    let fraction = fraction.get(..FRACTION_DIGITS_MAX).unwrap_or(fraction);
+    let scale = 10_i128.pow(u32::try_from(fraction.len()).ok()?);
+    Some(i128::from(number(whole)?) * unit + i128::from(number(fraction)?) * unit / scale)
+}
+
 impl fmt::Display for NillableDuration {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)
@@ -114,6 +165,38 @@ mod tests {
     fn refuses_what_the_pattern_refuses() {
         for text in ["", "30", "m", "1d", "-1h", "1.5h", "never", "99999999999999999999s", "18446744073709551615h"] {
             assert!(text.parse::<NillableDuration>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn reads_what_go_reads() {
+        let hour = 3_600_000_000_000;
+        for (text, nanoseconds) in [
+            ("1h", hour),
+            ("1.5h", hour * 3 / 2),
+            (".5h", hour / 2),
+            ("1.h", hour),
+            ("24h0m0s", 24 * hour),
+            ("1m30.25s", 90_250_000_000),
+            ("500ms", 500_000_000),
+            ("1us", 1_000),
+            ("1\u{b5}s2\u{3bc}s", 3_000),
+            ("7ns", 7),
+            ("0", 0),
+            ("-0", 0),
+            ("+1s", 1_000_000_000),
+            ("-1h", -hour),
+            ("0.3333333333333333333h", 1_200_000_000_000),
+            ("2562047h47m16.854775807s", i64::MAX),
+        ] {
+            let read = go_nanoseconds(text);
+            // Go takes the last digits of long fractions as rounded as a float does.
+            assert!(read.is_some_and(|read| read.abs_diff(nanoseconds) <= 1), "{text}: {read:?}");
+        }
+        for text in
+            ["", "1", "h", ".h", ".", "-", "1d", "1 h", "Never", "1h-1m", "--1h", "3000000h", "99999999999999999999ns"]
+        {
+            assert_eq!(go_nanoseconds(text), None, "{text}");
         }
     }
 

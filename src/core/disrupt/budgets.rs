@@ -33,6 +33,8 @@ struct Line {
     /// Nodes that this plan takes for reasons the budget does not speak of: they are on their way out all the same.
     /// Source: reference, section 4.6.
     taken_otherwise: usize,
+    /// What those cost together.
+    price_otherwise: HourlyPrice,
 }
 
 impl Line {
@@ -45,7 +47,21 @@ impl Line {
     }
 
     fn left(&self) -> usize {
-        self.state.allowed.saturating_sub(self.state.used + self.taken_otherwise)
+        self.state.allowed.saturating_sub(self.taken())
+    }
+
+    /// Nodes that this plan takes, for whatever reason.
+    fn taken(&self) -> usize {
+        self.state.used + self.state.forced + self.taken_otherwise
+    }
+
+    /// What is left of `moneyPerHour`, less than nothing where nodes went that ask no budget; `None`: it has none.
+    fn money_left(&self) -> Option<HourlyPrice> {
+        self.state.money.map(|money| money.allowed_per_hour - money.used_per_hour - self.price_otherwise)
+    }
+
+    fn exceeds_money(&self, price: HourlyPrice) -> bool {
+        self.money_left().is_some_and(|left| price > left)
     }
 }
 
@@ -125,7 +141,6 @@ impl Ledger {
                 counted.price_disrupting += of_pool.price_disrupting;
             }
             let window = window(spec.schedule.as_deref(), spec.duration.as_ref(), spec.time_zone.as_deref(), now);
-            let in_force = window != Window::Closed;
             ledger.add(
                 &name,
                 BudgetKind::DisruptionBudget,
@@ -135,7 +150,7 @@ impl Ledger {
                 counted,
                 selected,
             );
-            if let Some(line) = ledger.lines.last_mut().filter(|_| in_force) {
+            if let Some(line) = ledger.lines.last_mut().filter(|line| line.state.active) {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
                 line.state.denied_by = denied_by(spec, now);
                 if line.state.denied_by.is_some() {
@@ -161,7 +176,9 @@ impl Ledger {
         pools: Vec<String>,
     ) {
         let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
-        let allowed = if window == Window::Closed { counted.counted } else { limit.saturating_sub(counted.disrupting) };
+        // An empty list names no reason, where no list stands for all.
+        let is_active = window != Window::Closed && reasons.as_ref().is_none_or(|reasons| !reasons.is_empty());
+        let allowed = if !is_active { counted.counted } else { limit.saturating_sub(counted.disrupting) };
         let state = BudgetState {
             name: name.to_owned(),
             kind,
@@ -170,11 +187,12 @@ impl Ledger {
             nodes_counted: counted.counted,
             allowed,
             used: 0,
-            active: window != Window::Closed,
+            forced: 0,
+            active: is_active,
             money: None,
             denied_by: None,
         };
-        self.lines.push(Line { state, pools, reasons, taken_otherwise: 0 });
+        self.lines.push(Line { state, pools, reasons, taken_otherwise: 0, price_otherwise: HourlyPrice::ZERO });
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
@@ -183,6 +201,7 @@ impl Ledger {
         for line in self.lines.iter_mut().filter(|line| line.covers(pool)) {
             if !line.applies(pool, reason) {
                 line.taken_otherwise += 1;
+                line.price_otherwise += price;
                 continue;
             }
             line.state.used += 1;
@@ -193,10 +212,21 @@ impl Ledger {
         Ok(())
     }
 
+    /// Counts a node that goes whatever budgets say: because it expired, is broken, or is more than a static pool wants. It is on its
+    /// way out all the same. Source: reference, section 4.6.
+    pub fn take_by_force(&mut self, pool: &str, price: HourlyPrice) {
+        for line in self.lines.iter_mut().filter(|line| line.covers(pool)) {
+            line.state.forced += 1;
+            if let Some(money) = &mut line.state.money {
+                money.used_per_hour += price;
+            }
+        }
+    }
+
     /// Whether one more of this price could be taken, and if not by which budget.
     pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
-        match applying.find(|line| line.left() == 0 || exceeds_money(&line.state, price)) {
+        match applying.find(|line| line.left() == 0 || line.exceeds_money(price)) {
             Some(line) => Err(describe(line, price)),
             None => Ok(()),
         }
@@ -205,11 +235,10 @@ impl Ledger {
     /// How many more nodes of a pool may be disrupted for a reason.
     pub fn allowance(&self, pool: &str, reason: DisruptionReason) -> Allowance {
         let applying = || self.lines.iter().filter(|line| line.applies(pool, reason));
-        let money = |line: &Line| line.state.money.map(|money| money.allowed_per_hour - money.used_per_hour);
         applying().min_by_key(|line| line.left()).map_or_else(Allowance::default, |line| Allowance {
             nodes: Some(line.left()),
             by: Some(line.state.name.clone()),
-            money: applying().filter_map(money).min(),
+            money: applying().filter_map(Line::money_left).min(),
         })
     }
 
@@ -218,13 +247,14 @@ impl Ledger {
     }
 }
 
-fn exceeds_money(state: &BudgetState, price: HourlyPrice) -> bool {
-    state.money.is_some_and(|money| money.used_per_hour + price > money.allowed_per_hour)
-}
+/// More than any fleet costs, and what a price can still say: a budget of more than that is one of that.
+const MONEY_MAX_DOLLARS: f64 = 8.9e9;
 
 /// What `moneyPerHour` leaves when nodes of this price are on their way out. What is no amount allows nothing; lint names it.
 fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
-    let limit = HourlyPrice::from_dollars(limit?).unwrap_or(HourlyPrice::ZERO);
+    let limit = limit?;
+    let limit = if limit > MONEY_MAX_DOLLARS { MONEY_MAX_DOLLARS } else { limit };
+    let limit = HourlyPrice::from_dollars(limit).unwrap_or(HourlyPrice::ZERO);
     let allowed = (limit - disrupting).max(HourlyPrice::ZERO);
     Some(BudgetMoney { limit_per_hour: limit, allowed_per_hour: allowed, used_per_hour: HourlyPrice::ZERO })
 }
@@ -259,9 +289,9 @@ fn describe(line: &Line, price: HourlyPrice) -> String {
     if let Some(window) = &state.denied_by {
         return format!("{kind} {} allows nothing now: {window}", state.name);
     }
-    if let Some(money) = state.money.filter(|_| line.left() > 0 && exceeds_money(state, price)) {
-        let BudgetMoney { limit_per_hour, allowed_per_hour, used_per_hour } = money;
-        let left = allowed_per_hour - used_per_hour;
+    if let Some(money) = state.money.filter(|_| line.left() > 0 && line.exceeds_money(price)) {
+        let limit_per_hour = money.limit_per_hour;
+        let left = line.money_left().unwrap_or_default().max(HourlyPrice::ZERO);
         return format!(
             "{kind} {} has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}",
             state.name
@@ -273,7 +303,7 @@ fn describe(line: &Line, price: HourlyPrice) -> String {
         state.allowed,
         state.nodes_counted,
         state.nodes,
-        state.used + line.taken_otherwise
+        line.taken()
     )
 }
 
@@ -381,6 +411,7 @@ mod tests {
         assert_eq!(allowed(serde_json::json!([{ "nodes": "50%" }, { "nodes": "3" }]), nodes(10, 0), NOON), 3);
         assert_eq!(allowed(serde_json::json!([]), nodes(10, 0), NOON), 1000, "an empty list does not restrict");
         assert_eq!(allowed(serde_json::json!([{ "nodes": "0", "reasons": ["Drifted"] }]), nodes(10, 0), NOON), 1000);
+        assert_eq!(allowed(serde_json::json!([{ "nodes": "0", "reasons": [] }]), nodes(10, 0), NOON), 1000);
     }
 
     #[test]
@@ -397,6 +428,50 @@ mod tests {
         assert_eq!(refused, "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
         assert!((0..3).all(|_| take(DisruptionReason::Empty).is_ok()) && take(DisruptionReason::Empty).is_err());
         assert!(take(DisruptionReason::Drifted).is_ok(), "no budget speaks of it");
+    }
+
+    #[test]
+    fn nodes_that_ask_no_budget_count_all_the_same() {
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let budgets = serde_json::json!([{ "nodes": "3" }, { "nodes": "2", "reasons": ["Drifted"] }]);
+        let mut ledger = Ledger::new(&[pool(budgets)], &[], &counted, NOON.parse().unwrap());
+        (0..2).for_each(|_| ledger.take_by_force("a", HourlyPrice::ZERO));
+        let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
+        assert_eq!(
+            take(DisruptionReason::Drifted).unwrap_err(),
+            "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan"
+        );
+        assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Empty).is_err());
+        let used: Vec<_> = ledger.into_states().iter().map(|state| (state.used, state.forced)).collect();
+        assert_eq!(used, [(1, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn more_money_than_a_price_can_say_is_as_much_as_it_can() {
+        assert_eq!(money(Some(1e30), HourlyPrice::ZERO), money(Some(MONEY_MAX_DOLLARS), HourlyPrice::ZERO));
+        assert!(money(Some(1e30), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour > HourlyPrice::ZERO));
+        assert!(
+            money(Some(f64::NAN), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour == HourlyPrice::ZERO)
+        );
+    }
+
+    #[test]
+    fn money_of_nodes_that_ask_no_budget_is_spent_as_well() {
+        let budget: DisruptionBudget = serde_json::from_value(serde_json::json!({
+            "apiVersion": "cutlist.dev/v1alpha1", "kind": "DisruptionBudget", "metadata": { "name": "b" },
+            "spec": { "nodes": "100%", "moneyPerHour": 1.0 },
+        }))
+        .unwrap();
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let pools = [pool(serde_json::json!([]))];
+        let mut ledger = Ledger::new(&pools, &[budget], &counted, NOON.parse().unwrap());
+        let dollars = |dollars| HourlyPrice::from_dollars(dollars).unwrap();
+        ledger.take_by_force("a", dollars(0.75));
+        assert!(ledger.check("a", DisruptionReason::Empty, dollars(0.25)).is_ok());
+        assert_eq!(
+            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err(),
+            "DisruptionBudget b has moneyPerHour $1.0000/h, of which $0.2500/h are left, and the node costs $0.3000/h"
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::buffers::is_of_buffer;
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
-use crate::core::lifecycle::drain::{is_evicted, is_protected};
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::core::lifecycle::drain::is_evicted;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::provision::Provisioning;
@@ -49,15 +50,23 @@ pub struct Candidate {
     pub quiet_since: Option<Timestamp>,
     /// Of a static pool: it may be neither emptied nor consolidated away.
     pub is_static: bool,
+    /// By whoever watches its pods, for the time that the pool asks for.
     marked_consolidatable: bool,
     /// Why no method may touch it.
     pub obstacle: Option<(ReasonCode, String)>,
+    /// What of its pods keeps it from going to save money, although it may go for what else it has to go for.
+    waived: Option<(ReasonCode, String)>,
 }
 
 impl Candidate {
     /// What budgets count: a node without a price in the catalog counts as free, and a note of the plan says so.
     pub fn price_counted(&self) -> HourlyPrice {
         self.price.unwrap_or_default()
+    }
+
+    /// Expiry is forceful: the drain waits for what stands in the way, the decision does not.
+    pub fn is_expired(&self) -> bool {
+        self.removal_cause.as_ref().is_some_and(|cause| cause.code == ReasonCode::Expired)
     }
 
     /// Nothing runs here, and no room is kept here.
@@ -70,8 +79,11 @@ impl Candidate {
         self.pods.iter().chain(&self.buffer_pods).copied()
     }
 
-    /// Whether `consolidateAfter` has passed, or why it does not count.
+    /// Whether its pods let it go to save money and `consolidateAfter` has passed, or why that does not count.
     pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), (ReasonCode, String)> {
+        if let Some(obstacle) = &self.waived {
+            return Err(obstacle.clone());
+        }
         if self.is_static {
             let text = format!("NodePool {} is static (spec.replicas): its nodes are not consolidated", self.pool);
             return Err((ReasonCode::ConsolidationDisabled, text));
@@ -200,6 +212,7 @@ fn candidate(
         claim.and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok());
     let initialized = claim.and_then(|claim| transition(claim, INITIALIZED));
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
+    let quiet_since = last_pod_event.or(initialized).or(created);
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let mut candidate = Candidate {
@@ -216,14 +229,33 @@ fn candidate(
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
-        quiet_since: last_pod_event.or(initialized).or(created),
+        quiet_since,
         is_static: pool.is_some_and(|pool| pool.spec.replicas.is_some()),
-        marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable")),
+        marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable"))
+            && (quiet_since.is_none() || has_waited_as_defined(inputs, pool)),
         obstacle: None,
+        waived: None,
     };
-    candidate.obstacle =
-        obstacle(inputs, budgets, machine, pool, &candidate, is_nominated, &engine.problem.nodes[host].pods);
+    candidate.obstacle = obstacle(inputs, machine, pool, &candidate, is_nominated);
+    if candidate.obstacle.is_none() && !candidate.is_expired() {
+        let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
+        // With a termination grace period the reference lets what must go eventually go, and waits while draining.
+        let goes_eventually = candidate.removal_cause.is_some()
+            && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
+        *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
+    }
+    if let Some(((_, text), cause)) = candidate.obstacle.as_mut().zip(candidate.removal_cause.as_ref()) {
+        *text = format!("{}, but {text}", cause.text);
+    }
     candidate
+}
+
+/// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
+fn has_waited_as_defined(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> bool {
+    let after = |pool: &NodePool| pool.spec.disruption.consolidate_after.seconds();
+    let applied =
+        |pool: &&NodePool| inputs.snapshot.node_pools.iter().find(|it| it.metadata.name == pool.metadata.name);
+    pool.is_some_and(|pool| applied(&pool).is_some_and(|applied| after(applied) == after(pool)))
 }
 
 /// What the pool is annotated with, else what the settings say.
@@ -234,15 +266,18 @@ fn payback_seconds(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> Option<i64> 
     payback.seconds().map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX))
 }
 
+/// What keeps a node from going, whatever runs on it.
 fn obstacle(
     inputs: &Inputs<'_>,
-    budgets: &PodDisruptionBudgets<'_>,
     machine: &Machine<'_>,
     pool: Option<&NodePool>,
     candidate: &Candidate,
     is_nominated: bool,
-    pods: &[(usize, usize)],
 ) -> Option<(ReasonCode, String)> {
+    let is_supported = !candidate.is_static || inputs.policy.feature_gates.static_capacity;
+    if candidate.is_expired() && is_supported {
+        return None;
+    }
     if !machine.is_initialized() {
         return Some((ReasonCode::NotInitialized, "it has not initialized yet".to_owned()));
     }
@@ -254,7 +289,7 @@ fn obstacle(
             format!("{name} is not in the definitions, and was not applied from them"),
         ));
     }
-    if candidate.is_static && !inputs.policy.feature_gates.static_capacity {
+    if !is_supported {
         return Some((
             ReasonCode::NotSupported,
             "spec.featureGates.StaticCapacity is off, and its pool has spec.replicas".to_owned(),
@@ -263,26 +298,29 @@ fn obstacle(
     if is_nominated {
         return Some((ReasonCode::NominatedForPods, "pending pods get their place here".to_owned()));
     }
-    let expired = candidate.removal_cause.as_ref().is_some_and(|cause| cause.code == ReasonCode::Expired);
-    if expired {
-        // Expiry is forceful: the drain waits for what stands in the way, the decision does not.
-        return None;
-    }
     if machine.annotation(keys::DO_NOT_DISRUPT) == Some("true") {
         return Some((ReasonCode::DoNotDisrupt, format!("the node has annotation {}=true", keys::DO_NOT_DISRUPT)));
     }
-    // With a termination grace period the reference lets what must go eventually go, and waits while draining.
-    let goes_eventually = candidate.removal_cause.is_some()
-        && machine.claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
-    if goes_eventually {
-        return None;
-    }
+    None
+}
+
+/// What of these pods keeps their node from going.
+fn obstacle_of_pods(
+    inputs: &Inputs<'_>,
+    budgets: &PodDisruptionBudgets<'_>,
+    pods: &[(usize, usize)],
+) -> Option<(ReasonCode, String)> {
     let running = pods
         .iter()
         .map(|(pod, _)| &inputs.snapshot.pods[*pod])
         .filter(|pod| !pod.is_terminal() && !pod.is_terminating());
     if let Some(pod) = running.clone().find(|pod| is_protected(pod, inputs.now)) {
-        return Some((ReasonCode::DoNotDisrupt, format!("pod {} has annotation {}", pod.key(), keys::DO_NOT_DISRUPT)));
+        let until = match protection(pod) {
+            Protection::Until(end) => format!(", which holds until {end}"),
+            _ => String::new(),
+        };
+        let text = format!("pod {} has annotation {}{until}", pod.key(), keys::DO_NOT_DISRUPT);
+        return Some((ReasonCode::DoNotDisrupt, text));
     }
     // Of a DaemonSet too: a drain evicts whatever does not tolerate it.
     running

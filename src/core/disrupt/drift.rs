@@ -52,8 +52,10 @@ pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Opt
         !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
     });
     if let Some((key, _)) = unmet {
-        let value = crate::core::model::requirements::label(&labels, key).unwrap_or("no value");
-        return Some(format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"));
+        return Some(match crate::core::model::requirements::label(&labels, key) {
+            Some(value) => format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"),
+            None => format!("RequirementsDrifted: NodePool {name} now asks for {key}, which the node has not"),
+        });
     }
     instance_type_gone(inputs, machine).or_else(|| class_drift(inputs, claim, pool)).or_else(|| reported(machine))
 }
@@ -104,7 +106,8 @@ fn reported(machine: &Machine<'_>) -> Option<String> {
     })
 }
 
-fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
+/// Whether it is older than its `expireAfter`.
+pub fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
     let claim = machine.claim?;
     let after = claim.spec.expire_after.as_ref()?.seconds().and_then(|seconds| i64::try_from(seconds).ok())?;
     let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, inputs.now);

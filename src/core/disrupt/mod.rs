@@ -1,5 +1,5 @@
 //! Which nodes may go, and which of them should.
-//! Behaviour: reference, section 4. Order of the methods: interrupted, broken, empty, drifted, expired, underutilized.
+//! Behaviour: reference, section 4. Order of the methods: interrupted, broken, surplus, expired, empty, drifted, underutilized.
 
 pub mod budgets;
 pub mod candidate;
@@ -15,15 +15,18 @@ pub mod rollout;
 mod static_capacity;
 pub mod waves;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
+use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::snapshot::nodes::Machine;
 
 use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
@@ -88,8 +91,9 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         targets,
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
+        left_over: BTreeMap::new(),
         costs,
-        pool_totals: pool_totals(&candidates),
+        pool_totals: pool_totals(engine, inputs),
         created: BTreeSet::new(),
         replaced: BTreeSet::new(),
         rollouts: Rollouts::new(engine, inputs, &candidates),
@@ -97,15 +101,16 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     pass.replace_interrupted(engine, &candidates);
     pass.repair(engine, &candidates);
     pass.adopt(engine, &candidates);
+    // What asks no budget first: the others have what is left.
+    pass.remove_surplus(engine, &candidates);
     for candidate in pass.open(&candidates) {
         if let Some((code, text)) = &candidate.obstacle {
             pass.hold_back(engine, candidate.host, *code, text.clone());
         }
     }
-    pass.remove_surplus(engine, &candidates);
+    pass.replace_expired(engine, &candidates);
     pass.remove_empty(engine, &candidates);
     pass.replace_drifted(engine, &candidates);
-    pass.replace_expired(engine, &candidates);
     // Money is no reason to be less varied.
     engine.lower_min_values(false);
     pass.consolidate(engine, &candidates);
@@ -122,6 +127,8 @@ struct Pass<'p, 'a> {
     disruption: Disruption,
     /// Candidates that were decided on.
     done: BTreeSet<HostIndex>,
+    /// Candidates that one method refused and left to the next, and why: it is said as well if they stay.
+    left_over: BTreeMap<HostIndex, (ReasonCode, String)>,
     costs: MoveCosts,
     /// By NodePool.
     pool_totals: BTreeMap<String, PoolTotals>,
@@ -134,6 +141,12 @@ struct Pass<'p, 'a> {
 impl Pass<'_, '_> {
     fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode, text: String) {
         self.done.insert(host);
+        let (code, text) = match self.left_over.remove(&host) {
+            // A budget may refuse it for both reasons.
+            Some((code, first)) if first.ends_with(&text) => (code, first),
+            Some((code, first)) => (code, format!("{first}; nor does it go to save money: {text}")),
+            None => (code, text),
+        };
         self.disruption.held_back.push(HeldBack { node: engine.problem.machines[host].name.to_owned(), code, text });
     }
 
@@ -141,26 +154,39 @@ impl Pass<'_, '_> {
         candidates.iter().filter(|candidate| !self.done.contains(&candidate.host)).collect()
     }
 
-    /// Nodes without pods that would have to move. Nothing has to be placed, so each costs a comparison.
+    /// Nodes without pods that would have to move, the dearest first: of budgets that do not do for all, the most is saved.
+    /// Nothing has to be placed, so each costs a comparison. Source: reference, section 4.3.
     fn remove_empty(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        for candidate in self.open(candidates).into_iter().filter(|candidate| candidate.is_empty()) {
-            // What drifted or expired goes for that reason, whatever the policy says of emptiness.
-            if candidate.removal_cause.is_some() {
-                continue;
-            }
-            let waits = candidate.consolidatable_at(self.inputs.now);
-            if let Err((code, text)) = waits.and_then(|()| self.is_not_receiving(candidate)) {
-                self.hold_back(engine, candidate.host, code, text);
-                continue;
-            }
-            match self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted()) {
-                Err(budget) => self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, budget),
+        let mut empty: Vec<&Candidate> = self.open(candidates);
+        empty.retain(|candidate| candidate.is_empty());
+        empty.sort_by_key(|candidate| (Reverse(candidate.price_counted()), &candidate.name));
+        for candidate in empty {
+            match self.take_empty(candidate) {
                 Ok(()) => {
                     let text = format!("Empty for {}", candidate.quiet_text(self.inputs.now));
                     self.remove(engine, &[candidate], Reason { code: ReasonCode::Empty, text }, Rehoming::default());
                 }
+                // What drifted may go for that reason, whatever the policy says of emptiness.
+                Err(_) if candidate.removal_cause.is_some() => {}
+                Err((code, text)) => self.hold_back(engine, candidate.host, code, text),
             }
         }
+    }
+
+    /// Takes a node without pods off the budgets, if it may go as one.
+    fn take_empty(&mut self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
+        self.may_go_as_empty(candidate)?;
+        // Asked just now.
+        let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
+        Ok(())
+    }
+
+    fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
+        candidate.consolidatable_at(self.inputs.now)?;
+        self.is_not_receiving(candidate)?;
+        let allowed =
+            self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
+        allowed.map_err(|budget| (ReasonCode::BudgetExhausted, budget))
     }
 
     /// Empty ones first, then the one that drifted first.
@@ -188,7 +214,7 @@ impl Pass<'_, '_> {
         self.inputs.node_pools.is_empty() && !self.inputs.policy.removal_confirmed
     }
 
-    /// Expiry does not wait for budgets, but its replacement comes first.
+    /// Expiry does not wait for budgets, but its replacement is there before it goes.
     fn replace_expired(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
         for candidate in self.open(candidates) {
             if let Some(cause) = candidate.removal_cause.clone().filter(|cause| cause.code == ReasonCode::Expired) {
@@ -220,14 +246,8 @@ impl Pass<'_, '_> {
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
-        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
-            self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
-            return false;
-        }
-        if let Some(Err(text)) =
-            budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
-        {
-            self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, format!("{}, but {text}", cause.text));
+        if let Err((code, text)) = self.may_go_now(candidate, &cause, budget) {
+            self.leave_over(engine, candidate, code, format!("{}, but {text}", cause.text));
             return false;
         }
         let mark = engine.mark();
@@ -238,18 +258,63 @@ impl Pass<'_, '_> {
         });
         match allowed {
             Ok(rehoming) => {
-                if let Some(reason) = budget {
-                    // Checked above; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
-                }
+                self.spend(engine, candidate, budget);
                 self.remove(engine, &[candidate], cause, rehoming);
                 true
             }
             Err((code, text)) => {
                 engine.revert(mark);
-                self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+                // Karpenter would drain it all the same, and leave its pods pending.
+                let stays = if candidate.is_expired() { "; it stays until they have one" } else { "" };
+                self.leave_over(engine, candidate, code, format!("{}, but {text}{stays}", cause.text));
                 false
             }
+        }
+    }
+
+    /// Whether anything but its pods keeps a node from going for this reason.
+    fn may_go_now(
+        &self,
+        candidate: &Candidate,
+        cause: &Reason,
+        budget: Option<DisruptionReason>,
+    ) -> Result<(), (ReasonCode, String)> {
+        if let Some(obstacle) = self.rollout_obstacle(candidate, cause) {
+            return Err(obstacle);
+        }
+        let check = |reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted());
+        budget.map_or(Ok(()), check).map_err(|text| (ReasonCode::BudgetExhausted, text))
+    }
+
+    /// A node that drifted, and may not go for that now: it may still go to save money, unless its pods would find no place.
+    /// Source: reference, section 4.1: each method looks at all candidates.
+    fn leave_over(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, code: ReasonCode, text: String) {
+        let is_of_rollout =
+            matches!(code, ReasonCode::BudgetExhausted | ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted);
+        if !is_of_rollout || candidate.is_static || candidate.disruption.is_none() {
+            return self.hold_back(engine, candidate.host, code, text);
+        }
+        self.left_over.insert(candidate.host, (code, text));
+        // As empty it did not go before.
+        if let Some((code, text)) = self.may_go_as_empty(candidate).err().filter(|_| candidate.is_empty()) {
+            self.hold_back(engine, candidate.host, code, text);
+        }
+    }
+
+    /// Takes a node off the budgets, which were asked about it where it goes for a reason that asks any.
+    fn spend(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, budget: Option<DisruptionReason>) {
+        let ledger = &mut self.disruption.budgets;
+        let machine = &engine.problem.machines[candidate.host];
+        match budget {
+            Some(reason) => {
+                // Asked before; nothing was taken since.
+                let _ = ledger.take(&candidate.pool, reason, candidate.price_counted());
+            }
+            // What is not ready is taken off for that already.
+            None if machine.is_initialized() && machine.is_ready() => {
+                ledger.take_by_force(&candidate.pool, candidate.price_counted());
+            }
+            None => {}
         }
     }
 
@@ -302,14 +367,35 @@ fn is_rollout(cause: &Reason) -> bool {
     matches!(cause.code, ReasonCode::Drifted | ReasonCode::NodePoolRemoved)
 }
 
-fn pool_totals(candidates: &[Candidate]) -> BTreeMap<String, PoolTotals> {
+/// All nodes of each pool together, those on their way out as well. Source: reference, section 4.5.
+fn pool_totals(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, PoolTotals> {
+    let problem = engine.problem;
     let mut totals: BTreeMap<String, PoolTotals> = BTreeMap::new();
-    for candidate in candidates {
-        let of_pool = totals.entry(candidate.pool.clone()).or_default();
-        of_pool.price += candidate.price.unwrap_or_default();
-        of_pool.disruption_cost += candidate.disruption_cost;
+    for (machine, node) in problem.machines.iter().zip(&problem.nodes).filter(|(machine, _)| machine.is_managed()) {
+        let Some(pool) = machine.node_pool() else { continue };
+        let pods = node.pods.iter().map(|(pod, _)| &problem.snapshot.pods[*pod]);
+        let of_pool = totals.entry(pool.to_owned()).or_default();
+        of_pool.price += problem.offer.price_of(inputs, machine).unwrap_or_default();
+        of_pool.disruption_cost += cost::of_pods(pods.filter(|pod| is_reschedulable(pod)));
     }
     totals
+}
+
+/// Nodes that go whatever budgets say, because they expired, are broken, or EC2 takes them away: what is put there would have to move again. O(nodes).
+pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
+    let expires = |machine: &Machine<'_>| {
+        let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
+        let is_supported =
+            |pool: &NodePool| pool.spec.replicas.is_none() || inputs.policy.feature_gates.static_capacity;
+        pool.is_some_and(is_supported) && drift::expired(inputs, machine).is_some()
+    };
+    let mut hosts = repair::broken(inputs, machines);
+    let staying =
+        machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
+    hosts.extend(
+        staying.filter(|(_, machine)| expires(machine) || interrupted::is_interrupted(machine)).map(|(host, _)| host),
+    );
+    hosts
 }
 
 /// By pool, what budgets count.

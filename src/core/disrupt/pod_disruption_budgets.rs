@@ -23,7 +23,9 @@ impl<'a> PodDisruptionBudgets<'a> {
     /// that was not looked at yet allows none.
     pub fn obstacle(&self, pod: &Pod) -> Option<String> {
         let covering = self.covering(pod);
-        let name = |budget: &PodDisruptionBudget| budget.metadata.name.clone().unwrap_or_default();
+        let name = |budget: &PodDisruptionBudget| {
+            format!("{}/{}", pod.metadata.namespace, budget.metadata.name.as_deref().unwrap_or_default())
+        };
         match covering.as_slice() {
             [] => None,
             [budget] => {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
-use crate::core::plan::{Reason, ReasonCode};
-use crate::core::scheduler::Engine;
+use crate::core::plan::{Inputs, Reason, ReasonCode};
+use crate::core::scheduler::{Engine, HostIndex};
 use crate::core::snapshot::nodes::Machine;
 
 use super::candidate::Candidate;
@@ -90,6 +90,25 @@ fn count(machines: &[Machine<'_>], now: Timestamp) -> BTreeMap<String, (usize, u
     counts
 }
 
+fn are_too_many(broken: usize, all: usize) -> bool {
+    broken > (all * MOST_UNHEALTHY_PERCENT).div_ceil(100)
+}
+
+/// Machines that go by force.
+pub(super) fn broken(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
+    if !inputs.policy.feature_gates.node_repair {
+        return BTreeSet::new();
+    }
+    let counts = count(machines, inputs.now);
+    let is_repaired = |machine: &Machine<'_>| {
+        let (broken, all) = counts.get(machine.node_pool().unwrap_or_default()).copied().unwrap_or_default();
+        fault(machine, inputs.now).is_some_and(|fault| fault.is_over_time()) && !are_too_many(broken, all)
+    };
+    let staying =
+        machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
+    staying.filter(|(_, machine)| is_repaired(machine)).map(|(host, _)| host).collect()
+}
+
 impl Pass<'_, '_> {
     /// Removes nodes whose time is over, before anything else is looked at.
     pub(super) fn repair(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
@@ -109,8 +128,7 @@ impl Pass<'_, '_> {
         }
         for (candidate, fault) in over_time {
             let (broken, all) = counts.get(&candidate.pool).copied().unwrap_or_default();
-            let most = (all * MOST_UNHEALTHY_PERCENT).div_ceil(100);
-            if broken > most {
+            if are_too_many(broken, all) {
                 let of = if candidate.pool.is_empty() {
                     "the cluster".to_owned()
                 } else {
@@ -139,6 +157,7 @@ impl Pass<'_, '_> {
                 reason.text.push_str(&format!("; {why}"));
                 Rehoming::default()
             });
+        self.spend(engine, candidate, None);
         self.remove(engine, &[candidate], reason, rehoming);
     }
 }

@@ -12,6 +12,11 @@ use crate::core::scheduler::{Engine, Refusal};
 use super::candidate::Candidate;
 use super::{Pass, pods_text, rehome, seconds_between};
 
+/// A pool keeps to its replicas although nodes are not to be disrupted: the drain waits for their pods.
+fn may_be_surplus(candidate: &Candidate) -> bool {
+    candidate.obstacle.as_ref().is_none_or(|(code, _)| *code == ReasonCode::DoNotDisrupt)
+}
+
 impl Pass<'_, '_> {
     /// Removes what is more than a pool wants.
     pub(super) fn remove_surplus(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
@@ -21,7 +26,7 @@ impl Pass<'_, '_> {
                 continue;
             };
             let mut of_pool: Vec<&Candidate> = self.open(candidates);
-            of_pool.retain(|candidate| candidate.pool == compiled.name);
+            of_pool.retain(|candidate| candidate.pool == compiled.name && may_be_surplus(candidate));
             of_pool.sort_by(|one, two| {
                 let (one, two) = (self.order(engine, one), self.order(engine, two));
                 one.0.cmp(&two.0).then(one.1.total_cmp(&two.1)).then(one.2.cmp(two.2))
@@ -45,8 +50,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Empty nodes first, then those that cost least to disrupt for the life they have left.
-    fn order<'c>(&self, engine: &Engine<'_, '_>, candidate: &'c Candidate) -> (bool, f64, &'c str) {
+    /// Empty nodes first, then those that cost least to disrupt for the life they have left; what is not to be disrupted last.
+    fn order<'c>(&self, engine: &Engine<'_, '_>, candidate: &'c Candidate) -> ((bool, bool), f64, &'c str) {
         let claim = engine.problem.machines[candidate.host].claim;
         let lifetime = claim.and_then(|claim| claim.spec.expire_after.as_ref().and_then(NillableDuration::seconds));
         let born = claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref());
@@ -58,7 +63,8 @@ impl Pass<'_, '_> {
             }
             _ => 1.0,
         };
-        (!candidate.pods.is_empty(), candidate.disruption_cost * left, &candidate.name)
+        let first = (candidate.obstacle.is_some(), !candidate.pods.is_empty());
+        (first, candidate.disruption_cost * left, &candidate.name)
     }
 
     /// A new node of the pool, and the old one's pods on it or on others.
@@ -73,14 +79,8 @@ impl Pass<'_, '_> {
         let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
-        if let Some((code, text)) = self.rollout_obstacle(candidate, &cause) {
+        if let Err((code, text)) = self.may_go_now(candidate, &cause, budget) {
             return self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
-        }
-        if let Some(Err(text)) =
-            budget.map(|reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted()))
-        {
-            let text = format!("{}, but {text}", cause.text);
-            return self.hold_back(engine, candidate.host, ReasonCode::BudgetExhausted, text);
         }
         let mark = engine.mark();
         let replaced = self.one_for_one(engine, candidate, template);
@@ -91,10 +91,7 @@ impl Pass<'_, '_> {
         });
         match allowed {
             Ok(rehoming) => {
-                if let Some(reason) = budget {
-                    // Checked above; nothing was taken since.
-                    let _ = self.disruption.budgets.take(&candidate.pool, reason, candidate.price_counted());
-                }
+                self.spend(engine, candidate, budget);
                 self.remove(engine, &[candidate], cause, rehoming);
             }
             Err((code, text)) => {

@@ -12,6 +12,7 @@ use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
+use super::do_not_disrupt::is_protected;
 use super::seconds_after;
 
 /// A pod that is this long past its deletion time is stuck, and not waited for.
@@ -122,16 +123,4 @@ fn tolerates_removal(pod: &Pod) -> bool {
         (effect.is_empty() || effect == "NoSchedule")
             && ((key.is_empty() && exists) || (key == keys::DISRUPTED_TAINT && (exists || value.is_empty())))
     })
-}
-
-/// `karpenter.sh/do-not-disrupt`: `true`, or for a time since the pod started.
-pub fn is_protected(pod: &Pod, now: Timestamp) -> bool {
-    let Some(text) = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT) else { return false };
-    if text == "true" {
-        return true;
-    }
-    let Ok(duration) = text.parse::<crate::api::duration::NillableDuration>() else { return false };
-    let Some(seconds) = duration.seconds().filter(|seconds| *seconds > 0) else { return false };
-    let start = pod.status.start_time.as_ref().and_then(|text| text.parse::<Timestamp>().ok());
-    start.is_none_or(|start| now < seconds_after(start, seconds))
 }

@@ -15,6 +15,7 @@ pub mod claims;
 pub mod conditions;
 mod consistency;
 mod consolidatable;
+pub mod do_not_disrupt;
 pub mod drain;
 mod initialization;
 pub mod interruption;

@@ -83,7 +83,9 @@ impl<'b, 'a> Builder<'b, 'a> {
         replaced: bool,
     ) {
         let machine = &self.problem.machines[node];
-        let mut preconditions = vec![Precondition::NodeHoldsOnly { node: machine.name.to_owned(), pods: pods.len() }];
+        // Where no node came up there are no pods to count.
+        let holds = |_| Precondition::NodeHoldsOnly { node: machine.name.to_owned(), pods: pods.len() };
+        let mut preconditions: Vec<Precondition> = machine.node.map(holds).into_iter().collect();
         if replaced {
             preconditions.push(Precondition::ReplacementsInitialized);
         }

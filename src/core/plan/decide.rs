@@ -181,7 +181,7 @@ pub(super) fn assemble(
     notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.extend(report::notes_of_reservations(problem, &purchases));
     let waves = risks::number_waves(&mut builder.steps, inputs.snapshot);
-    let (risks, notes_of_risks) = risks::risks(&builder.steps, inputs.snapshot, waves);
+    let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, inputs.now, waves);
     notes.extend(notes_of_risks);
     notes.sort();
     notes.dedup();

@@ -303,9 +303,12 @@ pub struct BudgetState {
     pub nodes_counted: usize,
     /// Nodes that may be disrupted by it before this plan, with those that are being disrupted already taken off.
     pub allowed: usize,
-    /// Nodes that this plan disrupts.
+    /// Nodes that this plan disrupts within it.
     pub used: usize,
-    /// Whether its window is open; a closed one does not restrict.
+    /// Nodes that this plan removes without asking it: expired, broken, or more than a static pool wants. They count all the same.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub forced: usize,
+    /// Whether its window is open and its list of reasons, where it has one, names any; else it does not restrict.
     pub active: bool,
     /// What its `moneyPerHour` comes to; absent where it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]

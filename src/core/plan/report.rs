@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::api::keys;
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::removed_pools::removed_pools;
 use crate::core::disrupt::{Disruption, Going, pods_text};
+use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::model::HourlyPrice;
 use crate::core::offer::Reservation;
 use crate::core::provision::advice::{Adviser, change};
@@ -19,6 +21,7 @@ use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::{Pod, Snapshot};
 
 use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, penalties};
 
@@ -303,6 +306,32 @@ pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning:
     notes
 }
 
+/// So many pods are named, the others counted.
+const PODS_NAMED_MAX: usize = 5;
+
+/// Pods whose annotation asks for protection in words that give none.
+fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
+    let runs = |pod: &&Pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating();
+    let unreadable = snapshot.pods.iter().filter(runs).filter(|pod| protection(pod) == Protection::Unreadable);
+    let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().unwrap_or_default();
+    let mut named: Vec<String> = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
+    named.sort();
+    let noun = if named.len() == 1 { "pod" } else { "pods" };
+    let rest = named.len().saturating_sub(PODS_NAMED_MAX);
+    named.truncate(PODS_NAMED_MAX);
+    if rest > 0 {
+        named.push(format!("and {rest} more"));
+    }
+    (!named.is_empty()).then(|| Note {
+        code: "InvalidDoNotDisruptAnnotation".to_owned(),
+        text: format!(
+            "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
+            keys::DO_NOT_DISRUPT,
+            named.join(", ")
+        ),
+    })
+}
+
 /// What a reader should know of the inputs.
 pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let mut notes = problem.offer.notes().to_vec();
@@ -345,6 +374,8 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
             );
         }
     }
+    notes.extend(note_of_annotations(inputs.snapshot));
+    let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
     let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
     let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
     let renamed = removed_pools(inputs).next().is_some();

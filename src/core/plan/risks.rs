@@ -1,18 +1,26 @@
 //! Whom a plan disturbs: the waves in which its nodes go, and what is at risk all the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::core::disrupt::duration_text;
 use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
 use crate::core::disrupt::waves::{Workload, by_workload, replicas, waves};
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::core::lifecycle::drain::is_evicted;
+use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
+use crate::core::scheduler::Problem;
+use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::{Note, Step, StepKind};
+use super::{Note, ReasonCode, Step, StepKind};
 
 /// More risks than this are counted in a note.
 const RISKS_MAX: usize = 100;
@@ -49,6 +57,8 @@ pub enum RiskCode {
     LongDrain,
     /// Volumes must detach before the pod starts elsewhere.
     VolumesDetach,
+    /// A pod is never evicted because of its annotation, and its node has no time after which it ends all the same.
+    DrainBlocked,
 }
 
 /// Pods of removals, by key.
@@ -94,12 +104,14 @@ pub fn number_waves(steps: &mut [Step], snapshot: &Snapshot) -> u32 {
 }
 
 /// What is at risk when the plan is carried out, and a note if there is more than is listed. O(moved pods x budgets).
-pub fn risks(steps: &[Step], snapshot: &Snapshot, waves: u32) -> (Vec<Risk>, Vec<Note>) {
+pub fn risks(steps: &[Step], problem: &Problem<'_>, now: Timestamp, waves: u32) -> (Vec<Risk>, Vec<Note>) {
+    let snapshot = problem.snapshot;
     let replicas = replicas(snapshot);
     let moving = moving(steps, snapshot);
     let budgets = PodDisruptionBudgets::new(snapshot);
     let mut risks = of_workloads(steps, &replicas, &moving, &budgets);
     risks.extend(of_pods(&moving, &budgets));
+    risks.extend(of_drains(steps, problem, now));
     risks.sort();
     risks.dedup();
     let mut notes = Vec::new();
@@ -152,6 +164,40 @@ fn of_workloads(
         risks.push(Risk { code: RiskCode::NoPodDisruptionBudget, subject: workload, text });
     }
     risks
+}
+
+/// Drains that wait for a pod which is not evicted, of nodes that go by this plan or went before. O(nodes + pods).
+fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk> {
+    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
+    // Pods of broken nodes are deleted.
+    let drained =
+        removals.filter(|step| step.reason.code != ReasonCode::Unhealthy).filter_map(|step| step.node.as_deref());
+    let drained: BTreeSet<&str> = drained.collect();
+    let waits_forever = |machine: &&Machine<'_>| {
+        let ends = |claim: &NodeClaim| {
+            claim.spec.termination_grace_period.is_some() || claim.annotation(TERMINATION_TIMESTAMP).is_some()
+        };
+        (machine.is_being_removed() || drained.contains(machine.name))
+            && machine.claim.is_some_and(|claim| !ends(claim))
+    };
+    let waiting = problem.machines.iter().filter(|machine| machine.node.is_some());
+    let waiting: BTreeSet<&str> = waiting.filter(waits_forever).map(|machine| machine.name).collect();
+    let blocks = |pod: &Pod| {
+        let node = pod.spec.node_name.as_deref().filter(|node| waiting.contains(node))?;
+        if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
+            return None;
+        }
+        let until = match protection(pod) {
+            Protection::Until(end) => end.to_string(),
+            _ => "somebody takes it off".to_owned(),
+        };
+        let text = format!(
+            "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {} until {until}",
+            keys::DO_NOT_DISRUPT
+        );
+        Some(Risk { code: RiskCode::DrainBlocked, subject: pod.key(), text })
+    };
+    problem.snapshot.pods.iter().filter_map(blocks).collect()
 }
 
 fn of_pods(moving: &BTreeMap<String, &Pod>, budgets: &PodDisruptionBudgets<'_>) -> Vec<Risk> {

@@ -120,12 +120,8 @@ pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<Existin
     let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
     // By code and what it is about: nodes, the first name, and of resources the most that one of them has free.
     let mut kinds: BTreeMap<(ReasonCode, String), (Vec<&str>, i64, Refusal)> = BTreeMap::new();
-    let leaving: Vec<&str> = problem
-        .nodes
-        .iter()
-        .filter(|node| node.being_removed)
-        .map(|node| problem.machines[node.machine].name)
-        .collect();
+    let leaving = engine.existing_hosts().filter(|host| engine.is_closed(*host));
+    let leaving: Vec<&str> = leaving.map(|host| problem.machines[problem.nodes[host].machine].name).collect();
     for (host, refusal) in refusals_of_existing(engine, class, variant) {
         let (about, free) = match &refusal {
             Refusal::Resource { name, available, .. } => (name.clone(), *available),

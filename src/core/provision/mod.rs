@@ -21,6 +21,7 @@ pub mod static_capacity;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::settings::{MinValuesPolicy, Packing};
+use crate::core::disrupt::without_future;
 use crate::core::plan::Inputs;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
@@ -31,10 +32,11 @@ use karpenter::Leftover;
 pub use purchase::Purchase;
 use static_capacity::Shortfall;
 
-/// An engine for these inputs, in which nothing was placed yet.
+/// An engine for these inputs, in which nothing was placed yet. Nodes that every plan removes take no pods.
 pub fn engine<'p, 'a>(problem: &'p Problem<'a>, inputs: &Inputs<'_>) -> Engine<'p, 'a> {
     let mut engine = Engine::new(problem, inputs.policy.packing);
     engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
+    without_future(inputs, &problem.machines).into_iter().for_each(|host| engine.close(host));
     engine
 }
 

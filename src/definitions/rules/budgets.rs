@@ -70,6 +70,15 @@ pub static NOTHING_LEFT: Rule = Rule::document(
     nothing_left,
 );
 
+pub static NO_REASON: Rule = Rule::document(
+    "CL0409",
+    "no-reason",
+    Warning,
+    "A budget has no list of reasons, which stands for all, or one that names some.",
+    BUDGETS,
+    no_reason,
+);
+
 pub static RULES: &[&Rule] = &[
     &SCHEDULE_WITH_DURATION,
     &SCHEDULE,
@@ -79,6 +88,7 @@ pub static RULES: &[&Rule] = &[
     &NEVER_STRIKES,
     &NO_GAP,
     &NOTHING_LEFT,
+    &NO_REASON,
 ];
 
 /// Pointers of the budgets of a document.
@@ -183,6 +193,20 @@ fn duplicate_reason(document: &Document) -> Vec<Finding> {
         }
     }
     findings
+}
+
+fn no_reason(document: &Document) -> Vec<Finding> {
+    let pointers = budgets(document).into_iter().map(|budget| format!("{budget}/reasons"));
+    let is_empty = |pointer: &String| {
+        let reasons = document.value.pointer(pointer).and_then(serde_json::Value::as_array);
+        reasons.is_some_and(Vec::is_empty)
+    };
+    let finding = |pointer: String| {
+        let message = "the list of reasons is empty: the budget restricts nothing";
+        let finding = Finding::at(&NO_REASON, document, &pointer, Place::Value, message);
+        finding.hint("leave it out for all reasons, or name some of Underutilized, Empty and Drifted")
+    };
+    pointers.filter(is_empty).map(finding).collect()
 }
 
 fn empty_window(document: &Document) -> Vec<Finding> {

@@ -4,11 +4,12 @@
 //!
 //! [`mod@worth`] says what pods would cost on new nodes, [`keeping`] which nodes to keep when all are looked at together, [`foreseen`]
 //! where the pods of the others come to be, [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
-//! [`search`] and [`mod@reference`] decide which nodes to try.
+//! [`search`] and [`mod@reference`] decide which nodes to try; [`left_over`] are those that drifted and may not go for that.
 
 mod foreseen;
 pub mod frontier;
 mod keeping;
+mod left_over;
 mod reference;
 pub(super) mod rules;
 mod search;
@@ -67,13 +68,21 @@ impl Pass<'_, '_> {
             price: source.price,
             pods: source.candidate.displaced().collect(),
         };
-        self.disruption.open = sources.iter().map(open).collect();
+        self.disruption.open = sources.iter().filter(|source| self.may_be_bought_for(source)).map(open).collect();
         let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
         let first_move = self.disruption.removals.len();
         match self.inputs.policy.packing {
             Packing::Cheapest if self.inputs.policy.moves_under_way => self.only_wait(engine, &sources),
-            Packing::Cheapest => self.search(engine, &sources),
-            Packing::Karpenter => self.as_reference(engine, &sources),
+            Packing::Cheapest => {
+                let (left_over, others) = self.without_left_over(&sources);
+                self.search(engine, &others);
+                self.try_left_over(engine, left_over);
+            }
+            Packing::Karpenter => {
+                let (left_over, others) = self.without_left_over(&sources);
+                self.as_reference(engine, &others);
+                self.try_left_over(engine, left_over);
+            }
         }
         let saving = self.saving_since(engine, &sources, first_move);
         self.disruption.consolidation =

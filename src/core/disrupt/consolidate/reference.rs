@@ -83,7 +83,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    fn one_at_a_time(&mut self, engine: &mut Engine<'_, '_>, source: Source<'_>) -> Result<(), Refused> {
+    pub(super) fn one_at_a_time(&mut self, engine: &mut Engine<'_, '_>, source: Source<'_>) -> Result<(), Refused> {
         self.is_not_receiving(source.candidate)?;
         let mut rooms = self.all_rooms(engine);
         let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.price };
@@ -95,7 +95,7 @@ impl Pass<'_, '_> {
     }
 
     /// Every node that may take pods, in the order of the engine.
-    fn all_rooms(&self, engine: &Engine<'_, '_>) -> Rooms {
+    pub(super) fn all_rooms(&self, engine: &Engine<'_, '_>) -> Rooms {
         let is_open = |host: &usize| self.targets[*host].is_open_to_consolidation();
         Rooms { filling: engine.existing_hosts().filter(is_open).collect(), ..Rooms::default() }
     }

@@ -75,6 +75,12 @@ impl Rollouts {
         obstacle.or_else(|| self.refused.get(pool).cloned())
     }
 
+    /// Whether any number of nodes of this pool may be launched in place of others, not just a canary.
+    pub fn goes_on(&self, pool: &str) -> bool {
+        let is_proven = self.pools.get(pool).is_some_and(|rollout| rollout.is_proven);
+        self.halt(pool).is_none() && (is_proven || !self.has_canary)
+    }
+
     /// Asks whether nodes of these pools may replace a node of the pool `from` now. They then are the canary of each that has none.
     pub fn launch<'p>(
         &mut self,

@@ -9,9 +9,9 @@ use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::{Budget, DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, Plan, ReasonCode, StepKind};
+use crate::core::plan::{BudgetKind, Plan, ReasonCode, Step, StepKind};
 
-use super::known::{Existing, Known, steps};
+use super::known::{Existing, Known, removed_node, steps};
 use super::removals::is_disrupted;
 use super::schedule;
 use super::violation::{Findings, ViolationCode};
@@ -46,12 +46,17 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         let used = steps(plan, StepKind::Remove)
             .filter(|step| limit.pools.contains(step.node_pool.as_str()) && limit.applies_to(step.reason.code))
             .count();
-        let active = limit.open != Ok(false);
-        if active && used > allowed {
-            let text = format!("{used} nodes are disrupted, {allowed} allowed ({} of {})", limit.nodes, counted.len());
+        let forced = limit.forced(plan, known).count();
+        let active = limit.open != Ok(false) && limit.reasons.is_none_or(|reasons| !reasons.is_empty());
+        if active && used > 0 && used + forced > allowed {
+            let text = format!(
+                "{used} nodes are disrupted beside {forced} that ask no budget, {allowed} allowed ({} of {})",
+                limit.nodes,
+                counted.len()
+            );
             findings.add(ViolationCode::BudgetExceeded, limit.place(), text);
         }
-        stated(plan, &limit, (counted.len(), allowed, used, active), findings);
+        stated(plan, &limit, (counted.len(), allowed, (used, forced), active), findings);
         if active {
             money(plan, &limit, &counted, known, findings);
         }
@@ -69,14 +74,17 @@ fn money(plan: &Plan, limit: &Limit<'_>, counted: &[&Existing<'_>], known: &Know
     let going: f64 = counted.iter().filter(|existing| is_disrupted(existing)).filter_map(|it| price(&it)).sum();
     let removed = steps(plan, StepKind::Remove)
         .filter(|step| limit.pools.contains(step.node_pool.as_str()) && limit.applies_to(step.reason.code));
-    let taken: f64 = removed.map(|step| step.price_per_hour.dollars()).sum();
+    let chosen: f64 = removed.map(|step| step.price_per_hour.dollars()).sum();
+    let forced: f64 = limit.forced(plan, known).map(|step| step.price_per_hour.dollars()).sum();
+    let taken = chosen + forced;
     let state = plan.budgets.iter().find(|it| it.kind == limit.kind && it.name == limit.name && it.active);
     let stated = state.and_then(|state| state.money);
-    match (limit.money, stated) {
+    // More than this no price can say.
+    match (limit.money.map(|most| most.min(8.9e9)), stated) {
         (None, None) => {}
         (Some(most), Some(stated)) => {
             // Less than a millionth of a dollar is rounding.
-            if taken > 1e-6 && going + taken > most + 1e-6 {
+            if chosen > 1e-6 && going + taken > most + 1e-6 {
                 let text = format!("nodes for {taken} dollars per hour beside {going} under way, {most} allowed");
                 findings.add(ViolationCode::BudgetExceeded, limit.place(), text);
             }
@@ -96,21 +104,22 @@ fn money(plan: &Plan, limit: &Limit<'_>, counted: &[&Existing<'_>], known: &Know
 }
 
 /// The plan's own account of this budget.
-fn stated(plan: &Plan, limit: &Limit<'_>, right: (usize, usize, usize, bool), findings: &mut Findings) {
+fn stated(plan: &Plan, limit: &Limit<'_>, right: (usize, usize, (usize, usize), bool), findings: &mut Findings) {
     let reasons: Vec<String> = limit.reasons.unwrap_or_default().iter().map(|reason| format!("{reason:?}")).collect();
     let same = |state: &&crate::core::plan::BudgetState| {
         state.kind == limit.kind && state.name == limit.name && state.nodes == limit.nodes && state.reasons == reasons
     };
     let states: Vec<_> = plan.budgets.iter().filter(same).collect();
-    let (counted, allowed, used, active) = right;
+    let (counted, allowed, (used, forced), active) = right;
     // A closed budget restricts nothing, so it matters neither what it would allow nor what was taken from it.
     let agrees = |state: &&crate::core::plan::BudgetState| {
-        let in_force = state.allowed == allowed && state.used == used;
+        let in_force = state.allowed == allowed && state.used == used && state.forced == forced;
         state.nodes_counted == counted && state.active == active && (!active || in_force)
     };
     if !states.iter().any(agrees) {
-        let text =
-            format!("{counted} counted, {allowed} allowed, {used} used, active {active}; the plan says {states:?}");
+        let text = format!(
+            "{counted} counted, {allowed} allowed, {used} used, {forced} forced, active {active}; the plan says {states:?}"
+        );
         findings.add(ViolationCode::WrongBudget, limit.place(), text);
     }
 }
@@ -123,6 +132,20 @@ impl Limit<'_> {
         }
     }
 
+    /// Removals that nobody chose ask no budget, and count all the same, unless their node counted before: as not ready, or not at all
+    /// since it never initialized.
+    fn forced<'s>(&'s self, plan: &'s Plan, known: &'s Known<'_>) -> impl Iterator<Item = &'s Step> {
+        steps(plan, StepKind::Remove).filter(|step| {
+            let nobody_chose = matches!(
+                step.reason.code,
+                ReasonCode::Expired | ReasonCode::Interrupted | ReasonCode::Unhealthy | ReasonCode::StaticCapacity
+            );
+            let existing = known.nodes.get(removed_node(step));
+            let is_new = existing.is_some_and(|existing| existing.initialized && !is_disrupted(existing));
+            nobody_chose && is_new && self.pools.contains(step.node_pool.as_str())
+        })
+    }
+
     /// Removals that nobody chose, such as expiry, ask no budget.
     fn applies_to(&self, code: ReasonCode) -> bool {
         let reason = match code {
@@ -131,7 +154,7 @@ impl Limit<'_> {
             ReasonCode::Underutilized => DisruptionReason::Underutilized,
             _ => return false,
         };
-        self.reasons.is_none_or(|reasons| reasons.is_empty() || reasons.contains(&reason))
+        self.reasons.is_none_or(|reasons| reasons.contains(&reason))
     }
 }
 

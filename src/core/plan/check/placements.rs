@@ -10,6 +10,7 @@ use super::filters::FilterContext;
 use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
 use super::plan::place;
 use super::rehearsal::{Scene, daemon_pods};
+use super::removals::has_no_future;
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -25,6 +26,17 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
         pending_pods_fit_nowhere(plan, known, &scene, findings);
     }
     everybody_has_a_place(plan, known, &destinations, findings);
+    nobody_is_put_on_what_expired(plan, known, findings);
+}
+
+fn nobody_is_put_on_what_expired(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    for placement in &plan.placements {
+        let existing = known.nodes.get(&placement.node);
+        if existing.is_some_and(|existing| !existing.going && has_no_future(existing, known)) {
+            let text = format!("node {} expired", placement.node);
+            findings.add(ViolationCode::ExpiredTarget, format!("pod {}", placement.pod), text);
+        }
+    }
 }
 
 /// The other instance types and zones that may be launched must do as well: one at a time, with all else as planned.
@@ -59,8 +71,9 @@ fn pending_pods_fit_nowhere(plan: &Plan, known: &Known<'_>, scene: &Scene<'_>, f
             && pod.status.nominated_node_name.is_none()
     });
     let pods: Vec<(&String, &Pod)> = pods.collect();
-    let stays =
-        |name: &str, existing: &Existing<'_>| existing.initialized && !existing.going && !removed.contains(name);
+    let stays = |name: &str, existing: &Existing<'_>| {
+        existing.initialized && !existing.going && !has_no_future(existing, known) && !removed.contains(name)
+    };
     let staying: Vec<(&String, &Existing<'_>)> =
         known.nodes.iter().filter(|(name, existing)| stays(name, existing)).collect();
     let context = scene.before_removals();

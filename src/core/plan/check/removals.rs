@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
+use crate::api::duration::go_nanoseconds;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{ConsolidationPolicy, NodePool};
@@ -93,7 +94,9 @@ fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &
     if !existing.initialized {
         findings.add(ViolationCode::NotRemovable, place(step), "the node has not initialized");
     }
-    let annotations = existing.node.metadata.annotations.iter().flatten();
+    // A static pool keeps to its replicas all the same.
+    let is_surplus = step.reason.code == ReasonCode::StaticCapacity;
+    let annotations = existing.node.metadata.annotations.iter().flatten().filter(|_| !is_surplus);
     if annotations.into_iter().any(|(key, value)| key == keys::DO_NOT_DISRUPT && value == "true") {
         findings.add(ViolationCode::DoNotDisrupt, place(step), "the node is annotated do-not-disrupt");
     }
@@ -104,7 +107,7 @@ fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &
     }
     let now = known.inputs.now;
     for pod in known.pods_on(removed_node(step)).filter(|pod| !pod.is_terminating()) {
-        if is_protected(pod, now) {
+        if !is_surplus && is_protected(pod, now) {
             findings.add(
                 ViolationCode::DoNotDisrupt,
                 place(step),
@@ -123,16 +126,9 @@ fn is_protected(pod: &Pod, now: Timestamp) -> bool {
     if value == "true" {
         return true;
     }
-    let Some(protected_seconds) =
-        value.parse::<crate::api::duration::NillableDuration>().ok().and_then(|it| it.seconds())
-    else {
-        return false;
-    };
-    let Some(start) = pod.status.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok()) else {
-        return protected_seconds > 0;
-    };
-    let age_seconds = now.as_second().saturating_sub(start.as_second());
-    protected_seconds > 0 && u64::try_from(age_seconds).unwrap_or(0) < protected_seconds
+    let Some(protected) = go_nanoseconds(value).filter(|nanoseconds| *nanoseconds > 0) else { return false };
+    let start = pod.status.start_time.as_deref().and_then(|start| start.parse::<Timestamp>().ok());
+    start.is_none_or(|start| now.as_nanosecond() - start.as_nanosecond() < i128::from(protected))
 }
 
 /// Why the eviction API would refuse this pod now.
@@ -183,13 +179,23 @@ fn interrupted(step: &Step, existing: &Existing<'_>, findings: &mut Findings) {
 }
 
 fn expired(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &mut Findings) {
+    if !is_expired(existing, known) {
+        findings.add(ViolationCode::NotRemovable, place(step), "its expireAfter has not passed");
+    }
+}
+
+fn is_expired(existing: &Existing<'_>, known: &Known<'_>) -> bool {
     let claim = existing.claim;
     let lifetime_seconds = claim.and_then(|claim| claim.spec.expire_after.as_ref()?.seconds());
     let born = claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref());
-    let expired = lifetime_seconds.zip(born).is_some_and(|(lifetime, born)| seconds_since(born.0, known) >= lifetime);
-    if !expired {
-        findings.add(ViolationCode::NotRemovable, place(step), "its expireAfter has not passed");
-    }
+    lifetime_seconds.zip(born).is_some_and(|(lifetime, born)| seconds_since(born.0, known) >= lifetime)
+}
+
+/// Whether a node expired, and its pool lets it go for that: it takes no pods, also while it has to stay.
+pub(super) fn has_no_future(existing: &Existing<'_>, known: &Known<'_>) -> bool {
+    let pool = existing.pool.as_deref().and_then(|pool| known.pools.get(pool));
+    let gate = known.inputs.policy.feature_gates.static_capacity;
+    pool.is_some_and(|pool| pool.spec.replicas.is_none() || gate) && is_expired(existing, known)
 }
 
 fn seconds_since(moment: Timestamp, known: &Known<'_>) -> u64 {

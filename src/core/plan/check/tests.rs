@@ -603,6 +603,11 @@ fn who_must_not_be_disturbed() {
 }
 
 #[test]
+fn nothing_is_put_on_what_expired() {
+    breaks(Code::ExpiredTarget, |case| case.edit_claim("claim-kept", json!({ "spec": { "expireAfter": "1h" } })));
+}
+
+#[test]
 fn how_many_may_go_at_once() {
     let pool =
         |case: &mut Case, budget: Value| case.edit_pool(json!({ "spec": { "disruption": { "budgets": [budget] } } }));
@@ -621,6 +626,23 @@ fn how_many_may_go_at_once() {
             json!({ "nodes": "0", "schedule": "0 21 * * *", "duration": "1h", "timeZone": "Asia/Seoul" }),
         );
     });
+    // It asks no budget, but leaves less for the others.
+    let expired = |case: &mut Case| {
+        case.edit_claim("claim-empty", json!({ "spec": { "expireAfter": "1h" } }));
+        case.edit_step("claim-empty", json!({ "reason": { "code": "Expired" } }));
+        (case.plan.budgets[0].used, case.plan.budgets[0].forced) = (1, 1);
+    };
+    let mut within_budget = valid();
+    expired(&mut within_budget);
+    assert_eq!(within_budget.check(), []);
+    breaks(code, |case| {
+        expired(case);
+        pool(case, json!({ "nodes": "1" }));
+    });
+    breaks(Code::WrongBudget, |case| {
+        expired(case);
+        case.plan.budgets[0].forced = 0;
+    });
     breaks(Code::WrongBudget, |case| case.plan.budgets.clear());
     breaks(Code::WrongBudget, |case| case.plan.budgets[0].allowed = 1);
     let allowed = |case: &mut Case, edit: &dyn Fn(&mut Case)| {
@@ -630,6 +652,7 @@ fn how_many_may_go_at_once() {
     };
     allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "34%" })));
     allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "reasons": ["Drifted"] })));
+    allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "reasons": [] })));
     allowed(&mut valid(), &|case| pool(case, json!({ "nodes": "0", "schedule": "0 13 * * *", "duration": "2h" })));
     allowed(&mut valid(), &|case| {
         case.disruption_budget(json!({ "nodes": "0", "nodePoolSelector": { "names": ["other"] } }));

@@ -52,6 +52,8 @@ pub enum ViolationCode {
     AllReplicasAtOnce,
     /// A pod moves to a node where pods came or went a moment ago.
     RestlessTarget,
+    /// A pod is put on a node that expired, and goes as soon as it can.
+    ExpiredTarget,
     ConsolidationNotAllowed,
     DoNotDisrupt,
     PodDisruptionBudget,

@@ -181,7 +181,7 @@ fn balanced(it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Fin
         let mut price_of_pool = 0.0;
         let mut disruption_of_pool = 0.0;
         for (node, existing) in known.nodes.iter().filter(|(_, existing)| existing.pool.as_deref() == Some(name)) {
-            if existing.going || existing.claim.is_none() {
+            if existing.claim.is_none() {
                 continue;
             }
             let labels = existing.node.metadata.labels.clone().unwrap_or_default();

@@ -304,7 +304,11 @@ fn budgets(budgets: &[BudgetState], states: &str, page: &mut Page) {
 pub(in super::super) fn budget(budget: &BudgetState) -> String {
     let nodes = budget.nodes.strip_suffix('%').map_or_else(|| budget.nodes.clone(), |share| format!("{share} %"));
     let reasons = if budget.reasons.is_empty() { String::new() } else { format!(" for {}", budget.reasons.join(", ")) };
-    let used = if budget.used > 0 { format!(", {} used by this plan", budget.used) } else { String::new() };
+    let mut used = if budget.used > 0 { format!(", {} used by this plan", budget.used) } else { String::new() };
+    if budget.forced > 0 {
+        let verb = if budget.forced == 1 { "goes" } else { "go" };
+        used.push_str(&format!(", {} {verb} without asking it", budget.forced));
+    }
     if budget.nodes_counted == 0 {
         return clean(&format!("{} {nodes}{reasons} (no nodes yet)", budget.name));
     }
@@ -312,7 +316,8 @@ pub(in super::super) fn budget(budget: &BudgetState) -> String {
         return clean(&format!("{} {nodes}{reasons} allows nothing now: {window}", budget.name));
     }
     let money = budget.money.map_or_else(String::new, |money| {
-        let used = if budget.used > 0 { format!(", {} used", money.used_per_hour) } else { String::new() };
+        let used =
+            if budget.used + budget.forced > 0 { format!(", {} used", money.used_per_hour) } else { String::new() };
         format!("; {} of {}{used}", money.allowed_per_hour, money.limit_per_hour)
     });
     let BudgetState { name, allowed, nodes_counted, .. } = budget;
