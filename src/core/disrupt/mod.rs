@@ -13,6 +13,7 @@ pub mod repair;
 pub mod rollout;
 mod static_capacity;
 pub mod waves;
+pub mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
