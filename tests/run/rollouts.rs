@@ -172,3 +172,22 @@ async fn a_canary_that_comes_at_the_third_attempt_is_good_enough() {
     assert_eq!(replaced_by_plan(&stage), [1, 1, 1, 3]);
     assert_eq!((stage.snapshot().nodes.len(), updated(&stage, "second")), (4, 4));
 }
+
+/// Another version of an alias is another image, and so is another id; the new nodes have it, and that is that.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_image_reaches_every_node_once() {
+    let mut stage = Stage::of_four_nodes(&pool()).await;
+    let mut replaced = Vec::new();
+    for terms in ["- alias: al2023@v20260101", "- id: ami-0123456789abcdef0\n  amiFamily: AL2023"] {
+        let changed = pool().replace("- alias: al2023@v20240807", terms);
+        assert_ne!(changed, pool());
+        stage.script.commit(terms, &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
+        assert!(stage.settle().await);
+        replaced.extend([1, 3]);
+        assert_eq!(replaced_by_plan(&stage), replaced);
+    }
+    let snapshot = stage.snapshot();
+    let images = snapshot.node_claims.iter().filter_map(|claim| claim.status.as_ref()?.image_id.as_deref());
+    assert_eq!(images.collect::<Vec<_>>(), ["ami-0123456789abcdef0"; 4]);
+    stage.assert_consistent("after the rollout");
+}

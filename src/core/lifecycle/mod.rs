@@ -19,6 +19,7 @@ pub mod drain;
 mod initialization;
 mod liveness;
 mod registration;
+pub mod selectors;
 pub mod static_hash;
 pub mod termination;
 pub mod volumes;
