@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
+use crate::core::disrupt::drift;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
@@ -24,6 +25,8 @@ use super::opening::{self, Place};
 use super::view::{View, name_of};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
 
+/// NodeClaims that are written at the same time.
+const CLAIMS_TOGETHER: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
 
@@ -116,6 +119,22 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
+    /// Says on NodeClaims that they drifted, before a plan is made that goes by since when. `true` when something was written.
+    pub(super) async fn mark_drift(&self, snapshot: &Snapshot, now: Timestamp) -> Result<bool, PortError> {
+        let claims = self.with_inputs(snapshot, false, now, drift::to_mark).unwrap_or_default();
+        for together in claims.chunks(CLAIMS_TOGETHER) {
+            let marked = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
+            for result in join_all(marked).await {
+                match result {
+                    // Somebody changed or removed it meanwhile: the next look sees how it is now.
+                    Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
+                    result => result?,
+                }
+            }
+        }
+        Ok(!claims.is_empty())
+    }
+
     /// Tells kube-scheduler where pods should land, several at a time.
     async fn say_places(&mut self, places: &[Place], now: Timestamp) -> Result<(), PortError> {
         for together in places.chunks(PLACES_TOGETHER) {
@@ -152,6 +171,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
+        self.with_inputs(snapshot, moves_under_way, now, |inputs| (self.options.planner)(inputs))
+    }
+
+    /// What a plan is made of, by the definitions in force; `None` before there are any.
+    fn with_inputs<T>(
+        &self,
+        snapshot: &Snapshot,
+        moves_under_way: bool,
+        now: Timestamp,
+        use_them: impl FnOnce(&Inputs<'_>) -> T,
+    ) -> Option<T> {
         let in_force = self.revisions.in_force.as_ref()?;
         let known = self.catalog.as_ref()?;
         let definitions = &in_force.definitions;
@@ -162,7 +192,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let pod_templates: Vec<_> = definitions.pod_templates.iter().map(|it| it.value.clone()).collect();
         let disruption_budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
         let settings = &definitions.settings;
-        Some((self.options.planner)(&Inputs {
+        Some(use_them(&Inputs {
             revision: in_force.revision.clone(),
             cluster: &settings.cluster_name,
             node_pools: &node_pools,

@@ -1,6 +1,7 @@
 //! Drift and expiry: nodes that no longer are what the definitions say.
 //! Behaviour: reference, section 5 (order of evaluation) and 4.8.
 
+mod condition;
 mod selected;
 
 use std::collections::BTreeMap;
@@ -18,6 +19,7 @@ use crate::core::snapshot::nodes::Machine;
 use super::removed_pools::is_from_definitions;
 use super::{duration_text, seconds_between};
 
+pub use condition::to_mark;
 pub use selected::notes;
 use selected::{Selector, Verdict};
 
