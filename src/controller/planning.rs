@@ -7,6 +7,7 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
@@ -223,13 +224,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
-        let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).collect();
+        let removed = plan.steps.iter().filter(|step| step.kind == StepKind::Remove);
+        let removed = removed.filter_map(|step| step.node.as_deref());
+        let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).chain(removed).collect();
         let of_held = |claim: &NodeClaim| {
             let node = claim.status.as_ref()?.node_name.as_deref().filter(|node| held.contains(node))?;
             Some((node.to_owned(), name_of(claim).to_owned()))
         };
         let node_claims = snapshot.node_claims.iter().filter_map(of_held).collect();
-        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()), node_claims });
+        let unreadable_annotations = unreadable_annotations(snapshot);
+        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()), node_claims, unreadable_annotations });
         Ok(())
     }
 
@@ -351,6 +355,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     let message = format!("move {move_number}: {refusal}");
                     let phase = if done == 0 { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
                     self.records.enter(&self.ports.cluster, &plan.id, phase, &message, now).await?;
+                    if let Some(event) = apply::rejected(plan, move_number, &refusal) {
+                        self.journal.say(now, &event);
+                    }
                     let (plan_id, move_number) = (plan.id.clone(), Some(move_number));
                     self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number, refusal });
                     self.announced.carried_out();
@@ -382,6 +389,19 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let event = Event::Stopped { plan_id: plan.id.clone(), done: names(done), not_done: names(not_done) };
         self.journal.say(now, &event);
     }
+}
+
+/// By pod, what is wrong with its annotation `karpenter.sh/do-not-disrupt`, which then protects nothing.
+fn unreadable_annotations(snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let fault = |pod: &Pod| {
+        let text = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).filter(|text| *text != "true")?;
+        match text.parse::<NillableDuration>().ok().and_then(|duration| duration.seconds()) {
+            None => Some(format!("failed to parse {text:?} as a duration")),
+            Some(0) => Some(format!("duration {text:?} must be positive")),
+            Some(_) => None,
+        }
+    };
+    snapshot.pods.iter().filter_map(|pod| Some((pod.key(), fault(pod)?))).collect()
 }
 
 /// Whether nothing is under way, and only a change from outside would change the plan.

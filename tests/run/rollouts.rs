@@ -87,6 +87,10 @@ async fn a_change_of_the_class_reaches_every_node() {
     stage.script.commit("tagged", &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
     assert_eq!(replaced_by_plan(&stage), [1, 3]);
+    let going = |event: &Event| matches!(event, Event::TerminatingNode { reason, .. } if reason == "Drifted");
+    let evicted = |event: &Event| matches!(event, Event::EvictedPod { reason, .. } if reason == "Drifted");
+    let waits = |event: &Event| matches!(event, Event::AwaitingReplacement { .. });
+    assert_eq!((stage.count(going), stage.count(evicted), stage.count(waits)), (4, 4, 4));
     stage.assert_consistent("after the rollout");
 }
 

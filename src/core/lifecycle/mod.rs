@@ -84,6 +84,8 @@ pub enum Effect {
         namespace: String,
         name: String,
         grace_seconds: u64,
+        /// What the pod itself asks for; 0 where it does not say.
+        own_grace_seconds: i64,
     },
     TerminateInstance {
         provider_id: String,
@@ -108,6 +110,10 @@ pub enum Milestone {
     },
     Tainted {
         node: String,
+    },
+    /// When the termination grace period ends, RFC 3339.
+    DeadlineSet {
+        termination_time: String,
     },
     /// The node is drained and waits for these volumes.
     AwaitsDetachment {
