@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::super::model::requirements::label;
-use super::super::model::{Requirements, Resources};
 use super::super::model::resources::{CPU, EPHEMERAL_STORAGE, PODS};
+use super::super::model::{Requirements, Resources};
 use super::arithmetic::{self, DEFAULT_PODS, DEFAULT_VOLUME_BYTES, EFA, GIBIBYTE, GIGABYTE, PRIVATE_IPV4_ADDRESS};
 use super::facts::{self, InstanceFacts};
 use super::kubelet::{KubeletSettings, volume_bytes};

@@ -117,19 +117,21 @@ fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Stri
     (!known && is_old).then(|| format!("InstanceTypeNotFound: {NOT_IN_CATALOG} {name}"))
 }
 
-/// The class that a pool names, as it is defined. A variable that nobody has set yet makes it differ from any other, and says
-/// nothing of it.
+/// The class that a pool names, as it is defined.
 fn defined_class<'a>(inputs: &Inputs<'a>, pool: &NodePool) -> Option<&'a EC2NodeClass> {
     let name = pool.spec.template.spec.node_class_ref.name.as_str();
-    let defined = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
-    let has_open_variable = serde_json::to_string(&defined.spec).is_ok_and(|text| text.contains("${"));
-    (!has_open_variable).then_some(defined)
+    inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
+}
+
+/// A variable that nobody has set yet makes a class differ from any other, and says nothing of it.
+fn has_open_variable(class: &EC2NodeClass) -> bool {
+    serde_json::to_string(&class.spec).is_ok_and(|text| text.contains("${"))
 }
 
 /// The class in the definitions differs, in a field that launches depend on, from the one that the instance was launched with:
 /// where the claim does not say which that was, from the one applied, or that from the claim.
 fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
-    let defined = defined_class(inputs, pool)?;
+    let defined = defined_class(inputs, pool).filter(|class| !has_open_variable(class))?;
     let name = defined.metadata.name.as_deref()?;
     let text = || format!("NodeClassDrift: EC2NodeClass {name} has changed");
     // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
@@ -150,10 +152,11 @@ fn class_hashes_differ(claim: &NodeClaim, applied: &EC2NodeClass) -> Option<bool
 /// What the class selects in EC2 is not what the instance has.
 fn selection_drift(inputs: &Inputs<'_>, machine: &Machine<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
     let classes = selected::classes(inputs, claim, pool)?;
-    Selector::ALL.into_iter().find_map(|selector| match classes.verdict(selector, inputs, machine) {
+    let drifts = Selector::ALL.into_iter().find_map(|selector| match classes.verdict(selector, inputs, machine) {
         Verdict::Drifts(text) => Some(text),
         Verdict::AsSelected | Verdict::NotCompared | Verdict::MayDrift => None,
-    })
+    });
+    drifts.filter(|_| !defined_class(inputs, pool).is_some_and(has_open_variable))
 }
 
 /// What only the cloud can see, and what cannot be compared here, as the claim reports it.
@@ -178,7 +181,7 @@ fn is_compared(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool, reas
             let applied = inputs.snapshot.node_classes.iter();
             let mut applied =
                 applied.filter(|it| it.metadata.name.as_ref() == Some(&pool.spec.template.spec.node_class_ref.name));
-            defined_class(inputs, pool).is_some()
+            defined_class(inputs, pool).is_some_and(|class| !has_open_variable(class))
                 && (claim.annotation(keys::LAUNCHED_CLASS_HASH).is_some()
                     || applied.any(|applied| class_hashes_differ(claim, applied).is_some()))
         }

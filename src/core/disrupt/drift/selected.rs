@@ -54,6 +54,19 @@ impl Selector {
         }
     }
 
+    /// Whether the terms are the same, in any order.
+    fn is_same(self, one: &Selectors, other: &Selectors) -> bool {
+        let is_identical = match self {
+            Self::Images => one.ami_selector_terms == other.ami_selector_terms,
+            Self::SecurityGroups => one.security_group_selector_terms == other.security_group_selector_terms,
+            Self::Subnets => one.subnet_selector_terms == other.subnet_selector_terms,
+            Self::CapacityReservations => {
+                one.capacity_reservation_selector_terms == other.capacity_reservation_selector_terms
+            }
+        };
+        is_identical || self.terms(one) == self.terms(other)
+    }
+
     fn field(self) -> &'static str {
         match self {
             Self::Images => "amiSelectorTerms",
@@ -130,25 +143,25 @@ impl Terms {
 pub struct Classes<'a> {
     name: &'a str,
     defined: Selectors,
-    applied: Option<&'a EC2NodeClass>,
+    applied: Option<(Selectors, &'a EC2NodeClass)>,
     launched: Option<Selectors>,
 }
 
 impl<'a> Classes<'a> {
-    pub fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, defined: &EC2NodeClassSpec) -> Self {
-        let applied = applied(inputs, name);
+    fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, defined: &EC2NodeClassSpec) -> Self {
+        let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
+        let applied = applied.map(|class| (Selectors::of(&class.spec), class));
         Self { name, defined: Selectors::of(defined), applied, launched: Selectors::launched_with(claim) }
     }
 
-    /// The terms that the machine was launched with, as far as anybody can tell.
-    fn before(&self, selector: Selector) -> Option<Terms> {
-        let applied = || self.applied.map(|class| Selectors::of(&class.spec));
-        self.launched.clone().or_else(applied).map(|selectors| selector.terms(&selectors))
+    /// What the machine was launched with, as far as anybody can tell.
+    fn before(&self) -> Option<&Selectors> {
+        self.launched.as_ref().or_else(|| self.applied.as_ref().map(|(selectors, _)| selectors))
     }
 
     /// The status of the applied class, where it says what these terms find: the terms are the same, and it was found for them.
-    fn status_for(&self, selector: Selector, terms: &Terms) -> Option<&'a EC2NodeClassStatus> {
-        let applied = self.applied.filter(|class| selector.terms(&Selectors::of(&class.spec)) == *terms)?;
+    fn status_for(&self, selector: Selector, terms: &Selectors) -> Option<&'a EC2NodeClassStatus> {
+        let (_, applied) = self.applied.as_ref().filter(|(selectors, _)| selector.is_same(selectors, terms))?;
         let status = applied.status.as_ref()?;
         let is_older = |observed: i64| applied.metadata.generation.is_some_and(|generation| observed < generation);
         // `Ready` is written by others than those who look things up.
@@ -157,36 +170,32 @@ impl<'a> Classes<'a> {
     }
 
     pub fn verdict(&self, selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Verdict {
-        let now = selector.terms(&self.defined);
-        let by_facts = match selector {
-            Selector::Images => self.by_image(inputs, machine, &now),
-            Selector::SecurityGroups => None,
-            Selector::Subnets => self.by_zone(inputs, machine, &now),
-            Selector::CapacityReservations => self.by_reservation(machine, &now),
+        let said = |result: Result<(), String>| match result {
+            Ok(()) => Verdict::AsSelected,
+            Err(text) => Verdict::Drifts(format!("{}: {text}", selector.reason())),
         };
-        let drifts = |text: &str| Verdict::Drifts(format!("{}: {text}", selector.reason()));
-        match by_facts {
-            Some(Ok(())) => return Verdict::AsSelected,
-            Some(Err(text)) => return drifts(&text),
-            None => {}
+        let by_facts = match selector {
+            Selector::Images => self.by_image(inputs, machine),
+            Selector::SecurityGroups => None,
+            Selector::Subnets => self.by_zone(inputs, machine),
+            Selector::CapacityReservations => self.by_reservation(machine),
+        };
+        if let Some(result) = by_facts {
+            return said(result);
         }
-        let Some(before) = self.before(selector) else { return Verdict::NotCompared };
-        if before == now {
+        let Some(before) = self.before() else { return Verdict::NotCompared };
+        if selector.is_same(before, &self.defined) {
             return if self.launched.is_some() { Verdict::AsSelected } else { Verdict::NotCompared };
         }
-        match self.by_change(selector, machine, &before, &now) {
-            Some(Ok(())) => Verdict::AsSelected,
-            Some(Err(text)) => drifts(&text),
-            None => Verdict::MayDrift,
-        }
+        self.by_change(selector, machine, before).map_or(Verdict::MayDrift, said)
     }
 
     /// By the image that the claim says it runs.
-    fn by_image(&self, inputs: &Inputs<'_>, machine: &Machine<'_>, now: &Terms) -> Option<Result<(), String>> {
+    fn by_image(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
         let status = machine.claim?.status.as_ref()?;
         let image = status.image_id.as_deref().filter(|image| !image.is_empty())?;
         let class = self.name;
-        if let Some(found) = self.status_for(Selector::Images, now).filter(|found| !found.amis.is_empty()) {
+        if let Some(found) = self.status_for(Selector::Images, &self.defined).filter(|found| !found.amis.is_empty()) {
             let name = machine.label(keys::INSTANCE_TYPE)?;
             let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
             return Some(match image_for(instance_type, &machine.labels, &found.amis) {
@@ -199,24 +208,25 @@ impl<'a> Classes<'a> {
                 }
             });
         }
-        let ids = now.ids()?;
-        if ids.contains(image) {
+        let now = Selector::Images.terms(&self.defined);
+        if now.ids()?.contains(image) {
             return Some(Ok(()));
         }
         Some(Err(format!("EC2NodeClass {class} names {}, the node runs {image}", now.text())))
     }
 
     /// A subnet is in one zone: where none is selected in the node's, its own is not among them.
-    fn by_zone(&self, inputs: &Inputs<'_>, machine: &Machine<'_>, now: &Terms) -> Option<Result<(), String>> {
+    fn by_zone(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
         let zone = machine.label(keys::ZONE)?;
-        let found = self.status_for(Selector::Subnets, now).map(|status| status.subnets.as_slice());
+        let found = self.status_for(Selector::Subnets, &self.defined).map(|status| status.subnets.as_slice());
         let zones: BTreeSet<&str> = match found.filter(|found| !found.is_empty()) {
             Some(found) => found.iter().map(|subnet| subnet.zone.as_str()).collect(),
             None => {
+                let now = Selector::Subnets.terms(&self.defined).ids()?;
                 let known = inputs.snapshot.node_classes.iter().filter_map(|class| class.status.as_ref());
                 let known: BTreeMap<&str, &str> =
                     known.flat_map(|it| &it.subnets).map(|it| (it.id.as_str(), it.zone.as_str())).collect();
-                now.ids()?.iter().map(|id| known.get(id.as_str()).copied()).collect::<Option<_>>()?
+                now.iter().map(|id| known.get(id.as_str()).copied()).collect::<Option<_>>()?
             }
         };
         let text = || format!("EC2NodeClass {} selects no subnet in {zone}, where the node is", self.name);
@@ -224,30 +234,26 @@ impl<'a> Classes<'a> {
     }
 
     /// Only instances that were launched into a reservation can lose it.
-    fn by_reservation(&self, machine: &Machine<'_>, now: &Terms) -> Option<Result<(), String>> {
+    fn by_reservation(&self, machine: &Machine<'_>) -> Option<Result<(), String>> {
         let Some(id) = machine.label(keys::CAPACITY_RESERVATION_ID) else { return Some(Ok(())) };
         let selector = Selector::CapacityReservations;
-        let found = self.status_for(selector, now).map(|status| selector.found(status, None));
-        let selected = found.filter(|found| !found.is_empty()).or_else(|| now.ids())?;
+        let found = self.status_for(selector, &self.defined).map(|status| selector.found(status, None));
+        let now = || selector.terms(&self.defined).ids();
+        let selected = found.filter(|found| !found.is_empty()).or_else(now)?;
         let text = || format!("EC2NodeClass {} no longer selects {id}, which the node was launched into", self.name);
         Some(if selected.contains(id) { Ok(()) } else { Err(text()) })
     }
 
     /// By the selectors alone, and what those before were found to be.
-    fn by_change(
-        &self,
-        selector: Selector,
-        machine: &Machine<'_>,
-        before: &Terms,
-        now: &Terms,
-    ) -> Option<Result<(), String>> {
+    fn by_change(&self, selector: Selector, machine: &Machine<'_>, launched: &Selectors) -> Option<Result<(), String>> {
+        let (before, now) = (selector.terms(launched), selector.terms(&self.defined));
         let text =
             |what: &str| format!("EC2NodeClass {} names {} instead of {}{what}", self.name, now.text(), before.text());
         if selector == Selector::Images {
-            return is_another_version(before, now).then(|| Err(text(", another image")));
+            return is_another_version(&before, &now).then(|| Err(text(", another image")));
         }
         let found = || {
-            let status = self.status_for(selector, before)?;
+            let status = self.status_for(selector, launched)?;
             Some(selector.found(status, machine.label(keys::ZONE))).filter(|found| !found.is_empty())
         };
         let (of_before, of_now) = (before.ids().or_else(found)?, now.ids()?);
@@ -259,10 +265,6 @@ impl<'a> Classes<'a> {
         }
         of_before.is_disjoint(&of_now).then(|| Err(text("")))
     }
-}
-
-fn applied<'a>(inputs: &Inputs<'a>, name: &str) -> Option<&'a EC2NodeClass> {
-    inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
 }
 
 /// Whether both are pinned, and not to the same: `al2023@v20251112` and `al2023@v20260101` are two images.
@@ -286,11 +288,12 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
         let Some((claim, pool)) = machine.claim.zip(pool) else { continue };
         let Some(classes) = classes(inputs, claim, pool) else { continue };
         let unknown = Selector::ALL.map(|it| (classes.verdict(it, inputs, machine) == Verdict::MayDrift).then_some(it));
-        if unknown.iter().all(Option::is_none) || super::drift(inputs, machine, pool).is_some() {
+        let is_open = || super::defined_class(inputs, pool).is_some_and(super::has_open_variable);
+        if unknown.iter().all(Option::is_none) || is_open() || super::drift(inputs, machine, pool).is_some() {
             continue;
         }
         for selector in unknown.into_iter().flatten() {
-            let before = classes.before(selector).map(|terms| terms.text()).unwrap_or_default();
+            let before = classes.before().map(|it| selector.terms(it).text()).unwrap_or_default();
             let change = format!("{before} -> {}", selector.terms(&classes.defined).text());
             may_drift.entry((classes.name, selector)).or_insert((0, change)).0 += 1;
         }
@@ -310,7 +313,7 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
     may_drift.into_iter().map(note).collect()
 }
 
-/// The class of a claim's pool; `None` where it is not defined, or not to its end.
+/// The class of a claim's pool; `None` where it is not defined.
 pub fn classes<'a>(inputs: &Inputs<'a>, claim: &NodeClaim, pool: &NodePool) -> Option<Classes<'a>> {
     let defined = super::defined_class(inputs, pool)?;
     Some(Classes::of(inputs, claim, defined.metadata.name.as_deref()?, &defined.spec))
