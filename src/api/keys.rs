@@ -17,6 +17,7 @@ pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
 
 pub const EC2_NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
 pub const EC2_NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+pub const EC2_NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
 pub const CAPACITY_RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 pub const CAPACITY_RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 pub const INSTANCE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
@@ -58,6 +59,8 @@ pub const REMOVAL_CONFIRMED: &str = "cutlist.dev/removal-confirmed";
 /// On a NodeClaim: the hash of the EC2NodeClass that its instance was launched with. Karpenter's own hash covers the cluster's
 /// CA bundle, which is not known here.
 pub const LAUNCHED_CLASS_HASH: &str = "cutlist.dev/ec2nodeclass-hash";
+/// On a NodeClaim: the selector terms of the EC2NodeClass that its instance was launched with, as JSON. No hash covers them.
+pub const LAUNCHED_SELECTORS: &str = "cutlist.dev/ec2nodeclass-selectors";
 /// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
 pub const FIELD_MANAGER: &str = "cutlist";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

@@ -76,7 +76,7 @@ pub struct PlanArguments {
     #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
     pub output: PlanOutput,
     /// Show what the disruption budgets allow over the days to come, instead of a plan
-    #[arg(long, conflicts_with_all = ["against", "detailed_exitcode"])]
+    #[arg(long, conflicts_with_all = ["against", "detailed_exitcode", "timings"])]
     pub calendar: bool,
     /// Days of the calendar
     #[arg(long, default_value_t = 14, requires = "calendar", value_parser = clap::value_parser!(u16).range(1..=366))]

@@ -80,10 +80,7 @@ fn show_calendar(arguments: &PlanArguments) -> Result<Outcome, Failure> {
         PlanOutput::Json => {
             output::data(&render_calendar::json(&calendar).map_err(|error| Failure::usage(ERROR, error))?);
         }
-        PlanOutput::Markdown => {
-            let error = anyhow!("a calendar has no Markdown form");
-            return Err(Failure::usage(2, error).with_hint("write -o text or -o json"));
-        }
+        PlanOutput::Markdown => output::text(&render_calendar::markdown(&calendar)),
     }
     Ok(Outcome::Clean)
 }

@@ -14,7 +14,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
 use crate::core::lifecycle::{conditions, interruption};
-use crate::core::model::Resources;
+use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
@@ -163,13 +163,19 @@ async fn mark<K: Cluster>(
 ) -> Result<(), ApplyError> {
     let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
     let mut marked = marks::marked(claim, plan, step, replacements);
+    let mut deadline = None;
     if is_forced(step) {
         let annotations = marked.metadata.annotations.get_or_insert_default();
-        annotations.entry(TERMINATION_TIMESTAMP.to_owned()).or_insert_with(|| now.to_string());
+        let termination_time = annotations.entry(TERMINATION_TIMESTAMP.to_owned()).or_insert_with(|| now.to_string());
+        let (node_claim, node) = (step.node_claim.clone(), step.node.clone().unwrap_or_default());
+        deadline = Some(Event::AnnotatedNodeClaim { node_claim, node, termination_time: termination_time.clone() });
     }
     let reason = format!("{:?}", step.reason.code);
     conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
     cluster.update_node_claim(&marked).await?;
+    if let Some(event) = deadline {
+        journal.say(now, &event);
+    }
     let Some(node) = view.node_of(claim) else { return Ok(()) };
     if let Some(patch) = disrupted_taint_patch(node) {
         cluster.patch_node(node_name(node), &patch).await?;
@@ -257,23 +263,44 @@ async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Resul
 }
 
 fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]) -> Event {
-    let disrupted = removals.iter().map(|step| Disrupted {
-        node: step.node.clone().unwrap_or_default(),
+    let replacements = creations.iter().map(|step| Replacement {
         node_claim: step.node_claim.clone(),
-        instance_type: step.instance_type.clone(),
         capacity_type: step.capacity_type.clone(),
+        instance_types: instance_types(step),
     });
-    let replacements = creations
-        .iter()
-        .map(|step| Replacement { capacity_type: step.capacity_type.clone(), instance_types: instance_types(step) });
     Event::DisruptingNodes {
         plan_id: plan.id.clone(),
         move_number: first.move_number,
         reason: first.reason.clone(),
         pods: removals.iter().map(|step| step.pods.len()).sum(),
-        disrupted: disrupted.collect(),
+        disrupted: removals.iter().map(|step| disrupted(step)).collect(),
         replacements: replacements.collect(),
     }
+}
+
+fn disrupted(step: &Step) -> Disrupted {
+    Disrupted {
+        node: step.node.clone().unwrap_or_default(),
+        node_claim: step.node_claim.clone(),
+        instance_type: step.instance_type.clone(),
+        capacity_type: step.capacity_type.clone(),
+    }
+}
+
+/// What to say of a move that was refused; `None` where it was not to save money.
+pub fn rejected(plan: &Plan, move_number: u32, refusal: &Refusal) -> Option<Event> {
+    let steps = steps_of(plan, move_number);
+    let of_kind = |kind| steps.iter().copied().filter(move |step| step.kind == kind);
+    let saves = |step: &&Step| matches!(step.reason.code, ReasonCode::Underutilized | ReasonCode::Empty);
+    let removals: Vec<&Step> = of_kind(StepKind::Remove).filter(saves).collect();
+    let price = |step: &Step| step.price_per_hour;
+    let before: HourlyPrice = removals.iter().map(|step| price(step)).sum();
+    (!removals.is_empty()).then(|| Event::ConsolidationRejected {
+        disrupted: removals.iter().map(|step| disrupted(step)).collect(),
+        replacements: of_kind(StepKind::Create).count(),
+        savings: before - of_kind(StepKind::Create).map(price).sum::<HourlyPrice>(),
+        because: refusal.to_string(),
+    })
 }
 
 fn is_forced(step: &Step) -> bool {

@@ -11,7 +11,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
-use crate::core::lifecycle::{self, Effect, Observation, drain};
+use crate::core::lifecycle::{self, Effect, Observation, conditions, drain};
 use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
@@ -24,6 +24,9 @@ use super::view::{View, label, name_of, node_name, provider_id};
 
 /// Claims whose calls are under way at the same time.
 const CLAIMS_TOGETHER: usize = 32;
+
+/// Why pods of a node are evicted that no plan removes. Source: the reference's word for it.
+const NO_PLAN: &str = "Forceful Termination";
 
 /// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
 const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
@@ -84,7 +87,7 @@ impl Claims {
         self.refused.retain(|refused| around.now.duration_since(refused.at).as_secs() < REFUSED_SECONDS);
         let opening = Opening::new(view, around.now);
         let awaited = view.awaited_claims();
-        let effects = Effects::new(self, journal, around);
+        let effects = Effects::new(self, journal, around, awaited.clone());
         say_places(view, &opening, &effects).await?;
         let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
         in_step(view.snapshot.node_claims.iter().map(due).collect(), &effects).await?;
@@ -133,14 +136,18 @@ async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects
         return Ok(());
     }
     let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
-    let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim))).copied();
-    let pods: Vec<&Pod> = leaving.filter(|pod| due.remove(&pod.key())).collect();
+    let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim)).iter().map(move |pod| (*pod, claim)));
+    let (pods, claims): (Vec<&Pod>, Vec<&NodeClaim>) = leaving.filter(|(pod, _)| due.remove(&pod.key())).unzip();
     let staying = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
     let of_new_nodes: BTreeSet<&str> = staying.flat_map(marks::pods).collect();
     let mut order = drain::order_of_eviction(&pods);
     order.sort_by_key(|position| !of_new_nodes.contains(pods[*position].key().as_str()));
     for together in order.chunks(CLAIMS_TOGETHER) {
-        for outcome in join_all(together.iter().map(|position| effects.evict(pods[*position]))).await {
+        let evictions = together.iter().map(|position| {
+            let because = claims[*position].condition(conditions::DISRUPTION_REASON);
+            effects.evict(pods[*position], because.map_or(NO_PLAN, |because| because.reason.as_str()))
+        });
+        for outcome in join_all(evictions).await {
             outcome?;
         }
     }

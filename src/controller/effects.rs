@@ -9,6 +9,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
+use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::lifecycle::{Effect, Milestone};
 use crate::core::model::Resources;
 use crate::core::offer::RefusedOffering;
@@ -29,12 +30,20 @@ pub struct Effects<'s, K, E> {
     progress: RefCell<Progress>,
     /// Pods to evict when all claims were looked at, by `namespace/name`.
     evictions: RefCell<BTreeSet<String>>,
+    /// NodeClaims that nodes wait for before they go.
+    awaited: BTreeSet<String>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
-    pub fn new(memory: &'s mut Claims, journal: &'s mut Journal, around: &'s Surroundings<'s, K, E>) -> Self {
+    /// `awaited`: NodeClaims that nodes wait for before they go.
+    pub fn new(
+        memory: &'s mut Claims,
+        journal: &'s mut Journal,
+        around: &'s Surroundings<'s, K, E>,
+        awaited: BTreeSet<String>,
+    ) -> Self {
         let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
-        Self { around, memory, journal, progress: RefCell::default(), evictions: RefCell::default() }
+        Self { around, memory, journal, progress: RefCell::default(), evictions: RefCell::default(), awaited }
     }
 
     /// What came of it all.
@@ -101,9 +110,12 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Evict { namespace, name } => {
                 self.evictions.borrow_mut().insert(format!("{namespace}/{name}"));
             }
-            Effect::DeletePod { namespace, name, grace_seconds } => {
+            Effect::DeletePod { namespace, name, grace_seconds, own_grace_seconds } => {
                 unless_gone(cluster.delete_pod(&namespace, &name, grace_seconds).await)?;
                 self.wrote();
+                let termination_time = claim.annotation(TERMINATION_TIMESTAMP).unwrap_or_default().to_owned();
+                let pod = format!("{namespace}/{name}");
+                self.say(&Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds });
             }
             Effect::TerminateInstance { provider_id } => match self.around.cloud.terminate(&provider_id).await {
                 Err(error) if error.kind == PortErrorKind::NotFound => {
@@ -128,7 +140,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     }
 
     /// A budget that forbids an eviction is said once; the eviction is tried again later.
-    pub async fn evict(&self, pod: &Pod) -> Result<(), PortError> {
+    pub async fn evict(&self, pod: &Pod, reason: &str) -> Result<(), PortError> {
         match self.around.cluster.evict(&pod.metadata.namespace, &pod.metadata.name).await {
             Err(error) if error.kind == PortErrorKind::Conflict => {
                 if self.memory().blocked.insert(pod.metadata.uid.clone()) {
@@ -140,6 +152,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             result => {
                 if result.is_ok() {
                     self.wrote();
+                    self.say(&Event::EvictedPod { pod: pod.key(), reason: reason.to_owned() });
                 }
                 unless_gone(result)
             }
@@ -229,6 +242,9 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             capacity_type: instance.capacity_type,
             allocatable: allocatable(&written),
         });
+        if self.awaited.contains(name_of(claim)) {
+            self.say(&Event::AwaitingReplacement { node_claim: name_of(claim).to_owned() });
+        }
         Ok(())
     }
 }
@@ -263,6 +279,10 @@ fn milestone_event(milestone: Milestone, claim: &NodeClaim, node: Option<&Node>)
         }
         Milestone::Inconsistent { fault } => Event::InconsistentNodeClaim { node_claim, fault },
         Milestone::AwaitsDetachment { node, volumes } => Event::AwaitingDetachment { node_claim, node, volumes },
+        Milestone::DeadlineSet { termination_time } => {
+            let known = claim.status.as_ref().and_then(|status| status.node_name.clone());
+            Event::AnnotatedNodeClaim { node_claim, node: known.unwrap_or_default(), termination_time }
+        }
         Milestone::Consolidatable => return None,
     })
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::core::lifecycle::DeletionCause;
+use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::model::resources::format_amount;
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Note, Plan, Reason, Revision};
@@ -68,8 +69,10 @@ pub enum Event {
     // Plans.
     PlanPosted {
         plan: Box<Plan>,
-        /// NodeClaims of the nodes that are held back, by node.
+        /// NodeClaims of the nodes that are held back or removed, by node.
         node_claims: BTreeMap<String, String>,
+        /// Pods whose annotation `karpenter.sh/do-not-disrupt` can not be read, and what is wrong with it.
+        unreadable_annotations: BTreeMap<String, String>,
     },
     PlanSuperseded {
         plan_id: String,
@@ -148,6 +151,42 @@ pub enum Event {
     TaintedNode {
         node: String,
         node_claim: String,
+    },
+    /// A move of the plan that would have saved money was refused when it was its turn.
+    ConsolidationRejected {
+        disrupted: Vec<Disrupted>,
+        replacements: usize,
+        savings: HourlyPrice,
+        because: String,
+    },
+    /// A replacement was launched; what it replaces waits for it to be ready.
+    AwaitingReplacement {
+        node_claim: String,
+    },
+    /// Its replacements are up, and the node goes.
+    TerminatingNode {
+        node: String,
+        node_claim: String,
+        /// The word for it, and the sentence.
+        reason: String,
+        text: String,
+    },
+    /// The end of a termination grace period was noted.
+    AnnotatedNodeClaim {
+        node_claim: String,
+        node: String,
+        termination_time: String,
+    },
+    EvictedPod {
+        pod: String,
+        reason: String,
+    },
+    /// Past its budgets, since the termination grace period of its node ends.
+    DeletedPod {
+        pod: String,
+        termination_time: String,
+        grace_seconds: u64,
+        own_grace_seconds: i64,
     },
     /// The node is smaller than its claim says.
     InconsistentNodeClaim {
@@ -236,6 +275,7 @@ pub struct Disrupted {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replacement {
+    pub node_claim: String,
     pub capacity_type: String,
     pub instance_types: Vec<String>,
 }
@@ -252,6 +292,8 @@ pub struct Fleet {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// Told on the objects concerned; no line of a log or screen, of which there would be thousands.
+    Debug,
     Info,
     Warn,
     Error,
@@ -274,6 +316,11 @@ impl Event {
             | Self::Interrupted { .. }
             | Self::InstanceVanished { .. }
             | Self::Stopped { .. } => Level::Warn,
+            Self::ConsolidationRejected { .. }
+            | Self::AwaitingReplacement { .. }
+            | Self::TerminatingNode { .. }
+            | Self::EvictedPod { .. }
+            | Self::DeletedPod { .. } => Level::Debug,
             _ => Level::Info,
         }
     }
@@ -307,6 +354,12 @@ impl Event {
             Self::DisruptingNodes { .. } => "disrupting node(s)",
             Self::AdoptedNode { .. } => "adopted node",
             Self::TaintedNode { .. } => "tainted node",
+            Self::ConsolidationRejected { .. } => "rejected consolidation",
+            Self::AwaitingReplacement { .. } => "awaiting replacement",
+            Self::TerminatingNode { .. } => "terminating node",
+            Self::AnnotatedNodeClaim { .. } => "annotated nodeclaim",
+            Self::EvictedPod { .. } => "evicted pod",
+            Self::DeletedPod { .. } => "deleted pod",
             Self::InconsistentNodeClaim { .. } => "node is smaller than its nodeclaim",
             Self::AwaitingDetachment { .. } => "awaiting volume detachment",
             Self::DeletedNode { .. } => "deleted node",
@@ -460,6 +513,20 @@ impl Event {
                 ("taint.Value", json!("")),
                 ("taint.Effect", json!("NoSchedule")),
             ],
+            Self::ConsolidationRejected { disrupted, because, .. } => {
+                vec![("disrupted-nodes", disrupted.iter().map(Disrupted::value).collect()), ("reason", json!(because))]
+            }
+            Self::AwaitingReplacement { node_claim } => vec![("NodeClaim", json!(node_claim))],
+            Self::TerminatingNode { node, node_claim, reason, .. } => {
+                vec![("Node", json!(node)), ("NodeClaim", json!(node_claim)), ("reason", json!(reason.to_lowercase()))]
+            }
+            Self::AnnotatedNodeClaim { node_claim, termination_time, .. } => {
+                vec![("NodeClaim", json!(node_claim)), (TERMINATION_TIMESTAMP, json!(termination_time))]
+            }
+            Self::EvictedPod { pod, reason } => vec![("Pod", json!(pod)), ("reason", json!(reason))],
+            Self::DeletedPod { pod, grace_seconds, .. } => {
+                vec![("Pod", json!(pod)), ("grace-seconds", json!(grace_seconds))]
+            }
             Self::InconsistentNodeClaim { node_claim, fault } => {
                 vec![("NodeClaim", json!(node_claim)), ("error", json!(fault))]
             }

@@ -285,7 +285,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         // After a write this view is old; the change wakes the next look.
         let is_due = !wrote && self.is_plan_due(&view, now);
         drop(view);
-        if is_due { self.plan(snapshot, now).await } else { Ok(()) }
+        if !is_due {
+            return Ok(());
+        }
+        if self.options.mode == Mode::Enforce && self.mark_drift(&snapshot, now).await? {
+            self.plan_due_at = Some(now);
+            self.wake(self.plan_due_at);
+            return Ok(());
+        }
+        self.plan(snapshot, now).await
     }
 
     /// Plans. Where a plan could not be posted or carried out, or its definitions not applied, it is made again

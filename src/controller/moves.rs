@@ -39,6 +39,10 @@ pub async fn go_on<K: Cluster>(
         } else if replacements.iter().all(|name| is_up(view, name)) && is_its_turn(claim, &first_waves) {
             cluster.delete_node_claim(name_of(claim)).await?;
             wrote = true;
+            let node = view.node_of(claim).map(|node| node_name(node).to_owned()).unwrap_or_default();
+            let because = claim.condition(conditions::DISRUPTION_REASON);
+            let (reason, text) = because.map(|it| (it.reason.clone(), it.message.clone())).unwrap_or_default();
+            journal.say(now, &Event::TerminatingNode { node, node_claim: name_of(claim).to_owned(), reason, text });
         }
     }
     Ok(wrote)

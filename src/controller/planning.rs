@@ -7,9 +7,11 @@ use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
+use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
+use crate::core::disrupt::drift;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
@@ -24,6 +26,8 @@ use super::opening::{self, Place};
 use super::view::{View, name_of};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
 
+/// NodeClaims that are written at the same time.
+const CLAIMS_TOGETHER: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
 
@@ -116,6 +120,22 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
+    /// Says on NodeClaims that they drifted, before a plan is made that goes by since when. `true` when something was written.
+    pub(super) async fn mark_drift(&self, snapshot: &Snapshot, now: Timestamp) -> Result<bool, PortError> {
+        let claims = self.with_inputs(snapshot, false, now, drift::to_mark).unwrap_or_default();
+        for together in claims.chunks(CLAIMS_TOGETHER) {
+            let marked = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
+            for result in join_all(marked).await {
+                match result {
+                    // Somebody changed or removed it meanwhile: the next look sees how it is now.
+                    Err(error) if matches!(error.kind, PortErrorKind::Conflict | PortErrorKind::NotFound) => {}
+                    result => result?,
+                }
+            }
+        }
+        Ok(!claims.is_empty())
+    }
+
     /// Tells kube-scheduler where pods should land, several at a time.
     async fn say_places(&mut self, places: &[Place], now: Timestamp) -> Result<(), PortError> {
         for together in places.chunks(PLACES_TOGETHER) {
@@ -152,6 +172,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
+        self.with_inputs(snapshot, moves_under_way, now, |inputs| (self.options.planner)(inputs))
+    }
+
+    /// What a plan is made of, by the definitions in force; `None` before there are any.
+    fn with_inputs<T>(
+        &self,
+        snapshot: &Snapshot,
+        moves_under_way: bool,
+        now: Timestamp,
+        use_them: impl FnOnce(&Inputs<'_>) -> T,
+    ) -> Option<T> {
         let in_force = self.revisions.in_force.as_ref()?;
         let known = self.catalog.as_ref()?;
         let definitions = &in_force.definitions;
@@ -162,7 +193,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let pod_templates: Vec<_> = definitions.pod_templates.iter().map(|it| it.value.clone()).collect();
         let disruption_budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
         let settings = &definitions.settings;
-        Some((self.options.planner)(&Inputs {
+        Some(use_them(&Inputs {
             revision: in_force.revision.clone(),
             cluster: &settings.cluster_name,
             node_pools: &node_pools,
@@ -193,13 +224,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
-        let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).collect();
+        let removed = plan.steps.iter().filter(|step| step.kind == StepKind::Remove);
+        let removed = removed.filter_map(|step| step.node.as_deref());
+        let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).chain(removed).collect();
         let of_held = |claim: &NodeClaim| {
             let node = claim.status.as_ref()?.node_name.as_deref().filter(|node| held.contains(node))?;
             Some((node.to_owned(), name_of(claim).to_owned()))
         };
         let node_claims = snapshot.node_claims.iter().filter_map(of_held).collect();
-        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()), node_claims });
+        let unreadable_annotations = unreadable_annotations(snapshot);
+        self.journal.say(now, &Event::PlanPosted { plan: Box::new(plan.clone()), node_claims, unreadable_annotations });
         Ok(())
     }
 
@@ -321,6 +355,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     let message = format!("move {move_number}: {refusal}");
                     let phase = if done == 0 { NodePlanPhase::Superseded } else { NodePlanPhase::Applied };
                     self.records.enter(&self.ports.cluster, &plan.id, phase, &message, now).await?;
+                    if let Some(event) = apply::rejected(plan, move_number, &refusal) {
+                        self.journal.say(now, &event);
+                    }
                     let (plan_id, move_number) = (plan.id.clone(), Some(move_number));
                     self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number, refusal });
                     self.announced.carried_out();
@@ -352,6 +389,19 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let event = Event::Stopped { plan_id: plan.id.clone(), done: names(done), not_done: names(not_done) };
         self.journal.say(now, &event);
     }
+}
+
+/// By pod, what is wrong with its annotation `karpenter.sh/do-not-disrupt`, which then protects nothing.
+fn unreadable_annotations(snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let fault = |pod: &Pod| {
+        let text = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).filter(|text| *text != "true")?;
+        match text.parse::<NillableDuration>().ok().and_then(|duration| duration.seconds()) {
+            None => Some(format!("failed to parse {text:?} as a duration")),
+            Some(0) => Some(format!("duration {text:?} must be positive")),
+            Some(_) => None,
+        }
+    };
+    snapshot.pods.iter().filter_map(|pod| Some((pod.key(), fault(pod)?))).collect()
 }
 
 /// Whether nothing is under way, and only a change from outside would change the plan.

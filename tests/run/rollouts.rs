@@ -87,6 +87,10 @@ async fn a_change_of_the_class_reaches_every_node() {
     stage.script.commit("tagged", &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
     assert!(stage.settle().await);
     assert_eq!(replaced_by_plan(&stage), [1, 3]);
+    let going = |event: &Event| matches!(event, Event::TerminatingNode { reason, .. } if reason == "Drifted");
+    let evicted = |event: &Event| matches!(event, Event::EvictedPod { reason, .. } if reason == "Drifted");
+    let waits = |event: &Event| matches!(event, Event::AwaitingReplacement { .. });
+    assert_eq!((stage.count(going), stage.count(evicted), stage.count(waits)), (4, 4, 4));
     stage.assert_consistent("after the rollout");
 }
 
@@ -171,4 +175,55 @@ async fn a_canary_that_comes_at_the_third_attempt_is_good_enough() {
     assert_eq!((given_up(&stage, DeletionCause::RegistrationTimeout), halts(&stage).len()), (2, 0));
     assert_eq!(replaced_by_plan(&stage), [1, 1, 1, 3]);
     assert_eq!((stage.snapshot().nodes.len(), updated(&stage, "second")), (4, 4));
+}
+
+/// Another version of an alias is another image, and so is another id; the new nodes have it, and that is that.
+#[tokio::test(start_paused = true)]
+async fn a_change_of_the_image_reaches_every_node_once() {
+    let mut stage = Stage::of_four_nodes(&pool()).await;
+    let mut replaced = Vec::new();
+    for terms in ["- alias: al2023@v20260101", "- id: ami-0123456789abcdef0\n  amiFamily: AL2023"] {
+        let changed = pool().replace("- alias: al2023@v20240807", terms);
+        assert_ne!(changed, pool());
+        stage.script.commit(terms, &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
+        assert!(stage.settle().await);
+        replaced.extend([1, 3]);
+        assert_eq!(replaced_by_plan(&stage), replaced);
+    }
+    let snapshot = stage.snapshot();
+    let images = snapshot.node_claims.iter().filter_map(|claim| claim.status.as_ref()?.image_id.as_deref());
+    assert_eq!(images.collect::<Vec<_>>(), ["ami-0123456789abcdef0"; 4]);
+    stage.assert_consistent("after the rollout");
+}
+
+/// Status, reason and time of the condition of each claim that has it.
+fn drifted(stage: &Stage) -> Vec<(String, String, String)> {
+    let snapshot = stage.snapshot();
+    let conditions = snapshot.node_claims.iter().filter_map(|claim| claim.condition("Drifted"));
+    conditions.map(|it| (it.status.clone(), it.reason.clone(), it.last_transition_time.0.to_string())).collect()
+}
+
+/// Nothing may go, and what drifted says so on its NodeClaim, from when it did, until it is as the definitions say again.
+#[tokio::test(start_paused = true)]
+async fn drift_stands_on_each_claim_since_when_it_is_and_no_longer() {
+    let none_may_go = |pool: String| pool.replace("nodes: \"100%\"", "nodes: \"0\"");
+    let mut stage = Stage::of_four_nodes(&none_may_go(pool())).await;
+    assert!(drifted(&stage).is_empty());
+    stage.script.commit("second", &[("pool.yaml", &none_may_go(labelled("second"))), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    let marked = drifted(&stage);
+    assert_eq!(marked.len(), 4);
+    assert!(marked.iter().all(|(status, reason, _)| status == "True" && reason == "NodePoolDrifted"), "{marked:?}");
+    let versions = |stage: &Stage| -> Vec<_> {
+        stage.snapshot().node_claims.iter().map(|claim| claim.metadata.resource_version.clone()).collect()
+    };
+    let before = versions(&stage);
+    stage.restart();
+    stage.run_for(120).await;
+    assert_eq!((drifted(&stage), versions(&stage)), (marked, before), "nothing is written again");
+
+    stage.script.commit("back", &[("pool.yaml", &none_may_go(pool())), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    assert!(drifted(&stage).is_empty());
+    assert!(replaced_by_plan(&stage).is_empty());
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
@@ -249,7 +250,8 @@ impl World {
             "NodePool" => applied(&self.node_pools, &name, object)?.map(|value| {
                 self.node_pools.insert(name.clone(), value);
             }),
-            "EC2NodeClass" => applied(&self.node_classes, &name, object)?.map(|value| {
+            "EC2NodeClass" => applied(&self.node_classes, &name, object)?.map(|mut value| {
+                forget_what_was_found(&mut value, self.node_classes.get(&name));
                 self.node_classes.insert(name.clone(), value);
             }),
             "NodeOverlay" => applied(&self.node_overlays, &name, object)?.map(|value| {
@@ -347,6 +349,21 @@ fn applied<T: Serialize + DeserializeOwned + PartialEq>(
         merge(&mut value, &serde_json::json!({ "metadata": { "generation": generation } }));
     }
     read(value, &operation).map(Some)
+}
+
+/// Nobody looks up here what other selectors find.
+fn forget_what_was_found(class: &mut EC2NodeClass, before: Option<&EC2NodeClass>) {
+    let (Some(before), Some(status)) = (before, &mut class.status) else { return };
+    let (spec, old) = (&class.spec, &before.spec);
+    if spec.ami_selector_terms != old.ami_selector_terms {
+        status.amis.clear();
+    }
+    if spec.security_group_selector_terms != old.security_group_selector_terms {
+        status.security_groups.clear();
+    }
+    if spec.subnet_selector_terms != old.subnet_selector_terms {
+        status.subnets.clear();
+    }
 }
 
 /// Statuses wake nobody: whoever writes one has nothing to learn from it.

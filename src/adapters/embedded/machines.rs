@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::catalog::node_class::for_node_class;
+use crate::core::catalog::node_class::{for_node_class, image_for};
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
@@ -121,7 +121,7 @@ impl World {
             instance_type: alternative.instance_type.clone(),
             zone: alternative.zone.clone(),
             capacity_type: alternative.capacity_type.clone(),
-            image_id: format!("ami-0{}", self.random("image", &request.node_class).hexadecimal(16)),
+            image_id: self.image(request, &alternative.instance_type),
             launched_at: self.now,
         };
         let delay = random.between(self.settings.seconds_to_join.0, self.settings.seconds_to_join.1);
@@ -130,6 +130,18 @@ impl World {
         self.machines.insert(provider_id.clone(), machine);
         self.after_seconds(delay, Timer::NodeJoins { provider_id });
         instance
+    }
+
+    /// What the class selects, as far as that can be known without a cloud.
+    fn image(&self, request: &LaunchRequest, instance_type: &str) -> String {
+        let class = self.node_classes.get(&request.node_class);
+        let found = class.and_then(|class| class.status.as_ref()).map(|status| status.amis.as_slice());
+        let of_type = self.instance_type(instance_type);
+        let found = of_type.and_then(|it| image_for(it, &BTreeMap::new(), found.unwrap_or_default()));
+        let named = class.and_then(|class| class.spec.ami_selector_terms.iter().find_map(|term| term.id.as_deref()));
+        let known = found.map(|image| image.id.as_str()).or(named);
+        let made_up = || format!("ami-0{}", self.random("image", &request.node_class).hexadecimal(16));
+        known.map_or_else(made_up, str::to_owned)
     }
 
     /// By an address that no other instance has. Where most are taken, one is only tried for so long: the world has room for some

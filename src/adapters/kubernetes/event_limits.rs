@@ -12,6 +12,8 @@ const REPEATED_AFTER: Duration = Duration::from_secs(120);
 const FAILED_SCHEDULING_AFTER: Duration = Duration::from_secs(300);
 /// The same for a node that consolidation leaves alone, which is nobody's trouble.
 const UNCONSOLIDATABLE_AFTER: Duration = Duration::from_secs(900);
+/// The same for what a pool does not allow or have, which can be another every minute.
+const OF_POOL_AFTER: Duration = Duration::from_secs(60);
 /// `Nominated`, in a second and at once.
 const NOMINATED_PER_SECOND: u32 = 5;
 const NOMINATED_AT_ONCE: u32 = 10;
@@ -37,9 +39,10 @@ impl EventLimits {
     pub(super) fn allow(&mut self, notice: &Notice, now: Instant) -> bool {
         let key =
             (notice.kind, notice.namespace.clone(), notice.name.clone(), notice.reason.clone(), notice.note.clone());
-        let again_after = match notice.reason.as_str() {
-            "FailedScheduling" => FAILED_SCHEDULING_AFTER,
-            "Unconsolidatable" => UNCONSOLIDATABLE_AFTER,
+        let again_after = match (notice.reason.as_str(), notice.kind) {
+            ("FailedScheduling", _) => FAILED_SCHEDULING_AFTER,
+            ("Unconsolidatable" | "NodeRepairBlocked", _) => UNCONSOLIDATABLE_AFTER,
+            ("DisruptionBlocked" | "NoCompatibleInstanceTypes", "NodePool") => OF_POOL_AFTER,
             _ => REPEATED_AFTER,
         };
         if self.written.get(&key).is_some_and(|written| now.duration_since(*written) < again_after) {

@@ -12,7 +12,7 @@ const MESSAGE_COLUMNS: usize = 27;
 /// The event as one line, or more where its fields do not fit; with a line feed at the end.
 pub fn line(time: &str, event: &Event, style: Style) -> String {
     let tone = match event.level() {
-        Level::Info => Tone::Plain,
+        Level::Debug | Level::Info => Tone::Plain,
         Level::Warn => Tone::Replaced,
         Level::Error => Tone::Removed,
     };

@@ -28,6 +28,7 @@ pub fn record(now: Timestamp, event: &Event) {
     let fields: Map<String, Value> = event.fields().into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let fields = Value::Object(fields).to_string();
     match event.level() {
+        Level::Debug => tracing::debug!(target: LOGGER, time, fields, "{message}"),
         Level::Info => tracing::info!(target: LOGGER, time, fields, "{message}"),
         Level::Warn => tracing::warn!(target: LOGGER, time, fields, "{message}"),
         Level::Error => tracing::error!(target: LOGGER, time, fields, "{message}"),

@@ -1,18 +1,29 @@
 //! Events of the controller as Kubernetes Events, with the reference's reasons.
 //! Source: reference, section 7.3.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::adapters::kubernetes::Notice;
-use crate::controller::events::{Event, short};
-use crate::core::plan::{HeldBack, ReasonCode, StepKind};
+use crate::controller::events::{Event, Replacement};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, StepKind};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
 
+/// For which budgets may be, in the reference's order of methods.
+const DISRUPTION_REASONS: [&str; 3] = ["Empty", "Drifted", "Underutilized"];
+
 /// What to tell, and on which objects.
 pub fn of(event: &Event) -> Vec<Notice> {
     match event {
-        Event::PlanPosted { plan, node_claims } => {
-            let mut notices = Vec::new();
+        Event::PlanPosted { plan, node_claims, unreadable_annotations } => {
+            let mut notices = on_pools(plan);
+            notices.extend(on_candidates(plan, node_claims));
+            notices.extend(unreadable_annotations.iter().filter_map(|(pod, fault)| {
+                let note = format!("Invalid karpenter.sh/do-not-disrupt annotation: {fault}, ignoring annotation");
+                on_pod(pod, true, "InvalidDoNotDisruptAnnotation", note)
+            }));
             for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= MOST_PODS) {
                 for pod in &step.pods {
                     let note = format!("Pod should schedule on: nodeclaim/{}", step.node_claim);
@@ -31,16 +42,50 @@ pub fn of(event: &Event) -> Vec<Notice> {
             }
             notices
         }
-        Event::DisruptingNodes { plan_id, reason, disrupted, .. } => disrupted
+        Event::DisruptingNodes { reason, replacements, .. } => {
+            let note = format!("Launching NodeClaim: {:?}", reason.code);
+            let told = |new: &Replacement| on_claim(&new.node_claim, false, "DisruptionLaunching", note.clone());
+            replacements.iter().map(told).collect()
+        }
+        Event::AwaitingReplacement { node_claim } => {
+            let note = "Waiting on readiness to continue disruption".to_owned();
+            vec![on_claim(node_claim, false, "DisruptionWaitingReadiness", note)]
+        }
+        Event::TerminatingNode { node, node_claim, reason, text } => {
+            // Most sentences begin with the word.
+            let text = if text.starts_with(reason) { text.clone() } else { format!("{reason}: {text}") };
+            let text = text.trim_end_matches(": ");
+            vec![
+                on_node(node, false, "DisruptionTerminating", format!("Disrupting Node: {text}")),
+                on_claim(node_claim, false, "DisruptionTerminating", format!("Disrupting NodeClaim: {text}")),
+            ]
+        }
+        Event::ConsolidationRejected { disrupted, replacements, savings, because } => disrupted
             .iter()
             .flat_map(|node| {
-                let note = format!("Disrupting Node: {} (plan {})", reason.text, short(plan_id));
-                [
-                    on_node(&node.node, false, "DisruptionTerminating", note.clone()),
-                    on_claim(&node.node_claim, false, "DisruptionTerminating", note),
-                ]
+                let command = command(&node.node, disrupted.len(), *replacements);
+                let note =
+                    format!("Consolidation rejected: {command}, reason: {because} (savings: {})", dollars(*savings));
+                on_both(&node.node, Some(&node.node_claim), "ConsolidationRejected", &note)
             })
             .collect(),
+        Event::AnnotatedNodeClaim { node_claim, node, termination_time } => {
+            let note = format!("All pods will be deleted by {termination_time}");
+            let reason = "TerminationGracePeriodExpiring";
+            let of_node = (!node.is_empty()).then(|| on_node(node, true, reason, note.clone()));
+            of_node.into_iter().chain([on_claim(node_claim, true, reason, note)]).collect()
+        }
+        Event::EvictedPod { pod, reason } => {
+            on_pod(pod, false, "Evicted", format!("Evicted pod: {reason}")).into_iter().collect()
+        }
+        Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds } => {
+            let note = format!(
+                "Deleting the pod to accommodate the terminationTime {termination_time} of the node. The pod was granted \
+                 {grace_seconds} seconds of grace-period of its {own_grace_seconds} terminationGracePeriodSeconds. This bypasses \
+                 the PDB of the pod and the do-not-disrupt annotation."
+            );
+            on_pod(pod, false, "Disrupted", note).into_iter().collect()
+        }
         Event::AdoptedNode { node, node_claim, node_pool } => {
             let note = format!("NodePool {node_pool} took it over");
             vec![on_node(node, false, "Adopted", note.clone()), on_claim(node_claim, false, "Adopted", note)]
@@ -98,12 +143,88 @@ pub fn of(event: &Event) -> Vec<Notice> {
     }
 }
 
+/// Pools of which nothing may go for a reason, and pools that no instance type is left for.
+fn on_pools(plan: &Plan) -> Vec<Notice> {
+    // Of a percentage something is left as long as there is a node.
+    let allows_none = |budget: &&BudgetState| {
+        let is_zero = matches!(budget.nodes.trim_end_matches('%').parse::<usize>(), Ok(0));
+        budget.kind == BudgetKind::NodePool && budget.active && budget.nodes_counted > 0 && is_zero
+    };
+    let mut blocked: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for budget in plan.budgets.iter().filter(allows_none) {
+        let applies = |reason: &&str| budget.reasons.is_empty() || budget.reasons.iter().any(|its| its == reason);
+        blocked.extend(DISRUPTION_REASONS.iter().copied().filter(applies).map(|reason| (budget.name.as_str(), reason)));
+    }
+    let blocked = blocked.into_iter().map(|(pool, reason)| {
+        let note = format!("No allowed disruptions for disruption reason {reason} due to blocking budget");
+        on_pool(pool, false, "DisruptionBlocked", note)
+    });
+    let of_pods = plan.pending.iter().flat_map(|pending| &pending.reasons);
+    let without_types: BTreeSet<&str> = of_pods
+        .filter(|reason| reason.code == ReasonCode::NodePoolHasNoInstanceType)
+        .map(|reason| reason.node_pool.as_str())
+        .collect();
+    let without_types = without_types.into_iter().map(|pool| {
+        let note = "NodePool requirements filtered out all compatible available instance types".to_owned();
+        on_pool(pool, true, "NoCompatibleInstanceTypes", note)
+    });
+    blocked.chain(without_types).collect()
+}
+
+/// Nodes that the plan removes to save money.
+fn on_candidates(plan: &Plan, node_claims: &BTreeMap<String, String>) -> Vec<Notice> {
+    let mut moves: BTreeMap<u32, (Vec<&str>, usize, HourlyPrice)> = BTreeMap::new();
+    for step in &plan.steps {
+        let entry = moves.entry(step.move_number).or_default();
+        match step.kind {
+            StepKind::Create => {
+                entry.1 += 1;
+                entry.2 -= step.price_per_hour;
+            }
+            StepKind::Remove if matches!(step.reason.code, ReasonCode::Underutilized | ReasonCode::Empty) => {
+                entry.0.extend(step.node.as_deref());
+                entry.2 += step.price_per_hour;
+            }
+            StepKind::Remove | StepKind::Adopt | StepKind::Hold => {}
+        }
+    }
+    let told = moves.into_values().flat_map(|(nodes, replacements, savings)| {
+        let together = nodes.len();
+        let told = nodes.into_iter().flat_map(move |node| {
+            let command = command(node, together, replacements);
+            let note = format!("Consolidation candidate: {command} (savings: {})", dollars(savings));
+            on_both(node, node_claims.get(node), "ConsolidationCandidate", &note)
+        });
+        told.collect::<Vec<_>>()
+    });
+    told.collect()
+}
+
+/// The reference's short form: what is done to a node, and with how many others.
+fn command(node: &str, nodes: usize, replacements: usize) -> String {
+    let decision = if replacements == 0 { "delete" } else { "replace" };
+    match (nodes, replacements) {
+        (1, 0) => format!("{decision}: [{node}]"),
+        (1, 1) => format!("{decision}: [{node}] -> [1 replacement]"),
+        (1, more) => format!("{decision}: [{node}] -> [{more} replacements]"),
+        (several, _) => format!("{decision}: [{node}] (part of {several}-node consolidation)"),
+    }
+}
+
+/// An hour, as the reference writes it.
+fn dollars(price: HourlyPrice) -> String {
+    format!("${:.2}", price.dollars())
+}
+
 /// On the node, and on its NodeClaim where it has one.
-fn on_held_back(held: &HeldBack, node_claim: Option<&String>) -> Vec<Notice> {
-    let Some(reason) = blocked_as(held.code) else { return Vec::new() };
-    let mut notices = vec![on_node(&held.node, false, reason, held.text.clone())];
-    notices.extend(node_claim.map(|claim| on_claim(claim, false, reason, held.text.clone())));
+fn on_both(node: &str, node_claim: Option<&String>, reason: &str, note: &str) -> Vec<Notice> {
+    let mut notices = vec![on_node(node, false, reason, note.to_owned())];
+    notices.extend(node_claim.map(|claim| on_claim(claim, false, reason, note.to_owned())));
     notices
+}
+
+fn on_held_back(held: &HeldBack, node_claim: Option<&String>) -> Vec<Notice> {
+    blocked_as(held.code).map(|reason| on_both(&held.node, node_claim, reason, &held.text)).unwrap_or_default()
 }
 
 /// The reference's reason for an event about a node that stays; `None`: it tells of none, since waiting is the rule.
@@ -168,6 +289,7 @@ fn cluster_scoped(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::plan::Reason;
 
     #[test]
     fn why_a_node_stays_is_told_on_it_and_on_its_claim() {
@@ -181,5 +303,83 @@ mod tests {
         assert_eq!(told(ReasonCode::BudgetExhausted, Some(&claim)), both);
         assert_eq!(told(ReasonCode::BudgetExhausted, None), both[..1]);
         assert!(told(ReasonCode::ConsolidateAfterNotElapsed, Some(&claim)).is_empty());
+    }
+
+    fn told(notices: &[Notice]) -> Vec<String> {
+        notices.iter().map(|it| format!("{} {} {}: {}", it.kind, it.name, it.reason, it.note)).collect()
+    }
+
+    /// Source of the words: `pkg/controllers/disruption/events` of Karpenter 1.14.1.
+    #[test]
+    fn a_disruption_is_told_step_by_step_in_the_words_of_the_reference() {
+        let (node, node_claim) = ("node-1".to_owned(), "default-1".to_owned());
+        let replacement = Replacement {
+            node_claim: "default-2".to_owned(),
+            capacity_type: "spot".to_owned(),
+            instance_types: vec![],
+        };
+        let reason = Reason { code: ReasonCode::Drifted, text: "NodePoolDrifted: other".to_owned() };
+        let launching = Event::DisruptingNodes {
+            plan_id: "p".to_owned(),
+            move_number: 1,
+            reason,
+            pods: 1,
+            disrupted: vec![],
+            replacements: vec![replacement],
+        };
+        assert_eq!(told(&of(&launching)), ["NodeClaim default-2 DisruptionLaunching: Launching NodeClaim: Drifted"]);
+        assert_eq!(
+            told(&of(&Event::AwaitingReplacement { node_claim: "default-2".to_owned() })),
+            ["NodeClaim default-2 DisruptionWaitingReadiness: Waiting on readiness to continue disruption"]
+        );
+        let (reason, text) = ("Drifted".to_owned(), "NodePoolDrifted: other".to_owned());
+        let terminating = Event::TerminatingNode { node, node_claim, reason, text };
+        assert_eq!(
+            told(&of(&terminating)),
+            [
+                "Node node-1 DisruptionTerminating: Disrupting Node: Drifted: NodePoolDrifted: other",
+                "NodeClaim default-1 DisruptionTerminating: Disrupting NodeClaim: Drifted: NodePoolDrifted: other",
+            ]
+        );
+        let evicted = Event::EvictedPod { pod: "shop/web-1".to_owned(), reason: "Drifted".to_owned() };
+        assert_eq!(told(&of(&evicted)), ["Pod web-1 Evicted: Evicted pod: Drifted"]);
+    }
+
+    #[test]
+    fn pools_that_let_nothing_go_or_have_no_type_are_told_so() {
+        let budget = |nodes: &str, reasons: &[&str], nodes_counted| BudgetState {
+            name: "default".to_owned(),
+            kind: BudgetKind::NodePool,
+            nodes: nodes.to_owned(),
+            reasons: reasons.iter().map(|reason| (*reason).to_owned()).collect(),
+            nodes_counted,
+            allowed: 0,
+            used: 0,
+            forced: 0,
+            active: true,
+            money: None,
+            denied_by: None,
+        };
+        let mut plan: Plan =
+            serde_json::from_str(include_str!("../../../tests/plan/drifted-requirement/expected.json")).unwrap();
+        plan.pending.clear();
+        let blocked = |reason: &str| {
+            format!(
+                "NodePool default DisruptionBlocked: No allowed disruptions for disruption reason {reason} due to blocking budget"
+            )
+        };
+        plan.budgets = vec![budget("0", &["Drifted"], 3), budget("10%", &[], 3), budget("1", &[], 3)];
+        assert_eq!(told(&on_pools(&plan)), [blocked("Drifted")]);
+        plan.budgets = vec![budget("0%", &[], 3)];
+        assert_eq!(told(&on_pools(&plan)), ["Drifted", "Empty", "Underutilized"].map(blocked));
+        plan.budgets = vec![budget("0", &[], 0)];
+        assert!(on_pools(&plan).is_empty(), "no node");
+    }
+
+    #[test]
+    fn commands_are_written_as_the_reference_writes_them() {
+        assert_eq!(command("a", 1, 0), "delete: [a]");
+        assert_eq!(command("a", 1, 2), "replace: [a] -> [2 replacements]");
+        assert_eq!(command("a", 3, 1), "replace: [a] (part of 3-node consolidation)");
     }
 }

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use jiff::Timestamp;
 
 use crate::controller::Shutdown;
-use crate::controller::events::{Event, short};
+use crate::controller::events::{Event, Level, short};
 use crate::core::plan::Revision;
 use crate::render::chart::run_summary;
 use crate::render::plan::text as plan_text;
@@ -92,6 +92,7 @@ impl Screen {
             Event::PlanSuperseded { plan_id, refusal, .. } => {
                 inner.said(now, &format!("plan {} is superseded: {refusal}", short(plan_id)));
             }
+            _ if event.level() == Level::Debug => {}
             _ => inner.event(now, event),
         }
     }

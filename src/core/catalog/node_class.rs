@@ -2,14 +2,17 @@
 //! instances can be launched at all.
 //! Source: Karpenter's AWS provider 1.14, `pkg/providers/instancetype/types.go` and `compatibility/`.
 
-use super::super::model::Resources;
+use std::collections::BTreeMap;
+
+use super::super::model::requirements::label;
 use super::super::model::resources::{CPU, EPHEMERAL_STORAGE, PODS};
+use super::super::model::{Requirements, Resources};
 use super::arithmetic::{self, DEFAULT_PODS, DEFAULT_VOLUME_BYTES, EFA, GIBIBYTE, GIGABYTE, PRIVATE_IPV4_ADDRESS};
 use super::facts::{self, InstanceFacts};
 use super::kubelet::{KubeletSettings, volume_bytes};
 use super::{InstanceType, labels};
 use crate::api::ec2_node_class::{
-    AmiFamily, BlockDeviceMapping, EC2NodeClassSpec, InstanceStorePolicy, NetworkInterface,
+    Ami, AmiFamily, BlockDeviceMapping, EC2NodeClassSpec, InstanceStorePolicy, NetworkInterface,
 };
 use crate::api::keys;
 
@@ -30,6 +33,27 @@ pub fn for_node_class(instance_type: &InstanceType, node_class: &EC2NodeClassSpe
 /// Values of the class that can not be used.
 pub fn problems(node_class: &EC2NodeClassSpec) -> Vec<NodeClassProblem> {
     NodeClassSettings::read(node_class).1
+}
+
+/// The image that a node of this type and with these labels gets: the first whose requirements accept it.
+/// Source: reference, section 6.2.
+pub fn image_for<'i>(
+    instance_type: &InstanceType,
+    labels: &BTreeMap<String, String>,
+    images: &'i [Ami],
+) -> Option<&'i Ami> {
+    let accepts = |image: &&Ami| {
+        Requirements::from_entries(&image.requirements).iter().all(|(key, requirement)| {
+            let of_type = || instance_type.requirements.get(key).into_iter().flatten().map(String::as_str);
+            let values: Vec<&str> = label(labels, key).map_or_else(|| of_type().collect(), |value| vec![value]);
+            if values.is_empty() {
+                requirement.allows_absence()
+            } else {
+                values.iter().any(|value| requirement.allows(value))
+            }
+        })
+    };
+    images.iter().find(accepts)
 }
 
 /// What of a class matters to instance types, read once for all of them.

@@ -2,16 +2,15 @@
 //! Behaviour: reference, section 4.6; `DisruptionBudget` is ours and adds pools together, with a time zone.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
-use croner::Cron;
-use jiff::{Span, Timestamp, tz::TimeZone};
+use jiff::Timestamp;
 
 use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
-use crate::api::duration::NillableDuration;
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState};
+
+use super::windows::{Strike, Written, strike};
 
 /// Nodes of one pool, as budgets count them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,6 +34,8 @@ struct Line {
     taken_otherwise: usize,
     /// What those cost together.
     price_otherwise: HourlyPrice,
+    /// Where there is no node to take it of.
+    percentage: Option<usize>,
 }
 
 impl Line {
@@ -74,9 +75,11 @@ pub struct Allowance {
     pub by: Option<String>,
     /// What they may cost together; `None`: no budget says.
     pub money: Option<HourlyPrice>,
+    /// Where a budget allows none only because none is there to count: the smallest percentage.
+    pub percentage: Option<usize>,
 }
 
-/// By pool and reason, how many nodes may be disrupted at a moment, with this many nodes there: what a calendar is made of.
+/// By pool and reason, how many nodes may be disrupted at a moment, with this many nodes there.
 /// O(pools x budgets).
 pub fn allowed_at(
     pools: &[NodePool],
@@ -86,12 +89,7 @@ pub fn allowed_at(
 ) -> BTreeMap<String, BTreeMap<DisruptionReason, Allowance>> {
     let ledger = Ledger::new(pools, budgets, nodes, moment);
     let names = pools.iter().filter_map(|pool| pool.metadata.name.clone());
-    let of_pool = |name: String| {
-        let reasons = [DisruptionReason::Underutilized, DisruptionReason::Empty, DisruptionReason::Drifted];
-        let allowed = reasons.map(|reason| (reason, ledger.allowance(&name, reason)));
-        (name, BTreeMap::from(allowed))
-    };
-    names.map(of_pool).collect()
+    names.map(|name| (name.clone(), ledger.allowances(&name))).collect()
 }
 
 /// All budgets. Two plans can not spend the same allowance: nodes on their way out are taken off before.
@@ -108,11 +106,21 @@ impl Ledger {
         nodes: &BTreeMap<String, PoolNodes>,
         now: Timestamp,
     ) -> Self {
+        Self::when(pools, budgets, nodes, &|written| strike(written, now))
+    }
+
+    /// As [`Ledger::new`], with another to say which schedules struck.
+    pub fn when(
+        pools: &[NodePool],
+        budgets: &[DisruptionBudget],
+        nodes: &BTreeMap<String, PoolNodes>,
+        strikes: &dyn Fn(Written<'_>) -> Strike,
+    ) -> Self {
         let mut ledger = Self::default();
         for pool in pools {
             let name = pool.metadata.name.clone().unwrap_or_default();
             for budget in &pool.spec.disruption.budgets {
-                let window = window(budget.schedule.as_deref(), budget.duration.as_ref(), None, now);
+                let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), strikes);
                 let counted = nodes.get(&name).copied().unwrap_or_default();
                 ledger.add(
                     &name,
@@ -140,7 +148,8 @@ impl Ledger {
                 counted.disrupting += of_pool.disrupting;
                 counted.price_disrupting += of_pool.price_disrupting;
             }
-            let window = window(spec.schedule.as_deref(), spec.duration.as_ref(), spec.time_zone.as_deref(), now);
+            let zone = spec.time_zone.as_deref();
+            let window = window(spec.schedule.as_deref().map(|it| (it, spec.duration.as_ref(), zone)), strikes);
             ledger.add(
                 &name,
                 BudgetKind::DisruptionBudget,
@@ -152,7 +161,7 @@ impl Ledger {
             );
             if let Some(line) = ledger.lines.last_mut().filter(|line| line.state.active) {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
-                line.state.denied_by = denied_by(spec, now);
+                line.state.denied_by = denied_by(spec, strikes);
                 if line.state.denied_by.is_some() {
                     line.state.allowed = 0;
                 }
@@ -192,7 +201,10 @@ impl Ledger {
             money: None,
             denied_by: None,
         };
-        self.lines.push(Line { state, pools, reasons, taken_otherwise: 0, price_otherwise: HourlyPrice::ZERO });
+        let is_of_none = window == Window::Open && counted.counted == 0;
+        let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
+        let price_otherwise = HourlyPrice::ZERO;
+        self.lines.push(Line { state, pools, reasons, taken_otherwise: 0, price_otherwise, percentage });
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
@@ -235,11 +247,21 @@ impl Ledger {
     /// How many more nodes of a pool may be disrupted for a reason.
     pub fn allowance(&self, pool: &str, reason: DisruptionReason) -> Allowance {
         let applying = || self.lines.iter().filter(|line| line.applies(pool, reason));
-        applying().min_by_key(|line| line.left()).map_or_else(Allowance::default, |line| Allowance {
+        let of_none = |line: &Line| line.percentage.filter(|_| line.state.denied_by.is_none());
+        // What allows none for another reason comes first, then the smallest percentage.
+        let tightest = applying().min_by_key(|line| (line.left(), of_none(line)));
+        tightest.map_or_else(Allowance::default, |line| Allowance {
             nodes: Some(line.left()),
             by: Some(line.state.name.clone()),
             money: applying().filter_map(Line::money_left).min(),
+            percentage: of_none(line),
         })
+    }
+
+    /// The same for each reason.
+    pub fn allowances(&self, pool: &str) -> BTreeMap<DisruptionReason, Allowance> {
+        let reasons = [DisruptionReason::Underutilized, DisruptionReason::Empty, DisruptionReason::Drifted];
+        BTreeMap::from(reasons.map(|reason| (reason, self.allowance(pool, reason))))
     }
 
     pub fn into_states(self) -> Vec<BudgetState> {
@@ -261,9 +283,9 @@ fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
 
 /// The window that keeps a budget from allowing anything now. One that can not be read denies, and one that never strikes is
 /// never open.
-fn denied_by(spec: &DisruptionBudgetSpec, now: Timestamp) -> Option<String> {
+fn denied_by(spec: &DisruptionBudgetSpec, strikes: &dyn Fn(Written<'_>) -> Strike) -> Option<String> {
     let zone = spec.time_zone.as_deref();
-    let state = |it: &TimeWindow| match next_window(&it.schedule, Some(&it.duration), zone, now) {
+    let state = |it: &TimeWindow| match strikes((&it.schedule, Some(&it.duration), zone)) {
         Strike::Within => Window::Open,
         Strike::Later | Strike::Never => Window::Closed,
         Strike::Unreadable => Window::Unreadable,
@@ -317,10 +339,15 @@ fn selects(budget: &DisruptionBudget, pool: &NodePool) -> bool {
 
 /// A count, or a percentage rounded up; what can not be read allows nothing.
 pub(super) fn limit(nodes: &str, counted: usize) -> usize {
-    match nodes.strip_suffix('%') {
-        Some(percent) => percent.parse::<usize>().map_or(0, |percent| (counted * percent.min(100)).div_ceil(100)),
+    match percentage(nodes) {
+        Some(percentage) => (counted * percentage).div_ceil(100),
         None => nodes.parse().unwrap_or(0),
     }
+}
+
+fn percentage(nodes: &str) -> Option<usize> {
+    let percentage: usize = nodes.strip_suffix('%')?.parse().ok()?;
+    Some(percentage.min(100))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -332,58 +359,13 @@ enum Window {
 
 /// Open when the schedule last hit no longer ago than the duration. No schedule: always. One that never hits, such as the 30th of
 /// February: always as well, since the reference takes the zero time that its parser then answers for a hit in the past.
-fn window(
-    schedule: Option<&str>,
-    duration: Option<&NillableDuration>,
-    time_zone: Option<&str>,
-    now: Timestamp,
-) -> Window {
-    let Some(schedule) = schedule else { return Window::Open };
-    match next_window(schedule, duration, time_zone, now) {
+fn window(written: Option<Written<'_>>, strikes: &dyn Fn(Written<'_>) -> Strike) -> Window {
+    let Some(written) = written else { return Window::Open };
+    match strikes(written) {
         Strike::Within | Strike::Never => Window::Open,
         Strike::Later => Window::Closed,
         Strike::Unreadable => Window::Unreadable,
     }
-}
-
-/// Whether a schedule struck within a duration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Strike {
-    Within,
-    Later,
-    Never,
-    Unreadable,
-}
-
-fn next_window(schedule: &str, duration: Option<&NillableDuration>, time_zone: Option<&str>, now: Timestamp) -> Strike {
-    let Ok(zone) = time_zone.map(TimeZone::get).transpose() else { return Strike::Unreadable };
-    let zone = zone.unwrap_or(TimeZone::UTC);
-    let seconds = duration.and_then(NillableDuration::seconds).and_then(|seconds| i64::try_from(seconds).ok());
-    let (Some(seconds), Ok(cron)) = (seconds, Cron::from_str(&standard(schedule))) else { return Strike::Unreadable };
-    let Ok(start) = now.checked_sub(Span::new().seconds(seconds)) else { return Strike::Unreadable };
-    match next_hit(&cron, start, &zone) {
-        Some(hit) if hit > now => Strike::Later,
-        Some(_) => Strike::Within,
-        None => Strike::Never,
-    }
-}
-
-/// Names such as `@daily` as five fields.
-pub fn standard(schedule: &str) -> String {
-    let fields = match schedule {
-        "@annually" | "@yearly" => "0 0 1 1 *",
-        "@monthly" => "0 0 1 * *",
-        "@weekly" => "0 0 * * 0",
-        "@daily" | "@midnight" => "0 0 * * *",
-        "@hourly" => "0 * * * *",
-        fields => fields,
-    };
-    fields.to_owned()
-}
-
-/// The first hit after `start`, by the wall clock of the zone.
-fn next_hit(cron: &Cron, start: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
-    cron.find_next_occurrence(&start.to_zoned(zone.clone()), false).ok().map(|hit| hit.timestamp())
 }
 
 #[cfg(test)]

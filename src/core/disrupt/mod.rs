@@ -14,6 +14,7 @@ pub mod repair;
 pub mod rollout;
 mod static_capacity;
 pub mod waves;
+pub mod windows;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -13,6 +13,7 @@ use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
 
 use super::conditions;
+use super::selectors::Selectors;
 use super::static_hash::ec2_node_class_hash;
 
 /// The instance that the cloud gave for a claim.
@@ -39,6 +40,7 @@ pub fn launched(
     if let Some(class) = class {
         let annotations = claim.metadata.annotations.get_or_insert_default();
         annotations.insert(keys::LAUNCHED_CLASS_HASH.to_owned(), ec2_node_class_hash(class, None));
+        annotations.insert(keys::LAUNCHED_SELECTORS.to_owned(), Selectors::of(class).to_text());
     }
     let labels = claim.metadata.labels.get_or_insert_default();
     if let Some(instance_type) = instance_type {

@@ -15,6 +15,7 @@ pub const DRAINED: &str = "Drained";
 pub const VOLUMES_DETACHED: &str = "VolumesDetached";
 pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 pub const DISRUPTION_REASON: &str = "DisruptionReason";
+pub const DRIFTED: &str = "Drifted";
 
 /// Sets a condition; the time of transition stays when the status does. `Ready` follows the three stages.
 pub fn set(claim: &mut NodeClaim, type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) {

@@ -21,6 +21,7 @@ mod initialization;
 pub mod interruption;
 mod liveness;
 mod registration;
+pub mod selectors;
 pub mod static_hash;
 pub mod termination;
 pub mod volumes;
@@ -85,6 +86,8 @@ pub enum Effect {
         namespace: String,
         name: String,
         grace_seconds: u64,
+        /// What the pod itself asks for; 0 where it does not say.
+        own_grace_seconds: i64,
     },
     TerminateInstance {
         provider_id: String,
@@ -109,6 +112,10 @@ pub enum Milestone {
     },
     Tainted {
         node: String,
+    },
+    /// When the termination grace period ends, RFC 3339.
+    DeadlineSet {
+        termination_time: String,
     },
     /// The node is drained and waits for these volumes.
     AwaitsDetachment {

@@ -23,7 +23,10 @@ const DETACH_SECONDS: u64 = 1;
 pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
     if let Some(stamped) = with_deadline(claim) {
-        return Reaction { effects: vec![Effect::WriteClaim(Box::new(stamped))], look_again_at: Some(observation.now) };
+        let termination_time = stamped.annotation(TERMINATION_TIMESTAMP).unwrap_or_default().to_owned();
+        let reached = Effect::Reached(Milestone::DeadlineSet { termination_time });
+        let effects = vec![Effect::WriteClaim(Box::new(stamped)), reached];
+        return Reaction { effects, look_again_at: Some(observation.now) };
     }
     match observation.node {
         Some(node) => react_with_node(observation, node),
@@ -67,10 +70,10 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
     let retry_at = seconds_after(observation.now, RETRY_SECONDS);
     if drain.waiting > 0 {
         effects.extend(drain.evict.into_iter().map(|(namespace, name)| Effect::Evict { namespace, name }));
-        effects.extend(drain.delete.into_iter().map(|(namespace, name, grace_seconds)| Effect::DeletePod {
-            namespace,
-            name,
-            grace_seconds,
+        effects.extend(drain.delete.into_iter().map(|(namespace, name, grace_seconds)| {
+            let pod = observation.pods.iter().find(|it| it.metadata.namespace == namespace && it.metadata.name == name);
+            let own_grace_seconds = pod.and_then(|pod| pod.spec.termination_grace_period_seconds).unwrap_or(0);
+            Effect::DeletePod { namespace, name, grace_seconds, own_grace_seconds }
         }));
         let look_again_at = Some(drain.next_deadline.map_or(retry_at, |deadline| deadline.min(retry_at)));
         return Reaction { effects, look_again_at };

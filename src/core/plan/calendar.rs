@@ -1,21 +1,19 @@
 //! What budgets allow over the days to come: for each NodePool, and for each cluster-wide DisruptionBudget alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
-use jiff::{SignedDuration, Timestamp, ToSpan, Zoned, civil::Date, tz::TimeZone};
+use jiff::{RoundMode, Timestamp, TimestampRound, ToSpan, Unit, Zoned, civil::Date, tz::TimeZone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::core::disrupt::budgets::{Allowance, PoolNodes, allowed_at};
+use crate::core::disrupt::budgets::{Allowance, Ledger, PoolNodes, allowed_at};
+use crate::core::disrupt::windows::{Period, Written};
 use crate::core::model::HourlyPrice;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::machines;
-
-/// How close the calendar looks; an edge is then found to the minute. A window that lies between two looks is not seen.
-const STEP: SignedDuration = SignedDuration::from_mins(5);
-const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Reasons in the order in which they are shown.
 pub const REASONS: [DisruptionReason; 3] =
@@ -57,10 +55,13 @@ pub struct Day {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Hours {
-    /// `09:00`
+    /// `09:00`, or `02:30 CEST` where the clock shows this time twice on that day.
     pub from: String,
-    /// `24:00` at the end of a day.
+    /// In the same form; `24:00` at the end of a day.
     pub to: String,
+    /// The moments that these are: RFC 3339, with the offset of the zone.
+    pub starts_at: String,
+    pub ends_at: String,
     /// In the order Underutilized, Empty, Drifted.
     pub allowed: Vec<Allowed>,
 }
@@ -72,6 +73,9 @@ pub struct Allowed {
     /// Nodes at one time; absent: no budget restricts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<usize>,
+    /// Present where `nodes` is 0 only because no node is there now: the percentage that the budget has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<usize>,
     /// The NodePool or DisruptionBudget whose budget allows the fewest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
@@ -80,8 +84,8 @@ pub struct Allowed {
     pub money_per_hour: Option<HourlyPrice>,
 }
 
-/// The days from `from` on, the first one from that moment. O(days x pools x budgets), with a cron expression looked up for
-/// each budget every five minutes.
+/// The days from `from` on, the first one from that moment. O(pools x edges x budgets), an edge being where a window opens or
+/// closes; each schedule is walked once.
 pub fn calendar(
     pools: &[NodePool],
     budgets: &[DisruptionBudget],
@@ -93,31 +97,60 @@ pub fn calendar(
     let counted = counted(snapshot);
     let begin = from.to_zoned(zone.clone());
     let dates: Vec<Date> = (0..days).filter_map(|day| begin.date().checked_add(i32::from(day).days()).ok()).collect();
-    let of_pools = pools.iter().filter_map(|pool| {
-        let name = pool.metadata.name.clone()?;
-        let allowed = |moment| allowed_at(pools, budgets, &counted, moment).remove(&name).unwrap_or_default();
-        let nodes = counted.get(&name).map_or(0, |nodes| nodes.counted);
-        Some(Schedule { nodes, days: all_days(&dates, &begin, &allowed), name })
-    });
-    let bare: Vec<NodePool> = pools.iter().cloned().map(without_budgets).collect();
-    let of_budgets = budgets.iter().filter_map(|budget| {
-        let name = budget.metadata.name.clone()?;
-        let selected = selected(&bare, budget, &counted, from);
-        let first = selected.first().cloned().unwrap_or_default();
-        let allowed = |moment| {
-            allowed_at(&bare, std::slice::from_ref(budget), &counted, moment).remove(&first).unwrap_or_default()
-        };
-        let nodes = selected.iter().filter_map(|pool| counted.get(pool)).map(|nodes| nodes.counted).sum();
-        Some(Schedule { name, nodes, days: all_days(&dates, &begin, &allowed) })
-    });
     let end = dates.last().and_then(|date| date.tomorrow().ok()?.to_zoned(zone.clone()).ok());
+    let end = end.map_or(from, |end| end.timestamp());
+    let period = Period::new(pools.iter().flat_map(of_pool).chain(budgets.iter().flat_map(of_budget)), from, end);
+    let bare: Vec<NodePool> = pools.iter().cloned().map(without_budgets).collect();
+    let selected: Vec<Vec<String>> = budgets.iter().map(|budget| selected(&bare, budget, &counted, from)).collect();
+    let schedule = |name: &str, nodes: usize, pool: &str, pools: &[NodePool], budgets: &[DisruptionBudget]| {
+        let allowed =
+            |moment| Ledger::when(pools, budgets, &counted, &|written| period.strike(written, moment)).allowances(pool);
+        let written = pools.iter().flat_map(of_pool).chain(budgets.iter().flat_map(of_budget));
+        let edges = whole_minutes(written.flat_map(|written| period.edges(written)));
+        Schedule { name: name.to_owned(), nodes, days: all_days(&dates, &begin, &edges, &allowed) }
+    };
+    let of_pools = pools.iter().enumerate().filter_map(|(position, pool)| {
+        let name = pool.metadata.name.as_deref()?;
+        let mut others = bare.clone();
+        *others.get_mut(position)? = pool.clone();
+        let for_it = budgets.iter().zip(&selected).filter(|(_, pools)| pools.iter().any(|it| it == name));
+        let for_it: Vec<DisruptionBudget> = for_it.map(|(budget, _)| budget.clone()).collect();
+        let nodes = counted.get(name).map_or(0, |nodes| nodes.counted);
+        Some(schedule(name, nodes, name, &others, &for_it))
+    });
+    let of_budgets = budgets.iter().zip(&selected).filter_map(|(budget, selected)| {
+        let first = selected.first().map(String::as_str).unwrap_or_default();
+        let nodes = selected.iter().filter_map(|pool| counted.get(pool)).map(|nodes| nodes.counted).sum();
+        Some(schedule(budget.metadata.name.as_deref()?, nodes, first, &bare, std::slice::from_ref(budget)))
+    });
     Calendar {
         time_zone: zone.iana_name().unwrap_or("UTC").to_owned(),
         from: from.to_string(),
-        to: end.map_or_else(|| from.to_string(), |end| end.timestamp().to_string()),
+        to: end.to_string(),
         node_pools: of_pools.collect(),
         disruption_budgets: of_budgets.collect(),
     }
+}
+
+/// The schedules of a pool's budgets.
+fn of_pool(pool: &NodePool) -> impl Iterator<Item = Written<'_>> {
+    let budgets = pool.spec.disruption.budgets.iter();
+    budgets.filter_map(|budget| Some((budget.schedule.as_deref()?, budget.duration.as_ref(), None)))
+}
+
+/// The schedules of a cluster-wide budget: its own, and those of its windows.
+fn of_budget(budget: &DisruptionBudget) -> impl Iterator<Item = Written<'_>> {
+    let spec = &budget.spec;
+    let zone = spec.time_zone.as_deref();
+    let own = spec.schedule.as_deref().map(|schedule| (schedule, spec.duration.as_ref(), zone));
+    let windows = spec.allow_windows.iter().chain(&spec.deny_windows);
+    own.into_iter().chain(windows.map(move |window| (window.schedule.as_str(), Some(&window.duration), zone)))
+}
+
+/// In order, each once, and each at the first whole minute from which the state is the new one.
+fn whole_minutes(edges: impl Iterator<Item = Timestamp>) -> BTreeSet<Timestamp> {
+    let whole = |edge: Timestamp| edge.round(TimestampRound::new().smallest(Unit::Minute).mode(RoundMode::Ceil));
+    edges.filter_map(|edge| whole(edge).ok()).collect()
 }
 
 /// Nodes that budgets count, by pool. What is on its way out now will be gone in the hours to come.
@@ -156,61 +189,56 @@ fn selected(
 
 type AllowedAt<'a> = dyn Fn(Timestamp) -> BTreeMap<DisruptionReason, Allowance> + 'a;
 
-fn all_days(dates: &[Date], begin: &Zoned, allowed: &AllowedAt<'_>) -> Vec<Day> {
+fn all_days(dates: &[Date], begin: &Zoned, edges: &BTreeSet<Timestamp>, allowed: &AllowedAt<'_>) -> Vec<Day> {
     let midnight = |date: Date| date.to_zoned(begin.time_zone().clone()).ok().map(|start| start.timestamp());
     let day = |date: &Date| {
         let start = midnight(*date)?.max(begin.timestamp());
         let end = midnight(date.tomorrow().ok()?)?;
-        Some(Day { date: date.to_string(), hours: hours(start, end, begin.time_zone(), allowed) })
+        Some(Day { date: date.to_string(), hours: hours(start, end, begin.time_zone(), edges, allowed) })
     };
     dates.iter().filter_map(day).collect()
 }
 
-fn hours(start: Timestamp, end: Timestamp, zone: &TimeZone, allowed: &AllowedAt<'_>) -> Vec<Hours> {
-    let clock = |moment: Timestamp| moment.to_zoned(zone.clone()).strftime("%H:%M").to_string();
-    let mut hours: Vec<Hours> = Vec::new();
-    let (mut since, mut now) = (start, start);
-    let mut state = allowed(start);
-    while now < end {
-        let next = later(now, STEP).min(end);
-        let then = if next < end { Some(allowed(next)) } else { None };
-        if then.as_ref() == Some(&state) {
-            now = next;
-            continue;
-        }
-        let edge = if then.is_some() { edge(now, next, &state, allowed) } else { end };
-        let to = if edge == end { "24:00".to_owned() } else { clock(edge) };
-        hours.push(Hours { from: clock(since), to, allowed: in_order(&state) });
-        (since, now) = (edge, edge);
-        state = allowed(edge);
-    }
-    hours
-}
-
-/// The first whole minute after `from` at which the state is another one.
-fn edge(
-    from: Timestamp,
-    to: Timestamp,
-    state: &BTreeMap<DisruptionReason, Allowance>,
+fn hours(
+    start: Timestamp,
+    end: Timestamp,
+    zone: &TimeZone,
+    edges: &BTreeSet<Timestamp>,
     allowed: &AllowedAt<'_>,
-) -> Timestamp {
-    // Windows open and close at whole minutes.
-    let whole = Timestamp::from_second(from.as_second() - from.as_second().rem_euclid(60)).unwrap_or(from);
-    let mut moment = later(whole, MINUTE);
-    while moment < to && allowed(moment) == *state {
-        moment = later(moment, MINUTE);
-    }
-    moment.min(to)
+) -> Vec<Hours> {
+    let inside = edges.range((Bound::Excluded(start), Bound::Excluded(end)));
+    let mut states: Vec<(Zoned, BTreeMap<DisruptionReason, Allowance>)> =
+        std::iter::once(&start).chain(inside).map(|moment| (moment.to_zoned(zone.clone()), allowed(*moment))).collect();
+    states.dedup_by(|later, earlier| later.1 == earlier.1);
+    let end = end.to_zoned(zone.clone());
+    let ends = states.iter().skip(1).map(|(moment, _)| (moment, clock(moment)));
+    let ends = ends.chain(std::iter::once((&end, "24:00".to_owned())));
+    let hours = states.iter().zip(ends).map(|((from, state), (until, to))| Hours {
+        from: clock(from),
+        to,
+        starts_at: with_offset(from),
+        ends_at: with_offset(until),
+        allowed: in_order(state),
+    });
+    hours.collect()
 }
 
-fn later(moment: Timestamp, by: SignedDuration) -> Timestamp {
-    moment.saturating_add(by).unwrap_or(Timestamp::MAX)
+/// The time of day; with the name of the offset where the clock shows it twice, in the autumn.
+fn clock(moment: &Zoned) -> String {
+    let is_twice = moment.time_zone().to_ambiguous_zoned(moment.datetime()).is_ambiguous();
+    moment.strftime(if is_twice { "%H:%M %Z" } else { "%H:%M" }).to_string()
+}
+
+/// `2026-10-25T02:30:00+02:00`
+fn with_offset(moment: &Zoned) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
 }
 
 fn in_order(state: &BTreeMap<DisruptionReason, Allowance>) -> Vec<Allowed> {
     let of = |reason: DisruptionReason| {
-        let Allowance { nodes, by, money } = state.get(&reason).cloned().unwrap_or_default();
-        Allowed { reason, nodes, by, money_per_hour: money.filter(|_| nodes != Some(0)) }
+        let Allowance { nodes, by, money, percentage } = state.get(&reason).cloned().unwrap_or_default();
+        let money_per_hour = money.filter(|_| nodes != Some(0) || percentage.is_some());
+        Allowed { reason, nodes, percentage, by, money_per_hour }
     };
     REASONS.map(of).into()
 }
@@ -233,6 +261,50 @@ mod tests {
         assert_eq!(calendar.node_pools[0].days, calendar.disruption_budgets[0].days);
         let hours = calendar.node_pools.into_iter().flat_map(|it| it.days).flat_map(|day| day.hours);
         hours.map(|hours| (hours.from, hours.to, hours.allowed[0].nodes)).collect()
+    }
+
+    /// The budget of a minute, and one that strikes between two o'clock and three on the day when the clock shows that twice.
+    #[test]
+    fn short_windows_are_seen_and_hours_that_come_twice_are_told_apart() {
+        let said = |budget: serde_json::Value, date: &str| {
+            let zone = TimeZone::get("Europe/Berlin").unwrap();
+            let from = date.parse::<Date>().unwrap().to_zoned(zone.clone()).unwrap().timestamp();
+            let pool = pool_with_budgets(serde_json::json!([budget]));
+            let calendar = calendar(&[pool], &[], &Snapshot::default(), from, 1, &zone);
+            calendar.node_pools[0].days[0].hours.clone()
+        };
+        let short = serde_json::json!({ "nodes": "0", "schedule": "2 10 * * *", "duration": "2m" });
+        let parts = |hours: &[Hours]| {
+            let parts = hours.iter().map(|it| format!("{}-{} {:?}", it.from, it.to, it.allowed[0].nodes));
+            parts.collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(parts(&said(short, "2026-11-20")), "00:00-11:02 None, 11:02-11:04 Some(0), 11:04-24:00 None");
+        let hour = serde_json::json!({ "nodes": "0", "schedule": "30 0 * * *", "duration": "1h" });
+        let hours = said(hour, "2026-10-25");
+        assert_eq!(parts(&hours), "00:00-02:30 CEST None, 02:30 CEST-02:30 CET Some(0), 02:30 CET-24:00 None");
+        assert_eq!(hours[1].starts_at, "2026-10-25T02:30:00+02:00");
+        assert_eq!(hours[1].ends_at, "2026-10-25T02:30:00+01:00");
+        assert_eq!(hours[2].ends_at, "2026-10-26T00:00:00+01:00");
+    }
+
+    #[test]
+    fn without_a_node_the_percentage_is_said_unless_nothing_is_allowed_anyway() {
+        let of = |budgets: serde_json::Value| {
+            let pool = pool_with_budgets(budgets);
+            let from = "2026-11-20T09:00:00Z".parse().unwrap();
+            let calendar = calendar(&[pool], &[], &Snapshot::default(), from, 1, &TimeZone::UTC);
+            let allowed = calendar.node_pools[0].days[0].hours[0].allowed[0].clone();
+            (allowed.nodes, allowed.percentage)
+        };
+        assert_eq!(of(serde_json::json!([{ "nodes": "10%" }])), (Some(0), Some(10)));
+        assert_eq!(
+            of(serde_json::json!([{ "nodes": "50%" }, { "nodes": "20%" }, { "nodes": "3" }])),
+            (Some(0), Some(20))
+        );
+        assert_eq!(of(serde_json::json!([{ "nodes": "50%" }, { "nodes": "0" }])), (Some(0), None));
+        assert_eq!(of(serde_json::json!([{ "nodes": "0%" }])), (Some(0), None));
+        let closed = serde_json::json!({ "nodes": "5%", "schedule": "0 1 * * *", "duration": "1h" });
+        assert_eq!(of(serde_json::json!([closed])), (None, None));
     }
 
     fn parts(date: &str) -> String {

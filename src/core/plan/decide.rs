@@ -15,7 +15,7 @@ use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties,
 use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::defaults;
-use crate::core::disrupt::{Disruption, Removal, disrupt, removed_pools, rollout};
+use crate::core::disrupt::{Disruption, Removal, disrupt, drift, removed_pools, rollout};
 use crate::core::offer::RefusedOffering;
 use crate::core::provision::{self, Provisioning, provision};
 use crate::core::scheduler::Problem;
@@ -126,6 +126,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(report::notes_of_search(inputs, &problem, &provisioning));
     notes.extend(rollout::notes(inputs));
     notes.extend(removed_pools::notes(inputs, &problem.machines));
+    notes.extend(drift::notes(inputs, &problem.machines));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)

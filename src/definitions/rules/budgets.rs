@@ -9,7 +9,7 @@ use super::{Rule, no_hint};
 use crate::api::duration::NillableDuration;
 use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
-use crate::core::disrupt::budgets::standard;
+use crate::core::disrupt::windows::standard;
 use crate::definitions::diagnostic::Severity::{Error, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};

@@ -6,8 +6,9 @@ use crate::core::disrupt::{Pass, pods_text};
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 
+use super::reference::no_place;
 use super::rules::NotKept;
-use super::trial::{Buying, without};
+use super::trial::{Buying, Unhoused, without};
 use super::{Refused, Source};
 
 impl Pass<'_, '_> {
@@ -46,11 +47,14 @@ impl Pass<'_, '_> {
             return self.one_at_a_time(engine, source);
         }
         let mut rooms = self.all_rooms(engine);
-        let trial = without(engine, &[source], &mut rooms, Buying::Nothing).map_err(|unhoused| {
-            let all = pods_text(candidate.displaced().count());
-            let text =
-                format!("{unhoused} of its {all} fit on no other node, and none is bought before the rollout goes on");
-            (ReasonCode::NotCheaper, text)
+        let trial = without(engine, &[source], &mut rooms, Buying::Nothing).map_err(|unhoused| match unhoused {
+            Unhoused::Pods(pods) => {
+                let all = pods_text(candidate.displaced().count());
+                let text =
+                    format!("{pods} of its {all} fit on no other node, and none is bought before the rollout goes on");
+                (ReasonCode::NotCheaper, text)
+            }
+            Unhoused::RoomSoon => no_place(source, unhoused),
         })?;
         self.keep(engine, &[source], &trial).map_err(|not_kept| match not_kept {
             NotKept::Refused(refused) => refused,

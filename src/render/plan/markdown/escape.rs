@@ -4,7 +4,7 @@ use crate::render::terminal::clean;
 
 /// Text outside of code. Forges look for `@name` and `#123` after entities are resolved, so a space without width is put behind
 /// the sign; a backslash does for what is Markdown's own.
-pub(super) fn prose(text: &str) -> String {
+pub(in crate::render) fn prose(text: &str) -> String {
     let mut escaped = String::new();
     for character in clean(text).chars() {
         match character {

@@ -2,7 +2,7 @@
 //! than a forge takes.
 
 mod details;
-mod escape;
+pub(in crate::render) mod escape;
 
 use serde_json::json;
 

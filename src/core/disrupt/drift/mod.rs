@@ -1,0 +1,210 @@
+//! Drift and expiry: nodes that no longer are what the definitions say.
+//! Behaviour: reference, section 5 (order of evaluation) and 4.8.
+
+mod condition;
+mod selected;
+
+use std::collections::BTreeMap;
+
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::static_hash::{ec2_node_class_hash, node_pool_hash};
+use crate::core::model::Requirements;
+use crate::core::plan::{Inputs, Reason, ReasonCode};
+use crate::core::snapshot::nodes::Machine;
+
+use super::removed_pools::is_from_definitions;
+use super::{duration_text, seconds_between};
+
+pub use condition::to_mark;
+pub use selected::notes;
+use selected::{Selector, Verdict};
+
+/// The version of the hash that we compute; claims with another one can not be compared.
+const HASH_VERSION: &str = "v3";
+
+/// A type that EC2 stopped listing is believed gone only for claims older than this.
+const INSTANCE_TYPE_GRACE_SECONDS: i64 = 3_600;
+
+const NOT_IN_CATALOG: &str = "the catalog has no instance type";
+
+/// Why a machine has to go whether or not that saves money; `None` when it is what it should be.
+pub fn removal_cause(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: Option<&NodePool>) -> Option<Reason> {
+    let Some(pool) = pool else { return pool_removed(inputs, machine) };
+    // First: drift waits for a budget, and no budget holds back what has expired.
+    expired(inputs, machine)
+        .or_else(|| drift(inputs, machine, pool).map(|text| Reason { code: ReasonCode::Drifted, text }))
+}
+
+/// The pool was applied from the definitions and is not there any more.
+fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
+    let name = machine.node_pool()?;
+    let applied = inputs.snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name));
+    let owned = applied.is_some_and(is_from_definitions) || inputs.policy.owned_pools.contains(name);
+    owned.then(|| Reason {
+        code: ReasonCode::NodePoolRemoved,
+        text: format!("NodePool {name} was removed from the definitions"),
+    })
+}
+
+/// How a machine differs from what its pool wants, as far as anybody can see.
+pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+    seen(inputs, machine, pool).or_else(|| reported(inputs, machine, pool))
+}
+
+/// How it differs by what is compared here; in the reference's order.
+fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+    let claim = machine.claim?;
+    let name = pool.metadata.name.as_deref().unwrap_or_default();
+    if template_differs(inputs, claim, pool) == Some(true) {
+        return Some(format!("NodePoolDrifted: the template of NodePool {name} has changed"));
+    }
+    let mut labels = machine.labels.clone();
+    labels.extend(claim.metadata.labels.clone().unwrap_or_default());
+    let requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
+    let unmet = requirements.iter().find(|(key, requirement)| {
+        let value = crate::core::model::requirements::label(&labels, key);
+        !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
+    });
+    if let Some((key, _)) = unmet {
+        return Some(match crate::core::model::requirements::label(&labels, key) {
+            Some(value) => format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"),
+            None => format!("RequirementsDrifted: NodePool {name} now asks for {key}, which the node has not"),
+        });
+    }
+    instance_type_gone(inputs, machine)
+        .or_else(|| class_drift(inputs, claim, pool))
+        .or_else(|| selection_drift(inputs, machine, claim, pool))
+}
+
+/// As [`is_of_other_template`]; of a claim whose hash is of another version, by that of the applied pool, if that has the same
+/// one. `None` where nothing can be compared.
+fn template_differs(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<bool> {
+    if claim.annotation(keys::NODE_POOL_HASH_VERSION) == Some(HASH_VERSION) {
+        return claim.annotation(keys::NODE_POOL_HASH).map(|_| is_of_other_template(claim, pool));
+    }
+    let applied = inputs.snapshot.node_pools.iter().find(|applied| applied.metadata.name == pool.metadata.name)?;
+    let keys = (keys::NODE_POOL_HASH, keys::NODE_POOL_HASH_VERSION);
+    let differs = hashes_differ(&claim.metadata.annotations, &applied.metadata.annotations, keys)?;
+    Some(differs || node_pool_hash(applied) != node_pool_hash(pool))
+}
+
+/// Whether Karpenter's hashes on a claim and on what it was made of differ; `None` unless both are there, of one version.
+fn hashes_differ(
+    of_claim: &Option<BTreeMap<String, String>>,
+    applied: &Option<BTreeMap<String, String>>,
+    (hash, version): (&str, &str),
+) -> Option<bool> {
+    let (of_claim, applied) = (of_claim.as_ref()?, applied.as_ref()?);
+    if of_claim.get(version)? != applied.get(version)? {
+        return None;
+    }
+    Some(of_claim.get(hash)? != applied.get(hash)?)
+}
+
+/// Whether a claim was made from another template than the pool has now.
+pub fn is_of_other_template(claim: &NodeClaim, pool: &NodePool) -> bool {
+    claim.annotation(keys::NODE_POOL_HASH_VERSION) == Some(HASH_VERSION)
+        && claim.annotation(keys::NODE_POOL_HASH).is_some_and(|hash| hash != node_pool_hash(pool))
+}
+
+fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<String> {
+    let name = machine.label(keys::INSTANCE_TYPE)?;
+    let created = machine.claim?.metadata.creation_timestamp.as_ref()?.0;
+    let known = inputs.catalog.instance_types.iter().any(|instance_type| instance_type.name == name);
+    let is_old = seconds_between(created, inputs.now) > INSTANCE_TYPE_GRACE_SECONDS;
+    (!known && is_old).then(|| format!("InstanceTypeNotFound: {NOT_IN_CATALOG} {name}"))
+}
+
+/// The class that a pool names, as it is defined.
+fn defined_class<'a>(inputs: &Inputs<'a>, pool: &NodePool) -> Option<&'a EC2NodeClass> {
+    let name = pool.spec.template.spec.node_class_ref.name.as_str();
+    inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
+}
+
+/// A variable that nobody has set yet makes a class differ from any other, and says nothing of it.
+fn has_open_variable(class: &EC2NodeClass) -> bool {
+    serde_json::to_string(&class.spec).is_ok_and(|text| text.contains("${"))
+}
+
+/// The class in the definitions differs, in a field that launches depend on, from the one that the instance was launched with:
+/// where the claim does not say which that was, from the one applied, or that from the claim.
+fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
+    let defined = defined_class(inputs, pool).filter(|class| !has_open_variable(class))?;
+    let name = defined.metadata.name.as_deref()?;
+    let text = || format!("NodeClassDrift: EC2NodeClass {name} has changed");
+    // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
+    let hash = |spec| ec2_node_class_hash(spec, None);
+    if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH) {
+        return (hash(&defined.spec) != launched_with).then(text);
+    }
+    let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
+    let is_of_other = class_hashes_differ(claim, applied) == Some(true);
+    (is_of_other || hash(&defined.spec) != hash(&applied.spec)).then(text)
+}
+
+fn class_hashes_differ(claim: &NodeClaim, applied: &EC2NodeClass) -> Option<bool> {
+    let keys = (keys::EC2_NODE_CLASS_HASH, keys::EC2_NODE_CLASS_HASH_VERSION);
+    hashes_differ(&claim.metadata.annotations, &applied.metadata.annotations, keys)
+}
+
+/// What the class selects in EC2 is not what the instance has.
+fn selection_drift(inputs: &Inputs<'_>, machine: &Machine<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
+    let classes = selected::classes(inputs, claim, pool)?;
+    let drifts = Selector::ALL.into_iter().find_map(|selector| match classes.verdict(selector, inputs, machine) {
+        Verdict::Drifts(text) => Some(text),
+        Verdict::AsSelected | Verdict::NotCompared | Verdict::MayDrift => None,
+    });
+    drifts.filter(|_| !defined_class(inputs, pool).is_some_and(has_open_variable))
+}
+
+/// What only the cloud can see, and what cannot be compared here, as the claim reports it.
+fn reported(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+    let condition = machine.claim?.condition(conditions::DRIFTED).filter(|condition| condition.status == "True")?;
+    let is_message = !condition.message.is_empty() && condition.message != condition.reason;
+    (!is_compared(inputs, machine, pool, &condition.reason, &condition.message)).then(|| {
+        let message = if is_message { condition.message.as_str() } else { "as the NodeClaim reports" };
+        format!("{}: {message}", condition.reason)
+    })
+}
+
+/// Whether this reason for drift was looked for here, and what is needed for that was there.
+fn is_compared(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool, reason: &str, message: &str) -> bool {
+    let Some(claim) = machine.claim else { return false };
+    match reason {
+        "RequirementsDrifted" => true,
+        "NodePoolDrifted" => template_differs(inputs, claim, pool).is_some(),
+        // Karpenter asks EC2 itself; what was said by the catalog, the catalog takes back.
+        "InstanceTypeNotFound" => message.starts_with(NOT_IN_CATALOG),
+        "NodeClassDrift" => {
+            let applied = inputs.snapshot.node_classes.iter();
+            let mut applied =
+                applied.filter(|it| it.metadata.name.as_ref() == Some(&pool.spec.template.spec.node_class_ref.name));
+            defined_class(inputs, pool).is_some_and(|class| !has_open_variable(class))
+                && (claim.annotation(keys::LAUNCHED_CLASS_HASH).is_some()
+                    || applied.any(|applied| class_hashes_differ(claim, applied).is_some()))
+        }
+        _ => selected::classes(inputs, claim, pool).is_some_and(|classes| {
+            let selector = Selector::ALL.into_iter().find(|selector| selector.reason() == reason);
+            selector.is_some_and(|selector| classes.verdict(selector, inputs, machine) == Verdict::AsSelected)
+        }),
+    }
+}
+
+/// Whether it is older than its `expireAfter`.
+pub fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
+    let claim = machine.claim?;
+    let after = claim.spec.expire_after.as_ref()?.seconds().and_then(|seconds| i64::try_from(seconds).ok())?;
+    let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, inputs.now);
+    let text = || {
+        format!(
+            "Expired: {} old, expireAfter {}",
+            duration_text(age),
+            claim.spec.expire_after.as_ref().map(ToString::to_string).unwrap_or_default()
+        )
+    };
+    (age >= after).then(|| Reason { code: ReasonCode::Expired, text: text() })
+}

@@ -1,0 +1,320 @@
+//! Drift by what an EC2NodeClass selects in EC2: images, security groups, subnets, capacity reservations. None of it can be asked
+//! here; what the snapshot says of it is enough for some changes, and of the others it is said that they are not foreseen.
+//! Behaviour: reference, sections 5 (order), 6.2 and 6.7.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus};
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
+use crate::core::catalog::node_class::image_for;
+use crate::core::lifecycle::selectors::Selectors;
+use crate::core::plan::{Inputs, Note};
+use crate::core::snapshot::nodes::Machine;
+
+/// How many terms of a selector a note names.
+const TERMS_NAMED: usize = 3;
+
+/// What a selector of the definitions means for one machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It has what is selected.
+    AsSelected,
+    /// Nothing here speaks for or against it.
+    NotCompared,
+    /// The reference's reason and the sentence.
+    Drifts(String),
+    /// The selector has changed, and what it finds is not known here.
+    MayDrift,
+}
+
+/// A selector, in the reference's order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Selector {
+    Images,
+    SecurityGroups,
+    Subnets,
+    CapacityReservations,
+}
+
+impl Selector {
+    pub const ALL: [Self; 4] = [Self::Images, Self::SecurityGroups, Self::Subnets, Self::CapacityReservations];
+
+    /// The reference's reason for drift.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Images => "AMIDrift",
+            Self::SecurityGroups => "SecurityGroupDrift",
+            Self::Subnets => "SubnetDrift",
+            Self::CapacityReservations => "CapacityReservationDrift",
+        }
+    }
+
+    /// Whether the terms are the same, in any order.
+    fn is_same(self, one: &Selectors, other: &Selectors) -> bool {
+        let is_identical = match self {
+            Self::Images => one.ami_selector_terms == other.ami_selector_terms,
+            Self::SecurityGroups => one.security_group_selector_terms == other.security_group_selector_terms,
+            Self::Subnets => one.subnet_selector_terms == other.subnet_selector_terms,
+            Self::CapacityReservations => {
+                one.capacity_reservation_selector_terms == other.capacity_reservation_selector_terms
+            }
+        };
+        is_identical || self.terms(one) == self.terms(other)
+    }
+
+    fn field(self) -> &'static str {
+        match self {
+            Self::Images => "amiSelectorTerms",
+            Self::SecurityGroups => "securityGroupSelectorTerms",
+            Self::Subnets => "subnetSelectorTerms",
+            Self::CapacityReservations => "capacityReservationSelectorTerms",
+        }
+    }
+
+    fn terms(self, selectors: &Selectors) -> Terms {
+        match self {
+            Self::Images => Terms::of(&selectors.ami_selector_terms),
+            Self::SecurityGroups => Terms::of(&selectors.security_group_selector_terms),
+            Self::Subnets => Terms::of(&selectors.subnet_selector_terms),
+            Self::CapacityReservations => Terms::of(&selectors.capacity_reservation_selector_terms),
+        }
+    }
+
+    /// What the terms of a class were found to be, by its status.
+    fn found(self, status: &EC2NodeClassStatus, zone: Option<&str>) -> BTreeSet<String> {
+        let in_zone = |of: &str| zone.is_none_or(|zone| zone == of);
+        match self {
+            Self::Images => status.amis.iter().map(|image| image.id.clone()).collect(),
+            Self::SecurityGroups => status.security_groups.iter().map(|group| group.id.clone()).collect(),
+            Self::Subnets => {
+                status.subnets.iter().filter(|it| in_zone(&it.zone)).map(|subnet| subnet.id.clone()).collect()
+            }
+            Self::CapacityReservations => status.capacity_reservations.iter().map(|it| it.id.clone()).collect(),
+        }
+    }
+}
+
+/// The terms of a selector, in any order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Terms(BTreeSet<String>);
+
+impl Terms {
+    fn of<T: Serialize>(terms: &[T]) -> Self {
+        Self(terms.iter().map(|term| serde_json::to_string(term).unwrap_or_default()).collect())
+    }
+
+    fn parsed(&self) -> impl Iterator<Item = serde_json::Map<String, Value>> {
+        self.0.iter().filter_map(|term| serde_json::from_str(term).ok())
+    }
+
+    /// The ids, where all terms are ids.
+    fn ids(&self) -> Option<BTreeSet<String>> {
+        self.parsed().map(|term| term.get("id")?.as_str().map(str::to_owned)).collect()
+    }
+
+    /// For a sentence: `al2023@latest`, `sg-1, sg-2`, `team=shop and tier=web`.
+    fn text(&self) -> String {
+        let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let part = |(key, value): (&String, &Value)| match (key.as_str(), value) {
+            ("tags", Value::Object(tags)) => {
+                let tags = tags.iter().map(|(key, value)| format!("{key}={}", word(value)));
+                tags.collect::<Vec<_>>().join(" and ")
+            }
+            ("alias" | "id", value) => word(value),
+            (key, value) => format!("{key} {}", word(value)),
+        };
+        let mut texts: Vec<String> =
+            self.parsed().map(|term| term.iter().map(part).collect::<Vec<_>>().join(" and ")).collect();
+        let further = texts.len().saturating_sub(TERMS_NAMED);
+        texts.truncate(TERMS_NAMED);
+        if further > 0 {
+            texts.push(format!("{further} more"));
+        }
+        if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
+    }
+}
+
+/// The class of a machine as it is defined, as it is applied, and as it was when the machine was launched.
+pub struct Classes<'a> {
+    name: &'a str,
+    defined: Selectors,
+    applied: Option<(Selectors, &'a EC2NodeClass)>,
+    launched: Option<Selectors>,
+}
+
+impl<'a> Classes<'a> {
+    fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, defined: &EC2NodeClassSpec) -> Self {
+        let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
+        let applied = applied.map(|class| (Selectors::of(&class.spec), class));
+        Self { name, defined: Selectors::of(defined), applied, launched: Selectors::launched_with(claim) }
+    }
+
+    /// What the machine was launched with, as far as anybody can tell.
+    fn before(&self) -> Option<&Selectors> {
+        self.launched.as_ref().or_else(|| self.applied.as_ref().map(|(selectors, _)| selectors))
+    }
+
+    /// The status of the applied class, where it says what these terms find: the terms are the same, and it was found for them.
+    fn status_for(&self, selector: Selector, terms: &Selectors) -> Option<&'a EC2NodeClassStatus> {
+        let (_, applied) = self.applied.as_ref().filter(|(selectors, _)| selector.is_same(selectors, terms))?;
+        let status = applied.status.as_ref()?;
+        let is_older = |observed: i64| applied.metadata.generation.is_some_and(|generation| observed < generation);
+        // `Ready` is written by others than those who look things up.
+        let is_stale = status.conditions.iter().any(|it| it.observed_generation.is_some_and(is_older));
+        (!is_stale).then_some(status)
+    }
+
+    pub fn verdict(&self, selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Verdict {
+        let said = |result: Result<(), String>| match result {
+            Ok(()) => Verdict::AsSelected,
+            Err(text) => Verdict::Drifts(format!("{}: {text}", selector.reason())),
+        };
+        let by_facts = match selector {
+            Selector::Images => self.by_image(inputs, machine),
+            Selector::SecurityGroups => None,
+            Selector::Subnets => self.by_zone(inputs, machine),
+            Selector::CapacityReservations => self.by_reservation(machine),
+        };
+        if let Some(result) = by_facts {
+            return said(result);
+        }
+        let Some(before) = self.before() else { return Verdict::NotCompared };
+        if selector.is_same(before, &self.defined) {
+            return if self.launched.is_some() { Verdict::AsSelected } else { Verdict::NotCompared };
+        }
+        self.by_change(selector, machine, before).map_or(Verdict::MayDrift, said)
+    }
+
+    /// By the image that the claim says it runs.
+    fn by_image(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
+        let status = machine.claim?.status.as_ref()?;
+        let image = status.image_id.as_deref().filter(|image| !image.is_empty())?;
+        let class = self.name;
+        if let Some(found) = self.status_for(Selector::Images, &self.defined).filter(|found| !found.amis.is_empty()) {
+            let name = machine.label(keys::INSTANCE_TYPE)?;
+            let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
+            return Some(match image_for(instance_type, &machine.labels, &found.amis) {
+                Some(selected) if selected.id == image => Ok(()),
+                Some(selected) => {
+                    Err(format!("EC2NodeClass {class} selects {} now, the node runs {image}", selected.id))
+                }
+                None => {
+                    Err(format!("EC2NodeClass {class} selects no image for this instance type, the node runs {image}"))
+                }
+            });
+        }
+        let now = Selector::Images.terms(&self.defined);
+        if now.ids()?.contains(image) {
+            return Some(Ok(()));
+        }
+        Some(Err(format!("EC2NodeClass {class} names {}, the node runs {image}", now.text())))
+    }
+
+    /// A subnet is in one zone: where none is selected in the node's, its own is not among them.
+    fn by_zone(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
+        let zone = machine.label(keys::ZONE)?;
+        let found = self.status_for(Selector::Subnets, &self.defined).map(|status| status.subnets.as_slice());
+        let zones: BTreeSet<&str> = match found.filter(|found| !found.is_empty()) {
+            Some(found) => found.iter().map(|subnet| subnet.zone.as_str()).collect(),
+            None => {
+                let now = Selector::Subnets.terms(&self.defined).ids()?;
+                let known = inputs.snapshot.node_classes.iter().filter_map(|class| class.status.as_ref());
+                let known: BTreeMap<&str, &str> =
+                    known.flat_map(|it| &it.subnets).map(|it| (it.id.as_str(), it.zone.as_str())).collect();
+                now.iter().map(|id| known.get(id.as_str()).copied()).collect::<Option<_>>()?
+            }
+        };
+        let text = || format!("EC2NodeClass {} selects no subnet in {zone}, where the node is", self.name);
+        (!zones.contains(zone)).then(|| Err(text()))
+    }
+
+    /// Only instances that were launched into a reservation can lose it.
+    fn by_reservation(&self, machine: &Machine<'_>) -> Option<Result<(), String>> {
+        let Some(id) = machine.label(keys::CAPACITY_RESERVATION_ID) else { return Some(Ok(())) };
+        let selector = Selector::CapacityReservations;
+        let found = self.status_for(selector, &self.defined).map(|status| selector.found(status, None));
+        let now = || selector.terms(&self.defined).ids();
+        let selected = found.filter(|found| !found.is_empty()).or_else(now)?;
+        let text = || format!("EC2NodeClass {} no longer selects {id}, which the node was launched into", self.name);
+        Some(if selected.contains(id) { Ok(()) } else { Err(text()) })
+    }
+
+    /// By the selectors alone, and what those before were found to be.
+    fn by_change(&self, selector: Selector, machine: &Machine<'_>, launched: &Selectors) -> Option<Result<(), String>> {
+        let (before, now) = (selector.terms(launched), selector.terms(&self.defined));
+        let text =
+            |what: &str| format!("EC2NodeClass {} names {} instead of {}{what}", self.name, now.text(), before.text());
+        if selector == Selector::Images {
+            return is_another_version(&before, &now).then(|| Err(text(", another image")));
+        }
+        let found = || {
+            let status = self.status_for(selector, launched)?;
+            Some(selector.found(status, machine.label(keys::ZONE))).filter(|found| !found.is_empty())
+        };
+        let (of_before, of_now) = (before.ids().or_else(found)?, now.ids()?);
+        if selector == Selector::SecurityGroups {
+            return Some(if of_before == of_now { Ok(()) } else { Err(text("")) });
+        }
+        if of_before.is_subset(&of_now) {
+            return Some(Ok(()));
+        }
+        of_before.is_disjoint(&of_now).then(|| Err(text("")))
+    }
+}
+
+/// Whether both are pinned, and not to the same: `al2023@v20251112` and `al2023@v20260101` are two images.
+fn is_another_version(before: &Terms, now: &Terms) -> bool {
+    let pinned = |terms: &Terms| {
+        let terms: Vec<AmiSelectorTerm> = terms.0.iter().filter_map(|term| serde_json::from_str(term).ok()).collect();
+        let [AmiSelectorTerm { alias: Some(alias), .. }] = terms.as_slice() else { return None };
+        alias.split_once('@').is_some_and(|(_, version)| version != "latest").then(|| alias.clone())
+    };
+    match (pinned(before), pinned(now)) {
+        (Some(before), Some(now)) => before != now,
+        _ => false,
+    }
+}
+
+/// Changes of selectors whose effect on nodes that stay by this plan nobody here can know.
+pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
+    let mut may_drift: BTreeMap<(&str, Selector), (usize, String)> = BTreeMap::new();
+    for machine in machines.iter().filter(|machine| !machine.is_being_removed()) {
+        let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
+        let Some((claim, pool)) = machine.claim.zip(pool) else { continue };
+        let Some(classes) = classes(inputs, claim, pool) else { continue };
+        let unknown = Selector::ALL.map(|it| (classes.verdict(it, inputs, machine) == Verdict::MayDrift).then_some(it));
+        let is_open = || super::defined_class(inputs, pool).is_some_and(super::has_open_variable);
+        if unknown.iter().all(Option::is_none) || is_open() || super::drift(inputs, machine, pool).is_some() {
+            continue;
+        }
+        for selector in unknown.into_iter().flatten() {
+            let before = classes.before().map(|it| selector.terms(it).text()).unwrap_or_default();
+            let change = format!("{before} -> {}", selector.terms(&classes.defined).text());
+            may_drift.entry((classes.name, selector)).or_insert((0, change)).0 += 1;
+        }
+    }
+    let note = |((class, selector), (nodes, change)): ((&str, Selector), (usize, String))| Note {
+        code: "DriftNotForeseen".to_owned(),
+        text: format!(
+            "EC2NodeClass {class}: {} {change}: {} may drift ({}) once that is applied, which is not in this plan, since the \
+             snapshot does not say {}; a snapshot taken after that does{}",
+            selector.field(),
+            if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") },
+            selector.reason(),
+            if selector == Selector::Images { "which image that is" } else { "which ones the nodes have" },
+            if selector == Selector::Images { ", and of ids (`id:`) this one would" } else { "" },
+        ),
+    };
+    may_drift.into_iter().map(note).collect()
+}
+
+/// The class of a claim's pool; `None` where it is not defined.
+pub fn classes<'a>(inputs: &Inputs<'a>, claim: &NodeClaim, pool: &NodePool) -> Option<Classes<'a>> {
+    let defined = super::defined_class(inputs, pool)?;
+    Some(Classes::of(inputs, claim, defined.metadata.name.as_deref()?, &defined.spec))
+}
