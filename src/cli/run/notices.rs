@@ -18,73 +18,7 @@ const DISRUPTION_REASONS: [&str; 3] = ["Empty", "Drifted", "Underutilized"];
 pub fn of(event: &Event) -> Vec<Notice> {
     match event {
         Event::PlanPosted { plan, node_claims, unreadable_annotations } => {
-            let mut notices = on_pools(plan);
-            notices.extend(on_candidates(plan, node_claims));
-            notices.extend(unreadable_annotations.iter().filter_map(|(pod, fault)| {
-                let note = format!("Invalid karpenter.sh/do-not-disrupt annotation: {fault}, ignoring annotation");
-                on_pod(pod, true, "InvalidDoNotDisruptAnnotation", note)
-            }));
-            for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= MOST_PODS) {
-                for pod in &step.pods {
-                    let note = format!("Pod should schedule on: nodeclaim/{}", step.node_claim);
-                    notices.extend(on_pod(pod, false, "Nominated", note));
-                }
-            }
-            for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= MOST_PODS) {
-                let reasons: Vec<&str> = pending.reasons.iter().map(|reason| reason.text.as_str()).collect();
-                for pod in &pending.pods {
-                    let note = format!("Failed to schedule pod, {}", reasons.join("; "));
-                    notices.extend(on_pod(pod, true, "FailedScheduling", note));
-                }
-            }
-            for held in &plan.held_back {
-                notices.extend(on_held_back(held, node_claims.get(&held.node)));
-            }
-            notices
-        }
-        Event::DisruptingNodes { reason, replacements, .. } => {
-            let note = format!("Launching NodeClaim: {:?}", reason.code);
-            let told = |new: &Replacement| on_claim(&new.node_claim, false, "DisruptionLaunching", note.clone());
-            replacements.iter().map(told).collect()
-        }
-        Event::AwaitingReplacement { node_claim } => {
-            let note = "Waiting on readiness to continue disruption".to_owned();
-            vec![on_claim(node_claim, false, "DisruptionWaitingReadiness", note)]
-        }
-        Event::TerminatingNode { node, node_claim, reason, text } => {
-            // Most sentences begin with the word.
-            let text = if text.starts_with(reason) { text.clone() } else { format!("{reason}: {text}") };
-            let text = text.trim_end_matches(": ");
-            vec![
-                on_node(node, false, "DisruptionTerminating", format!("Disrupting Node: {text}")),
-                on_claim(node_claim, false, "DisruptionTerminating", format!("Disrupting NodeClaim: {text}")),
-            ]
-        }
-        Event::ConsolidationRejected { disrupted, replacements, savings, because } => disrupted
-            .iter()
-            .flat_map(|node| {
-                let command = command(&node.node, disrupted.len(), *replacements);
-                let note =
-                    format!("Consolidation rejected: {command}, reason: {because} (savings: {})", dollars(*savings));
-                on_both(&node.node, Some(&node.node_claim), "ConsolidationRejected", &note)
-            })
-            .collect(),
-        Event::AnnotatedNodeClaim { node_claim, node, termination_time } => {
-            let note = format!("All pods will be deleted by {termination_time}");
-            let reason = "TerminationGracePeriodExpiring";
-            let of_node = (!node.is_empty()).then(|| on_node(node, true, reason, note.clone()));
-            of_node.into_iter().chain([on_claim(node_claim, true, reason, note)]).collect()
-        }
-        Event::EvictedPod { pod, reason } => {
-            on_pod(pod, false, "Evicted", format!("Evicted pod: {reason}")).into_iter().collect()
-        }
-        Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds } => {
-            let note = format!(
-                "Deleting the pod to accommodate the terminationTime {termination_time} of the node. The pod was granted \
-                 {grace_seconds} seconds of grace-period of its {own_grace_seconds} terminationGracePeriodSeconds. This bypasses \
-                 the PDB of the pod and the do-not-disrupt annotation."
-            );
-            on_pod(pod, false, "Disrupted", note).into_iter().collect()
+            of_plan(plan, node_claims, unreadable_annotations)
         }
         Event::AdoptedNode { node, node_claim, node_pool } => {
             let note = format!("NodePool {node_pool} took it over");
@@ -113,6 +47,87 @@ pub fn of(event: &Event) -> Vec<Notice> {
         }
         Event::RolloutHalted { node_pool, because } => {
             vec![on_pool(node_pool, true, "RolloutHalted", format!("No more nodes are replaced: {because}"))]
+        }
+        event => of_disruption(event),
+    }
+}
+
+fn of_plan(
+    plan: &Plan,
+    node_claims: &BTreeMap<String, String>,
+    unreadable_annotations: &BTreeMap<String, String>,
+) -> Vec<Notice> {
+    let mut notices = on_pools(plan);
+    notices.extend(on_candidates(plan, node_claims));
+    notices.extend(unreadable_annotations.iter().filter_map(|(pod, fault)| {
+        let note = format!("Invalid karpenter.sh/do-not-disrupt annotation: {fault}, ignoring annotation");
+        on_pod(pod, true, "InvalidDoNotDisruptAnnotation", note)
+    }));
+    for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= MOST_PODS) {
+        for pod in &step.pods {
+            let note = format!("Pod should schedule on: nodeclaim/{}", step.node_claim);
+            notices.extend(on_pod(pod, false, "Nominated", note));
+        }
+    }
+    for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= MOST_PODS) {
+        let reasons: Vec<&str> = pending.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        for pod in &pending.pods {
+            let note = format!("Failed to schedule pod, {}", reasons.join("; "));
+            notices.extend(on_pod(pod, true, "FailedScheduling", note));
+        }
+    }
+    for held in &plan.held_back {
+        notices.extend(on_held_back(held, node_claims.get(&held.node)));
+    }
+    notices
+}
+
+/// On nodes that go, step by step, on those that replace them, and on their pods.
+fn of_disruption(event: &Event) -> Vec<Notice> {
+    match event {
+        Event::DisruptingNodes { reason, replacements, .. } => {
+            let note = format!("Launching NodeClaim: {:?}", reason.code);
+            let told = |new: &Replacement| on_claim(&new.node_claim, false, "DisruptionLaunching", note.clone());
+            replacements.iter().map(told).collect()
+        }
+        Event::AwaitingReplacement { node_claim } => {
+            let note = "Waiting on readiness to continue disruption".to_owned();
+            vec![on_claim(node_claim, false, "DisruptionWaitingReadiness", note)]
+        }
+        Event::TerminatingNode { node, node_claim, reason, text } => {
+            // Most sentences begin with the word.
+            let text = if text.starts_with(reason) { text.clone() } else { format!("{reason}: {text}") };
+            let text = text.trim_end_matches(": ");
+            let reason = "DisruptionTerminating";
+            let of_node = (!node.is_empty()).then(|| on_node(node, false, reason, format!("Disrupting Node: {text}")));
+            let of_claim = on_claim(node_claim, false, reason, format!("Disrupting NodeClaim: {text}"));
+            of_node.into_iter().chain([of_claim]).collect()
+        }
+        Event::ConsolidationRejected { disrupted, replacements, savings, because } => disrupted
+            .iter()
+            .flat_map(|node| {
+                let command = command(&node.node, disrupted.len(), *replacements);
+                let note =
+                    format!("Consolidation rejected: {command}, reason: {because} (savings: {})", dollars(*savings));
+                on_both(&node.node, Some(&node.node_claim), "ConsolidationRejected", &note)
+            })
+            .collect(),
+        Event::AnnotatedNodeClaim { node_claim, node, termination_time } => {
+            let note = format!("All pods will be deleted by {termination_time}");
+            let reason = "TerminationGracePeriodExpiring";
+            let of_node = (!node.is_empty()).then(|| on_node(node, true, reason, note.clone()));
+            of_node.into_iter().chain([on_claim(node_claim, true, reason, note)]).collect()
+        }
+        Event::EvictedPod { pod, reason } => {
+            on_pod(pod, false, "Evicted", format!("Evicted pod: {reason}")).into_iter().collect()
+        }
+        Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds } => {
+            let note = format!(
+                "Deleting the pod to accommodate the terminationTime {termination_time} of the node. The pod was granted \
+                 {grace_seconds} seconds of grace-period of its {own_grace_seconds} terminationGracePeriodSeconds. This bypasses \
+                 the PDB of the pod and the do-not-disrupt annotation."
+            );
+            on_pod(pod, false, "Disrupted", note).into_iter().collect()
         }
         Event::EvictionBlocked { pod, node, error } => {
             let mut notices = vec![on_node(node, true, "FailedDraining", format!("Failed to drain node, {error}"))];
