@@ -300,13 +300,8 @@ impl Pass<'_, '_> {
 /// What moving the pods of these nodes counts where so many nodes are bought for them.
 pub(super) fn moved_nanodollars(going: &[&Candidate], nodes_bought: usize) -> i64 {
     let pods = going.iter().map(|candidate| candidate.move_nanodollars).fold(0, i64::saturating_add);
-    counted_nanodollars(pods, going.len(), nodes_bought)
-}
-
-/// What moving pods counts that cost so much to move, where so many nodes go and so many are bought.
-pub(super) fn counted_nanodollars(pods: i64, nodes_going: usize, nodes_bought: usize) -> i64 {
     let (times, of) = PACKED_ANEW;
-    if nodes_going == 1 && nodes_bought == 1 { pods } else { pods.saturating_mul(times) / of }
+    if going.len() == 1 && nodes_bought == 1 { pods } else { pods.saturating_mul(times) / of }
 }
 
 fn all_spot(engine: &Engine<'_, '_>, going: &[&Candidate]) -> bool {

@@ -29,7 +29,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 use super::foreseen::foresee;
 use super::keeping::Kept;
 use super::reference::no_place;
-use super::rules::{NotKept, counted_nanodollars, moved_nanodollars};
+use super::rules::{NotKept, moved_nanodollars};
 use super::trial::{Buying, without};
 use super::worth::{Worth, demand};
 use super::{Refused, Source};
@@ -37,8 +37,9 @@ use super::{Refused, Source};
 /// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
 const SET_NODES_MAX: usize = 12;
 
-/// The same where that saves more.
+/// The same where moves have long to repay themselves and that saves more: it comes nearer to a fleet that is bought anew.
 const LARGE_SET_NODES_MAX: usize = 48;
+const LARGE_SET_HORIZON_SECONDS: i64 = 6 * 3_600;
 
 /// Nodes that are taken apart together in the last phase.
 const REGROUPED_NODES_MAX: usize = 4;
@@ -112,7 +113,7 @@ impl Pass<'_, '_> {
         }
         let mut ways: Vec<Way<'c>> = kept.into_iter().map(|kept| self.as_kept(engine, sources, kept)).collect();
         let going = ways.iter().map(|way| way.goes.iter().filter(|goes| **goes).count()).max().unwrap_or(0);
-        if going > SET_NODES_MAX {
+        if going > SET_NODES_MAX && self.horizon_seconds(sources) >= LARGE_SET_HORIZON_SECONDS {
             let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
             ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
         }
@@ -188,7 +189,6 @@ impl Pass<'_, '_> {
             let leaving =
                 |going: &Going| self.costs.of_leaving(engine.problem, going.host, of_node(going.host), &going.pods);
             let pods = removal.nodes.iter().map(leaving).fold(0, i64::saturating_add);
-            let pods = counted_nanodollars(pods, removal.nodes.len(), removal.purchases.len());
             let cost = self.costs.of_move(bought, pods, 0);
             gain += i128::from((gone - bought + fewer).nanodollars()) * i128::from(horizon_seconds);
             gain -= i128::from(cost) * 3_600;

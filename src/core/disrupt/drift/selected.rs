@@ -112,9 +112,11 @@ impl Terms {
         self.0.iter().filter_map(|term| serde_json::from_str(term).ok())
     }
 
-    /// The ids, where all terms are ids.
+    /// The ids, where all terms are ids. No terms say nothing of what is selected.
     fn ids(&self) -> Option<BTreeSet<String>> {
-        self.parsed().map(|term| term.get("id")?.as_str().map(str::to_owned)).collect()
+        let ids: Option<BTreeSet<String>> =
+            self.parsed().map(|term| term.get("id")?.as_str().map(str::to_owned)).collect();
+        ids.filter(|ids| !ids.is_empty())
     }
 
     /// For a sentence: `al2023@latest`, `sg-1, sg-2`, `team=shop and tier=web`.
