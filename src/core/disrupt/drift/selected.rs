@@ -112,11 +112,12 @@ impl Terms {
         self.0.iter().filter_map(|term| serde_json::from_str(term).ok())
     }
 
-    /// The ids, where all terms are ids. No terms say nothing of what is selected.
+    /// The ids, where all terms are ids. No term selects nothing, which only of reservations can be meant.
     fn ids(&self) -> Option<BTreeSet<String>> {
-        let ids: Option<BTreeSet<String>> =
-            self.parsed().map(|term| term.get("id")?.as_str().map(str::to_owned)).collect();
-        ids.filter(|ids| !ids.is_empty())
+        if self.0.is_empty() {
+            return None;
+        }
+        self.parsed().map(|term| term.get("id")?.as_str().map(str::to_owned)).collect()
     }
 
     /// For a sentence: `al2023@latest`, `sg-1, sg-2`, `team=shop and tier=web`.
@@ -240,7 +241,8 @@ impl<'a> Classes<'a> {
         let Some(id) = machine.label(keys::CAPACITY_RESERVATION_ID) else { return Some(Ok(())) };
         let selector = Selector::CapacityReservations;
         let found = self.status_for(selector, &self.defined).map(|status| selector.found(status, None));
-        let now = || selector.terms(&self.defined).ids();
+        let has_none = self.defined.capacity_reservation_selector_terms.is_empty();
+        let now = || if has_none { Some(BTreeSet::new()) } else { selector.terms(&self.defined).ids() };
         let selected = found.filter(|found| !found.is_empty()).or_else(now)?;
         let text = || format!("EC2NodeClass {} no longer selects {id}, which the node was launched into", self.name);
         Some(if selected.contains(id) { Ok(()) } else { Err(text()) })
