@@ -216,7 +216,8 @@ fn candidate(
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
-        quiet_since: last_pod_event.or(initialized).or(created),
+        // What is to come, by a clock that was set back since, happens now.
+        quiet_since: last_pod_event.or(initialized).or(created).map(|since| since.min(inputs.now)),
         is_static: pool.is_some_and(|pool| pool.spec.replicas.is_some()),
         marked_consolidatable: claim.is_some_and(|claim| claim.is_true("Consolidatable")),
         obstacle: None,

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use jiff::Timestamp;
+
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::removed_pools::removed_pools;
-use crate::core::disrupt::{Disruption, Going, pods_text};
+use crate::core::disrupt::{Disruption, Going, duration_text, pods_text, seconds_between};
 use crate::core::model::HourlyPrice;
 use crate::core::offer::Reservation;
 use crate::core::provision::advice::{Adviser, change};
@@ -147,9 +149,9 @@ pub fn summary(
         buffer_pods_placed: buffer_pods.len(),
         buffer_pods_pending: buffer_pods_pending.len(),
         pods_disrupted: going(disruption).map(|going| going.pods.len()).sum(),
+        longest_drain: None,
         candidates: disruption.candidates,
         candidates_examined: disruption.candidates,
-        longest_drain: None,
         consolidation: disruption.consolidation.clone(),
     }
 }
@@ -346,6 +348,9 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
             );
         }
     }
+    if let Some(text) = events_to_come(inputs, problem) {
+        note("ClockBehind", text);
+    }
     let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
     let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
     let renamed = removed_pools(inputs).next().is_some();
@@ -368,4 +373,25 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
     }
     notes
+}
+
+/// Clocks of two machines may differ by so much.
+const CLOCKS_APART_SECONDS: i64 = 60;
+
+/// Nodes whose pods came or went later than now.
+fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
+    let ahead = |machine: &Machine<'_>| {
+        let status = machine.claim.and_then(|claim| claim.status.as_ref());
+        let last = status?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok()?;
+        Some(seconds_between(inputs.now, last)).filter(|ahead| *ahead > CLOCKS_APART_SECONDS)
+    };
+    let ahead = problem.machines.iter().filter_map(|machine| Some((machine.name, ahead(machine)?)));
+    let ahead: Vec<(&str, i64)> = ahead.collect();
+    let (node, seconds) = ahead.iter().max_by_key(|(node, seconds)| (*seconds, std::cmp::Reverse(*node)))?;
+    let nodes = if ahead.len() == 1 { format!("node {node}") } else { format!("{} nodes, {node} first,", ahead.len()) };
+    Some(format!(
+        "{nodes} noted a pod {} later than the moment planned for, {}: the clock is behind, or was ahead; it counts as now",
+        duration_text(*seconds),
+        inputs.now
+    ))
 }
