@@ -491,6 +491,7 @@ impl Event {
         }
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm for each event, and nothing but its fields")]
     fn disruption_fields(&self) -> Vec<(&'static str, Value)> {
         match self {
             Self::DisruptingNodes { plan_id, move_number, reason, pods, disrupted, replacements } => vec![
