@@ -50,7 +50,7 @@ async fn a_node_is_answered_for_when_its_plans_are_gone() {
         .map(|decision| match &decision.decided {
             Decided::Created { begun, pods, .. } => *begun && pods.len() == 5,
             Decided::Removed { begun, exchange, .. } => *begun && exchange.saving_per_hour.dollars() > 0.0,
-            Decided::NeedsConfirmation | Decided::HeldBack => false,
+            Decided::Adopted { .. } | Decided::NeedsConfirmation | Decided::HeldBack => false,
         })
         .collect();
     assert_eq!(decided, [true, true], "{why:#?}");

@@ -34,6 +34,9 @@ fn fate_text(fate: &Fate) -> String {
     match fate {
         Fate::Removed { reason } => format!("the node is removed: {}", reason.text),
         Fate::NeedsConfirmation { reason } => format!("the node waits for a confirmation: {}", reason.text),
+        Fate::Adopted { node_pool, reason } => {
+            format!("the node stays, and NodePool {node_pool} takes it over: {}", reason.text)
+        }
         Fate::HeldBack { reason } => format!("the node stays ({:?}): {}", reason.code, reason.text),
         Fate::NotManaged => "the node stays: no NodeClaim stands behind it".to_owned(),
         Fate::Stays => "the node stays".to_owned(),

@@ -47,7 +47,9 @@ impl Page {
     /// Of a node that is gone: what it was, and that no plan is to blame where none is.
     fn gone(&mut self, why: &WhyNode) {
         let details = why.decisions.iter().rev().find_map(|decision| match &decision.decided {
-            Decided::Created { details, .. } | Decided::Removed { details, .. } => Some(details),
+            Decided::Created { details, .. } | Decided::Adopted { details, .. } | Decided::Removed { details, .. } => {
+                Some(details)
+            }
             Decided::NeedsConfirmation | Decided::HeldBack => None,
         });
         if let Some(details) = details {
@@ -91,6 +93,7 @@ impl Page {
                 self.considered(details, considered);
             }
             Decided::Removed { exchange, .. } => self.exchange(exchange),
+            Decided::Adopted { details, .. } => self.row("by", &format!("NodePool {}", details.node_pool)),
             Decided::NeedsConfirmation | Decided::HeldBack => {}
         }
         self.row("plan", &plan(decision));
@@ -125,6 +128,7 @@ fn headline(decision: &Decision) -> String {
     match &decision.decided {
         Decided::Created { begun, .. } => format!("{at}  {}", done("created", *begun)),
         Decided::Removed { begun, .. } => format!("{at}  {} ({:?})", done("removed", *begun), reason.code),
+        Decided::Adopted { begun, .. } => format!("{at}  {} ({:?})", done("adopted", *begun), reason.code),
         Decided::NeedsConfirmation => format!("{at}  waits for a confirmation ({:?})", reason.code),
         Decided::HeldBack => match until {
             Some(until) => {

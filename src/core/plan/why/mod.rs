@@ -40,6 +40,12 @@ pub enum Fate {
     NeedsConfirmation {
         reason: Reason,
     },
+    /// Another NodePool takes it over; nothing about the machine changes.
+    #[serde(rename_all = "camelCase")]
+    Adopted {
+        node_pool: String,
+        reason: Reason,
+    },
     /// A candidate that is held back.
     HeldBack {
         reason: Reason,
@@ -69,6 +75,8 @@ fn fate(plan: &Plan, machine: &Machine<'_>) -> Fate {
         Fate::Removed { reason }
     } else if let Some(step) = step(StepKind::Hold) {
         Fate::NeedsConfirmation { reason: step.reason.clone() }
+    } else if let Some(step) = step(StepKind::Adopt) {
+        Fate::Adopted { node_pool: step.node_pool.clone(), reason: step.reason.clone() }
     } else if let Some(held) = held_back {
         Fate::HeldBack { reason: Reason { code: held.code, text: held.text.clone() } }
     } else if machine.is_managed() {

@@ -118,6 +118,12 @@ pub enum Decided {
         exchange: Exchange,
         begun: bool,
     },
+    /// Given to another NodePool, without a change to the machine.
+    Adopted {
+        /// As of the pool that took it over.
+        details: NodeDetails,
+        begun: bool,
+    },
     NeedsConfirmation,
     HeldBack,
 }
@@ -135,17 +141,18 @@ pub struct Kept {
 /// More pods of one node than these are not kept.
 const PODS_KEPT: usize = 10;
 
-/// What is worth keeping of a plan: which nodes it created and removed.
+/// What is worth keeping of a plan: which nodes it created, removed and gave to another pool.
 pub fn kept(object: &NodePlan) -> Vec<Kept> {
     let Some(record) = Record::read(object) else { return Vec::new() };
     let kept = |step: &Step| {
-        let mut decided = decided(&record, step)?;
+        let mut decided = decided(&record, step);
         match &mut decided {
             Decided::Created { pods, considered, begun: true, .. } => {
                 pods.truncate(PODS_KEPT);
                 considered.clear();
             }
             Decided::Removed { exchange, begun: true, .. } => exchange.pods.truncate(PODS_KEPT),
+            Decided::Adopted { begun: true, .. } => {}
             _ => return None,
         }
         let decision = decision(&record, &step.reason, decided);
@@ -224,11 +231,16 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
     })
 }
 
-/// Divides what was decided under one name, oldest first, by the nodes that had it: one that was begun to be created or removed
-/// is another one than the next that is created.
+/// Divides what was decided under one name, oldest first, by the nodes that had it: one that was begun to be created, adopted or
+/// removed is another one than the next that is created.
 fn lives(decisions: Vec<Decision>) -> Vec<Vec<Decision>> {
     let is_begun = |decision: &Decision| {
-        matches!(decision.decided, Decided::Created { begun: true, .. } | Decided::Removed { begun: true, .. })
+        let (Decided::Created { begun, .. } | Decided::Adopted { begun, .. } | Decided::Removed { begun, .. }) =
+            &decision.decided
+        else {
+            return false;
+        };
+        *begun
     };
     let mut lives: Vec<Vec<Decision>> = Vec::new();
     for decision in decisions {
@@ -323,7 +335,7 @@ fn decisions(records: &[Record<'_>], names: &BTreeSet<&str>) -> Vec<Decision> {
             names.contains(step.node_claim.as_str()) || step.node.as_deref().is_some_and(|node| names.contains(node))
         };
         for step in plan.steps.iter().filter(is_meant) {
-            decisions.extend(decided(record, step).map(|decided| decision(record, &step.reason, decided)));
+            decisions.push(decision(record, &step.reason, decided(record, step)));
         }
         for held in plan.held_back.iter().filter(|held| names.contains(held.node.as_str())) {
             let reason = Reason { code: held.code, text: held.text.clone() };
@@ -340,20 +352,17 @@ fn decisions(records: &[Record<'_>], names: &BTreeSet<&str>) -> Vec<Decision> {
     decisions
 }
 
-fn decided(record: &Record<'_>, step: &Step) -> Option<Decided> {
+/// Every step says something: a node that a plan names can be asked for.
+fn decided(record: &Record<'_>, step: &Step) -> Decided {
     let begun = record.object.status.as_ref().is_some_and(|status| status.moves_begun.contains(&step.move_number));
+    let details = node_of_step(step);
     match step.kind {
-        StepKind::Create => Some(Decided::Created {
-            details: node_of_step(step),
-            pods: step.pods.clone(),
-            considered: considered(step),
-            begun,
-        }),
-        StepKind::Remove => {
-            Some(Decided::Removed { details: node_of_step(step), exchange: exchange(&record.plan, step), begun })
+        StepKind::Create => {
+            Decided::Created { details, pods: step.pods.clone(), considered: considered(step), begun }
         }
-        StepKind::Hold => Some(Decided::NeedsConfirmation),
-        StepKind::Adopt => None,
+        StepKind::Remove => Decided::Removed { details, exchange: exchange(&record.plan, step), begun },
+        StepKind::Hold => Decided::NeedsConfirmation,
+        StepKind::Adopt => Decided::Adopted { details, begun },
     }
 }
 
