@@ -1,22 +1,66 @@
-//! PodDisruptionBudgets: whether the eviction API would let a pod go now.
+//! PodDisruptionBudgets: whether the eviction API would let a pod go, now or ever.
 
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::core::scheduler::selector;
 use crate::core::snapshot::{Pod, Snapshot};
 
 pub struct PodDisruptionBudgets<'a> {
-    budgets: Vec<&'a PodDisruptionBudget>,
+    guards: Vec<Guard<'a>>,
+}
+
+/// One budget, and what it comes to.
+pub struct Guard<'a> {
+    budget: &'a PodDisruptionBudget,
+    /// How many of its pods may be gone at a time when all others are ready.
+    pub at_a_time: usize,
+}
+
+/// Why no eviction of a pod will ever be allowed.
+pub enum Never<'b> {
+    /// Its budget asks for all pods at any time.
+    AllIsAskedFor(&'b Guard<'b>),
+    /// The eviction API refuses pods that more than one budget covers.
+    TwoBudgets(&'b Guard<'b>, &'b Guard<'b>),
+}
+
+impl Guard<'_> {
+    pub fn name(&self) -> &str {
+        self.budget.metadata.name.as_deref().unwrap_or_default()
+    }
+
+    /// `namespace/name`
+    pub fn key(&self) -> String {
+        format!("{}/{}", self.budget.metadata.namespace.as_deref().unwrap_or_default(), self.name())
+    }
+
+    fn allowed_now(&self) -> i32 {
+        self.budget.status.as_ref().map_or(0, |status| status.disruptions_allowed)
+    }
 }
 
 impl<'a> PodDisruptionBudgets<'a> {
+    /// O(budgets, and pods for each whose `expectedPods` nobody counted).
     pub fn new(snapshot: &'a Snapshot) -> Self {
-        Self { budgets: snapshot.pod_disruption_budgets.iter().collect() }
+        let guard = |budget| Guard { budget, at_a_time: at_a_time(budget, snapshot) };
+        Self { guards: snapshot.pod_disruption_budgets.iter().map(guard).collect() }
     }
 
     /// The budgets that cover a pod. O(budgets)
-    pub fn covering(&self, pod: &Pod) -> Vec<&'a PodDisruptionBudget> {
-        self.budgets.iter().copied().filter(|budget| covers(budget, pod)).collect()
+    pub fn covering(&self, pod: &Pod) -> Vec<&Guard<'a>> {
+        self.guards.iter().filter(|guard| covers(guard.budget, pod)).collect()
+    }
+
+    /// Why the pod can not be evicted, however long one waits; `None` where that is a question of time.
+    pub fn never(&self, pod: &Pod) -> Option<Never<'_>> {
+        match self.covering(pod).as_slice() {
+            [] => None,
+            [guard] => {
+                (guard.at_a_time == 0 && !unhealthy_may_go(guard.budget, pod)).then_some(Never::AllIsAskedFor(guard))
+            }
+            [one, two, ..] => Some(Never::TwoBudgets(one, two)),
+        }
     }
 
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
@@ -28,18 +72,22 @@ impl<'a> PodDisruptionBudgets<'a> {
         };
         match covering.as_slice() {
             [] => None,
-            [budget] => {
-                let allowed = budget.status.as_ref().map_or(0, |status| status.disruptions_allowed);
-                let blocks = allowed <= 0 && !unhealthy_may_go(budget, pod);
+            [guard] => {
+                let blocks = guard.allowed_now() <= 0 && !unhealthy_may_go(guard.budget, pod);
+                let (name, pod) = (guard.name(), pod.key());
                 blocks.then(|| {
-                    format!("PodDisruptionBudget {} allows no eviction of pod {} now", name(budget), pod.key())
+                    if is_over {
+                        format!("PodDisruptionBudget {name} never allows an eviction of pod {pod}")
+                    } else {
+                        format!("PodDisruptionBudget {name} allows no eviction of pod {pod} now")
+                    }
                 })
             }
             [one, two, ..] => Some(format!(
                 "pod {} is covered by two PodDisruptionBudgets, {} and {}",
                 pod.key(),
-                name(one),
-                name(two)
+                one.name(),
+                two.name()
             )),
         }
     }
@@ -57,4 +105,82 @@ fn unhealthy_may_go(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
     let not_ready =
         pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False");
     policy == Some("AlwaysAllow") && not_ready
+}
+
+/// Of the pods that are expected, or else of those that are there.
+fn at_a_time(budget: &PodDisruptionBudget, snapshot: &Snapshot) -> usize {
+    let counted = budget.status.as_ref().map_or(0, |status| i64::from(status.expected_pods));
+    let expected = if counted > 0 { counted } else { covered(budget, snapshot).max(1) };
+    let spec = budget.spec.as_ref();
+    let minimum = spec.and_then(|spec| spec.min_available.as_ref()).and_then(|amount| part_of(amount, expected));
+    let maximum = spec.and_then(|spec| spec.max_unavailable.as_ref()).and_then(|amount| part_of(amount, expected));
+    let gone = maximum.or(minimum.map(|minimum| expected.saturating_sub(minimum))).unwrap_or(expected);
+    usize::try_from(gone.max(0)).unwrap_or(usize::MAX)
+}
+
+fn covered(budget: &PodDisruptionBudget, snapshot: &Snapshot) -> i64 {
+    let pods = snapshot.pods.iter().filter(|pod| !pod.is_terminal() && covers(budget, pod)).count();
+    i64::try_from(pods).unwrap_or(i64::MAX)
+}
+
+/// A count, or a share of all pods that is rounded up; `None` where it can not be read.
+fn part_of(amount: &IntOrString, all: i64) -> Option<i64> {
+    match amount {
+        IntOrString::Int(count) => Some(i64::from(*count)),
+        IntOrString::String(text) => match text.strip_suffix('%') {
+            Some(percent) => Some(all.saturating_mul(i64::from(percent.parse::<i32>().ok()?)).saturating_add(99) / 100),
+            None => text.parse().ok(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::testing::{BuildPod, pod};
+
+    fn at_a_time_of(spec: serde_json::Value, expected: i32) -> usize {
+        let pods = vec![pod("one"), pod("two"), pod("three")];
+        let mut budget = json!({ "metadata": { "name": "all", "namespace": "default" }, "spec": spec });
+        budget["spec"]["selector"] = json!({});
+        budget["status"] = json!({
+            "expectedPods": expected, "disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0
+        });
+        let budgets = vec![serde_json::from_value(budget).unwrap()].into();
+        let snapshot = Snapshot { pods: pods.into(), pod_disruption_budgets: budgets, ..Snapshot::default() };
+        PodDisruptionBudgets::new(&snapshot).guards[0].at_a_time
+    }
+
+    #[test]
+    fn shares_are_rounded_up_and_pods_are_counted_where_nobody_did() {
+        assert_eq!(at_a_time_of(json!({ "maxUnavailable": 0 }), 4), 0);
+        assert_eq!(at_a_time_of(json!({ "maxUnavailable": "0%" }), 4), 0);
+        assert_eq!(at_a_time_of(json!({ "maxUnavailable": "1%" }), 4), 1);
+        assert_eq!(at_a_time_of(json!({ "minAvailable": "101%" }), 4), 0);
+        assert_eq!(at_a_time_of(json!({ "minAvailable": "99%" }), 4), 0, "99 % of four pods are four");
+        assert_eq!(at_a_time_of(json!({ "minAvailable": "50%" }), 4), 2);
+        assert_eq!(at_a_time_of(json!({ "minAvailable": 5 }), 4), 0);
+        assert_eq!(at_a_time_of(json!({ "minAvailable": 3 }), 0), 0, "three are there");
+        assert_eq!(at_a_time_of(json!({ "minAvailable": 2 }), 0), 1);
+        assert_eq!(at_a_time_of(json!({}), 4), 4);
+    }
+
+    #[test]
+    fn two_budgets_are_one_too_many() {
+        let budget = |name: &str| {
+            let budget = json!({
+                "metadata": { "name": name, "namespace": "default" },
+                "spec": { "maxUnavailable": 1, "selector": { "matchLabels": { "app": "web" } } },
+            });
+            serde_json::from_value::<PodDisruptionBudget>(budget).unwrap()
+        };
+        let budgets = vec![budget("one"), budget("two")].into();
+        let snapshot = Snapshot { pod_disruption_budgets: budgets, ..Snapshot::default() };
+        let budgets = PodDisruptionBudgets::new(&snapshot);
+        let covered = pod("web").label("app", "web");
+        assert!(matches!(budgets.never(&covered), Some(Never::TwoBudgets(..))));
+        assert!(budgets.never(&pod("other")).is_none());
+    }
 }

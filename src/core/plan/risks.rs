@@ -202,6 +202,8 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
 
 fn of_pods(moving: &BTreeMap<String, &Pod>, budgets: &PodDisruptionBudgets<'_>) -> Vec<Risk> {
     let mut risks = Vec::new();
+    // By two budgets, how many pods both cover.
+    let mut covered_twice: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (key, pod) in moving {
         let mut risk = |code, subject: &str, text: String| {
             risks.push(Risk { code, subject: subject.to_owned(), text });
@@ -218,26 +220,24 @@ fn of_pods(moving: &BTreeMap<String, &Pod>, budgets: &PodDisruptionBudgets<'_>) 
             let noun = if volumes == 1 { "volume" } else { "volumes" };
             risk(RiskCode::VolumesDetach, key, format!("{volumes} {noun} must detach before it starts elsewhere"));
         }
-        for budget in budgets.covering(pod).into_iter().filter(|budget| never_allows(budget)) {
-            let name = format!("{}/{}", pod.metadata.namespace, budget.metadata.name.as_deref().unwrap_or_default());
-            let text = "never allows an eviction, however many replicas are ready".to_owned();
-            risk(RiskCode::PodDisruptionBudgetNeverAllows, &name, text);
+        match budgets.never(pod) {
+            Some(Never::AllIsAskedFor(budget)) => {
+                let text = "never allows an eviction, however many replicas are ready".to_owned();
+                risk(RiskCode::PodDisruptionBudgetNeverAllows, &budget.key(), text);
+            }
+            Some(Never::TwoBudgets(one, two)) => {
+                *covered_twice.entry((one.key(), two.name().to_owned())).or_default() += 1;
+            }
+            None => {}
         }
     }
+    risks.extend(covered_twice.into_iter().map(|((one, two), pods)| Risk {
+        code: RiskCode::PodDisruptionBudgetNeverAllows,
+        subject: one,
+        text: format!(
+            "covers {} together with PodDisruptionBudget {two}: the eviction API never lets such pods go",
+            pods_text(pods)
+        ),
+    }));
     risks
-}
-
-/// Whether a budget asks for all pods at any time.
-fn never_allows(budget: &PodDisruptionBudget) -> bool {
-    let Some(spec) = &budget.spec else { return false };
-    let expected = budget.status.as_ref().map_or(0, |status| status.expected_pods);
-    let none = |amount: &IntOrString| match amount {
-        IntOrString::Int(amount) => *amount <= 0,
-        IntOrString::String(text) => text == "0%" || text == "0",
-    };
-    let all = |amount: &IntOrString| match amount {
-        IntOrString::Int(amount) => expected > 0 && *amount >= expected,
-        IntOrString::String(text) => text == "100%",
-    };
-    spec.max_unavailable.as_ref().is_some_and(none) || spec.min_available.as_ref().is_some_and(all)
 }
