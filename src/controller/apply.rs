@@ -6,6 +6,8 @@
 //!
 //! A crash after any of these calls is taken up from the marks: see `marks.rs` and `moves.rs`.
 
+use std::collections::BTreeSet;
+
 use futures::future::join_all;
 use jiff::Timestamp;
 use serde_json::json;
@@ -16,6 +18,7 @@ use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint
 use crate::core::lifecycle::{conditions, interruption};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
+use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::events::{Disrupted, Event, Replacement};
@@ -98,10 +101,15 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
     for precondition in &step.preconditions {
         match precondition {
             Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash)?,
-            Precondition::NodeHoldsOnly { node, pods } => {
+            Precondition::NodeHoldsOnly { node, pods, pods_hash } => {
                 let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
-                let found = view.pods_on(Some(object)).iter().filter(|pod| must_move(pod)).count();
-                if found != *pods {
+                let found = || view.pods_on(Some(object)).iter().copied().filter(|pod| must_move(pod));
+                let is_planned = match pods_hash {
+                    Some(planned) => hash_of_pods(found()) == *planned,
+                    None => are_named(step, found()),
+                };
+                if !is_planned || found().count() != *pods {
+                    let found = found().count();
                     return Err(Refusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
                 }
             }
@@ -145,6 +153,14 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
         },
         StepKind::Hold => Err(Refusal::NotSupported { code: step.reason.code }),
     }
+}
+
+/// Whether a step names just these pods.
+fn are_named<'p>(step: &Step, pods: impl Iterator<Item = &'p Pod>) -> bool {
+    let named: BTreeSet<&str> = step.pods.iter().map(String::as_str).collect();
+    let mut found = 0;
+    let all_are = pods.inspect(|_| found += 1).all(|pod| named.contains(pod.key().as_str()));
+    all_are && found == named.len()
 }
 
 fn is_of(claim: &NodeClaim, plan: &Plan) -> bool {

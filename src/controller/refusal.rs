@@ -11,7 +11,7 @@ pub enum Refusal {
     NodeGone { node: String },
     #[error("node {node} is being removed already")]
     NodeBeingRemoved { node: String },
-    #[error("node {node} holds {found} pods that must move, not {planned}")]
+    #[error("node {node} holds {}", other_pods(*planned, *found))]
     NodeHoldsOtherPods { node: String, planned: usize, found: usize },
     #[error("node {node} is well again")]
     NodeWell { node: String },
@@ -23,4 +23,11 @@ pub enum Refusal {
     OtherPlan,
     #[error("{code:?} is not for this version to carry out")]
     NotSupported { code: ReasonCode },
+}
+
+fn other_pods(planned: usize, found: usize) -> String {
+    if planned == found {
+        return "other pods that must move than were planned for".to_owned();
+    }
+    format!("{found} pods that must move, not {planned}")
 }

@@ -1,11 +1,13 @@
 //! Capacity that runs out, budgets that block, approvals that are missing.
 
 use cutlist::adapters::embedded::OfferingKey;
+use cutlist::controller::Refusal;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::Snapshot;
+use cutlist::ports::Cluster;
 use serde_json::json;
 
-use crate::stage::{SETTINGS, Stage};
+use crate::stage::{POOL, SETTINGS, Stage};
 
 #[tokio::test(start_paused = true)]
 async fn when_capacity_runs_out_the_next_offering_is_taken() {
@@ -110,7 +112,7 @@ async fn a_budget_that_allows_nothing_keeps_the_pods_where_they_are() {
     });
     // Somebody deletes the node by hand: it is tainted, and drained no further than the budget allows.
     let node = stage.snapshot().nodes[0].metadata.name.clone().unwrap();
-    cutlist::ports::Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
+    Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
     stage.run_for(600).await;
     let snapshot = stage.snapshot();
     assert_eq!(snapshot.pods.iter().filter(|pod| pod.spec.node_name.as_deref() == Some(&node)).count(), 5);
@@ -163,4 +165,31 @@ async fn nothing_is_created_or_removed_that_no_posted_plan_named() {
         }
     }
     stage.assert_consistent("at the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_was_exchanged_since_the_plan_keeps_its_node() {
+    let settings = format!("{SETTINGS}  approval:\n    provision: automatic\n    disrupt: manual\n");
+    let mut stage = Stage::new(&settings);
+    assert!(stage.settle().await);
+    stage.scale(1);
+    assert!(stage.settle().await);
+    let labelled = POOL.replacen("    spec:\n", "    metadata: { labels: { generation: second } }\n    spec:\n", 1);
+    stage.script.commit("labelled", &[("pool.yaml", &labelled), ("cutlist.yaml", settings.as_str())]);
+    stage.run_for(60).await;
+    let waiting = stage.waiting();
+    let plan = waiting.last().unwrap();
+    // Its owner makes another one, for which there is no other node.
+    let before = stage.snapshot().pods[0].metadata.name.clone();
+    stage.world.cluster().evict("default", &before).await.unwrap();
+    tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+    let after = stage.snapshot().pods[0].clone();
+    assert!(after.metadata.name != before && after.spec.node_name.is_some(), "{:?}", after.metadata);
+    assert!(stage.controller.approve(plan));
+    stage.run_for(5).await;
+    let refused = |event: &Event| {
+        matches!(event, Event::PlanSuperseded { refusal: Refusal::NodeHoldsOtherPods { planned: 1, found: 1, .. }, .. })
+    };
+    assert_eq!(stage.count(refused), 1);
+    assert_eq!(stage.count(|event| matches!(event, Event::MoveBegun { .. })), 1, "only the creation");
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use sha2::{Digest, Sha256};
 
 use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
@@ -14,6 +15,7 @@ use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::Reservation;
 use crate::core::provision::Purchase;
 use crate::core::scheduler::Problem;
+use crate::core::snapshot::Pod;
 
 use super::names::Names;
 use super::{Inputs, Launch, Precondition, Reason, Step, StepKind};
@@ -152,6 +154,21 @@ impl<'b, 'a> Builder<'b, 'a> {
         keys.sort();
         keys
     }
+}
+
+/// Characters of a hash over pods; as many as no two sets of pods of one node will share by chance.
+const HASH_DIGITS: usize = 16;
+
+/// Over which pods these are, in any order, and what they say about being disturbed.
+pub fn hash_of_pods<'p>(pods: impl Iterator<Item = &'p Pod>) -> String {
+    let line = |pod: &Pod| {
+        let do_not_disrupt = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).map_or("", String::as_str);
+        format!("{} {} {do_not_disrupt}\n", pod.key(), pod.metadata.uid)
+    };
+    let mut lines: Vec<String> = pods.map(line).collect();
+    lines.sort();
+    let hash: String = Sha256::digest(lines.concat()).iter().map(|byte| format!("{byte:02x}")).collect();
+    hash.chars().take(HASH_DIGITS).collect()
 }
 
 /// The NodeClaim as it will be written.

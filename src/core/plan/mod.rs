@@ -198,7 +198,14 @@ pub enum Precondition {
     /// The NodePool still has the generation (and, from Git, the content) it was planned with.
     NodePoolUnchanged { name: String, hash: String },
     /// The node still holds just these reschedulable pods.
-    NodeHoldsOnly { node: String, pods: usize },
+    #[serde(rename_all = "camelCase")]
+    NodeHoldsOnly {
+        node: String,
+        pods: usize,
+        /// Over what they are: [`build::hash_of_pods`]. Absent in plans of older versions; then their names have to do.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pods_hash: Option<String>,
+    },
     /// Every creation of the same move has initialized.
     ReplacementsInitialized,
     /// Somebody approved the plan, or the annotation of the pool says that its nodes may go.
