@@ -23,7 +23,8 @@ use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
 use super::{
-    FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, ReasonCode, Revision, StepKind, penalties, report, risks,
+    FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, ReasonCode, Revision, StepKind, drains, penalties, report,
+    risks,
 };
 
 /// Everything a plan depends on. The same inputs give the same bytes.
@@ -184,6 +185,7 @@ pub(super) fn assemble(
     let waves = risks::number_waves(&mut builder.steps, inputs.snapshot);
     let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, inputs.now, waves);
     notes.extend(notes_of_risks);
+    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot);
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

@@ -7,6 +7,7 @@ pub mod build;
 pub mod calendar;
 pub mod check;
 pub mod decide;
+mod drains;
 mod names;
 pub mod penalties;
 mod report;
@@ -24,6 +25,7 @@ pub use super::disrupt::Outlook;
 pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
+pub use drains::LongestDrain;
 pub use penalties::PenaltiesPerHour;
 pub use risks::{Risk, RiskCode};
 
@@ -379,6 +381,9 @@ pub struct Summary {
     pub buffer_pods_pending: usize,
     /// Running pods that must move.
     pub pods_disrupted: usize,
+    /// Absent where no running pod must move.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_drain: Option<LongestDrain>,
     /// Nodes looked at as candidates, of those there are.
     pub candidates: usize,
     pub candidates_examined: usize,

@@ -152,6 +152,7 @@ pub fn summary(
         pods_disrupted: going(disruption).map(|going| going.pods.len()).sum(),
         candidates: disruption.candidates,
         candidates_examined: disruption.candidates,
+        longest_drain: None,
         consolidation: disruption.consolidation.clone(),
     }
 }

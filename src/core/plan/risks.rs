@@ -26,7 +26,7 @@ use super::{Note, ReasonCode, Step, StepKind};
 const RISKS_MAX: usize = 100;
 
 /// What Kubernetes gives a pod that says nothing.
-const DEFAULT_GRACE_SECONDS: i64 = 30;
+pub(super) const DEFAULT_GRACE_SECONDS: i64 = 30;
 
 /// A drain that may take longer is worth knowing of.
 const LONG_DRAIN_SECONDS: i64 = 300;
@@ -62,7 +62,7 @@ pub enum RiskCode {
 }
 
 /// Pods of removals, by key.
-fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Pod> {
+pub(super) fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Pod> {
     let mut named: BTreeMap<String, Option<&Pod>> = BTreeMap::new();
     for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
         named.extend(step.pods.iter().map(|pod| (pod.clone(), None)));

@@ -173,6 +173,8 @@ pub struct Row {
     pub capacity_type: String,
     pub zone: String,
     pub price: HourlyPrice,
+    /// `wave 2`, `waves 1-3`; empty where the plan needs but one.
+    pub wave: String,
 }
 
 /// The lines for the nodes of a group, creations before removals as they are carried out.
@@ -213,6 +215,16 @@ fn row(steps: &[&Step]) -> Row {
         capacity_type: one_or_count(steps.iter().map(|step| step.capacity_type.as_str()), "kinds"),
         zone: one_or_count(steps.iter().map(|step| step.zone.as_str()), "zones"),
         price: steps.iter().map(|step| step.price_per_hour).sum(),
+        wave: waves(steps),
+    }
+}
+
+fn waves(steps: &[&Step]) -> String {
+    let waves = || steps.iter().filter_map(|step| step.wave);
+    match (waves().min(), waves().max()) {
+        (Some(first), Some(last)) if first == last => format!("wave {first}"),
+        (Some(first), Some(last)) => format!("waves {first}-{last}"),
+        _ => String::new(),
     }
 }
 

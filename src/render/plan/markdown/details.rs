@@ -131,8 +131,9 @@ fn diff(groups: &[Group<'_>], folding: Folding) -> String {
                 StepKind::Adopt => '=',
                 StepKind::Hold => '!',
             };
+            let wave = if row.wave.is_empty() { String::new() } else { format!("  {}", row.wave) };
             text.push_str(&format!(
-                "{sign} {}  {}  {}  {}  {}\n",
+                "{sign} {}  {}  {}  {}  {}{wave}\n",
                 left(&clean(&row.name), name),
                 left(&clean(&row.instance_type), instance_type),
                 left(&clean(&row.capacity_type), capacity_type),

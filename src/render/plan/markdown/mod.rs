@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::core::plan::Plan;
 
-use super::text::{budget, counts};
+use super::text::{budget, counts, longest_drain};
 use super::units::{change, count, distance_from_cheapest, money, thousands};
 use super::{PLAN_DIGITS, revision, short};
 use details::Detail;
@@ -84,6 +84,9 @@ fn head(plan: &Plan) -> String {
         thousands(&summary.pods_disrupted.to_string()),
         thousands(&summary.pods_pending.to_string()),
     ));
+    if let Some(drain) = &summary.longest_drain {
+        text.push_str(&format!("\nLongest drain: {}\n", prose(&longest_drain(drain))));
+    }
     let active: Vec<String> = plan.budgets.iter().filter(|it| it.active).take(8).map(|it| prose(&budget(it))).collect();
     if !active.is_empty() {
         text.push_str(&format!("\nBudgets: {}\n", active.join("; ")));

@@ -24,6 +24,7 @@ struct Table {
     capacity_type: usize,
     zone: usize,
     price: usize,
+    wave: usize,
     /// Where the figures of use begin, so that they stand under each other.
     workloads: usize,
     /// Columns before the signs of the deepest row.
@@ -95,6 +96,7 @@ impl Table {
             capacity_type: widest(|row| &row.capacity_type),
             zone: widest(|row| &row.zone),
             price: rows().map(|row| width(&row.price.to_string())).max().unwrap_or(0),
+            wave: rows().map(|row| width(&row.wave)).max().unwrap_or(0),
             workloads: 0,
             deepest: ROW_INDENT,
         };
@@ -115,7 +117,8 @@ impl Table {
 
     /// What is left for names in the deepest indentation.
     fn room_for_name(&self) -> usize {
-        let others = self.instance_type + self.capacity_type + self.zone + self.price;
+        let wave = if self.wave > 0 { self.wave + 2 } else { 0 };
+        let others = self.instance_type + self.capacity_type + self.zone + self.price + wave;
         // Indentation, sign, and the gaps between the columns.
         COLUMNS.saturating_sub(others + self.deepest + 2 + 3 + 2 + 2 + 3)
     }
@@ -123,11 +126,12 @@ impl Table {
     fn cells(&self, row: &Row) -> String {
         let cell = |text: &str, columns: usize| left(&clip(&clean(text), MAX_CELL), columns);
         format!(
-            "{}  {}  {}   {}",
+            "{}  {}  {}   {}  {}",
             cell(&row.instance_type, self.instance_type),
             cell(&row.capacity_type, self.capacity_type),
             cell(&row.zone, self.zone),
-            right(&row.price.to_string(), self.price)
+            right(&row.price.to_string(), self.price),
+            row.wave
         )
     }
 }

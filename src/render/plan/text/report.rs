@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::plan::{BudgetState, Plan, Summary};
+use crate::core::plan::{BudgetState, LongestDrain, Plan, Summary};
+use crate::render::chart::duration;
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
 use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike, risks_by_code};
@@ -222,6 +223,11 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
             page.line(&line);
         }
     }
+    if let Some(drain) = &summary.longest_drain {
+        for line in wrap(&clean(&format!("longest drain: {}", longest_drain(drain))), COLUMNS) {
+            page.line(&line);
+        }
+    }
     let mut states = vec![
         format!("held back: {}", thousands(&plan.held_back.len().to_string())),
         format!("pending: {}", thousands(&summary.pods_pending.to_string())),
@@ -274,6 +280,12 @@ pub(in super::super) fn counts(plan: &Plan) -> String {
     }
     parts.push(format!("{} disrupted", count(*pods_disrupted, "pod")));
     parts.join(", ")
+}
+
+/// `3m on node-001: 6 pods behind PodDisruptionBudget shop/web go 1 at a time, up to 30s each`
+pub(in super::super) fn longest_drain(drain: &LongestDrain) -> String {
+    let length = drain.seconds.map_or_else(|| "without end".to_owned(), duration);
+    format!("{length} on {}: {}", drain.node, drain.text)
 }
 
 /// The budgets behind the other states when they fit on the line, else each on its own.
