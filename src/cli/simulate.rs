@@ -24,6 +24,7 @@ use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldS
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
 use crate::controller::{Controller, Journal, Mode, Options, Shutdown};
+use crate::core::plan::leaving::leaving;
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, decide};
 use crate::core::snapshot::{Snapshot, moment};
@@ -230,6 +231,7 @@ fn simulation(
         series: tally.series(now, world.pods_evicted()),
         plans: tally.posted().to_vec(),
         held_back: last.held_back,
+        leaving: leaving(&at_end.snapshot, now),
         pending: last.pending,
         notes,
     }

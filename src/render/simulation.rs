@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
+use crate::core::plan::leaving::Leaving;
 use crate::core::plan::simulation::Simulation;
 use crate::core::plan::{HeldBack, ReasonCode};
 
@@ -56,6 +57,7 @@ pub fn text(simulation: &Simulation, style: Style) -> String {
     if !simulation.settled {
         page.line("unsettled", "something still moves, or would with time");
     }
+    page.leaving(&simulation.leaving);
     page.held_back(&simulation.held_back);
     page.pending(simulation);
     for note in &simulation.notes {
@@ -94,6 +96,25 @@ impl Page {
             let label = self.style.paint(Tone::Dim, &left(label, LABEL_COLUMNS));
             self.text.push_str(format!("{label}{line}").trim_end());
             self.text.push('\n');
+        }
+    }
+
+    /// Each node that is on its way out, with the first of what keeps it.
+    fn leaving(&mut self, leaving: &[Leaving]) {
+        for (position, node) in leaving.iter().take(MAX_REASONS).enumerate() {
+            let label = if position == 0 { "leaving" } else { "" };
+            let since = node.since.as_ref().map_or_else(
+                || "waits for its replacements, or for an earlier wave".to_owned(),
+                |since| format!("since {since}"),
+            );
+            let because = node.waits_for.first().map_or_else(String::new, |first| format!(": {}", first.text));
+            let more = node.waits_for.len().saturating_sub(1) + node.further_obstacles;
+            let more = if more > 0 { format!(" (and {} more)", thousands(&more.to_string())) } else { String::new() };
+            self.line(label, &format!("{} {since}{because}{more}", node.node));
+        }
+        let more = leaving.len().saturating_sub(MAX_REASONS);
+        if more > 0 {
+            self.line("", &format!("and {}", count(more, "more node")));
         }
     }
 

@@ -8,6 +8,7 @@ pub mod calendar;
 pub mod check;
 pub mod decide;
 mod drains;
+pub mod leaving;
 mod names;
 pub mod penalties;
 mod report;

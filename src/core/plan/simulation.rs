@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::leaving::Leaving;
 use super::{HeldBack, Note, Pending, Revision, Summary};
 use crate::core::model::HourlyPrice;
 
@@ -30,6 +31,9 @@ pub struct Simulation {
     pub plans: Vec<PlanPosted>,
     /// Nodes that the last plan would have liked to remove, and why it did not.
     pub held_back: Vec<HeldBack>,
+    /// Nodes that are on their way out at the end, and what keeps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaving: Vec<Leaving>,
     /// Pods that have no place at the end.
     pub pending: Vec<Pending>,
     /// What the reader should know about the inputs.
