@@ -41,6 +41,8 @@ pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
 /// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
 pub const WAVE: &str = "cutlist.dev/wave";
+/// On a NodeClaim whose wave has come: since when it waits for the pods of the earlier waves to run elsewhere. RFC 3339.
+pub const WAVE_WAITS_SINCE: &str = "cutlist.dev/wave-waits-since";
 /// On a NodeClaim: the pods that it was created for, and those that later plans put on its node before it was up, as
 /// `namespace/name`, with commas.
 pub const PODS: &str = "cutlist.dev/pods";

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::api::keys;
@@ -121,13 +122,26 @@ pub fn wave(claim: &NodeClaim) -> u32 {
     claim.annotation(keys::WAVE).and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// The claim without that note.
+/// Since when a claim waits for the pods of earlier waves, where it does.
+pub fn wave_waits_since(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.annotation(keys::WAVE_WAITS_SINCE)?.parse().ok()
+}
+
+/// The claim with the note that it waits for them from now on.
+pub fn waiting_for_pods(claim: &NodeClaim, now: Timestamp) -> NodeClaim {
+    let mut claim = claim.clone();
+    claim.metadata.annotations.get_or_insert_default().insert(keys::WAVE_WAITS_SINCE.to_owned(), now.to_string());
+    claim
+}
+
+/// The claim without the notes of a removal.
 pub fn unmarked(claim: &NodeClaim) -> NodeClaim {
     let mut claim = claim.clone();
     if let Some(annotations) = &mut claim.metadata.annotations {
         annotations.remove(keys::REPLACED_BY);
         annotations.remove(keys::DESTINATIONS);
         annotations.remove(keys::WAVE);
+        annotations.remove(keys::WAVE_WAITS_SINCE);
     }
     claim
 }

@@ -84,7 +84,7 @@ fn desired(budget: &PodDisruptionBudget, expected: i32) -> i32 {
 }
 
 pub(super) fn is_healthy(pod: &Pod) -> bool {
-    pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    pod.is_ready()
 }
 
 /// Whether a budget is for this pod, by namespace and labels.

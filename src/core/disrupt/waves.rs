@@ -1,5 +1,5 @@
 //! Waves in which nodes go, so that no workload loses all of its replicas at once, also where no PodDisruptionBudget guards it. A wave
-//! begins when the nodes of the one before are gone.
+//! begins when the nodes of the one before are gone, and their pods run elsewhere.
 
 use std::collections::BTreeMap;
 

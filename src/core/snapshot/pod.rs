@@ -292,6 +292,10 @@ impl Pod {
         reason.or(self.status.resize.as_deref()) == Some("Infeasible")
     }
 
+    pub fn is_ready(&self) -> bool {
+        self.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    }
+
     pub fn is_terminating(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
     }
