@@ -1,5 +1,6 @@
 //! `cutlist simulate`
 
+mod progress;
 mod revision;
 mod tally;
 
@@ -25,6 +26,7 @@ use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
 use crate::controller::{Controller, Journal, Mode, Options, Shutdown};
 use crate::core::plan::leaving::leaving;
+use crate::core::plan::moments::next_moment;
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, decide};
 use crate::core::snapshot::{Snapshot, moment};
@@ -36,6 +38,7 @@ use crate::render::plan::count;
 use crate::render::simulation as render;
 use crate::render::terminal::Style;
 
+use progress::Progress;
 use revision::OneRevision;
 use tally::Tally;
 
@@ -44,6 +47,10 @@ const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
 const MOST_PLANS: usize = 1000;
 /// Looks in a row that found and changed nothing, after which a cluster is stuck: for an hour if they are retries.
 const MOST_IDLE_LOOKS: usize = 720;
+/// Looks in a row that found and changed nothing, after which only time can bring anything: each plan is made anew within them.
+const QUIET_LOOKS: usize = 13;
+/// Longer than any plan looks ahead.
+const MOST_SECONDS: u64 = 366 * 24 * 3_600;
 /// Workloads that an error lists.
 const MAX_NAMES: usize = 5;
 
@@ -66,6 +73,10 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
     let world = EmbeddedWorld::new(settings, read.catalog.clone());
     world.with(|world| world.take_over(read.snapshot.clone()));
     let tally = Rc::new(RefCell::new(Tally::new(read.now)));
+    let replicas = arguments.scale.iter().map(|resize| resize.replicas).fold(0, usize::saturating_add);
+    if replicas > MANY_REPLICAS {
+        progress::say(&format!("note: {}: planning for so many takes minutes", count(replicas, "pod")));
+    }
     for resize in &arguments.scale {
         world
             .with(|state| state.resize(&resize.workload, resize.replicas))
@@ -126,7 +137,12 @@ async fn carry_on(
     let mut controller = Controller::new(ports, options, journal, shutdown.clone());
     let clock = world.clock();
     let (mut idle, mut settled_at) = (Idle::default(), None);
+    let mut progress = Progress::new(arguments.verbose);
     loop {
+        progress.show(|| {
+            let passed = u64::try_from(clock.now().duration_since(read.now).as_secs()).unwrap_or(0);
+            format!("{} simulated, {}", duration(passed), count(tally.borrow().plans(), "plan"))
+        });
         controller.pass().await;
         let seen = controller.last_revision().is_some();
         let (generation, is_still) = world.with(|world| (world.generation(), world.is_still()));
@@ -134,12 +150,18 @@ async fn carry_on(
             settled_at = Some(generation);
         }
         let settled = settled_at == Some(generation);
+        idle.see(generation);
         let is_over = match arguments.until {
-            Until::Settled => settled || tally.borrow().plans() >= MOST_PLANS || idle.for_long(generation),
+            Until::Settled => settled || tally.borrow().plans() >= MOST_PLANS || idle.looks >= MOST_IDLE_LOOKS,
             Until::Seconds(_) => false,
         };
         if is_over || clock.now() >= end || shutdown.is_requested() {
             return settled;
+        }
+        let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
+        let is_quiet = is_still && seen && (settled || idle.looks >= QUIET_LOOKS);
+        if matches!(arguments.until, Until::Seconds(_)) && is_quiet {
+            let_pass(read, world, left).await;
         }
         let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
         // Whoever waits for ever here would wait without a clock that runs.
@@ -155,12 +177,21 @@ struct Idle {
 }
 
 impl Idle {
-    /// Whether this look, too, found nothing new, after very many of them.
-    fn for_long(&mut self, generation: u64) -> bool {
+    fn see(&mut self, generation: u64) {
         self.looks = if generation == self.generation { self.looks + 1 } else { 0 };
         self.generation = generation;
-        self.looks >= MOST_IDLE_LOOKS
     }
+}
+
+/// Lets the time pass at once in which nothing would happen but looks of the controller that find nothing; at most `left`.
+async fn let_pass(read: &ReadInputs, world: &EmbeddedWorld, left: Duration) {
+    let definitions = &read.head.definitions;
+    let pools: Vec<_> = definitions.node_pools.iter().map(|it| it.value.clone()).collect();
+    let budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
+    let (now, snapshot) = (world.clock().now(), world.with(|world| world.snapshot()));
+    let Some(next) = next_moment(&pools, &budgets, &snapshot, now) else { return };
+    let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
+    tokio::time::sleep(pause.min(left)).await;
 }
 
 /// Nobody is there to approve anything, and who asks for a simulation wants to see what comes after.
@@ -304,6 +335,7 @@ impl std::str::FromStr for Until {
         }
         let duration = text.parse::<crate::api::duration::NillableDuration>();
         match duration.map_err(|error| error.to_string())?.seconds() {
+            Some(seconds) if seconds > MOST_SECONDS => Err(format!("at most {}h, a year", MOST_SECONDS / 3_600)),
             Some(seconds) if seconds > 0 => Ok(Self::Seconds(seconds)),
             _ => Err("write `settled`, or a time such as `2h`".to_owned()),
         }
@@ -322,11 +354,13 @@ impl std::str::FromStr for Resize {
         }
         let replicas: usize = replicas.parse().map_err(|_| form())?;
         if replicas > MOST_REPLICAS {
-            return Err(format!("at most {MOST_REPLICAS} replicas"));
+            return Err(format!("at most {MOST_REPLICAS} replicas, as many pods as a cluster of Kubernetes can have"));
         }
         Ok(Self { workload: workload.to_owned(), replicas })
     }
 }
 
-/// More pods than any cluster has.
-const MOST_REPLICAS: usize = 500_000;
+/// More are planned for in minutes, which nobody should take for a program that hangs.
+const MANY_REPLICAS: usize = 20_000;
+/// What Kubernetes supports in one cluster. So many take minutes.
+const MOST_REPLICAS: usize = 150_000;

@@ -154,7 +154,7 @@ fn whole_minutes(edges: impl Iterator<Item = Timestamp>) -> BTreeSet<Timestamp> 
 }
 
 /// Nodes that budgets count, by pool. What is on its way out now will be gone in the hours to come.
-fn counted(snapshot: &Snapshot) -> BTreeMap<String, PoolNodes> {
+pub(super) fn counted(snapshot: &Snapshot) -> BTreeMap<String, PoolNodes> {
     let mut counted: BTreeMap<String, PoolNodes> = BTreeMap::new();
     let all = machines(snapshot);
     for machine in all.iter().filter(|it| it.is_managed() && it.is_initialized() && !it.is_being_removed()) {

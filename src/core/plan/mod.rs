@@ -9,6 +9,7 @@ pub mod check;
 pub mod decide;
 mod drains;
 pub mod leaving;
+pub mod moments;
 mod names;
 pub mod penalties;
 mod report;

@@ -1,0 +1,155 @@
+//! When time alone may change what a plan says: a window opens or closes, a node expires or has been quiet for long enough, a pod's
+//! protection ends.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::duration::NillableDuration;
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
+use crate::core::disrupt::budgets::allowed_at;
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::drain::is_protected;
+use crate::core::snapshot::nodes::{Machine, machines};
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::calendar::counted;
+
+/// A moment that nobody thought of is seen this late at most.
+const LONGEST: SignedDuration = SignedDuration::from_hours(6);
+const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+
+/// Nothing but time passes in a cluster until this moment, in which no node comes or goes; `None` where nodes are on their way, or
+/// one is not ready, whose repair would be due some time. O(claims + pods, and budgets for every minute where one has windows).
+pub fn next_moment(
+    pools: &[NodePool],
+    budgets: &[DisruptionBudget],
+    snapshot: &Snapshot,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let is_sound = machines(snapshot).iter().all(Machine::is_ready);
+    if !is_sound || !snapshot.node_claims.iter().all(is_at_rest) {
+        return None;
+    }
+    let latest = later(now, LONGEST);
+    let of_claims = snapshot.node_claims.iter().flat_map(|claim| of_claim(claim, pools));
+    let of_pods = snapshot.pods.iter().filter_map(|pod| protection_ends(pod, now));
+    let soonest = of_claims.chain(of_pods).filter(|moment| *moment > now).fold(latest, Timestamp::min);
+    Some(edge(pools, budgets, snapshot, now, soonest))
+}
+
+fn later(moment: Timestamp, by: SignedDuration) -> Timestamp {
+    moment.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
+fn after(moment: Timestamp, seconds: u64) -> Timestamp {
+    later(moment, SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)))
+}
+
+fn is_at_rest(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_none()
+        && claim.is_true(conditions::INITIALIZED)
+        && claim.annotation(keys::REPLACED_BY).is_none()
+}
+
+/// When a node expires, and when it has been quiet for as long as its pool asks.
+fn of_claim(claim: &NodeClaim, pools: &[NodePool]) -> impl Iterator<Item = Timestamp> {
+    let created = claim.metadata.creation_timestamp.as_ref().map(|time| time.0);
+    let lives = claim.spec.expire_after.as_ref().and_then(NillableDuration::seconds);
+    let name = claim.metadata.labels.as_ref().and_then(|labels| labels.get(keys::NODE_POOL));
+    let pool = pools.iter().find(|pool| pool.metadata.name.as_ref() == name);
+    let waits = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
+    let last = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref()?.parse().ok());
+    let quiet_since = last.or(conditions::transition(claim, conditions::INITIALIZED));
+    let moment = |since: Option<Timestamp>, seconds: Option<u64>| Some(after(since?, seconds?));
+    moment(created, lives).into_iter().chain(moment(quiet_since, waits))
+}
+
+fn protection_ends(pod: &Pod, now: Timestamp) -> Option<Timestamp> {
+    let text = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).filter(|_| is_protected(pod, now))?;
+    let seconds = text.parse::<NillableDuration>().ok()?.seconds()?;
+    Some(after(pod.status.start_time.as_ref()?.parse().ok()?, seconds))
+}
+
+/// The first whole minute at which budgets allow something else than now, or else the end.
+fn edge(
+    pools: &[NodePool],
+    budgets: &[DisruptionBudget],
+    snapshot: &Snapshot,
+    now: Timestamp,
+    end: Timestamp,
+) -> Timestamp {
+    let of_pools = pools.iter().flat_map(|pool| &pool.spec.disruption.budgets).any(|budget| budget.schedule.is_some());
+    let has_windows = |budget: &DisruptionBudget| {
+        let spec = &budget.spec;
+        spec.schedule.is_some() || !spec.allow_windows.is_empty() || !spec.deny_windows.is_empty()
+    };
+    if !of_pools && !budgets.iter().any(has_windows) {
+        return end;
+    }
+    let counted: BTreeMap<_, _> = counted(snapshot);
+    let allowed = |moment| allowed_at(pools, budgets, &counted, moment);
+    let state = allowed(now);
+    let whole = Timestamp::from_second(now.as_second() - now.as_second().rem_euclid(60)).unwrap_or(now);
+    let mut moment = later(whole, MINUTE);
+    while moment < end && allowed(moment) == state {
+        moment = later(moment, MINUTE);
+    }
+    moment.min(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::testing::{BuildPod, Merge, node, object, pod, pool_with_budgets};
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn claim(created: &str) -> NodeClaim {
+        object(json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": "a", "creationTimestamp": created, "labels": { keys::NODE_POOL: "a" } },
+            "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [], "expireAfter": "24h",
+            },
+            "status": { "providerID": "aws:///a", "nodeName": "a", "conditions": [{
+                "type": "Initialized", "status": "True", "reason": "Initialized", "lastTransitionTime": created,
+            }] },
+        }))
+    }
+
+    fn next(budgets: serde_json::Value, created: &str, pods: Vec<Pod>, ready: &str) -> Option<Timestamp> {
+        let node = node("a").merge(json!({
+            "spec": { "providerID": "aws:///a" },
+            "status": { "conditions": [{ "type": "Ready", "status": ready }] },
+        }));
+        let snapshot = Snapshot {
+            nodes: vec![node].into(),
+            node_claims: vec![claim(created)].into(),
+            pods: pods.into(),
+            ..Snapshot::default()
+        };
+        next_moment(&[pool_with_budgets(budgets)], &[], &snapshot, at("2026-11-20T09:00:10Z"))
+    }
+
+    #[test]
+    fn time_alone_opens_windows_and_ends_lives_and_protections() {
+        let nightly = json!([{ "nodes": "0", "schedule": "0 10 * * *", "duration": "8h" }]);
+        let of_yesterday = "2026-11-19T12:00:00Z";
+        assert_eq!(next(json!([]), of_yesterday, Vec::new(), "True"), Some(at("2026-11-20T12:00:00Z")), "it expires");
+        assert_eq!(next(nightly.clone(), of_yesterday, Vec::new(), "True"), Some(at("2026-11-20T10:00:00Z")));
+        let kept = pod("kept").on("a").annotation(keys::DO_NOT_DISRUPT, "30m");
+        let kept = kept.merge(json!({ "status": { "startTime": "2026-11-20T09:00:00Z" } }));
+        assert_eq!(next(nightly, of_yesterday, vec![kept], "True"), Some(at("2026-11-20T09:30:00Z")));
+        assert_eq!(next(json!([]), "2026-11-20T06:00:00Z", Vec::new(), "True"), Some(at("2026-11-20T15:00:10Z")));
+        assert_eq!(next(json!([]), of_yesterday, Vec::new(), "False"), None, "it is broken");
+    }
+}
