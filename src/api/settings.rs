@@ -314,10 +314,10 @@ pub struct ConsolidationCosts {
     /// How long a node and its replacement are both paid for.
     #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub node_overlap: NillableDuration,
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub image_pull_per_pod: f64,
     /// Until it is as useful as the one before.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub warm_up_per_pod: f64,
     /// How long a pod takes to be as useful as before it moved. For that time its part of its node's price is lost.
     #[schemars(extend("pattern" = forms::DURATION.pattern))]
@@ -326,7 +326,7 @@ pub struct ConsolidationCosts {
     #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub restart: NillableDuration,
     /// Traffic of a pod that comes to another zone than it was in.
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 1_000_000))]
     pub cross_zone_per_pod: f64,
 }
 

@@ -46,7 +46,10 @@ pub struct MoveCosts {
 impl MoveCosts {
     pub fn new(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Self {
         let settings = &inputs.policy.disruption.costs;
-        let nanodollars = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap_or_default().nanodollars();
+        // Beyond what can be counted is very much.
+        let beyond = |dollars: f64| if dollars > 0.0 { i64::MAX } else { 0 };
+        let nanodollars =
+            |dollars: f64| HourlyPrice::from_dollars(dollars).map_or_else(|| beyond(dollars), HourlyPrice::nanodollars);
         let seconds = |duration: &NillableDuration| duration.seconds().and_then(|seconds| i64::try_from(seconds).ok());
         let restart_seconds = seconds(&settings.restart).unwrap_or(0);
         // Under `packing: karpenter` nobody asks what a move costs.

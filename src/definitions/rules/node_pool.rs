@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{Rule, no_hint};
+use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::NodeSelectorRequirement;
 use crate::api::validation::node_pool as cel;
@@ -122,6 +123,15 @@ pub static OLD_KEY: Rule = Rule::document(
     old_key,
 );
 
+pub static PAYBACK: Rule = Rule::document(
+    "CL0317",
+    "payback",
+    Error,
+    "The annotation cutlist.dev/payback is a duration such as 1h, or Never.",
+    POOLS,
+    payback,
+);
+
 pub static RULES: &[&Rule] = &[
     &RESTRICTED_LABEL,
     &RESTRICTED_KEY,
@@ -139,6 +149,7 @@ pub static RULES: &[&Rule] = &[
     &UNUSED_VALUES,
     &CONTRADICTION,
     &OLD_KEY,
+    &PAYBACK,
 ];
 
 fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
@@ -284,6 +295,20 @@ fn contradiction(document: &Document) -> Vec<Finding> {
         allowed.insert(key.to_owned(), together);
     }
     findings
+}
+
+fn payback(document: &Document) -> Vec<Finding> {
+    let annotations = document.members("/metadata/annotations").filter(|(_, key, _)| *key == keys::PAYBACK);
+    let unreadable = annotations.filter_map(|(pointer, _, value)| {
+        // What is no text fails the schema.
+        let error = value.as_str()?.parse::<NillableDuration>().err()?;
+        let message = format!("`{}` can not be read: {error}", keys::PAYBACK);
+        Some(
+            Finding::at(&PAYBACK, document, &pointer, Place::Value, message)
+                .hint("write a duration such as `1h`, or `Never`"),
+        )
+    });
+    unreadable.collect()
 }
 
 fn old_key(document: &Document) -> Vec<Finding> {
