@@ -194,7 +194,11 @@ fn due<'v, K: Cluster, E: Cloud>(
 ) -> Due<'v> {
     let around = effects.around;
     let node = view.node_of(claim);
-    if effects.memory().see_pods(view, claim) && !was_noted_lately(claim, around.now) {
+    let since_noted = since_noted(claim, around.now);
+    let is_due = effects.memory().see_pods(view, claim) && since_noted.is_none_or(|since| since >= POD_EVENTS_APART);
+    // A clock was set back: what was noted then would be a moment to come, maybe for weeks.
+    let is_ahead = since_noted.is_some_and(|since| since.is_negative());
+    if is_due || is_ahead {
         let mut written = claim.clone();
         written.status.get_or_insert_default().last_pod_event_time = Some(around.now.to_string());
         // What else the claim needs is seen at the next look.
@@ -249,11 +253,11 @@ async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_,
     }
 }
 
-/// Whether a pod's coming or going was noted a moment ago: many come at once, and each note is a write.
-fn was_noted_lately(claim: &NodeClaim, now: Timestamp) -> bool {
+/// How long ago a pod's coming or going was noted: many come at once, and each note is a write.
+fn since_noted(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
     let noted = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
     let noted = noted.and_then(|text| text.parse::<Timestamp>().ok());
-    noted.is_some_and(|noted| now.duration_since(noted) < POD_EVENTS_APART)
+    noted.map(|noted| now.duration_since(noted))
 }
 
 fn consolidate_after(claim: &NodeClaim, node_pools: &[NodePool]) -> Option<u64> {

@@ -64,7 +64,7 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
             .claim
             .and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<jiff::Timestamp>().ok());
         let restless = after.zip(last).is_some_and(|(after, last)| {
-            super::seconds_between(last, inputs.now) < i64::try_from(after).unwrap_or(i64::MAX)
+            super::seconds_between(last.min(inputs.now), inputs.now) < i64::try_from(after).unwrap_or(i64::MAX)
         });
         let stays = machine.is_initialized() && !machine.is_being_removed();
         targets.push(Target { stays, restless, ..Target::default() });

@@ -150,9 +150,9 @@ pub fn summary(
         buffer_pods_placed: buffer_pods.len(),
         buffer_pods_pending: buffer_pods_pending.len(),
         pods_disrupted: going(disruption).map(|going| going.pods.len()).sum(),
+        longest_drain: None,
         candidates: disruption.candidates,
         candidates_examined: disruption.candidates,
-        longest_drain: None,
         consolidation: disruption.consolidation.clone(),
     }
 }
@@ -399,4 +399,25 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
     }
     notes
+}
+
+/// Clocks of two machines may differ by so much.
+const CLOCKS_APART_SECONDS: i64 = 60;
+
+/// Nodes whose pods came or went later than now.
+fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
+    let ahead = |machine: &Machine<'_>| {
+        let status = machine.claim.and_then(|claim| claim.status.as_ref());
+        let last = status?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok()?;
+        Some(seconds_between(inputs.now, last)).filter(|ahead| *ahead > CLOCKS_APART_SECONDS)
+    };
+    let ahead = problem.machines.iter().filter_map(|machine| Some((machine.name, ahead(machine)?)));
+    let ahead: Vec<(&str, i64)> = ahead.collect();
+    let (node, seconds) = ahead.iter().max_by_key(|(node, seconds)| (*seconds, std::cmp::Reverse(*node)))?;
+    let nodes = if ahead.len() == 1 { format!("node {node}") } else { format!("{} nodes, {node} first,", ahead.len()) };
+    Some(format!(
+        "{nodes} noted a pod {} later than the moment planned for, {}: the clock is behind, or was ahead; it counts as now",
+        duration_text(*seconds),
+        inputs.now
+    ))
 }
