@@ -31,6 +31,8 @@ pub struct Candidate {
     pub pool: String,
     /// `None` when the pool left the definitions.
     pub disruption: Option<Disruption>,
+    /// That it is not known what room one of them takes.
+    pub unknown_room: Option<String>,
     /// Of the pool: its replacement comes from no pool of a lower one.
     pub weight: i32,
     pub price: Option<HourlyPrice>,
@@ -117,8 +119,11 @@ impl Candidate {
         }
     }
 
-    /// Whether its pool lets nodes with pods go to save money.
+    /// Whether its pool lets nodes with pods go to save money, and it is known what would move.
     pub fn may_be_consolidated(&self) -> Result<(), (ReasonCode, String)> {
+        if let Some(text) = &self.unknown_room {
+            return Err((ReasonCode::InvalidPod, text.clone()));
+        }
         match self.disruption.as_ref().map(|disruption| disruption.consolidation_policy) {
             Some(ConsolidationPolicy::WhenEmpty) => Err((
                 ReasonCode::ConsolidationDisabled,
@@ -215,8 +220,13 @@ fn candidate(
     let quiet_since = last_pod_event.or(initialized).or(created);
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
+    let unknown_room = pods.iter().find_map(|pod| {
+        let error = engine.problem.invalid_pods.get(pod)?;
+        Some(format!("not known what room pod {} takes: {error}", snapshot.pods[*pod].key()))
+    });
     let mut candidate = Candidate {
         host,
+        unknown_room,
         name: machine.name.to_owned(),
         pool: pool_name,
         disruption: pool.map(|pool| pool.spec.disruption.clone()),

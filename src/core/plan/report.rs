@@ -401,6 +401,18 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     notes
 }
 
+/// Pods on nodes of which nobody knows what they take.
+fn unknown_room(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
+    let invalid = problem.invalid_pods.iter().map(|(pod, error)| (&inputs.snapshot.pods[*pod], error));
+    let running: Vec<_> = invalid.filter(|(pod, _)| pod.spec.node_name.is_some() && !pod.is_terminal()).collect();
+    let (first, error) = running.first()?;
+    let who = match running.len() {
+        1 => format!("pod {} takes ({error}): it counts", first.key()),
+        pods => format!("{pods} pods take, {} first ({error}): they count", first.key()),
+    };
+    Some(format!("not known what room {who} as nothing but a pod, and no node with such a pod goes to save money"))
+}
+
 /// Clocks of two machines may differ by so much.
 const CLOCKS_APART_SECONDS: i64 = 60;
 

@@ -9,6 +9,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{ConsolidationPolicy, NodePool};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod};
 
 use super::filters::label_selector_matches;
@@ -228,6 +229,11 @@ fn consolidation(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findin
     let only_empty = pool.spec.disruption.consolidation_policy == ConsolidationPolicy::WhenEmpty;
     if only_empty && step.reason.code == ReasonCode::Underutilized {
         refuse(findings, "consolidationPolicy is WhenEmpty");
+    }
+    let is_unreadable = |pod: &&Pod| must_move(pod) && effective_requests(pod).is_err();
+    if step.reason.code == ReasonCode::Underutilized && known.pods_on(removed_node(step)).any(|pod| is_unreadable(&pod))
+    {
+        refuse(findings, "what one of its pods asks for can not be read");
     }
     match waited_long_enough(pool, existing.claim, known) {
         Some(true) => {}
