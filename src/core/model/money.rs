@@ -60,8 +60,22 @@ impl fmt::Display for HourlyPrice {
     /// `$0.4515/h`, with a sign when negative.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
-        write!(formatter, "{sign}${:.4}/h", self.dollars().abs())
+        let text = format!("{:.4}", self.dollars().abs());
+        let (whole, decimals) = text.split_once('.').unwrap_or((&text, "0000"));
+        write!(formatter, "{sign}${}.{decimals}/h", thousands(whole))
     }
+}
+
+/// Digits in groups of three.
+pub fn thousands(digits: &str) -> String {
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 impl Add for HourlyPrice {
@@ -139,6 +153,15 @@ mod tests {
     fn the_sum_that_floating_point_gets_wrong() {
         let price = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap();
         assert_eq!(price(0.544) + price(1.088), price(1.632));
+    }
+
+    #[test]
+    fn large_sums_can_be_read() {
+        let text = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap().to_string();
+        assert_eq!(
+            [0.4515, 999.5, 1_234.5, 1.0e9].map(text),
+            ["$0.4515/h", "$999.5000/h", "$1,234.5000/h", "$1,000,000,000.0000/h"]
+        );
     }
 
     #[test]

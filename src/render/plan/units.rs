@@ -4,6 +4,8 @@ use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::Summary;
 
+pub use crate::core::model::money::thousands;
+
 /// `cpu 5.15 of 7.91  memory 0.3 of 14.2 GiB`: what is requested of what a node offers. Empty when neither is known.
 pub fn use_of(requested: &Resources, allocatable: &Resources) -> String {
     let mut parts = Vec::new();
@@ -89,18 +91,6 @@ pub fn distance(price: HourlyPrice, bound: Option<HourlyPrice>) -> Option<String
 pub fn count(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", thousands(&number.to_string()))
-}
-
-/// Digits in groups of three.
-pub fn thousands(digits: &str) -> String {
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]
