@@ -357,9 +357,7 @@ fn decided(record: &Record<'_>, step: &Step) -> Decided {
     let begun = record.object.status.as_ref().is_some_and(|status| status.moves_begun.contains(&step.move_number));
     let details = node_of_step(step);
     match step.kind {
-        StepKind::Create => {
-            Decided::Created { details, pods: step.pods.clone(), considered: considered(step), begun }
-        }
+        StepKind::Create => Decided::Created { details, pods: step.pods.clone(), considered: considered(step), begun },
         StepKind::Remove => Decided::Removed { details, exchange: exchange(&record.plan, step), begun },
         StepKind::Hold => Decided::NeedsConfirmation,
         StepKind::Adopt => Decided::Adopted { details, begun },
