@@ -17,6 +17,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
 use crate::core::lifecycle::{conditions, interruption};
 use crate::core::model::{HourlyPrice, Resources};
+use crate::core::plan::build::hash_of_pods;
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -79,7 +80,7 @@ pub async fn begin<K: Cluster>(
         let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
         for step in &removals {
             // What goes at once waits for none of them.
-            let replacements = if waits_for_nothing(step) { &[][..] } else { &replacements };
+            let replacements = if step.waits_for_nothing() { &[][..] } else { &replacements };
             mark(cluster, plan, step, replacements, &view, now, journal).await?;
         }
     }
@@ -321,11 +322,6 @@ pub fn rejected(plan: &Plan, move_number: u32, refusal: &Refusal) -> Option<Even
 
 fn is_forced(step: &Step) -> bool {
     step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::NodeBroken { .. }))
-}
-
-/// Whether a node goes without waiting for its replacements.
-fn waits_for_nothing(step: &Step) -> bool {
-    step.preconditions.iter().any(Precondition::is_of_one_that_waits_for_nothing)
 }
 
 /// Whether a step is one that only a confirmation can release.

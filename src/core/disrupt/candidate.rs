@@ -217,7 +217,8 @@ fn candidate(
         claim.and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok());
     let initialized = claim.and_then(|claim| transition(claim, INITIALIZED));
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
-    let quiet_since = last_pod_event.or(initialized).or(created);
+    // What is to come, by a clock that was set back since, happens now.
+    let quiet_since = last_pod_event.or(initialized).or(created).map(|since| since.min(inputs.now));
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let unknown_room = pods.iter().find_map(|pod| {

@@ -66,15 +66,12 @@ impl<'a> PodDisruptionBudgets<'a> {
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
     /// that was not looked at yet allows none.
     pub fn obstacle(&self, pod: &Pod) -> Option<String> {
-        let covering = self.covering(pod);
-        let name = |budget: &PodDisruptionBudget| {
-            format!("{}/{}", pod.metadata.namespace, budget.metadata.name.as_deref().unwrap_or_default())
-        };
-        match covering.as_slice() {
+        let is_over = matches!(self.never(pod), Some(Never::AllIsAskedFor(_)));
+        match self.covering(pod).as_slice() {
             [] => None,
             [guard] => {
                 let blocks = guard.allowed_now() <= 0 && !unhealthy_may_go(guard.budget, pod);
-                let (name, pod) = (guard.name(), pod.key());
+                let (name, pod) = (guard.key(), pod.key());
                 blocks.then(|| {
                     if is_over {
                         format!("PodDisruptionBudget {name} never allows an eviction of pod {pod}")
@@ -86,8 +83,8 @@ impl<'a> PodDisruptionBudgets<'a> {
             [one, two, ..] => Some(format!(
                 "pod {} is covered by two PodDisruptionBudgets, {} and {}",
                 pod.key(),
-                one.name(),
-                two.name()
+                one.key(),
+                two.key()
             )),
         }
     }

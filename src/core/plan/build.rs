@@ -86,7 +86,14 @@ impl<'b, 'a> Builder<'b, 'a> {
     ) {
         let machine = &self.problem.machines[node];
         // Where no node came up there are no pods to count.
-        let holds = |_| Precondition::NodeHoldsOnly { node: machine.name.to_owned(), pods: pods.len() };
+        let holds = |_| {
+            let moved = pods.iter().map(|pod| &self.inputs.snapshot.pods[*pod]);
+            Precondition::NodeHoldsOnly {
+                node: machine.name.to_owned(),
+                pods: pods.len(),
+                pods_hash: (!pods.is_empty()).then(|| hash_of_pods(moved)),
+            }
+        };
         let mut preconditions: Vec<Precondition> = machine.node.map(holds).into_iter().collect();
         if replaced {
             preconditions.push(Precondition::ReplacementsInitialized);

@@ -10,7 +10,7 @@ use crate::core::disrupt::pod_disruption_budgets::{Never, PodDisruptionBudgets};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::risks::{DEFAULT_GRACE_SECONDS, moving};
-use super::{Precondition, Step, StepKind};
+use super::{Step, StepKind};
 
 /// The longest that the drain of one of the nodes that go is expected to take: what its pods may take to end, one round after the
 /// other where a PodDisruptionBudget lets few go at a time. How long the pods in their places take to become ready is not in it.
@@ -38,10 +38,7 @@ type Queues = BTreeMap<(u32, String), Queue>;
 pub(super) fn longest_drain(steps: &[Step], snapshot: &Snapshot) -> Option<LongestDrain> {
     let moving = moving(steps, snapshot);
     let budgets = PodDisruptionBudgets::new(snapshot);
-    let is_forced = |it: &Precondition| matches!(it, Precondition::NodeBroken { .. });
-    let is_drained = |step: &&Step| {
-        step.kind == StepKind::Remove && !step.pods.is_empty() && !step.preconditions.iter().any(is_forced)
-    };
+    let is_drained = |step: &&Step| step.kind == StepKind::Remove && !step.pods.is_empty() && !step.waits_for_nothing();
     let drained: Vec<&Step> = steps.iter().filter(is_drained).collect();
     let queues = queues(&drained, &moving, &budgets);
     let drains = drained.into_iter().map(|step| {

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::keys;
 use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
-use crate::core::lifecycle::drain::{self, is_evicted, is_protected};
+use crate::core::lifecycle::do_not_disrupt::is_protected;
+use crate::core::lifecycle::drain::{self, is_evicted};
 use crate::core::lifecycle::volumes;
 use crate::core::snapshot::nodes::{Machine, machines};
 use crate::core::snapshot::{Pod, Snapshot};

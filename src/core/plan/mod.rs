@@ -224,10 +224,11 @@ pub enum Precondition {
     InstanceInterrupted { node_claim: String },
 }
 
-impl Precondition {
-    /// Whether the node goes without waiting for anything.
-    pub fn is_of_one_that_waits_for_nothing(&self) -> bool {
-        matches!(self, Self::NodeBroken { .. } | Self::InstanceInterrupted { .. })
+impl Step {
+    /// Whether the node goes without waiting for replacements, budgets or pods that stay: it is broken, or its instance ends anyway.
+    pub fn waits_for_nothing(&self) -> bool {
+        use Precondition::{InstanceInterrupted, NodeBroken};
+        self.preconditions.iter().any(|it| matches!(it, NodeBroken { .. } | InstanceInterrupted { .. }))
     }
 }
 

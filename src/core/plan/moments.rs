@@ -12,7 +12,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::disrupt::budgets::allowed_at;
 use crate::core::lifecycle::conditions;
-use crate::core::lifecycle::drain::is_protected;
+use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::snapshot::nodes::{Machine, machines};
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -69,9 +69,10 @@ fn of_claim(claim: &NodeClaim, pools: &[NodePool]) -> impl Iterator<Item = Times
 }
 
 fn protection_ends(pod: &Pod, now: Timestamp) -> Option<Timestamp> {
-    let text = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).filter(|_| is_protected(pod, now))?;
-    let seconds = text.parse::<NillableDuration>().ok()?.seconds()?;
-    Some(after(pod.status.start_time.as_ref()?.parse().ok()?, seconds))
+    match protection(pod) {
+        Protection::Until(end) if now < end => Some(end),
+        _ => None,
+    }
 }
 
 /// The first whole minute at which budgets allow something else than now, or else the end.

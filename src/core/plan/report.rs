@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use jiff::Timestamp;
+
 use crate::api::keys;
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::removed_pools::removed_pools;
-use crate::core::disrupt::{Disruption, Going, pods_text};
+use crate::core::disrupt::{Disruption, Going, duration_text, pods_text, seconds_between};
 use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::model::HourlyPrice;
 use crate::core::offer::Reservation;
@@ -377,6 +379,12 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     }
     notes.extend(note_of_annotations(inputs.snapshot));
     let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
+    if let Some(text) = unknown_room(inputs, problem) {
+        note("RoomNotKnown", text);
+    }
+    if let Some(text) = events_to_come(inputs, problem) {
+        note("ClockBehind", text);
+    }
     let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
     let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
     let renamed = removed_pools(inputs).next().is_some();

@@ -3,16 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::disrupt::duration_text;
-use crate::core::disrupt::pod_disruption_budgets::PodDisruptionBudgets;
+use crate::core::disrupt::pod_disruption_budgets::{Never, PodDisruptionBudgets};
 use crate::core::disrupt::waves::{Workload, by_workload, replicas, waves};
+use crate::core::disrupt::{duration_text, pods_text};
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
@@ -20,7 +18,7 @@ use crate::core::scheduler::Problem;
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::{Note, ReasonCode, Step, StepKind};
+use super::{Note, Step, StepKind};
 
 /// More risks than this are counted in a note.
 const RISKS_MAX: usize = 100;
@@ -169,9 +167,7 @@ fn of_workloads(
 /// Drains that wait for a pod which is not evicted, of nodes that go by this plan or went before. O(nodes + pods).
 fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk> {
     let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
-    // Pods of broken nodes are deleted.
-    let drained =
-        removals.filter(|step| step.reason.code != ReasonCode::Unhealthy).filter_map(|step| step.node.as_deref());
+    let drained = removals.filter(|step| !step.waits_for_nothing()).filter_map(|step| step.node.as_deref());
     let drained: BTreeSet<&str> = drained.collect();
     let waits_forever = |machine: &&Machine<'_>| {
         let ends = |claim: &NodeClaim| {
