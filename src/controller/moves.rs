@@ -67,8 +67,7 @@ enum Patience {
 /// A later wave makes replicas move of workloads that lost some in the one before: it waits until those run again. Not for ever:
 /// some pod may never be ready.
 fn patience(claim: &NodeClaim, view: &View<'_>, now: Timestamp) -> Patience {
-    let is_first = marks::wave(claim) <= 1 || claim.annotation(TERMINATION_TIMESTAMP).is_some();
-    if is_first || !replicas_are_missing(claim, view) {
+    if marks::wave(claim) <= 1 || waits_for_nothing(claim) || !replicas_are_missing(claim, view) {
         return Patience::Over;
     }
     match marks::wave_waits_since(claim) {
@@ -108,9 +107,13 @@ fn first_waves<'a>(view: &View<'a>) -> BTreeMap<&'a str, u32> {
     first
 }
 
-/// What goes by force has its deadline already, and so has what EC2 takes away: it waits for no wave.
+/// What goes by force has its deadline already, and so has what EC2 takes away.
+fn waits_for_nothing(claim: &NodeClaim) -> bool {
+    claim.annotation(TERMINATION_TIMESTAMP).is_some() || claim.is_true(INTERRUPTED)
+}
+
 fn is_its_turn(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bool {
-    if claim.annotation(TERMINATION_TIMESTAMP).is_some() || claim.is_true(INTERRUPTED) {
+    if waits_for_nothing(claim) {
         return true;
     }
     let first = marks::plan(claim).and_then(|plan| first_waves.get(plan));
@@ -206,5 +209,8 @@ mod tests {
         assert!(matches!(patience_with(&claim(2, None), 1, true), Patience::Over), "it runs");
         assert!(matches!(patience_with(&claim(2, None), -60, false), Patience::Over), "it did not before the plan");
         assert!(matches!(patience_with(&claim(1, None), 1, false), Patience::Over), "nothing went before");
+        let mut interrupted = claim(2, None);
+        conditions::set(&mut interrupted, INTERRUPTED, "True", "SpotInterrupted", "", at(1));
+        assert!(matches!(patience_with(&interrupted, 1, false), Patience::Over), "EC2 does not wait");
     }
 }

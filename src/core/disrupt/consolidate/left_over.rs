@@ -56,9 +56,6 @@ impl Pass<'_, '_> {
             }
             Unhoused::RoomSoon => no_place(source, unhoused),
         })?;
-        self.keep(engine, &[source], &trial).map_err(|not_kept| match not_kept {
-            NotKept::Refused(refused) => refused,
-            NotKept::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()),
-        })
+        self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
     }
 }

@@ -71,18 +71,17 @@ impl Pass<'_, '_> {
         self.disruption.open = sources.iter().filter(|source| self.may_be_bought_for(source)).map(open).collect();
         let before: HourlyPrice = sources.iter().map(|source| source.price).sum();
         let first_move = self.disruption.removals.len();
-        match self.inputs.policy.packing {
-            Packing::Cheapest if self.inputs.policy.moves_under_way => self.only_wait(engine, &sources),
-            Packing::Cheapest => {
-                let (left_over, others) = self.without_left_over(&sources);
+        let is_cheapest = self.inputs.policy.packing == Packing::Cheapest;
+        if is_cheapest && self.inputs.policy.moves_under_way {
+            self.only_wait(engine, &sources);
+        } else {
+            let (left_over, others) = self.without_left_over(&sources);
+            if is_cheapest {
                 self.search(engine, &others);
-                self.try_left_over(engine, left_over);
-            }
-            Packing::Karpenter => {
-                let (left_over, others) = self.without_left_over(&sources);
+            } else {
                 self.as_reference(engine, &others);
-                self.try_left_over(engine, left_over);
             }
+            self.try_left_over(engine, left_over);
         }
         let saving = self.saving_since(engine, &sources, first_move);
         self.disruption.consolidation =

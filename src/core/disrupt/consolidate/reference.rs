@@ -88,10 +88,7 @@ impl Pass<'_, '_> {
         let mut rooms = self.all_rooms(engine);
         let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.price };
         let trial = without(engine, &[source], &mut rooms, buying).map_err(|unhoused| no_place(source, unhoused))?;
-        self.keep(engine, &[source], &trial).map_err(|not_kept| match not_kept {
-            NotKept::Refused(refused) => refused,
-            NotKept::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()),
-        })
+        self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
     }
 
     /// Every node that may take pods, in the order of the engine.

@@ -47,6 +47,16 @@ pub(super) enum NotKept {
     Refused(Refused),
 }
 
+impl NotKept {
+    /// Why nodes stay that nothing else is tried for.
+    pub(super) fn into_refused(self) -> Refused {
+        match self {
+            Self::Refused(refused) => refused,
+            Self::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()),
+        }
+    }
+}
+
 impl From<Refused> for NotKept {
     fn from(refused: Refused) -> Self {
         Self::Refused(refused)

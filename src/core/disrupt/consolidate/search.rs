@@ -481,13 +481,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             } else {
                 Some(NotKept::Refused(self.not_cheaper(engine, source, bound)))
             };
-            match refused {
-                Some(NotKept::Refused(refused)) => refusals.push((source, refused)),
-                Some(NotKept::LikeThese(_)) => {
-                    refusals.push((source, (ReasonCode::NotCheaper, "nothing would be saved".to_owned())));
-                }
-                None => {}
-            }
+            refusals.extend(refused.map(|not_kept| (source, not_kept.into_refused())));
         }
         refusals
     }
