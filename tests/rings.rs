@@ -282,9 +282,9 @@ const RINGS: &[Ring] = &[
         files: "main",
         may_use: &[],
         except: &[],
-        crates: Some(&["cutlist"]),
+        crates: Some(&["cutlist", "mimalloc"]),
         forbidden: &["std::env", "std::fs", "cutlist::core", "cutlist::adapters"],
-        why: "main starts the command line, which does the rest",
+        why: "main starts the command line, which does the rest, and says who gives memory",
     },
 ];
 

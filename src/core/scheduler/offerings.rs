@@ -152,16 +152,8 @@ impl Offerings {
         dimensions: &Dimensions,
     ) -> Self {
         let has_subnet = |zone: &str| zones.is_none_or(|zones| zones.iter().any(|allowed| allowed == zone));
-        let mut slots: Vec<Slot> = instance_types
-            .iter()
-            .flat_map(|instance_type| &instance_type.offerings)
-            .filter(|offering| has_subnet(&offering.zone))
-            .map(|offering| Slot {
-                zone: offering.zone.clone(),
-                zone_id: offering.zone_id.clone(),
-                capacity_type: offering.capacity_type.clone(),
-            })
-            .collect();
+        let mut slots = distinct_slots(instance_types);
+        slots.retain(|slot| has_subnet(&slot.zone));
         slots.sort();
         slots.dedup_by(|one, two| one.zone == two.zone && one.capacity_type == two.capacity_type);
         slots.truncate(SLOTS_MAX);
@@ -381,13 +373,40 @@ fn labels(types: &[TypeEntry]) -> BTreeMap<String, OnceCell<Label>> {
     keys.into_iter().map(|key| (key.clone(), OnceCell::new())).collect()
 }
 
+/// Each slot that some type is offered in, once.
+fn distinct_slots(instance_types: &[InstanceType]) -> Vec<Slot> {
+    let (mut slots, mut next) = (Vec::new(), 0);
+    for offering in instance_types.iter().flat_map(|instance_type| &instance_type.offerings) {
+        let is_it = |slot: &Slot| {
+            slot.zone == offering.zone
+                && slot.capacity_type == offering.capacity_type
+                && slot.zone_id == offering.zone_id
+        };
+        next = 1 + find_from(next, &slots, is_it).unwrap_or_else(|| {
+            slots.push(Slot {
+                zone: offering.zone.clone(),
+                zone_id: offering.zone_id.clone(),
+                capacity_type: offering.capacity_type.clone(),
+            });
+            slots.len() - 1
+        });
+    }
+    slots
+}
+
+/// Position of a slot, sought from this one on and then from the first: all types name theirs in one order, so mostly it is the next.
+fn find_from(next: usize, slots: &[Slot], is_it: impl Fn(&Slot) -> bool) -> Option<usize> {
+    (next..slots.len()).chain(0..next.min(slots.len())).find(|position| is_it(&slots[*position]))
+}
+
 fn entry(instance_type: &InstanceType, slots: &[Slot], dimensions: &Dimensions) -> TypeEntry {
     let allocatable_resources = instance_type.allocatable();
     let mut prices = vec![HourlyPrice::MAX; slots.len()];
-    let mut available = 0;
+    let (mut available, mut next) = (0, 0);
     for offering in &instance_type.offerings {
-        let same = |slot: &Slot| slot.zone == offering.zone && slot.capacity_type == offering.capacity_type;
-        if let Some(position) = slots.iter().position(same) {
+        let is_it = |slot: &Slot| slot.zone == offering.zone && slot.capacity_type == offering.capacity_type;
+        if let Some(position) = find_from(next, slots, is_it) {
+            next = position + 1;
             prices[position] = offering.price;
             if offering.available {
                 available |= 1 << position;
