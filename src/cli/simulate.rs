@@ -42,7 +42,8 @@ use progress::Progress;
 use revision::OneRevision;
 use tally::Tally;
 
-/// A cluster in which something is still under way after this time, or these many plans, does not settle.
+/// A cluster in which something is still under way after this time beyond the longest `consolidateAfter`, or these many plans, does not
+/// settle.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
 const MOST_PLANS: usize = 1000;
 /// Looks in a row that found and changed nothing, after which a cluster is stuck: for an hour if they are retries.
@@ -117,7 +118,7 @@ async fn carry_on(
     shutdown: &Shutdown,
 ) -> bool {
     let patience = match arguments.until {
-        Until::Settled => PATIENCE,
+        Until::Settled => PATIENCE.saturating_add(longest_consolidate_after(read)),
         Until::Seconds(seconds) => SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
     };
     let end = read.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
@@ -160,8 +161,9 @@ async fn carry_on(
         }
         let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
         let is_quiet = is_still && seen && (settled || idle.looks >= QUIET_LOOKS);
-        if matches!(arguments.until, Until::Seconds(_)) && is_quiet {
-            let_pass(read, world, left).await;
+        if is_quiet && let_pass(read, world, left).await {
+            // Nothing is stuck that waits for a time.
+            idle.looks = idle.looks.min(QUIET_LOOKS);
         }
         let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
         // Whoever waits for ever here would wait without a clock that runs.
@@ -183,15 +185,23 @@ impl Idle {
     }
 }
 
-/// Lets the time pass at once in which nothing would happen but looks of the controller that find nothing; at most `left`.
-async fn let_pass(read: &ReadInputs, world: &EmbeddedWorld, left: Duration) {
+fn longest_consolidate_after(read: &ReadInputs) -> SignedDuration {
+    let pools = read.head.definitions.node_pools.iter();
+    let seconds = pools.filter_map(|pool| pool.value.spec.disruption.consolidate_after.seconds()).max().unwrap_or(0);
+    SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+/// Lets the time pass at once in which nothing would happen but looks of the controller that find nothing; at most `left`. Whether
+/// there is such a time.
+async fn let_pass(read: &ReadInputs, world: &EmbeddedWorld, left: Duration) -> bool {
     let definitions = &read.head.definitions;
     let pools: Vec<_> = definitions.node_pools.iter().map(|it| it.value.clone()).collect();
     let budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
     let (now, snapshot) = (world.clock().now(), world.with(|world| world.snapshot()));
-    let Some(next) = next_moment(&pools, &budgets, &snapshot, now) else { return };
+    let Some(next) = next_moment(&pools, &budgets, &snapshot, now) else { return false };
     let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
     tokio::time::sleep(pause.min(left)).await;
+    true
 }
 
 /// Nobody is there to approve anything, and who asks for a simulation wants to see what comes after.
