@@ -78,7 +78,8 @@ pub fn compare(cutlist: &Path, peer: &Path, arguments: &Arguments) {
     fs::create_dir_all(&folder).unwrap();
     let catalog = folder.join("catalog.json");
     fs::write(&catalog, Market::BuiltIn.catalog(&cutlist).to_string()).unwrap();
-    let programs = Programs { cutlist, peer, catalog, limit_seconds: arguments.limit };
+    let programs =
+        Programs { cutlist, peer, catalog, limit_seconds: arguments.limit, is_reference_known: arguments.known };
     print!("{HEAD}");
     let (mut exact, mut scheduled, mut possible) = (HEAD.to_owned(), HEAD.to_owned(), POSSIBLE.to_owned());
     for start in starts::against_the_reference() {
@@ -123,6 +124,8 @@ struct Programs {
     peer: PathBuf,
     catalog: PathBuf,
     limit_seconds: u64,
+    /// Whether the reference's results are taken from the files of an earlier run.
+    is_reference_known: bool,
 }
 
 impl Programs {
@@ -131,11 +134,18 @@ impl Programs {
         command.arg("-definitions").arg(files.join("definitions")).arg("-snapshot").arg(files.join("snapshot.json"));
         command.arg("-catalog").arg(&self.catalog).args(["-now", NOW, "-steps", "-summary"]);
         command.args(["-seconds", &format!("{}s", self.limit_seconds)]);
-        if matches!(world, World::AsScheduled) {
-            command.arg("-kube-scheduler");
+        let name = match world {
+            World::AsWanted => "reference-as-wanted",
+            World::AsScheduled => {
+                command.arg("-kube-scheduler");
+                "reference-as-scheduled"
+            }
+        };
+        let output = files.join(format!("{name}.json"));
+        if !(self.is_reference_known && output.exists()) {
+            let errors = files.join(format!("{name}.errors"));
+            run(&mut command, &output, &errors, self.limit_seconds + GRACE_SECONDS)?;
         }
-        let output = files.join("reference.json");
-        run(&mut command, &output, &files.join("reference.errors"), self.limit_seconds + GRACE_SECONDS)?;
         let lines = fs::read_to_string(output).unwrap();
         let last = lines.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
         let summary = &last["summary"];

@@ -73,6 +73,9 @@ struct Arguments {
     /// What the pods of the starts are drawn with; spread over hosts they are always the same
     #[arg(long, default_value_t = 3)]
     seed: u64,
+    /// Take what the reference came to from the files of an earlier run in that folder, where there are some
+    #[arg(long)]
+    known: bool,
     /// Put the table into the marked block of this document
     #[arg(long)]
     readme: Option<PathBuf>,
