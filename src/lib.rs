@@ -39,8 +39,8 @@
 //!   (`core/disrupt/consolidate/keeping`: column generation, too): where half of all nodes could go, the prices of new ones mislead. Its
 //!   pods are then put where kube-scheduler will put them (`foreseen.rs`): a plan that packs better than it does only comes out otherwise.
 //!   How near that comes to the best there is can be proven (`frontier.rs`): with a price on each move the same program bounds what nodes
-//!   and moves cost together, so the fewest pods that anybody must move to end at a price. Within 3 % of the price bound that often is
-//!   more pods for a dollar than the reference moves: nearness to the bound and few moves are one choice, which is what `payback` is for.
+//!   and moves cost together, so the fewest pods that anybody must move to end at a price. Within 3 % of the price bound that may
+//!   be more pods for a dollar than the reference moves: nearness to the bound and few moves are one choice, which is what `payback` is for.
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.

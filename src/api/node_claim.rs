@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::CustomResource;
 use schemars::JsonSchema;
@@ -82,6 +83,11 @@ impl NodeClaim {
 
     pub fn condition(&self, condition_type: &str) -> Option<&Condition> {
         self.status.as_ref()?.conditions.iter().find(|condition| condition.type_ == condition_type)
+    }
+
+    /// When a pod last came, ended or went, as far as that is noted.
+    pub fn last_pod_event(&self) -> Option<Timestamp> {
+        self.status.as_ref()?.last_pod_event_time.as_ref()?.parse().ok()
     }
 
     pub fn annotation(&self, key: &str) -> Option<&str> {

@@ -14,8 +14,9 @@ use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
-use crate::core::lifecycle::{conditions, interruption};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::build::hash_of_pods;
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
@@ -124,7 +125,7 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
             }
             Precondition::InstanceInterrupted { node_claim } => {
                 let claim = view.claim(node_claim);
-                if claim.is_none_or(|claim| interruption::cause(claim).is_none()) {
+                if claim.is_none_or(|claim| !claim.is_true(INTERRUPTED)) {
                     return Err(Refusal::NodeWell { node: step.node.clone().unwrap_or_default() });
                 }
             }

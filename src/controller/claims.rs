@@ -255,9 +255,7 @@ async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_,
 
 /// How long ago a pod's coming or going was noted: many come at once, and each note is a write.
 fn since_noted(claim: &NodeClaim, now: Timestamp) -> Option<SignedDuration> {
-    let noted = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref());
-    let noted = noted.and_then(|text| text.parse::<Timestamp>().ok());
-    noted.map(|noted| now.duration_since(noted))
+    claim.last_pod_event().map(|noted| now.duration_since(noted))
 }
 
 fn consolidate_after(claim: &NodeClaim, node_pools: &[NodePool]) -> Option<u64> {

@@ -28,8 +28,7 @@ fn is_interrupted(step: &Step) -> bool {
 }
 
 /// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates, or replaces what EC2 takes away, for
-/// `provision`. One that removes
-/// nodes of a pool whose removal must be confirmed waits in any case.
+/// `provision`. One that removes nodes of a pool whose removal must be confirmed waits in any case.
 pub fn gate(plan: &Plan, approval: &Approval) -> Gated {
     let numbers: BTreeSet<u32> = plan.steps.iter().map(|step| step.move_number).collect();
     let mut gated = Gated::default();

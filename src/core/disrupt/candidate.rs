@@ -9,7 +9,8 @@ use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
 use crate::core::buffers::is_of_buffer;
-use crate::core::lifecycle::conditions::{INITIALIZED, transition};
+use crate::core::lifecycle::conditions::transition;
+use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::model::HourlyPrice;
@@ -213,12 +214,9 @@ fn candidate(
         .filter(|pod| is_reschedulable(&snapshot.pods[*pod]))
         .collect();
     let claim = machine.claim;
-    let last_pod_event =
-        claim.and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok());
-    let initialized = claim.and_then(|claim| transition(claim, INITIALIZED));
     let created = machine.node.and_then(|node| node.metadata.creation_timestamp.as_ref()).map(|time| time.0);
     // What is to come, by a clock that was set back since, happens now.
-    let quiet_since = last_pod_event.or(initialized).or(created).map(|since| since.min(inputs.now));
+    let quiet_since = claim.and_then(quiet_since).or(created).map(|since| since.min(inputs.now));
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let unknown_room = pods.iter().find_map(|pod| {

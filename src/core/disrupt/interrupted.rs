@@ -11,7 +11,7 @@ use super::candidate::Candidate;
 
 /// Whether EC2 takes the instance of a machine away.
 pub(super) fn is_interrupted(machine: &Machine<'_>) -> bool {
-    machine.claim.is_some_and(|claim| interruption::cause(claim).is_some())
+    machine.claim.is_some_and(|claim| claim.is_true(interruption::INTERRUPTED))
 }
 
 impl Pass<'_, '_> {

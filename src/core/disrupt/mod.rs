@@ -382,7 +382,8 @@ fn pool_totals(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String,
     totals
 }
 
-/// Nodes that go whatever budgets say, because they expired, are broken, or EC2 takes them away: what is put there would have to move again. O(nodes).
+/// Nodes that go whatever budgets say, because they expired, are broken, or EC2 takes them away: what is put there would have to move
+/// again. O(nodes).
 pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
     let expires = |machine: &Machine<'_>| {
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
@@ -390,13 +391,12 @@ pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet
             |pool: &NodePool| pool.spec.replicas.is_none() || inputs.policy.feature_gates.static_capacity;
         pool.is_some_and(is_supported) && drift::expired(inputs, machine).is_some()
     };
-    let mut hosts = repair::broken(inputs, machines);
-    let staying =
-        machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
-    hosts.extend(
-        staying.filter(|(_, machine)| expires(machine) || interrupted::is_interrupted(machine)).map(|(host, _)| host),
-    );
-    hosts
+    let is_repaired = repair::is_repaired(inputs, machines);
+    let goes = |machine: &Machine<'_>| {
+        let stays = machine.is_managed() && !machine.is_being_removed();
+        stays && (is_repaired(machine) || expires(machine) || interrupted::is_interrupted(machine))
+    };
+    machines.iter().enumerate().filter(|(_, machine)| goes(machine)).map(|(host, _)| host).collect()
 }
 
 /// By pool, what budgets count.

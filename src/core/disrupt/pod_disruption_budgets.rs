@@ -35,6 +35,10 @@ impl Guard<'_> {
         format!("{}/{}", self.budget.metadata.namespace.as_deref().unwrap_or_default(), self.name())
     }
 
+    fn never_allows(&self, pod: &Pod) -> bool {
+        self.at_a_time == 0 && !unhealthy_may_go(self.budget, pod)
+    }
+
     fn allowed_now(&self) -> i32 {
         self.budget.status.as_ref().map_or(0, |status| status.disruptions_allowed)
     }
@@ -56,9 +60,7 @@ impl<'a> PodDisruptionBudgets<'a> {
     pub fn never(&self, pod: &Pod) -> Option<Never<'_>> {
         match self.covering(pod).as_slice() {
             [] => None,
-            [guard] => {
-                (guard.at_a_time == 0 && !unhealthy_may_go(guard.budget, pod)).then_some(Never::AllIsAskedFor(guard))
-            }
+            [guard] => guard.never_allows(pod).then_some(Never::AllIsAskedFor(guard)),
             [one, two, ..] => Some(Never::TwoBudgets(one, two)),
         }
     }
@@ -66,17 +68,16 @@ impl<'a> PodDisruptionBudgets<'a> {
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
     /// that was not looked at yet allows none.
     pub fn obstacle(&self, pod: &Pod) -> Option<String> {
-        let is_over = matches!(self.never(pod), Some(Never::AllIsAskedFor(_)));
         match self.covering(pod).as_slice() {
             [] => None,
             [guard] => {
                 let blocks = guard.allowed_now() <= 0 && !unhealthy_may_go(guard.budget, pod);
-                let (name, pod) = (guard.key(), pod.key());
+                let name = guard.key();
                 blocks.then(|| {
-                    if is_over {
-                        format!("PodDisruptionBudget {name} never allows an eviction of pod {pod}")
+                    if guard.never_allows(pod) {
+                        format!("PodDisruptionBudget {name} never allows an eviction of pod {}", pod.key())
                     } else {
-                        format!("PodDisruptionBudget {name} allows no eviction of pod {pod} now")
+                        format!("PodDisruptionBudget {name} allows no eviction of pod {} now", pod.key())
                     }
                 })
             }

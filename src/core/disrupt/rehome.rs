@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
+use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
 use crate::core::model::HourlyPrice;
@@ -60,9 +61,7 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
     for machine in &engine.problem.machines {
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
         let after = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
-        let last = machine
-            .claim
-            .and_then(|claim| claim.status.as_ref()?.last_pod_event_time.as_ref()?.parse::<jiff::Timestamp>().ok());
+        let last = machine.claim.and_then(NodeClaim::last_pod_event);
         let restless = after.zip(last).is_some_and(|(after, last)| {
             super::seconds_between(last.min(inputs.now), inputs.now) < i64::try_from(after).unwrap_or(i64::MAX)
         });

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::core::plan::{Inputs, Reason, ReasonCode};
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::scheduler::Engine;
 use crate::core::snapshot::nodes::Machine;
 
 use super::candidate::Candidate;
@@ -94,19 +94,15 @@ fn are_too_many(broken: usize, all: usize) -> bool {
     broken > (all * MOST_UNHEALTHY_PERCENT).div_ceil(100)
 }
 
-/// Machines that go by force.
-pub(super) fn broken(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
-    if !inputs.policy.feature_gates.node_repair {
-        return BTreeSet::new();
-    }
-    let counts = count(machines, inputs.now);
-    let is_repaired = |machine: &Machine<'_>| {
+/// Which of these machines go by force.
+pub(super) fn is_repaired(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> impl Fn(&Machine<'_>) -> bool {
+    let is_on = inputs.policy.feature_gates.node_repair;
+    let now = inputs.now;
+    let counts = if is_on { count(machines, now) } else { BTreeMap::new() };
+    move |machine| {
         let (broken, all) = counts.get(machine.node_pool().unwrap_or_default()).copied().unwrap_or_default();
-        fault(machine, inputs.now).is_some_and(|fault| fault.is_over_time()) && !are_too_many(broken, all)
-    };
-    let staying =
-        machines.iter().enumerate().filter(|(_, machine)| machine.is_managed() && !machine.is_being_removed());
-    staying.filter(|(_, machine)| is_repaired(machine)).map(|(host, _)| host).collect()
+        is_on && fault(machine, now).is_some_and(|fault| fault.is_over_time()) && !are_too_many(broken, all)
+    }
 }
 
 impl Pass<'_, '_> {

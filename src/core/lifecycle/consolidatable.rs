@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 
+use crate::api::node_claim::NodeClaim;
 use jiff::Timestamp;
 
 use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, seconds_after};
 
 pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
-    let due =
-        observation.consolidate_after_seconds.and_then(|seconds| Some(seconds_after(since(observation)?, seconds)));
+    let due = observation
+        .consolidate_after_seconds
+        .and_then(|seconds| Some(seconds_after(quiet_since(observation.claim)?, seconds)));
     let is_due = due.is_some_and(|due| observation.now >= due);
     let is_marked = claim.is_true(conditions::CONSOLIDATABLE);
     // Every claim comes here at every look, and hardly any of them is written.
@@ -40,8 +42,6 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
 }
 
 /// When the last pod came or went; before the first one, when the node was initialized.
-fn since(observation: &Observation<'_>) -> Option<Timestamp> {
-    let last_pod_event = observation.claim.status.as_ref()?.last_pod_event_time.as_ref();
-    let initialized = conditions::transition(observation.claim, conditions::INITIALIZED);
-    last_pod_event.and_then(|text| text.parse().ok()).or(initialized)
+pub fn quiet_since(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.last_pod_event().or(conditions::transition(claim, conditions::INITIALIZED))
 }

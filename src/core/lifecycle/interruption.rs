@@ -2,6 +2,7 @@
 //! Source: reference, section 6.9.
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Deserialize;
 
 use crate::api::node_claim::NodeClaim;
@@ -127,16 +128,20 @@ impl Interruption {
     }
 }
 
+fn of_claim(claim: &NodeClaim) -> Option<&Condition> {
+    claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")
+}
+
 /// Why the node of a claim goes whose instance EC2 takes away.
 pub fn cause(claim: &NodeClaim) -> Option<Reason> {
-    let condition = claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")?;
+    let condition = of_claim(claim)?;
     let text = format!("{}: {}", condition.reason, condition.message);
     Some(Reason { code: ReasonCode::Interrupted, text })
 }
 
 /// Since when it is known that EC2 has too little of what the claim's instance is.
 pub fn short_of_capacity_since(claim: &NodeClaim) -> Option<Timestamp> {
-    let condition = claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")?;
+    let condition = of_claim(claim)?;
     let kinds = [InterruptionKind::Spot, InterruptionKind::CapacityReservation];
     let is_short = kinds.iter().any(|kind| kind.reason() == condition.reason);
     is_short.then_some(condition.last_transition_time.0)

@@ -14,7 +14,7 @@
 pub mod claims;
 pub mod conditions;
 mod consistency;
-mod consolidatable;
+pub mod consolidatable;
 pub mod do_not_disrupt;
 pub mod drain;
 mod initialization;

@@ -99,14 +99,13 @@ pub fn calendar(
     let dates: Vec<Date> = (0..days).filter_map(|day| begin.date().checked_add(i32::from(day).days()).ok()).collect();
     let end = dates.last().and_then(|date| date.tomorrow().ok()?.to_zoned(zone.clone()).ok());
     let end = end.map_or(from, |end| end.timestamp());
-    let period = Period::new(pools.iter().flat_map(of_pool).chain(budgets.iter().flat_map(of_budget)), from, end);
+    let period = Period::new(written(pools, budgets), from, end);
     let bare: Vec<NodePool> = pools.iter().cloned().map(without_budgets).collect();
     let selected: Vec<Vec<String>> = budgets.iter().map(|budget| selected(&bare, budget, &counted, from)).collect();
     let schedule = |name: &str, nodes: usize, pool: &str, pools: &[NodePool], budgets: &[DisruptionBudget]| {
         let allowed =
             |moment| Ledger::when(pools, budgets, &counted, &|written| period.strike(written, moment)).allowances(pool);
-        let written = pools.iter().flat_map(of_pool).chain(budgets.iter().flat_map(of_budget));
-        let edges = whole_minutes(written.flat_map(|written| period.edges(written)));
+        let edges = edges(pools, budgets, &period);
         Schedule { name: name.to_owned(), nodes, days: all_days(&dates, &begin, &edges, &allowed) }
     };
     let of_pools = pools.iter().enumerate().filter_map(|(position, pool)| {
@@ -130,6 +129,16 @@ pub fn calendar(
         node_pools: of_pools.collect(),
         disruption_budgets: of_budgets.collect(),
     }
+}
+
+/// The whole minutes from which on a budget may allow something else than before, in a period and before it.
+pub(super) fn edges(pools: &[NodePool], budgets: &[DisruptionBudget], period: &Period) -> BTreeSet<Timestamp> {
+    whole_minutes(written(pools, budgets).flat_map(|written| period.edges(written)))
+}
+
+/// All schedules of budgets.
+pub(super) fn written<'a>(pools: &'a [NodePool], budgets: &'a [DisruptionBudget]) -> impl Iterator<Item = Written<'a>> {
+    pools.iter().flat_map(of_pool).chain(budgets.iter().flat_map(of_budget))
 }
 
 /// The schedules of a pool's budgets.

@@ -34,13 +34,8 @@ pub struct Leaving {
     /// What it waits for; empty where nothing stands in its way.
     pub waits_for: Vec<Obstacle>,
     /// Those of them that are not listed.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::core::plan::is_zero")]
     pub further_obstacles: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

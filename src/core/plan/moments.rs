@@ -1,7 +1,7 @@
 //! When time alone may change what a plan says: a window opens or closes, a node expires or has been quiet for long enough, a pod's
 //! protection ends.
 
-use std::collections::BTreeMap;
+use std::ops::Bound;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -11,19 +11,20 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::disrupt::budgets::allowed_at;
+use crate::core::disrupt::windows::Period;
 use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::snapshot::nodes::{Machine, machines};
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::calendar::counted;
+use super::calendar::{counted, edges, written};
 
 /// A moment that nobody thought of is seen this late at most.
 const LONGEST: SignedDuration = SignedDuration::from_hours(6);
-const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Nothing but time passes in a cluster until this moment, in which no node comes or goes; `None` where nodes are on their way, or
-/// one is not ready, whose repair would be due some time. O(claims + pods, and budgets for every minute where one has windows).
+/// one is not ready, whose repair would be due some time. O(claims + pods, and budgets for each time that one of their windows opens or closes).
 pub fn next_moment(
     pools: &[NodePool],
     budgets: &[DisruptionBudget],
@@ -62,10 +63,8 @@ fn of_claim(claim: &NodeClaim, pools: &[NodePool]) -> impl Iterator<Item = Times
     let name = claim.metadata.labels.as_ref().and_then(|labels| labels.get(keys::NODE_POOL));
     let pool = pools.iter().find(|pool| pool.metadata.name.as_ref() == name);
     let waits = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
-    let last = claim.status.as_ref().and_then(|status| status.last_pod_event_time.as_ref()?.parse().ok());
-    let quiet_since = last.or(conditions::transition(claim, conditions::INITIALIZED));
     let moment = |since: Option<Timestamp>, seconds: Option<u64>| Some(after(since?, seconds?));
-    moment(created, lives).into_iter().chain(moment(quiet_since, waits))
+    moment(created, lives).into_iter().chain(moment(quiet_since(claim), waits))
 }
 
 fn protection_ends(pod: &Pod, now: Timestamp) -> Option<Timestamp> {
@@ -83,23 +82,16 @@ fn edge(
     now: Timestamp,
     end: Timestamp,
 ) -> Timestamp {
-    let of_pools = pools.iter().flat_map(|pool| &pool.spec.disruption.budgets).any(|budget| budget.schedule.is_some());
-    let has_windows = |budget: &DisruptionBudget| {
-        let spec = &budget.spec;
-        spec.schedule.is_some() || !spec.allow_windows.is_empty() || !spec.deny_windows.is_empty()
-    };
-    if !of_pools && !budgets.iter().any(has_windows) {
+    let period = Period::new(written(pools, budgets), now, end);
+    let edges = edges(pools, budgets, &period);
+    if edges.is_empty() {
         return end;
     }
-    let counted: BTreeMap<_, _> = counted(snapshot);
-    let allowed = |moment| allowed_at(pools, budgets, &counted, moment);
-    let state = allowed(now);
-    let whole = Timestamp::from_second(now.as_second() - now.as_second().rem_euclid(60)).unwrap_or(now);
-    let mut moment = later(whole, MINUTE);
-    while moment < end && allowed(moment) == state {
-        moment = later(moment, MINUTE);
-    }
-    moment.min(end)
+    let counted = counted(snapshot);
+    let allowed = |moment: &Timestamp| allowed_at(pools, budgets, &counted, *moment);
+    let state = allowed(&now);
+    let later = edges.range((Bound::Excluded(now), Bound::Excluded(end)));
+    later.copied().find(|edge| allowed(edge) != state).unwrap_or(end)
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use jiff::Timestamp;
-
 use crate::api::keys;
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
@@ -427,8 +425,7 @@ const CLOCKS_APART_SECONDS: i64 = 60;
 /// Nodes whose pods came or went later than now.
 fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
     let ahead = |machine: &Machine<'_>| {
-        let status = machine.claim.and_then(|claim| claim.status.as_ref());
-        let last = status?.last_pod_event_time.as_ref()?.parse::<Timestamp>().ok()?;
+        let last = machine.claim?.last_pod_event()?;
         Some(seconds_between(inputs.now, last)).filter(|ahead| *ahead > CLOCKS_APART_SECONDS)
     };
     let ahead = problem.machines.iter().filter_map(|machine| Some((machine.name, ahead(machine)?)));

@@ -37,22 +37,17 @@ pub struct WhyNode {
     /// Posted plans that were looked through.
     pub records: usize,
     /// Posted plans that can not be read: too long to be kept whole, or of another version.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::core::plan::is_zero")]
     pub records_unread: usize,
     /// RFC 3339: the oldest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records_since: Option<String>,
     /// Nodes that earlier plans created or removed, of which only that is kept.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::core::plan::is_zero")]
     pub history: usize,
     /// RFC 3339: the oldest of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history_since: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// A node that exists, and what the plan for this moment does with it.

@@ -15,6 +15,11 @@ pub struct Stock {
 }
 
 impl Stock {
+    /// How many would have to move.
+    pub fn pods(&self) -> f64 {
+        self.own.iter().map(|(_, amount)| amount).sum()
+    }
+
     /// Its room, and its own pods as items of which it takes no more.
     pub fn of_all_pods(&self) -> Bin {
         let mut bin = self.bin.clone();
@@ -79,16 +84,13 @@ pub struct Fleet<'a> {
 impl<'a> Fleet<'a> {
     /// `moving` is what a move counts, as dollars per hour.
     pub fn new(items: &'a [Item], stocks: &[Stock], offers: &[Bin], moving: f64) -> Self {
-        let host = |stock: &Stock| {
-            let pods: f64 = stock.own.iter().map(|(_, amount)| amount).sum();
-            Host {
-                cost: stock.price - moving * pods,
-                own: stock.own.clone(),
-                is_kept: false,
-                takes: Vec::new(),
-                bin: stock.bin.clone(),
-                filling: Filling::new(&stock.bin, items),
-            }
+        let host = |stock: &Stock| Host {
+            cost: stock.price - moving * stock.pods(),
+            own: stock.own.clone(),
+            is_kept: false,
+            takes: Vec::new(),
+            bin: stock.bin.clone(),
+            filling: Filling::new(&stock.bin, items),
         };
         let mut fleet = Self {
             items,

@@ -60,13 +60,12 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
 /// What the nodes and the moves of their pods cost together at least, in dollars per hour. Arguments as for [`solve`].
 pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> f64 {
     let of_part = |of: Part| {
-        let pods: f64 = of.stocks.iter().flat_map(|stock| &stock.own).map(|(_, amount)| amount).sum();
+        let pods: f64 = of.stocks.iter().map(Stock::pods).sum();
         let mut fleet = Fleet::new(&of.part.own_items, &of.stocks, &of.offers, moving);
         let is_kept = fleet.hosts.iter().map(|host| host.is_kept).collect::<Vec<_>>();
         let kept = of.stocks.iter().zip(is_kept).filter(|(_, is_kept)| *is_kept).map(|(stock, _)| stock);
         // Keeping them costs their price, and spares moves.
-        let kept: f64 =
-            kept.map(|stock| stock.price - moving * stock.own.iter().map(|(_, amount)| amount).sum::<f64>()).sum();
+        let kept: f64 = kept.map(|stock| stock.price - moving * stock.pods()).sum();
         let mut program = Program::new(&mut fleet, &of.part.own(start), of.part.share(work, items.len()));
         program.solve(Vec::new());
         program.bound + kept + moving * pods
