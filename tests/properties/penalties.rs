@@ -7,6 +7,7 @@ use cutlist::api::keys;
 use cutlist::api::settings::{CrowdPenalty, Packing, Penalties};
 use cutlist::core::model::HourlyPrice;
 use cutlist::core::plan::{Inputs, Plan, Policy, decide};
+use cutlist::core::snapshot::Workload;
 use proptest::prelude::Strategy;
 
 use crate::build::Built;
@@ -31,19 +32,19 @@ fn total(plan: &Plan, built: &Built, inputs: &Inputs<'_>) -> HourlyPrice {
             (node.metadata.name.as_deref().unwrap(), is_spot.then(|| (label(keys::INSTANCE_TYPE), label(keys::ZONE))))
         })
         .collect();
-    let mut replicas: BTreeMap<String, u32> = BTreeMap::new();
+    let mut replicas: BTreeMap<Workload<'_>, u32> = BTreeMap::new();
     let (mut on_nodes, mut in_pools) = (BTreeMap::new(), BTreeMap::new());
     for pod in after.pods.iter().filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
         let Some(workload) = pod.workload() else { continue };
-        *replicas.entry(workload.clone()).or_default() += 1;
+        *replicas.entry(workload).or_default() += 1;
         let node = pod.spec.node_name.as_deref().and_then(|name| spot_pools.get_key_value(name));
         let Some((node, spot_pool)) = node else { continue };
-        *on_nodes.entry((workload.clone(), *node)).or_insert(0_u32) += 1;
+        *on_nodes.entry((workload, *node)).or_insert(0_u32) += 1;
         if let Some(spot_pool) = spot_pool {
             *in_pools.entry((workload, *spot_pool)).or_insert(0_u32) += 1;
         }
     }
-    let beyond = |penalty: &CrowdPenalty, workload: &String, pods: u32| -> usize {
+    let beyond = |penalty: &CrowdPenalty, workload: &Workload<'_>, pods: u32| -> usize {
         pods.saturating_sub(penalty.free_pods(replicas[workload])) as usize
     };
     let on_nodes: usize = on_nodes.iter().map(|((it, _), pods)| beyond(&penalties.blast_radius, it, *pods)).sum();

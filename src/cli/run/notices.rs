@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::adapters::kubernetes::Notice;
 use crate::controller::events::{Event, Replacement};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, StepKind};
+use crate::core::plan::{Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, Step, StepKind};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
@@ -59,6 +59,7 @@ fn of_plan(
 ) -> Vec<Notice> {
     let mut notices = on_pools(plan);
     notices.extend(on_candidates(plan, node_claims));
+    notices.extend(on_balanced(plan, node_claims));
     notices.extend(unreadable_annotations.iter().filter_map(|(pod, fault)| {
         let note = format!("Invalid karpenter.sh/do-not-disrupt annotation: {fault}, ignoring annotation");
         on_pod(pod, true, "InvalidDoNotDisruptAnnotation", note)
@@ -213,6 +214,27 @@ fn on_candidates(plan: &Plan, node_claims: &BTreeMap<String, String>) -> Vec<Not
         told.collect::<Vec<_>>()
     });
     told.collect()
+}
+
+/// That a move is worth it to a pool with `Balanced`: on the node if it is one, else on the pool.
+fn on_balanced(plan: &Plan, node_claims: &BTreeMap<String, String>) -> Vec<Notice> {
+    let told = |balance: &Balance| {
+        let goes = |step: &&Step| step.kind == StepKind::Remove && step.move_number == balance.move_number;
+        let gone: Vec<&str> = plan.steps.iter().filter(goes).filter_map(|step| step.node.as_deref()).collect();
+        let note = format!(
+            "score {:.2} >= threshold {:.2} (k: {}, savings {:.1}%, disruption {:.1}%)",
+            balance.score(),
+            Balance::threshold(),
+            Balance::FACTOR,
+            balance.savings_percent,
+            balance.disruption_percent
+        );
+        match gone.as_slice() {
+            [node] => on_both(node, node_claims.get(*node), "ConsolidationApproved", &note),
+            _ => vec![on_pool(&balance.node_pool, false, "ConsolidationApproved", note)],
+        }
+    };
+    plan.balances.iter().flat_map(told).collect()
 }
 
 /// The reference's short form: what is done to a node, and with how many others.
@@ -389,6 +411,30 @@ mod tests {
         assert_eq!(told(&on_pools(&plan)), ["Drifted", "Empty", "Underutilized"].map(blocked));
         plan.budgets = vec![budget("0", &[], 0)];
         assert!(on_pools(&plan).is_empty(), "no node");
+    }
+
+    /// Source of the words: `consolidationScoreMessage` of Karpenter 1.14.1.
+    #[test]
+    fn a_move_that_is_worth_it_to_a_balanced_pool_is_told_on_its_node_or_on_the_pool() {
+        let mut plan: Plan =
+            serde_json::from_str(include_str!("../../../tests/plan/drifted-requirement/expected.json")).unwrap();
+        let removals = || plan.steps.iter().position(|step| step.kind == StepKind::Remove);
+        let mut removal = plan.steps[removals().unwrap()].clone();
+        (removal.move_number, removal.node) = (7, Some("a1".to_owned()));
+        let balance = |node_pool: &str| Balance {
+            move_number: 7,
+            node_pool: node_pool.to_owned(),
+            savings_percent: 50.0,
+            disruption_percent: 40.0,
+        };
+        plan.steps = vec![removal.clone()];
+        plan.balances = vec![balance("a")];
+        let note = "ConsolidationApproved: score 1.25 >= threshold 0.50 (k: 2, savings 50.0%, disruption 40.0%)";
+        let claims = [("a1".to_owned(), "a-1".to_owned())].into();
+        assert_eq!(told(&on_balanced(&plan, &claims)), [format!("Node a1 {note}"), format!("NodeClaim a-1 {note}")]);
+        plan.steps.push(Step { node: Some("b1".to_owned()), ..removal });
+        plan.balances.push(balance("b"));
+        assert_eq!(told(&on_balanced(&plan, &claims)), ["a", "b"].map(|pool| format!("NodePool {pool} {note}")));
     }
 
     #[test]

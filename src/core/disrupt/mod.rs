@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::core::plan::{HeldBack, Inputs, Reason, ReasonCode};
+use crate::core::plan::{Balance, HeldBack, Inputs, Reason, ReasonCode};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
@@ -47,6 +47,8 @@ pub struct Removal {
     pub purchases: Vec<Purchase>,
     /// Pods that move to nodes that exist: position in the snapshot, host.
     pub placements: Vec<(usize, HostIndex)>,
+    /// Of pools with `Balanced`.
+    pub balances: Vec<Balance>,
 }
 
 /// One node that goes.
@@ -359,6 +361,7 @@ impl Pass<'_, '_> {
             reason,
             purchases: rehoming.purchases,
             placements: rehoming.placements,
+            balances: Vec::new(),
         });
     }
 }

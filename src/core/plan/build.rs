@@ -18,13 +18,14 @@ use crate::core::scheduler::Problem;
 use crate::core::snapshot::Pod;
 
 use super::names::Names;
-use super::{Inputs, Launch, Precondition, Reason, Step, StepKind};
+use super::{Balance, Inputs, Launch, Precondition, Reason, Step, StepKind};
 
 /// Makes steps; numbers moves and names nodes.
 pub struct Builder<'b, 'a> {
     pub inputs: &'b Inputs<'a>,
     pub problem: &'b Problem<'a>,
     pub steps: Vec<Step>,
+    pub balances: Vec<Balance>,
     names: Names,
     next_move: u32,
 }
@@ -33,13 +34,20 @@ impl<'b, 'a> Builder<'b, 'a> {
     pub fn new(inputs: &'b Inputs<'a>, problem: &'b Problem<'a>) -> Self {
         let claims = inputs.snapshot.node_claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
         let taken = claims.chain(problem.machines.iter().map(|machine| machine.name));
-        Self { inputs, problem, steps: Vec::new(), names: Names::new(taken, inputs.seed), next_move: 1 }
+        let names = Names::new(taken, inputs.seed);
+        Self { inputs, problem, steps: Vec::new(), balances: Vec::new(), names, next_move: 1 }
     }
 
     /// Steps of one move get the same number.
     pub fn begin_move(&mut self) -> u32 {
         self.next_move += 1;
         self.next_move - 1
+    }
+
+    /// What the move that came last is to the pools it is from.
+    pub fn balance(&mut self, balances: &[Balance]) {
+        let move_number = self.next_move - 1;
+        self.balances.extend(balances.iter().map(|balance| Balance { move_number, ..balance.clone() }));
     }
 
     pub fn create(&mut self, move_number: u32, purchase: &Purchase, reason: Reason) {

@@ -22,6 +22,7 @@ use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
 
 use super::build::Builder;
+use super::disturbed::Disturbed;
 use super::{
     FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, ReasonCode, Revision, StepKind, drains, penalties, report,
     risks,
@@ -182,10 +183,11 @@ pub(super) fn assemble(
         purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
     notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.extend(report::notes_of_reservations(problem, &purchases));
-    let waves = risks::number_waves(&mut builder.steps, inputs.snapshot);
-    let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, inputs.now, waves);
+    let disturbed = Disturbed::new(&builder.steps, inputs.snapshot);
+    let waves = risks::number_waves(&mut builder.steps, &disturbed);
+    let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, inputs.now, waves);
     notes.extend(notes_of_risks);
-    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot);
+    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed);
     notes.sort();
     notes.dedup();
     let mut plan = Plan {
@@ -206,6 +208,7 @@ pub(super) fn assemble(
         pending,
         held_back: disruption.held_back,
         budgets: disruption.budgets.into_states(),
+        balances: builder.balances,
         risks,
         notes,
         summary,
@@ -222,6 +225,7 @@ fn steps_of_removal(
     unconfirmed: &BTreeMap<String, String>,
 ) {
     let number = builder.begin_move();
+    builder.balance(&removal.balances);
     for purchase in &removal.purchases {
         builder.create(number, purchase, removal.reason.clone());
     }

@@ -6,10 +6,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::core::disrupt::duration_text;
-use crate::core::disrupt::pod_disruption_budgets::{Never, PodDisruptionBudgets};
+use crate::core::disrupt::pod_disruption_budgets::Never;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::risks::{DEFAULT_GRACE_SECONDS, moving};
+use super::disturbed::Disturbed;
+use super::risks::DEFAULT_GRACE_SECONDS;
 use super::{Step, StepKind};
 
 /// The longest that the drain of one of the nodes that go is expected to take: what its pods may take to end, one round after the
@@ -35,14 +36,12 @@ struct Queue {
 type Queues = BTreeMap<(u32, String), Queue>;
 
 /// Of a plan that moves no pod: none. What goes by force is not waited for. O(moved pods x budgets).
-pub(super) fn longest_drain(steps: &[Step], snapshot: &Snapshot) -> Option<LongestDrain> {
-    let moving = moving(steps, snapshot);
-    let budgets = PodDisruptionBudgets::new(snapshot);
+pub(super) fn longest_drain(steps: &[Step], snapshot: &Snapshot, disturbed: &Disturbed<'_>) -> Option<LongestDrain> {
     let is_drained = |step: &&Step| step.kind == StepKind::Remove && !step.pods.is_empty() && !step.waits_for_nothing();
     let drained: Vec<&Step> = steps.iter().filter(is_drained).collect();
-    let queues = queues(&drained, &moving, &budgets);
+    let queues = queues(&drained, disturbed);
     let drains = drained.into_iter().map(|step| {
-        let (seconds, text) = bounded(step, snapshot, expected(step, &moving, &budgets, &queues));
+        let (seconds, text) = bounded(step, snapshot, expected(step, disturbed, &queues));
         LongestDrain { node: step.node.clone().unwrap_or_else(|| step.node_claim.clone()), seconds, text }
     });
     // Of those that take as long the first.
@@ -57,15 +56,11 @@ fn grace_seconds(pod: &Pod) -> u64 {
     u64::try_from(pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(0)
 }
 
-fn pods_of<'s>(step: &Step, moving: &BTreeMap<String, &'s Pod>) -> Vec<&'s Pod> {
-    step.pods.iter().filter_map(|pod| moving.get(pod).copied()).collect()
-}
-
-fn queues(steps: &[&Step], moving: &BTreeMap<String, &Pod>, budgets: &PodDisruptionBudgets<'_>) -> Queues {
+fn queues(steps: &[&Step], disturbed: &Disturbed<'_>) -> Queues {
     let mut queues = Queues::new();
     for step in steps {
-        for pod in pods_of(step, moving) {
-            for guard in budgets.covering(pod) {
+        for pod in disturbed.by(step) {
+            for guard in disturbed.budgets.covering(pod) {
                 let queue = queues.entry((step.wave.unwrap_or(1), guard.key())).or_default();
                 queue.pods += 1;
                 queue.longest_seconds = queue.longest_seconds.max(grace_seconds(pod));
@@ -76,13 +71,9 @@ fn queues(steps: &[&Step], moving: &BTreeMap<String, &Pod>, budgets: &PodDisrupt
 }
 
 /// Without the end that the node's own grace period puts to it.
-fn expected(
-    step: &Step,
-    moving: &BTreeMap<String, &Pod>,
-    budgets: &PodDisruptionBudgets<'_>,
-    queues: &Queues,
-) -> (Option<u64>, String) {
-    let pods = pods_of(step, moving);
+fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues) -> (Option<u64>, String) {
+    let budgets = &disturbed.budgets;
+    let pods: Vec<&Pod> = disturbed.by(step).collect();
     let never = pods.iter().find_map(|pod| Some((pod, budgets.never(pod)?)));
     match never {
         Some((_, Never::AllIsAskedFor(budget))) => {
@@ -180,7 +171,8 @@ mod tests {
                 "reason": { "code": "Expired", "text": "" }, "preconditions": [], "allocatable": {}, "requested": {},
             }))
         };
-        longest_drain(&[step("a", wave_of_b.map(|_| 1)), step("b", wave_of_b)], &snapshot)
+        let steps = [step("a", wave_of_b.map(|_| 1)), step("b", wave_of_b)];
+        longest_drain(&steps, &snapshot, &Disturbed::new(&steps, &snapshot))
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod build;
 pub mod calendar;
 pub mod check;
 pub mod decide;
+mod disturbed;
 mod drains;
 pub mod leaving;
 pub mod moments;
@@ -59,6 +60,9 @@ pub struct Plan {
     pub pending: Vec<Pending>,
     pub held_back: Vec<HeldBack>,
     pub budgets: Vec<BudgetState>,
+    /// What moves out of pools with `Balanced` came to there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub balances: Vec<Balance>,
     /// What may go wrong for whom when nodes go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub risks: Vec<Risk>,
@@ -229,6 +233,40 @@ impl Step {
     pub fn waits_for_nothing(&self) -> bool {
         use Precondition::{InstanceInterrupted, NodeBroken};
         self.preconditions.iter().any(|it| matches!(it, NodeBroken { .. } | InstanceInterrupted { .. }))
+    }
+}
+
+/// What a consolidation saves of a pool with `consolidationPolicy: Balanced`, and what it disrupts there. Source: reference, section
+/// 4.5.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Balance {
+    #[serde(rename = "move")]
+    pub move_number: u32,
+    pub node_pool: String,
+    /// Of the price of all nodes of the pool; a move out of several pools saves for each by what their nodes cost.
+    pub savings_percent: f64,
+    /// Of the disruption cost of all nodes of the pool.
+    pub disruption_percent: f64,
+}
+
+impl Balance {
+    /// A move may disrupt this many times the part that it saves.
+    pub const FACTOR: u8 = 2;
+
+    /// The part saved for the part disrupted.
+    pub fn score(&self) -> f64 {
+        self.savings_percent / self.disruption_percent.max(f64::MIN_POSITIVE)
+    }
+
+    /// The score that is enough.
+    pub fn threshold() -> f64 {
+        1.0 / f64::from(Self::FACTOR)
+    }
+
+    pub fn is_enough(&self) -> bool {
+        // What is just enough stays so, however it is rounded.
+        self.savings_percent * f64::from(Self::FACTOR) >= self.disruption_percent * (1.0 - 1e-12)
     }
 }
 

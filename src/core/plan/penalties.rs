@@ -12,6 +12,7 @@ use crate::core::disrupt::pods_text;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::{self, Provisioning};
 use crate::core::scheduler::Problem;
+use crate::core::snapshot::Workload;
 
 use super::{Inputs, Note, Placement, Policy, Step, StepKind};
 
@@ -111,20 +112,20 @@ impl<'a> Homes<'a> {
 
     /// O(pods).
     fn crowded(&self, inputs: &Inputs<'_>) -> Crowded {
-        let mut replicas: BTreeMap<String, u32> = BTreeMap::new();
-        let mut on_nodes: BTreeMap<(String, &str), u32> = BTreeMap::new();
-        let mut in_pools: BTreeMap<(String, (&str, &str)), u32> = BTreeMap::new();
+        let mut replicas: BTreeMap<Workload<'_>, u32> = BTreeMap::new();
+        let mut on_nodes: BTreeMap<(Workload<'_>, &str), u32> = BTreeMap::new();
+        let mut in_pools: BTreeMap<(Workload<'_>, (&str, &str)), u32> = BTreeMap::new();
         for (position, pod) in inputs.snapshot.pods.iter().enumerate() {
             let counts = !pod.is_terminal() && !pod.is_terminating() && !is_of_buffer(pod);
             let Some(workload) = pod.workload().filter(|_| counts) else { continue };
-            *replicas.entry(workload.clone()).or_default() += 1;
+            *replicas.entry(workload).or_default() += 1;
             let Some(home) = self.0.get(&position) else { continue };
             if let Some(pool) = home.spot {
-                *in_pools.entry((workload.clone(), pool)).or_default() += 1;
+                *in_pools.entry((workload, pool)).or_default() += 1;
             }
             *on_nodes.entry((workload, home.node)).or_default() += 1;
         }
-        let beyond = |penalty: &CrowdPenalty, workload: &str, pods: u32| {
+        let beyond = |penalty: &CrowdPenalty, workload: &Workload<'_>, pods: u32| {
             pods.saturating_sub(penalty.free_pods(replicas.get(workload).copied().unwrap_or(0))) as usize
         };
         let penalties = &inputs.policy.penalties;

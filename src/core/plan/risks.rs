@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::disrupt::pod_disruption_budgets::{Never, PodDisruptionBudgets};
-use crate::core::disrupt::waves::{Workload, by_workload, replicas, waves};
+use crate::core::disrupt::pod_disruption_budgets::Never;
+use crate::core::disrupt::waves::{PodCounts, waves};
 use crate::core::disrupt::{duration_text, pods_text};
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::scheduler::Problem;
+use crate::core::snapshot::Pod;
 use crate::core::snapshot::nodes::Machine;
-use crate::core::snapshot::{Pod, Snapshot};
 
+use super::disturbed::Disturbed;
 use super::{Note, Step, StepKind};
 
 /// More risks than this are counted in a note.
@@ -59,31 +60,11 @@ pub enum RiskCode {
     DrainBlocked,
 }
 
-/// Pods of removals, by key.
-pub(super) fn moving<'s>(steps: &[Step], snapshot: &'s Snapshot) -> BTreeMap<String, &'s Pod> {
-    let mut named: BTreeMap<String, Option<&Pod>> = BTreeMap::new();
-    for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
-        named.extend(step.pods.iter().map(|pod| (pod.clone(), None)));
-    }
-    for pod in &snapshot.pods {
-        if let Some(found) = named.get_mut(&pod.key()) {
-            *found = Some(pod);
-        }
-    }
-    named.into_iter().filter_map(|(key, pod)| Some((key, pod?))).collect()
-}
-
-/// How many pods of each workload a removal makes move.
-fn moved_by(step: &Step, moving: &BTreeMap<String, &Pod>) -> BTreeMap<Workload, usize> {
-    by_workload(step.pods.iter().filter_map(|pod| moving.get(pod).copied()))
-}
-
 /// Numbers the waves of a plan that needs more than one; how many it needs. O(removals x waves x workloads on one).
-pub fn number_waves(steps: &mut [Step], snapshot: &Snapshot) -> u32 {
-    let moving = moving(steps, snapshot);
+pub fn number_waves(steps: &mut [Step], disturbed: &Disturbed<'_>) -> u32 {
     let removals: Vec<usize> = (0..steps.len()).filter(|step| steps[*step].kind == StepKind::Remove).collect();
-    let moved: Vec<_> = removals.iter().map(|step| moved_by(&steps[*step], &moving)).collect();
-    let waves = waves(&moved, &replicas(snapshot));
+    let moved: Vec<_> = removals.iter().map(|step| disturbed.workloads_by(&steps[*step])).collect();
+    let waves = waves(&moved, &disturbed.replicas);
     let count = waves.iter().max().map_or(0, |last| last + 1);
     if count > 1 {
         // Capacity comes before it is needed.
@@ -102,13 +83,15 @@ pub fn number_waves(steps: &mut [Step], snapshot: &Snapshot) -> u32 {
 }
 
 /// What is at risk when the plan is carried out, and a note if there is more than is listed. O(moved pods x budgets).
-pub fn risks(steps: &[Step], problem: &Problem<'_>, now: Timestamp, waves: u32) -> (Vec<Risk>, Vec<Note>) {
-    let snapshot = problem.snapshot;
-    let replicas = replicas(snapshot);
-    let moving = moving(steps, snapshot);
-    let budgets = PodDisruptionBudgets::new(snapshot);
-    let mut risks = of_workloads(steps, &replicas, &moving, &budgets);
-    risks.extend(of_pods(&moving, &budgets));
+pub fn risks(
+    steps: &[Step],
+    problem: &Problem<'_>,
+    disturbed: &Disturbed<'_>,
+    now: Timestamp,
+    waves: u32,
+) -> (Vec<Risk>, Vec<Note>) {
+    let mut risks = of_workloads(steps, disturbed);
+    risks.extend(of_pods(steps, disturbed));
     risks.extend(of_drains(steps, problem, now));
     risks.sort();
     risks.dedup();
@@ -126,40 +109,35 @@ pub fn risks(steps: &[Step], problem: &Problem<'_>, now: Timestamp, waves: u32) 
     (risks, notes)
 }
 
-fn of_workloads(
-    steps: &[Step],
-    replicas: &BTreeMap<Workload, usize>,
-    moving: &BTreeMap<String, &Pod>,
-    budgets: &PodDisruptionBudgets<'_>,
-) -> Vec<Risk> {
+fn of_workloads(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
     let mut risks = Vec::new();
+    let mut unguarded = PodCounts::new();
     for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
-        for (workload, count) in moved_by(step, moving) {
-            let all = replicas.get(&workload).copied().unwrap_or(0);
+        for (workload, count) in disturbed.workloads_by(step) {
+            let all = disturbed.replicas_of(&workload);
             let node = step.node.as_deref().unwrap_or(&step.node_claim);
             match count {
                 1 if all == 1 => {
                     let text = format!("its only replica moves from node {node}");
-                    risks.push(Risk { code: RiskCode::SingleReplica, subject: workload, text });
+                    risks.push(Risk { code: RiskCode::SingleReplica, subject: workload.to_string(), text });
                 }
                 count if count >= all && all > 1 => {
                     let text = format!("all {all} replicas run on node {node}, which goes");
-                    risks.push(Risk { code: RiskCode::AllReplicasOnOneNode, subject: workload, text });
+                    risks.push(Risk { code: RiskCode::AllReplicasOnOneNode, subject: workload.to_string(), text });
                 }
                 _ => {}
             }
         }
-    }
-    let mut unguarded: BTreeMap<Workload, usize> = BTreeMap::new();
-    for pod in moving.values().filter(|pod| budgets.covering(pod).is_empty()) {
-        if let Some(workload) = pod.workload() {
-            *unguarded.entry(workload).or_default() += 1;
+        for pod in disturbed.by(step).filter(|pod| disturbed.budgets.covering(pod).is_empty()) {
+            if let Some(workload) = pod.workload() {
+                *unguarded.entry(workload).or_default() += 1;
+            }
         }
     }
     for (workload, moved) in unguarded.into_iter().filter(|(_, moved)| *moved > 1) {
-        let all = replicas.get(&workload).copied().unwrap_or(0);
+        let all = disturbed.replicas_of(&workload);
         let text = format!("{moved} of {all} replicas move, and no PodDisruptionBudget covers them");
-        risks.push(Risk { code: RiskCode::NoPodDisruptionBudget, subject: workload, text });
+        risks.push(Risk { code: RiskCode::NoPodDisruptionBudget, subject: workload.to_string(), text });
     }
     risks
 }
@@ -196,30 +174,29 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
     problem.snapshot.pods.iter().filter_map(blocks).collect()
 }
 
-fn of_pods(moving: &BTreeMap<String, &Pod>, budgets: &PodDisruptionBudgets<'_>) -> Vec<Risk> {
+fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
     let mut risks = Vec::new();
     // By two budgets, how many pods both cover.
     let mut covered_twice: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for (key, pod) in moving {
-        let mut risk = |code, subject: &str, text: String| {
-            risks.push(Risk { code, subject: subject.to_owned(), text });
-        };
+    let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
+    for pod in removals.flat_map(|step| disturbed.by(step)) {
+        let mut risk = |code, text: String| risks.push(Risk { code, subject: pod.key(), text });
         if pod.metadata.owner_references.is_empty() {
-            risk(RiskCode::NoController, key, "nobody makes it again when it is evicted".to_owned());
+            risk(RiskCode::NoController, "nobody makes it again when it is evicted".to_owned());
         }
         let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
         if grace > LONG_DRAIN_SECONDS {
-            risk(RiskCode::LongDrain, key, format!("may take {} to end", duration_text(grace)));
+            risk(RiskCode::LongDrain, format!("may take {} to end", duration_text(grace)));
         }
         let volumes = pod.spec.volumes.len();
         if volumes > 0 {
             let noun = if volumes == 1 { "volume" } else { "volumes" };
-            risk(RiskCode::VolumesDetach, key, format!("{volumes} {noun} must detach before it starts elsewhere"));
+            risk(RiskCode::VolumesDetach, format!("{volumes} {noun} must detach before it starts elsewhere"));
         }
-        match budgets.never(pod) {
+        match disturbed.budgets.never(pod) {
             Some(Never::AllIsAskedFor(budget)) => {
                 let text = "never allows an eviction, however many replicas are ready".to_owned();
-                risk(RiskCode::PodDisruptionBudgetNeverAllows, &budget.key(), text);
+                risks.push(Risk { code: RiskCode::PodDisruptionBudgetNeverAllows, subject: budget.key(), text });
             }
             Some(Never::TwoBudgets(one, two)) => {
                 *covered_twice.entry((one.key(), two.name().to_owned())).or_default() += 1;

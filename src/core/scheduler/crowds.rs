@@ -8,6 +8,7 @@ use crate::api::settings::{CrowdPenalty, Packing};
 use crate::core::buffers::is_of_buffer;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::Inputs;
+use crate::core::snapshot::Workload;
 use crate::core::snapshot::nodes::Machine;
 
 use super::class::ClassIndex;
@@ -91,12 +92,12 @@ impl Crowds {
         if !count(inputs) {
             return None;
         }
-        let mut indices: BTreeMap<String, WorkloadIndex> = BTreeMap::new();
+        let mut indices: BTreeMap<Workload<'_>, WorkloadIndex> = BTreeMap::new();
         let mut replicas: Vec<u32> = Vec::new();
         let mut workloads = vec![None; classes];
         for (pod, class) in inputs.snapshot.pods.iter().zip(class_of_pod) {
-            let Some(name) = pod.workload().filter(|_| !is_of_buffer(pod)) else { continue };
-            let workload = *indices.entry(name).or_insert(replicas.len());
+            let Some(workload) = pod.workload().filter(|_| !is_of_buffer(pod)) else { continue };
+            let workload = *indices.entry(workload).or_insert(replicas.len());
             if workload == replicas.len() {
                 replicas.push(0);
             }

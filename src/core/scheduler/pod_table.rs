@@ -98,7 +98,7 @@ impl PodTable {
                 }
             };
             let selected = || pod.metadata.labels.iter().filter(|(key, _)| selected_keys.contains(*key));
-            let workload = if by_workload { pod.workload() } else { None };
+            let workload = pod.workload().filter(|_| by_workload).map(|workload| workload.to_string());
             let identity = identity.of(pod, selected(), &requests, (&volumes, devices.as_deref()), workload.as_deref());
             let class = positions.get(identity).copied().unwrap_or_else(|| {
                 let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();

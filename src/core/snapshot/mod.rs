@@ -19,4 +19,4 @@ mod yaml;
 
 pub use list::Objects;
 pub use objects::Snapshot;
-pub use pod::Pod;
+pub use pod::{Pod, Workload};

@@ -5,6 +5,7 @@
 //! while it is read. Names and nesting are those of the Kubernetes API, so that writing a pod gives a valid object.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use k8s_openapi::api::core::v1::{Affinity, PodSchedulingGate, Toleration, TopologySpreadConstraint};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -237,6 +238,20 @@ pub struct PodCondition {
     pub reason: Option<String>,
 }
 
+/// What makes pods again when they go; shown as `namespace/Kind/name`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Workload<'p> {
+    pub namespace: &'p str,
+    pub kind: &'p str,
+    pub name: &'p str,
+}
+
+impl fmt::Display for Workload<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/{}/{}", self.namespace, self.kind, self.name)
+    }
+}
+
 impl Pod {
     /// Keeps of another pod what is equal; worth trying with one of the same controller.
     pub fn share_with(&mut self, other: &Self) {
@@ -263,10 +278,10 @@ impl Pod {
         self.metadata.owner_references.iter().find(|owner| owner.controller == Some(true))
     }
 
-    /// `namespace/Kind/name` of what made the pod, unless that makes one for each node.
-    pub fn workload(&self) -> Option<String> {
+    /// What made the pod, unless that makes one for each node.
+    pub fn workload(&self) -> Option<Workload<'_>> {
         let owner = self.controller().filter(|owner| owner.kind != "DaemonSet" && owner.kind != "Node")?;
-        Some(format!("{}/{}/{}", self.metadata.namespace, owner.kind, owner.name))
+        Some(Workload { namespace: &self.metadata.namespace, kind: &owner.kind, name: &owner.name })
     }
 
     pub fn is_owned_by(&self, kind: &str) -> bool {

@@ -38,8 +38,13 @@ use cutlist::api::settings::Packing;
 use cutlist::core::plan::check::check;
 use cutlist::core::plan::{Phase, Plan, Summary, decide_in_phases};
 use jiff::{SignedDuration, Timestamp};
+use mimalloc::MiMalloc;
 
 use starts::Start;
+
+/// The program's.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 #[derive(Debug, Parser)]
 struct Arguments {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fixedbitset::FixedBitSet;
 
 use crate::core::disrupt::rehome::{self, Allotments};
-use crate::core::disrupt::waves::{Workload, by_workload, replicas, waves};
+use crate::core::disrupt::waves::{PodCounts, Replicas, by_workload, replicas, waves};
 use crate::core::lifecycle::drain::order_of_eviction;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
@@ -80,16 +80,16 @@ fn taker(engine: &Engine<'_, '_>, host: HostIndex) -> Taker {
 }
 
 /// All that is needed to tell what becomes of the pods of some sources.
-struct Evictions<'s, 'c> {
+struct Evictions<'s, 'c, 'p> {
     sources: &'s [Source<'c>],
     takers: Vec<Taker>,
-    replicas: BTreeMap<Workload, usize>,
+    replicas: Replicas<'p>,
     /// By source: how many pods of each workload move with it.
-    moved: Vec<BTreeMap<Workload, usize>>,
+    moved: Vec<PodCounts<'p>>,
 }
 
-impl<'s, 'c> Evictions<'s, 'c> {
-    fn new(engine: &Engine<'_, '_>, sources: &'s [Source<'c>], takers: Vec<Taker>) -> Self {
+impl<'s, 'c, 'p> Evictions<'s, 'c, 'p> {
+    fn new(engine: &Engine<'_, 'p>, sources: &'s [Source<'c>], takers: Vec<Taker>) -> Self {
         let snapshot = engine.problem.snapshot;
         let moved = |source: &Source<'_>| by_workload(source.candidate.displaced().map(|pod| &snapshot.pods[pod]));
         Self { sources, takers, replicas: replicas(snapshot), moved: sources.iter().map(moved).collect() }

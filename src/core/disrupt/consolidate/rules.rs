@@ -9,7 +9,7 @@ use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::rehome::{self, Rehoming};
 use crate::core::disrupt::{Pass, cost, duration_text, pods_text};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Reason, ReasonCode};
+use crate::core::plan::{Balance, Reason, ReasonCode};
 use crate::core::provision::Purchase;
 use crate::core::provision::purchase::{Lowered, too_few};
 use crate::core::scheduler::{Engine, HostIndex};
@@ -19,10 +19,6 @@ use super::{Refused, Source, fit_text};
 
 /// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
 const SPOT_TO_SPOT_TYPES: usize = 15;
-
-/// Under `Balanced` a move may disrupt at most this many times the part of the pool that it saves.
-/// Source: reference, section 4.5.
-const BALANCED_FACTOR: f64 = 2.0;
 
 /// How many times the pods of a move count that packs them anew, with those of other nodes: numerator, denominator. One node that is
 /// replaced by a better one for the same pods saves as long as they run, a better packing only until pods come and go. By default a
@@ -73,7 +69,7 @@ impl Pass<'_, '_> {
     ) -> Result<(), NotKept> {
         let going: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
         match self.examined(engine, sources, &going, trial) {
-            Ok((reason, rehoming)) => {
+            Ok((reason, rehoming, balances)) => {
                 for candidate in &going {
                     // Checked for all of them together; nothing was taken since.
                     let _ = self.disruption.budgets.take(
@@ -85,6 +81,9 @@ impl Pass<'_, '_> {
                 self.created.extend(rehoming.purchases.iter().map(likeness_of_purchase));
                 self.replaced.extend(going.iter().map(|candidate| likeness(engine, candidate.host)));
                 self.remove(engine, &going, reason, rehoming);
+                if let Some(removal) = self.disruption.removals.last_mut() {
+                    removal.balances = balances;
+                }
                 Ok(())
             }
             Err(not_kept) => {
@@ -100,7 +99,7 @@ impl Pass<'_, '_> {
         sources: &[Source<'_>],
         going: &[&Candidate],
         trial: &Trial,
-    ) -> Result<(Reason, Rehoming), NotKept> {
+    ) -> Result<(Reason, Rehoming, Vec<Balance>), NotKept> {
         self.refuse_spot_to_spot(engine, going, trial)?;
         // Most trials end here, before anything is worked out that only those need which are kept.
         self.check_payback(engine, going, trial, HourlyPrice::ZERO, 0)?;
@@ -115,11 +114,19 @@ impl Pass<'_, '_> {
             self.keep_worthwhile(engine, purchase, going, trial, (bought, crossing));
             self.keep_flexible(engine, going, purchase)?;
         }
-        self.check_balance(sources, trial)?;
-        let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial) };
+        let balances = self.balances(sources, trial);
+        if let Some(balance) = balances.iter().find(|balance| !balance.is_enough()) {
+            let text = format!(
+                "consolidationPolicy: Balanced: {} would be saved for {}",
+                part_saved(balance),
+                part_disrupted(balance)
+            );
+            return Err(NotKept::Refused((ReasonCode::ConsolidationDisabled, text)));
+        }
+        let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial, &balances) };
         self.check_budgets(going)
             .map_err(|budget| (ReasonCode::BudgetExhausted, format!("{}, but {budget}", reason.text)))?;
-        Ok((reason, rehoming))
+        Ok((reason, rehoming, balances))
     }
 
     /// Whether the budgets of all pools allow the nodes together.
@@ -281,8 +288,8 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    /// The part of the pool's price that is saved, against the part of its disruption cost that this takes.
-    fn check_balance(&self, sources: &[Source<'_>], trial: &Trial) -> Result<(), Refused> {
+    /// For each pool with `Balanced`, the part of its price that is saved and the part of its disruption cost that this takes.
+    fn balances(&self, sources: &[Source<'_>], trial: &Trial) -> Vec<Balance> {
         let mut of_pools: BTreeMap<&str, PoolTotals> = BTreeMap::new();
         for source in sources.iter().filter(|source| source.candidate.is_balanced()) {
             let of_pool = of_pools.entry(&source.candidate.pool).or_default();
@@ -290,21 +297,27 @@ impl Pass<'_, '_> {
             of_pool.disruption_cost += source.candidate.disruption_cost;
         }
         let saving = (trial.before - trial.bought).dollars() / trial.before.dollars().max(f64::MIN_POSITIVE);
-        for (pool, moved) in of_pools {
+        let of_pool = |(pool, moved): (&str, PoolTotals)| {
             let all = self.pool_totals.get(pool).copied().unwrap_or_default();
             let saved = saving * moved.price.dollars() / all.price.dollars().max(f64::MIN_POSITIVE);
             let disrupted = moved.disruption_cost / all.disruption_cost.max(f64::MIN_POSITIVE);
-            if saved * BALANCED_FACTOR < disrupted {
-                let text = format!(
-                    "consolidationPolicy: Balanced: {:.1} % of the price of NodePool {pool} would be saved for {:.1} % of its disruption cost",
-                    100.0 * saved,
-                    100.0 * disrupted
-                );
-                return Err((ReasonCode::ConsolidationDisabled, text));
+            Balance {
+                move_number: 0,
+                node_pool: pool.to_owned(),
+                savings_percent: 100.0 * saved,
+                disruption_percent: 100.0 * disrupted,
             }
-        }
-        Ok(())
+        };
+        of_pools.into_iter().map(of_pool).collect()
     }
+}
+
+fn part_saved(balance: &Balance) -> String {
+    format!("{:.1} % of the price of NodePool {}", balance.savings_percent, balance.node_pool)
+}
+
+fn part_disrupted(balance: &Balance) -> String {
+    format!("{:.1} % of its disruption cost", balance.disruption_percent)
 }
 
 /// What moving the pods of these nodes counts where so many nodes are bought for them.
@@ -341,7 +354,12 @@ fn zone_crossings(engine: &Engine<'_, '_>, rehoming: &Rehoming, going: &[&Candid
 }
 
 /// What is done, and what it saves.
-fn text(going: &[&Candidate], trial: &Trial) -> String {
+fn text(going: &[&Candidate], trial: &Trial, balances: &[Balance]) -> String {
+    let of_pool = |balance| format!("; Balanced: {} for {}", part_saved(balance), part_disrupted(balance));
+    text_of_move(going, trial) + &balances.iter().map(of_pool).collect::<String>()
+}
+
+fn text_of_move(going: &[&Candidate], trial: &Trial) -> String {
     let Trial { before, bought, nodes_bought, .. } = trial;
     let saving = *before - *bought;
     let all: usize = going.iter().map(|candidate| candidate.displaced().count()).sum();
