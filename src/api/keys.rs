@@ -50,6 +50,8 @@ pub const PODS: &str = "cutlist.dev/pods";
 pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";
 /// On a NodeClaim that a plan removes: where its pods go, as `namespace/name=node`, with commas.
 pub const DESTINATIONS: &str = "cutlist.dev/destinations";
+/// Taint, `PreferNoSchedule`, of nodes with room while others get the pods of a consolidation.
+pub const NOT_ITS_TURN_TAINT: &str = "cutlist.dev/not-its-turn";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.

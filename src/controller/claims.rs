@@ -11,12 +11,14 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
+use crate::core::lifecycle::turns::Turns;
 use crate::core::lifecycle::{self, Effect, Observation, conditions, drain};
 use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::effects::Effects;
+use super::in_turn;
 use super::journal::Journal;
 use super::marks;
 use super::opening::{Nominations, Opening};
@@ -43,6 +45,7 @@ pub struct Claims {
     /// What EC2 had no capacity for, while that counts.
     pub(super) refused: Vec<RefusedOffering>,
     nominations: Nominations,
+    pub(super) turns: Turns,
     /// It was tried, refused and said.
     pub(super) may_not_nominate: bool,
 }
@@ -128,16 +131,18 @@ impl Claims {
     }
 }
 
-/// The pods of all nodes that go, in an order in which those that come in their place find room: first those that new nodes were
-/// bought for, while the new nodes are empty and kube-scheduler prefers them.
+/// The pods of all nodes that go, those for the nodes whose turn it is, in an order in which those that come in their place find room:
+/// first those that new nodes were bought for, while the new nodes are empty and kube-scheduler prefers them.
 async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
     let mut due = effects.take_evictions();
-    if due.is_empty() {
-        return Ok(());
-    }
     let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
     let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim)).iter().map(move |pod| (*pod, claim)));
-    let (pods, claims): (Vec<&Pod>, Vec<&NodeClaim>) = leaving.filter(|(pod, _)| due.remove(&pod.key())).unzip();
+    let leaving: Vec<(&Pod, &NodeClaim)> = leaving.filter(|(pod, _)| due.remove(&pod.key())).collect();
+    let leaving = in_turn::take(view, leaving, effects).await?;
+    if leaving.is_empty() {
+        return Ok(());
+    }
+    let (pods, claims): (Vec<&Pod>, Vec<&NodeClaim>) = leaving.into_iter().unzip();
     let staying = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
     let of_new_nodes: BTreeSet<&str> = staying.flat_map(marks::pods).collect();
     let mut order = drain::order_of_eviction(&pods);

@@ -60,7 +60,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         self.progress.borrow_mut().look_again(moment);
     }
 
-    fn wrote(&self) {
+    pub fn wrote(&self) {
         self.progress.borrow_mut().wrote = true;
     }
 
@@ -152,6 +152,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             result => {
                 if result.is_ok() {
                     self.wrote();
+                    self.memory().turns.note(pod);
                     self.say(&Event::EvictedPod { pod: pod.key(), reason: reason.to_owned() });
                 }
                 unless_gone(result)

@@ -32,6 +32,7 @@ mod fidelity;
 mod garbage;
 mod gate;
 mod history;
+mod in_turn;
 mod interruptions;
 mod inventory;
 mod journal;

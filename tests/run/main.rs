@@ -14,4 +14,5 @@ mod repair;
 mod revisions;
 mod rollouts;
 mod stage;
+mod turns;
 mod waves;

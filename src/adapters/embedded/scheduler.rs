@@ -1,5 +1,5 @@
-//! Binding pods to nodes, as kube-scheduler would: the nominated node first, then every node that passes the filters, the
-//! least allocated one of them, ties by name.
+//! Binding pods to nodes, as kube-scheduler would: the nominated node first, then every node that passes the filters: of those
+//! with the fewest taints that discourage the pod the least allocated one, ties by name.
 //!
 //! Filters look at a part of the cluster: every node, and of the pods those that decide about others by more than their size.
 //! What the rest takes is known for each node as a sum.
@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
 
 use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::plan::check::filters::{Examination, FilterContext};
+use crate::core::plan::check::filters::{Examination, FilterContext, discouraging};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
@@ -22,12 +22,15 @@ use super::world::World;
 /// What one node has, and what is taken of it.
 pub(super) struct Room {
     allocatable: Arc<Resources>,
+    /// Whether a taint asks pods to go elsewhere if they can.
+    discourages: bool,
     taken: Resources,
 }
 
 /// What a node offers to pods, read of the node as it was then.
 pub(super) struct Allocatable {
     node: Arc<Node>,
+    discourages: bool,
     amounts: Arc<Resources>,
 }
 
@@ -122,13 +125,19 @@ impl World {
         let mut known = std::mem::take(&mut self.allocatable);
         let mut rooms = Rooms::new();
         for (name, node) in self.nodes.keys().zip(self.nodes.shared().shared()) {
-            let amounts = match known.remove(name) {
-                Some(known) if Arc::ptr_eq(&known.node, node) => known.amounts,
-                _ => Arc::new(allocatable(node)),
+            let read = known.remove(name).filter(|known| Arc::ptr_eq(&known.node, node));
+            let read = read.unwrap_or_else(|| Allocatable {
+                node: Arc::clone(node),
+                discourages: discourages(node),
+                amounts: Arc::new(allocatable(node)),
+            });
+            let room = Room {
+                allocatable: Arc::clone(&read.amounts),
+                discourages: read.discourages,
+                taken: self.pods.requested_on(name),
             };
-            let room = Room { allocatable: Arc::clone(&amounts), taken: self.pods.requested_on(name) };
             rooms.insert(name.clone(), room);
-            self.allocatable.insert(name.clone(), Allocatable { node: Arc::clone(node), amounts });
+            self.allocatable.insert(name.clone(), read);
         }
         rooms
     }
@@ -142,7 +151,7 @@ impl World {
         {
             return node.metadata.name.clone();
         }
-        best_node(&examination, requests, rooms, context)
+        best_node(pod, &examination, requests, rooms, context)
     }
 
     /// Whether a pod waits that spreads only over nodes whose taints it tolerates: one that is tainted may let it in elsewhere.
@@ -220,18 +229,30 @@ fn may_wait_for(pod: &Pod, bound: &Pod) -> bool {
     wants_company || pod.spec.topology_spread_constraints.iter().any(spreads_from)
 }
 
-/// The nodes are asked from the best one down, so most pods ask one.
+/// The nodes are asked from the best one down, so most pods ask one. Fewer taints that discourage count for more than free room: three
+/// times as much.
 fn best_node(
+    pod: &Pod,
     examination: &Examination<'_, '_>,
     requests: &Resources,
     rooms: &Rooms,
     context: &FilterContext<'_>,
 ) -> Option<String> {
     let fitting = rooms.iter().filter(|(_, room)| room.has_room_for(requests));
-    let mut fitting: Vec<(i64, &String)> = fitting.map(|(name, room)| (-room.score(requests), name)).collect();
+    let taints = |name: &str, room: &Room| {
+        let node = context.node(name).filter(|_| room.discourages);
+        node.map_or(0, |node| discouraging(pod, node))
+    };
+    let mut fitting: Vec<(usize, i64, &String)> =
+        fitting.map(|(name, room)| (taints(name, room), -room.score(requests), name)).collect();
     fitting.sort_unstable();
     let accepts = |name: &str| context.node(name).is_some_and(|node| examination.refusal(node).is_none());
-    fitting.into_iter().map(|(_, name)| name).find(|name| accepts(name)).cloned()
+    fitting.into_iter().map(|(.., name)| name).find(|name| accepts(name)).cloned()
+}
+
+fn discourages(node: &Node) -> bool {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    taints.iter().any(|taint| taint.effect == "PreferNoSchedule")
 }
 
 fn allocatable(node: &Node) -> Resources {

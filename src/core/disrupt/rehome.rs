@@ -17,7 +17,7 @@ use crate::core::provision::explain::explain;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 
 use super::candidate::Candidate;
 
@@ -199,12 +199,7 @@ fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms
     let problem = engine.problem;
     let guide = Rc::clone(&rooms.guide);
     let all = (!guide.kind_of.is_empty()).then(|| rooms.all());
-    let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
-    order.sort_by_key(|class| {
-        let request = &problem.classes[*class].request;
-        (std::cmp::Reverse((request[0], request[1])), *class)
-    });
-    for class in order {
+    for class in largest_first(problem, demand) {
         let Some(count) = demand.get_mut(&class) else { continue };
         let kind = guide.kind_of.get(&class).copied();
         for variant in &problem.classes[class].variants {
@@ -220,6 +215,16 @@ fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms
         }
     }
     demand.retain(|_, count| *count > 0);
+}
+
+/// Classes of a demand in the order in which they look for a place.
+pub fn largest_first(problem: &Problem<'_>, demand: &Leftover) -> Vec<ClassIndex> {
+    let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
+    order.sort_by_key(|class| {
+        let request = &problem.classes[*class].request;
+        (std::cmp::Reverse((request[0], request[1])), *class)
+    });
+    order
 }
 
 fn place_as_allotted(

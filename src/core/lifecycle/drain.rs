@@ -81,7 +81,7 @@ pub fn order_of_eviction(pods: &[&Pod]) -> Vec<usize> {
         totals.iter().map(part).sum::<i128>().max(1).ilog2() / ALIKE_BITS
     };
     let mut order: Vec<usize> = (0..pods.len()).collect();
-    // Of fewer pods the order is the same, so a plan can tell it although some of them will be held back.
+    // Of fewer pods the order is the same, so that it goes on as it began.
     order.sort_by_cached_key(|position| {
         let mixed = Sha256::digest(pods[*position].key());
         (Reverse(size(&requests[*position])), mixed)

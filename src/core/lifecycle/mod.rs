@@ -24,6 +24,7 @@ mod registration;
 pub mod selectors;
 pub mod static_hash;
 pub mod termination;
+pub mod turns;
 pub mod volumes;
 
 #[cfg(test)]

@@ -74,12 +74,13 @@ impl<'a> Machine<'a> {
         annotations?.get(key).map(String::as_str)
     }
 
-    /// Taints of the Node, as key, value and effect.
+    /// Taints of the Node, as key, value and effect. Those that last only while the pods of a consolidation move keep nobody away.
     fn node_taints(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
         let taints = self.node.and_then(|node| node.spec.as_ref()).and_then(|spec| spec.taints.as_ref());
         taints
             .into_iter()
             .flatten()
+            .filter(|taint| taint.key != keys::NOT_ITS_TURN_TAINT)
             .map(|taint| (taint.key.as_str(), taint.value.as_deref().unwrap_or_default(), taint.effect.as_str()))
     }
 

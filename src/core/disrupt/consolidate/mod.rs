@@ -2,11 +2,10 @@
 //! Behaviour: reference, section 4.4; under `packing: cheapest` sets of nodes are replaced by sets of nodes, and a move must
 //! repay what it costs.
 //!
-//! [`mod@worth`] says what pods would cost on new nodes, [`keeping`] which nodes to keep when all are looked at together, [`foreseen`]
-//! where the pods of the others come to be, [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
+//! [`mod@worth`] says what pods would cost on new nodes, [`keeping`] which nodes to keep when all are looked at together,
+//! [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
 //! [`search`] and [`mod@reference`] decide which nodes to try; [`left_over`] are those that drifted and may not go for that.
 
-mod foreseen;
 pub mod frontier;
 mod keeping;
 mod left_over;

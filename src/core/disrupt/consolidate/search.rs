@@ -1,5 +1,5 @@
-//! The search for moves worth making. [`super::keeping`] says which nodes go when all are looked at together, [`super::foreseen`] where
-//! their pods come to be.
+//! The search for moves worth making. [`super::keeping`] says which nodes go when all are looked at together, and where their pods
+//! come to be.
 //!
 //! 1. Nodes that go are emptied as far as their pods find just those places.
 //! 2. The others of them are replaced in groups, several at a time by fewer or cheaper ones; emptied onto whatever has room; and kept
@@ -27,7 +27,6 @@ use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::market::{EXACT_PRICE_WORK, number};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
-use super::foreseen::foresee;
 use super::keeping::Kept;
 use super::reference::no_place;
 use super::rules::{NotKept, moved_nanodollars};
@@ -35,14 +34,18 @@ use super::trial::{Buying, without};
 use super::worth::{Worth, demand};
 use super::{Refused, Source};
 
-/// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together. All of them bought anew
-/// by column generation are 1 to 2 % over the bound, but on paper: kube-scheduler fills nodes otherwise than planned, the fuller
-/// the less it finds room for all, and a simulation of 100 nodes that did so moved pods without end and grew dearer.
+/// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
 const SET_NODES_MAX: usize = 12;
 
 /// The same where moves have long to repay themselves and that saves more: it comes nearer to a fleet that is bought anew.
 const LARGE_SET_NODES_MAX: usize = 48;
-const LARGE_SET_HORIZON_SECONDS: i64 = 6 * 3_600;
+
+/// And where every node may go, to see whether a fleet that is bought anew saves more than one that keeps the best.
+const ANEW_SET_NODES_MAX: usize = 200;
+
+/// Moves that have as long as that to repay themselves are worth ten times the work, and sets of many nodes.
+const PATIENT_HORIZON_SECONDS: i64 = 6 * 3_600;
+const PATIENT_WORK_TIMES: u64 = 10;
 
 /// Nodes that are taken apart together in the last phase.
 const REGROUPED_NODES_MAX: usize = 4;
@@ -83,7 +86,12 @@ impl Pass<'_, '_> {
         let worth = Worth::new(&markets);
         let pods: usize = demand.values().sum();
         let mut budget = Budget::new(engine.problem);
-        budget.looks = (budget.looks / SEARCH_PART).min(LOOKS_AT_LEAST + LOOKS_PER_POD * pods as u64);
+        let of_pods = LOOKS_AT_LEAST + LOOKS_PER_POD * pods as u64;
+        budget.looks = if self.is_patient(sources) {
+            budget.looks.min(of_pods.saturating_mul(PATIENT_WORK_TIMES))
+        } else {
+            (budget.looks / SEARCH_PART).min(of_pods)
+        };
         let ways = self.ways(engine, sources, &markets);
         budget.looks /= ways.len() as u64;
         let (start, before, crowds_before) = (engine.mark(), self.clone(), engine.price_of_crowds());
@@ -118,11 +126,12 @@ impl Pass<'_, '_> {
         if kept.is_empty() {
             return vec![Way::least_used(engine, sources)];
         }
-        let mut ways: Vec<Way<'c>> = kept.into_iter().map(|kept| self.as_kept(engine, sources, kept)).collect();
+        let mut ways: Vec<Way<'c>> = kept.into_iter().map(|kept| Self::as_kept(sources, kept)).collect();
         let going = ways.iter().map(|way| way.goes.iter().filter(|goes| **goes).count()).max().unwrap_or(0);
-        if going > SET_NODES_MAX && self.horizon_seconds(sources) >= LARGE_SET_HORIZON_SECONDS {
+        if going > SET_NODES_MAX && self.is_patient(sources) {
             let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
             ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
+            ways.push(Way::anew(sources));
         }
         ways
     }
@@ -132,6 +141,10 @@ impl Pass<'_, '_> {
         self.payback_seconds(&going).unwrap_or(HORIZON_SECONDS).clamp(1, HORIZON_SECONDS)
     }
 
+    fn is_patient(&self, sources: &[Source<'_>]) -> bool {
+        self.horizon_seconds(sources) >= PATIENT_HORIZON_SECONDS
+    }
+
     /// What the move of one pod costs in the mean, for each hour in which it has to repay itself.
     fn dollars_of_move(&self, sources: &[Source<'_>]) -> f64 {
         let pods: usize = sources.iter().map(|source| source.candidate.displaced().count()).sum();
@@ -139,20 +152,9 @@ impl Pass<'_, '_> {
         HourlyPrice::from_nanodollars(of_all).dollars() / hours(self.horizon_seconds(sources)) / number(pods.max(1))
     }
 
-    /// What goes is as the linear program says, and its pods go where kube-scheduler will put them.
-    fn as_kept<'c>(&self, engine: &mut Engine<'_, '_>, sources: &[Source<'c>], kept: Kept) -> Way<'c> {
-        let Kept { mut gains, goes, guide, mut allotments } = kept;
-        let mut going = least_first(sources, &gains);
-        going.retain(|source| goes[*source]);
-        let leaving: BTreeSet<HostIndex> = going.iter().map(|source| sources[*source].candidate.host).collect();
-        let takes = |host: &HostIndex| self.targets[*host].is_open_to_consolidation() && !leaving.contains(host);
-        let takers: FixedBitSet = engine.existing_hosts().filter(takes).collect();
-        self.cut_to_budget(&mut going, sources);
-        if let Some(foreseen) = foresee(engine, sources, going, &takers) {
-            allotments = foreseen.allotments;
-            // Tried after all that are better done without, with new nodes for the pods that found no room.
-            foreseen.last.into_iter().for_each(|source| gains[source] = 0.0);
-        }
+    /// What goes, and where its pods go, is as the linear program says.
+    fn as_kept<'c>(sources: &[Source<'c>], kept: Kept) -> Way<'c> {
+        let Kept { gains, goes, guide, allotments } = kept;
         let rooms = Rooms { guide: Rc::new(guide), allotments, ..Rooms::default() };
         let order = least_first(sources, &gains);
         Way {
@@ -224,6 +226,12 @@ impl<'c> Way<'c> {
         };
         sources.sort_by_cached_key(|source| (used(source), Reverse(source.price), &source.candidate.name));
         Way { goes: vec![false; sources.len()], sources, rooms: Rooms::default(), set_nodes_max: SET_NODES_MAX }
+    }
+
+    /// All go, and everything is bought for anew.
+    fn anew(sources: &[Source<'c>]) -> Self {
+        let goes = vec![true; sources.len()];
+        Way { goes, sources: sources.to_vec(), rooms: Rooms::default(), set_nodes_max: ANEW_SET_NODES_MAX }
     }
 }
 

@@ -4,6 +4,7 @@ use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::rehome::{self, Rooms};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::greedy::Markets;
+use crate::core::provision::cheapest::planned::Plans;
 use crate::core::provision::cheapest::{Budget, improve};
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::{Engine, Mark};
@@ -103,27 +104,47 @@ fn fit_soon(engine: &mut Engine<'_, '_>, left: &Leftover, rooms: &Rooms) -> bool
     left.is_empty()
 }
 
-/// With less work than this the prices of all pods together have to do for each set.
-const OWN_PRICES_LOOKS: u64 = 200_000;
+/// With less work for each pod than this the prices of all pods together have to do for each set.
+const OWN_PRICES_LOOKS_PER_POD: u64 = 1_000;
+
+/// How to buy.
+#[derive(Clone, Copy)]
+enum How<'m> {
+    ByWorth(&'m Markets),
+    AsAllotted(&'m Markets),
+    AsPlanned(&'m Markets),
+}
+
+impl<'m> How<'m> {
+    fn markets(self) -> &'m Markets {
+        let (Self::ByWorth(markets) | Self::AsAllotted(markets) | Self::AsPlanned(markets)) = self;
+        markets
+    }
+}
 
 /// Buys in several ways, improves the cheapest, and says what is left: by what pods are worth in the whole cluster, by what they
-/// are worth among themselves, and as the linear program of these pods alone would buy.
+/// are worth among themselves, and as the linear program of these pods alone would buy, in parts of nodes and in whole ones.
 fn buy(engine: &mut Engine<'_, '_>, wanted: &Leftover, markets: &Markets, budget: &mut Budget) -> Leftover {
     let problem = engine.problem;
     let since = engine.mark();
-    let own = (budget.looks >= OWN_PRICES_LOOKS).then(|| {
+    let least = OWN_PRICES_LOOKS_PER_POD.saturating_mul(wanted.values().sum::<usize>() as u64);
+    let own = (budget.looks >= least).then(|| {
         let work = budget.looks / 4;
         budget.spend(work);
         Markets::priced(problem, 0, wanted, work)
     });
-    let mut ways: Vec<(&Markets, bool)> = vec![(markets, false)];
-    ways.extend(own.iter().flat_map(|own| [(own, false), (own, true)]));
-    let go = |engine: &mut Engine<'_, '_>, (markets, as_allotted): (&Markets, bool), budget: &mut Budget| {
+    let mut hows = vec![How::ByWorth(markets)];
+    hows.extend(own.iter().flat_map(|own| [How::ByWorth(own), How::AsAllotted(own), How::AsPlanned(own)]));
+    let order = rehome::largest_first(problem, wanted);
+    let mut plans = Plans::with(budget.looks / 2);
+    let mut go = |engine: &mut Engine<'_, '_>, how: How<'_>, budget: &mut Budget| {
         let mut left = wanted.clone();
-        if as_allotted {
-            markets.fill_as_allotted(engine, since.hosts(), &mut left, budget);
-        } else {
-            markets.fill(engine, since.hosts(), &mut left, HourlyPrice::MAX, budget);
+        match how {
+            How::ByWorth(markets) => markets.fill(engine, since.hosts(), &mut left, HourlyPrice::MAX, budget),
+            How::AsAllotted(markets) => markets.fill_as_allotted(engine, since.hosts(), &mut left, budget),
+            How::AsPlanned(markets) => {
+                markets.fill_as_planned(engine, since.hosts(), &order, &mut left, &mut plans, budget);
+            }
         }
         for host in engine.open_hosts_since(since) {
             improve::tighten(engine, host);
@@ -131,18 +152,18 @@ fn buy(engine: &mut Engine<'_, '_>, wanted: &Leftover, markets: &Markets, budget
         left
     };
     let mut best = None;
-    for way in &ways {
-        let left = go(engine, *way, budget);
+    for how in hows {
+        let left = go(engine, how, budget);
         let nodes = engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).count();
         let price = improve::price_since(engine, since) + problem.per_node.times(nodes) + engine.price_of_crowds();
         let cost = (left.values().sum::<usize>(), price, nodes);
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
-            best = Some((cost, *way));
+            best = Some((cost, how));
         }
         engine.revert(since);
     }
-    let way = best.map_or((markets, false), |(_, way)| way);
-    let left = go(engine, way, budget);
-    improve::improve(engine, since, 0, way.0, budget);
+    let how = best.map_or(How::ByWorth(markets), |(_, how)| how);
+    let left = go(engine, how, budget);
+    improve::improve(engine, since, 0, how.markets(), budget);
     left
 }

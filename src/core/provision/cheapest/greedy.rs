@@ -17,7 +17,7 @@ use super::filling::{Item, WHOLE_PODS_MAX, whole_pods};
 use super::kinds::{Kind, kinds};
 use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, number, offers, prices};
 use super::node_filling::NodeFilling;
-use super::planned::Planned;
+use super::planned::{Planned, Plans};
 use super::shopping::Shopping;
 use super::weights::{as_number, share, weights};
 
@@ -77,14 +77,14 @@ impl Markets {
         first: HostIndex,
         order: &[ClassIndex],
         demand: &mut Leftover,
-        plans: &mut Vec<Option<Planned>>,
+        plans: &mut Plans,
         budget: &mut Budget,
     ) {
         for (position, market) in self.0.iter().enumerate() {
-            if position == plans.len() {
-                plans.push(Planned::new(engine, market, order, demand, budget));
+            if position == plans.of_markets.len() {
+                plans.of_markets.push(Planned::new(engine, market, order, demand, plans.looks, budget));
             }
-            if let Some(planned) = &plans[position] {
+            if let Some(planned) = &plans.of_markets[position] {
                 planned.carry_out(engine, market, first, demand);
             }
             market.buy_until_met(engine, first, demand, HourlyPrice::MAX, budget);

@@ -34,7 +34,7 @@ use super::karpenter::{self, Cursor, Leftover, place_on_existing};
 use super::static_capacity;
 use greedy::Markets;
 use market::EXACT_PRICE_WORK;
-use planned::Planned;
+use planned::Plans;
 
 /// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
 /// how fast the machine is. How many: [`crate::api::settings::Settings::search_work`].
@@ -217,8 +217,7 @@ struct Procurement<'w> {
     markets: Markets,
     /// Where the program of whole nodes is not used for all: the same with prices that purchases can go by.
     exact: Option<Markets>,
-    /// Fleets on paper, by market; none before the first try.
-    plans: Vec<Option<Planned>>,
+    plans: Plans,
     /// Whether all that is wanted has found a node on paper and in the cluster.
     is_met_as_planned: bool,
     order: &'w [ClassIndex],
@@ -245,7 +244,7 @@ impl Procurement<'_> {
             Way::AsPlanned => {
                 let plans = &mut self.plans;
                 self.markets.fill_as_planned(engine, first, self.order, &mut leftover, plans, budget);
-                let is_planned = self.plans.iter().all(Option::is_some);
+                let is_planned = self.plans.are_complete();
                 self.is_met_as_planned = is_planned && leftover.is_empty();
                 if self.exact.is_none() && !is_planned {
                     self.exact = Some(Markets::priced(engine.problem, self.level, self.wanted, EXACT_PRICE_WORK));
@@ -292,8 +291,10 @@ fn buy(
 ) -> Leftover {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
+    // Pools of every weight, and pods of every priority, have all of it.
+    let plans = Plans::with(engine.problem.search_work);
     let mut procurement =
-        Procurement { markets, exact: None, plans: Vec::new(), is_met_as_planned: false, order, level, wanted, mark };
+        Procurement { markets, exact: None, plans, is_met_as_planned: false, order, level, wanted, mark };
     let (mut best, mut last) = (Way::AsReference, Way::AsReference);
     let (mut least, mut leftover) = procurement.attempt(engine, best, budget);
     for way in [Way::AsPlanned, Way::InRounds, Way::AsAllotted, Way::ByWorth] {

@@ -51,14 +51,34 @@ pub struct Planned {
     arrivals: Arrivals,
 }
 
+/// Fleets on paper for the same demand, by market: made when they are carried out for the first time.
+pub struct Plans {
+    /// Work that each may take.
+    pub looks: u64,
+    pub of_markets: Vec<Option<Planned>>,
+}
+
+impl Plans {
+    /// None yet.
+    pub fn with(looks: u64) -> Self {
+        Self { looks, of_markets: Vec::new() }
+    }
+
+    /// Whether there is one for every market.
+    pub fn are_complete(&self) -> bool {
+        self.of_markets.iter().all(Option::is_some)
+    }
+}
+
 impl Planned {
     /// Nodes for the demand that the market is for. `None` where this is not the way: for demands too varied or too many for it, and
-    /// where only so many nodes of some kind are to be had, which the program does not know.
+    /// where only so many nodes of some kind are to be had, which the program does not know. `looks`: work that it may take.
     pub fn new(
         engine: &mut Engine<'_, '_>,
         market: &Market,
         order: &[ClassIndex],
         demand: &Leftover,
+        looks: u64,
         budget: &mut Budget,
     ) -> Option<Self> {
         if demand.values().sum::<usize>() > PODS_MAX || market.offers.iter().any(|offer| offer.reserved) {
@@ -77,8 +97,7 @@ impl Planned {
             // The market knows what a pod is worth where it may be in any zone.
             worth = dual_prices(&items, &bins, &worth, Effort::rough(ZONES_WORK)).per_pod;
         }
-        // Pools of every weight, and pods of every priority, have all of it.
-        let most = problem.search_work.saturating_mul(MULTIPLICATIONS_PER_LOOK);
+        let most = looks.saturating_mul(MULTIPLICATIONS_PER_LOOK);
         let pods = demand.values().sum::<usize>() as u64;
         let most = most.min(pods.saturating_mul(MULTIPLICATIONS_PER_POD));
         let mut left = most;

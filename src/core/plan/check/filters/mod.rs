@@ -25,6 +25,7 @@ use crate::core::snapshot::Pod;
 
 pub use context::FilterContext;
 pub(super) use selectors::matches as label_selector_matches;
+pub use taints::discouraging;
 
 /// A filter, by the name that kube-scheduler gives its plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -28,6 +28,14 @@ pub(super) fn untolerated_taint<'n>(pod: &Pod, node: &'n Node) -> Option<&'n Tai
         .find(|taint| !is_tolerated(pod, &taint.key, taint.value.as_deref().unwrap_or_default(), &taint.effect))
 }
 
+/// How many taints of the node ask the pod to go elsewhere if it can.
+pub fn discouraging(pod: &Pod, node: &Node) -> usize {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let soft = taints.iter().filter(|taint| taint.effect == "PreferNoSchedule");
+    soft.filter(|taint| !is_tolerated(pod, &taint.key, taint.value.as_deref().unwrap_or_default(), &taint.effect))
+        .count()
+}
+
 /// Whether some toleration of the pod covers a taint of this key, value and effect.
 pub(crate) fn is_tolerated(pod: &Pod, key: &str, value: &str, effect: &str) -> bool {
     pod.spec.tolerations.iter().any(|toleration| tolerates(toleration, key, value, effect))

@@ -1,0 +1,330 @@
+//! Nodes take turns in getting the pods of nodes that go, so that these come to be where their plan has room for them.
+//!
+//! The pod that takes the place of an evicted one is bound before anybody could name a node to kube-scheduler, which chooses the least
+//! allocated one: room that a plan fills to the last would be spread over all nodes, and some pods find none at the end. So of pods
+//! that consolidation moves, only those leave that go to the nodes whose turn it is, and meanwhile all others with room are tainted
+//! `PreferNoSchedule`: kube-scheduler goes there only where nothing else is left, and counts that for more than anything it prefers by
+//! itself (weight 3 of TaintToleration against 1 of LeastAllocated). A pod that comes from elsewhere meanwhile is never kept waiting.
+//!
+//! What is remembered may be lost: another turn begins then, and taints that are not needed are taken off.
+
+use std::collections::{BTreeSet, HashMap};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::{Node, Taint};
+use serde_json::{Value, json};
+
+use crate::api::keys;
+use crate::core::model::Resources;
+use crate::core::model::resources::{CPU, MEMORY};
+use crate::core::snapshot::Pod;
+use crate::core::snapshot::requests::effective_requests;
+
+/// Of nodes that have not had their turn one in so many has it next: one at a time, where all pods come to be just where they are
+/// planned, up to twice that many nodes, and of the 300 that a thousand may be left with no more than some 170 turns.
+const TURNS: usize = 64;
+
+/// A turn ends after this time at the latest, whether or not all pods that left came back.
+const TURN_MAX: SignedDuration = SignedDuration::from_secs(5);
+
+/// Where a pod goes that leaves its node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination<'a> {
+    /// To a node that takes pods, by its name.
+    Node(&'a str),
+    /// To whichever node has room.
+    Any,
+    /// It comes back nowhere, or can not wait.
+    None,
+}
+
+/// The turn of pods that go to whichever node has room: no node is called so.
+const ANY: &str = "";
+
+impl<'a> Destination<'a> {
+    /// Whose turn a pod waits for.
+    fn turn(self) -> Option<&'a str> {
+        match self {
+            Self::Node(node) => Some(node),
+            Self::Any => Some(ANY),
+            Self::None => None,
+        }
+    }
+}
+
+/// A pod that may leave its node now.
+#[derive(Clone, Copy, Debug)]
+pub struct Leaving<'a> {
+    pub pod: &'a Pod,
+    pub destination: Destination<'a>,
+    /// Whether it is moved to save money. For others alone nobody takes turns.
+    pub is_consolidated: bool,
+}
+
+/// Whose turn it is, and who has had one.
+#[derive(Clone, Debug, Default)]
+pub struct Turns {
+    current: Option<Turn>,
+    /// Pods that a budget kept then are asked for again when all have had one.
+    had_one: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Turn {
+    nodes: BTreeSet<String>,
+    began: Timestamp,
+    /// UIDs of pods that left.
+    left: BTreeSet<String>,
+    /// Namespace and name of ReplicaSets of which pods leave, and how many pods each had.
+    replicas: Vec<(String, String, usize)>,
+}
+
+impl Turns {
+    /// Positions of the pods that leave now. `all`: every pod of the cluster. O(pods).
+    pub fn take<'a>(
+        &mut self,
+        leaving: &[Leaving<'_>],
+        all: impl Iterator<Item = &'a Pod> + Clone,
+        now: Timestamp,
+    ) -> Vec<usize> {
+        if !leaving.iter().any(|it| it.is_consolidated && matches!(it.destination, Destination::Node(_))) {
+            *self = Self::default();
+            return (0..leaving.len()).collect();
+        }
+        let turn = match self.current.take().filter(|turn| !turn.is_over(all.clone(), now)) {
+            Some(turn) => turn,
+            None => self.next(leaving, all, now),
+        };
+        let is_now = |it: &Leaving<'_>| it.destination.turn().is_none_or(|node| turn.nodes.contains(node));
+        let taken = (0..leaving.len()).filter(|position| is_now(&leaving[*position])).collect();
+        self.current = Some(turn);
+        taken
+    }
+
+    fn next<'a>(&mut self, leaving: &[Leaving<'_>], all: impl Iterator<Item = &'a Pod>, now: Timestamp) -> Turn {
+        let mut awaited: BTreeSet<&str> = leaving.iter().filter_map(|it| it.destination.turn()).collect();
+        if awaited.iter().all(|node| self.had_one.contains(*node)) {
+            self.had_one.clear();
+        }
+        awaited.retain(|node| !self.had_one.contains(*node));
+        if awaited.len() > 1 {
+            awaited.remove(ANY);
+        }
+        let together = (awaited.len() / TURNS).max(1);
+        let nodes: BTreeSet<String> = awaited.into_iter().take(together).map(str::to_owned).collect();
+        self.had_one.extend(nodes.iter().cloned());
+        let leaves = |it: &&Leaving<'_>| it.destination.turn().is_some_and(|node| nodes.contains(node));
+        let sets: BTreeSet<_> = leaving.iter().filter(leaves).filter_map(|it| replica_set(it.pod)).collect();
+        let counts = decided(all, sets.iter().copied());
+        let replicas = sets.iter().map(|set| (set.0.to_owned(), set.1.to_owned(), counts[set])).collect();
+        Turn { nodes, began: now, left: BTreeSet::new(), replicas }
+    }
+
+    /// Takes note of a pod that leaves.
+    pub fn note(&mut self, pod: &Pod) {
+        if let Some(turn) = &mut self.current {
+            turn.left.insert(pod.metadata.uid.clone());
+        }
+    }
+
+    /// The nodes whose turn it is; `None` where pods may go anywhere.
+    pub fn nodes(&self) -> Option<&BTreeSet<String>> {
+        self.current.as_ref().map(|turn| &turn.nodes).filter(|nodes| !nodes.contains(ANY))
+    }
+
+    /// When the turn ends at the latest.
+    pub fn end(&self) -> Option<Timestamp> {
+        self.current.as_ref().map(Turn::end)
+    }
+}
+
+impl Turn {
+    fn end(&self) -> Timestamp {
+        self.began.saturating_add(TURN_MAX).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether for all pods that left others found a node, or none.
+    fn is_over<'a>(&self, all: impl Iterator<Item = &'a Pod> + Clone, now: Timestamp) -> bool {
+        if now >= self.end() || now < self.began {
+            return true;
+        }
+        let is_there = |pod: &Pod| !pod.is_terminating() && self.left.contains(&pod.metadata.uid);
+        if all.clone().any(is_there) {
+            return false;
+        }
+        let sets = self.replicas.iter().map(|(namespace, name, _)| (namespace.as_str(), name.as_str()));
+        let counts = decided(all, sets);
+        self.replicas.iter().all(|(namespace, name, before)| counts[&(namespace.as_str(), name.as_str())] >= *before)
+    }
+}
+
+/// Namespace and name of what replaces the pod while it still ends. A StatefulSet waits until it has.
+fn replica_set(pod: &Pod) -> Option<(&str, &str)> {
+    let workload = pod.workload().filter(|workload| workload.kind == "ReplicaSet")?;
+    Some((workload.namespace, workload.name))
+}
+
+/// How many pods these ReplicaSets have about which kube-scheduler has decided.
+fn decided<'s, 'a: 's>(
+    all: impl Iterator<Item = &'a Pod>,
+    sets: impl Iterator<Item = (&'s str, &'s str)>,
+) -> HashMap<(&'s str, &'s str), usize> {
+    let mut counts: HashMap<_, usize> = sets.map(|set| (set, 0)).collect();
+    let is_refused =
+        |pod: &Pod| pod.status.conditions.iter().any(|it| it.type_ == "PodScheduled" && it.status == "False");
+    for pod in all.filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
+        let count = replica_set(pod).and_then(|set| counts.get_mut(&set));
+        if let Some(count) = count.filter(|_| pod.spec.node_name.is_some() || is_refused(pod)) {
+            *count += 1;
+        }
+    }
+    counts
+}
+
+/// The least that one of the pods asks for: processors, memory.
+pub fn least_request<'a>(pods: impl Iterator<Item = &'a Pod>) -> [i64; 2] {
+    pods.filter_map(|pod| effective_requests(pod).ok())
+        .fold([i64::MAX; 2], |least, requests| [least[0].min(requests.get(CPU)), least[1].min(requests.get(MEMORY))])
+}
+
+/// Whether kube-scheduler could put a pod there that asks for so much of processors and memory.
+pub fn has_room(node: &Node, pods: &[&Pod], request: [i64; 2]) -> bool {
+    let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref()).into_iter().flatten();
+    let texts = quantities.map(|(name, quantity)| (name.as_str(), quantity.0.clone()));
+    let allocatable = Resources::parse(texts).unwrap_or_default();
+    let mut free = [CPU, MEMORY].map(|name| allocatable.get(name));
+    for requests in pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| effective_requests(pod).ok()) {
+        free[0] -= requests.get(CPU);
+        free[1] -= requests.get(MEMORY);
+    }
+    free[0] >= request[0] && free[1] >= request[1]
+}
+
+/// Adds the taint of nodes whose turn it is not, or takes it off; `None` when the node is as it should be. Refused where somebody has
+/// changed the node meanwhile, or their taints would be lost.
+pub fn taint_patch(node: &Node, is_tainted: bool) -> Option<Value> {
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let is_ours = |taint: &&Taint| taint.key == keys::NOT_ITS_TURN_TAINT;
+    if taints.iter().any(|taint| is_ours(&taint)) == is_tainted {
+        return None;
+    }
+    let mut all: Vec<Value> = taints.iter().filter(|taint| !is_ours(taint)).map(|taint| json!(taint)).collect();
+    if is_tainted {
+        all.push(json!({ "key": keys::NOT_ITS_TURN_TAINT, "effect": "PreferNoSchedule" }));
+    }
+    let mut patch = json!({ "spec": { "taints": all } });
+    if let Some(version) = &node.metadata.resource_version {
+        patch["metadata"] = json!({ "resourceVersion": version });
+    }
+    Some(patch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing::{BuildNode, BuildPod, Merge, node, pod};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_795_165_200 + second).unwrap()
+    }
+
+    fn replica(name: &str, on: &str) -> Pod {
+        let pod = pod(name).owned_by("ReplicaSet", "web").on(on);
+        pod.merge(json!({ "metadata": { "uid": name } }))
+    }
+
+    fn to<'a>(pod: &'a Pod, destination: Destination<'a>) -> Leaving<'a> {
+        Leaving { pod, destination, is_consolidated: true }
+    }
+
+    #[test]
+    fn the_pods_of_the_next_node_leave_when_those_of_the_one_before_are_back() {
+        let (one, two) = (replica("one", "goes"), replica("two", "goes"));
+        let leaving = [to(&one, Destination::Node("b")), to(&two, Destination::Node("a"))];
+        let mut turns = Turns::default();
+        assert_eq!(turns.take(&leaving, [&one, &two].into_iter(), at(0)), [1]);
+        assert_eq!(turns.nodes(), Some(&BTreeSet::from(["a".to_owned()])));
+        turns.note(&two);
+        assert_eq!(turns.take(&leaving, [&one, &two].into_iter(), at(1)), [1], "it is not seen yet that it went");
+        let leaving = &leaving[..1];
+        assert!(turns.take(leaving, [&one].into_iter(), at(1)).is_empty(), "the other waits for its node");
+        let mut back = replica("three", "a");
+        back.spec.node_name = None;
+        assert!(turns.take(leaving, [&one, &back].into_iter(), at(2)).is_empty(), "kube-scheduler has not seen it");
+        let refused =
+            back.clone().merge(json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False" }] } }));
+        assert_eq!(turns.clone().take(leaving, [&one, &refused].into_iter(), at(2)), [0], "it found no node");
+        back.spec.node_name = Some("a".to_owned());
+        assert_eq!(turns.take(leaving, [&one, &back].into_iter(), at(2)), [0]);
+        assert_eq!(turns.nodes(), Some(&BTreeSet::from(["b".to_owned()])));
+    }
+
+    #[test]
+    fn a_turn_ends_although_pods_do_not_come_back() {
+        let (one, two) = (replica("one", "goes"), replica("two", "goes"));
+        let leaving = [to(&one, Destination::Node("a")), to(&two, Destination::Node("b"))];
+        let mut turns = Turns::default();
+        assert_eq!(turns.take(&leaving, [&one, &two].into_iter(), at(0)), [0]);
+        turns.note(&one);
+        assert_eq!(turns.end(), Some(at(5)));
+        assert!(turns.take(&leaving[1..], [&two].into_iter(), at(4)).is_empty());
+        assert_eq!(turns.take(&leaving[1..], [&two].into_iter(), at(5)), [0]);
+        assert_eq!(turns.take(&leaving[1..], [&two].into_iter(), at(-60)), [0], "a clock was set back");
+    }
+
+    #[test]
+    fn what_a_budget_keeps_is_asked_for_again_after_the_others() {
+        let (kept, other) = (replica("kept", "goes"), replica("other", "goes"));
+        let leaving = [to(&kept, Destination::Node("a")), to(&other, Destination::Node("b"))];
+        let all = || [&kept, &other].into_iter();
+        let mut turns = Turns::default();
+        let taken: Vec<Vec<usize>> = (0..4).map(|second| turns.take(&leaving, all(), at(second))).collect();
+        assert_eq!(taken, [[0], [1], [0], [1]]);
+    }
+
+    #[test]
+    fn pods_without_a_place_go_last_and_daemons_wait_for_nobody() {
+        let (one, any, daemon) = (replica("one", "goes"), replica("any", "goes"), pod("daemon").on("goes"));
+        let mut turns = Turns::default();
+        let all = || [&one, &any, &daemon].into_iter();
+        let leaving = [to(&any, Destination::Any), to(&daemon, Destination::None), to(&one, Destination::Node("a"))];
+        assert_eq!(turns.take(&leaving, all(), at(0)), [1, 2]);
+        assert_eq!(turns.take(&leaving, all(), at(1)), [0, 1]);
+        assert_eq!(turns.nodes(), None, "no node is to be avoided");
+        assert_eq!(turns.take(&leaving[..2], all(), at(2)), [0, 1], "nobody takes turns");
+        let drifted = Leaving { is_consolidated: false, ..leaving[2] };
+        assert_eq!(turns.take(&[leaving[0], drifted], all(), at(3)), [0, 1], "nothing is moved to save money");
+    }
+
+    #[test]
+    fn of_many_nodes_several_have_their_turn_together() {
+        let pod = replica("one", "goes");
+        let names: Vec<String> = (0..200).map(|number| format!("{number:03}")).collect();
+        let leaving: Vec<_> = names.iter().map(|name| to(&pod, Destination::Node(name))).collect();
+        assert_eq!(Turns::default().take(&leaving, [&pod].into_iter(), at(0)).len(), 3);
+    }
+
+    #[test]
+    fn only_our_taint_comes_and_goes() {
+        let bare = node("a").taint("team", "a", "NoSchedule").merge(json!({ "metadata": { "resourceVersion": "7" } }));
+        assert_eq!(taint_patch(&bare, false), None);
+        let team = json!({ "key": "team", "value": "a", "effect": "NoSchedule" });
+        let ours = json!({ "key": keys::NOT_ITS_TURN_TAINT, "effect": "PreferNoSchedule" });
+        let patch = taint_patch(&bare, true).unwrap();
+        assert_eq!(patch["spec"]["taints"], json!([team, ours]));
+        assert_eq!(patch["metadata"]["resourceVersion"], "7", "others' taints are not to be lost");
+        let tainted = bare.merge(json!({ "spec": { "taints": [team, ours] } }));
+        assert_eq!(taint_patch(&tainted, true), None);
+        assert_eq!(taint_patch(&tainted, false).unwrap()["spec"]["taints"], json!([team]));
+    }
+
+    #[test]
+    fn a_node_has_room_for_what_both_its_processors_and_its_memory_are_enough_for() {
+        let node = node("a").allocatable("2", "4Gi", "10");
+        let (large, small) = (pod("large").cpu("1500m").memory("1Gi"), pod("small").cpu("500m").memory("2Gi"));
+        let least = least_request([&large, &small].into_iter());
+        assert_eq!(least, [500, 1 << 30]);
+        assert!(has_room(&node, &[], least) && has_room(&node, &[&large], least));
+        assert!(!has_room(&node, &[&large, &small], least));
+    }
+}

@@ -1,0 +1,115 @@
+//! Pods of a consolidation come to be where the plan says, since nodes take turns in getting them.
+
+use std::collections::BTreeMap;
+
+use cutlist::api::keys;
+use cutlist::core::snapshot::Snapshot;
+use serde_json::json;
+
+use crate::stage::{Fault, SETTINGS, Stage};
+
+/// Nodes that others are preferred to.
+fn discouraged(snapshot: &Snapshot) -> usize {
+    let taints = snapshot.nodes.iter().flat_map(|node| node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()));
+    taints.filter(|taint| taint.key == keys::NOT_ITS_TURN_TAINT).count()
+}
+
+/// How many pods each node has.
+fn pods_by_node(snapshot: &Snapshot) -> BTreeMap<String, usize> {
+    let mut pods = BTreeMap::new();
+    for node in snapshot.pods.iter().filter(|pod| !pod.is_terminating()).filter_map(|pod| pod.spec.node_name.clone()) {
+        *pods.entry(node).or_default() += 1;
+    }
+    pods
+}
+
+/// Deployments without pods, each of which asks for a processor.
+fn deployments(names: &[&str]) -> Snapshot {
+    let deployment = |name: &&str| {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+            }},
+        }))
+    };
+    let deployments: Vec<_> = names.iter().map(|name| deployment(name).unwrap()).collect();
+    Snapshot { deployments: deployments.into(), ..Snapshot::default() }
+}
+
+/// Four nodes with three pods each, of which one then goes from each: one node can be done without, and its two pods find room on three.
+async fn play(stage: &mut Stage, mut look: impl FnMut(&Snapshot)) -> bool {
+    const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+    let scale = |stage: &Stage, name: &str, replicas| {
+        assert!(stage.world.with(|world| world.scale(&format!("default/{name}"), replicas)));
+    };
+    stage.world.with(|world| world.load(deployments(&NAMES)));
+    for name in NAMES {
+        scale(stage, name, 3);
+        if !stage.settle().await {
+            return false;
+        }
+    }
+    NAMES.iter().for_each(|name| scale(stage, name, 2));
+    for _ in 0..5000 {
+        stage.controller.pass().await;
+        if stage.fuse.is_crashed() {
+            return false;
+        }
+        look(&stage.snapshot());
+        if stage.controller.is_settled() && stage.world.with(|world| world.is_still()) {
+            return true;
+        }
+        stage.controller.wait().await;
+    }
+    false
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_come_to_be_where_the_plan_says() {
+    let mut stage = Stage::new(SETTINGS);
+    let mut expected: BTreeMap<String, usize> = BTreeMap::new();
+    let mut most_discouraged = 0;
+    let settled = play(&mut stage, |snapshot| {
+        most_discouraged = most_discouraged.max(discouraged(snapshot));
+        let leaving: Vec<_> =
+            snapshot.node_claims.iter().filter(|claim| claim.listed(keys::DESTINATIONS).count() > 0).collect();
+        if expected.is_empty() && !leaving.is_empty() {
+            expected = pods_by_node(snapshot);
+            for (_, node) in
+                leaving.iter().flat_map(|claim| claim.listed(keys::DESTINATIONS)).filter_map(|it| it.split_once('='))
+            {
+                *expected.entry(node.to_owned()).or_default() += 1;
+            }
+            for claim in leaving {
+                expected.remove(claim.status.as_ref().unwrap().node_name.as_ref().unwrap());
+            }
+        }
+    })
+    .await;
+    assert!(settled);
+    assert!(most_discouraged > 0, "some nodes had to wait for their turn");
+    assert_eq!(pods_by_node(&stage.snapshot()), expected);
+    assert_eq!(discouraged(&stage.snapshot()), 0);
+    stage.assert_consistent("at the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_crash_leaves_a_node_tainted() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(play(&mut stage, |_| ()).await);
+    let calls = stage.fuse.calls();
+    // Nodes come in the first half of them.
+    for call in calls / 2..calls {
+        let context = format!("crash before call {call}");
+        let mut stage = Stage::new(SETTINGS);
+        stage.fuse.arm(call, Fault::Crash);
+        assert!(!play(&mut stage, |_| ()).await && stage.fuse.is_crashed(), "{context}: never came to it");
+        stage.restart();
+        assert!(stage.settle().await, "{context}: did not settle after the restart");
+        assert_eq!(discouraged(&stage.snapshot()), 0, "{context}");
+        stage.run_for(150).await;
+        stage.assert_consistent(&context);
+    }
+}
