@@ -26,6 +26,7 @@ mod self_tests;
 mod state;
 #[path = "../scenarios/table.rs"]
 mod table;
+mod turns;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,7 @@ const CASES: &[Case] = &[
     case("volumes_are_let_go_first", refusals::volumes_are_let_go_first),
     case("scenario_budget_opens", |plane| played::play(plane, "budget-opens")),
     case("scenario_pool_label", |plane| played::play(plane, "pool-label")),
+    case("pods_come_to_be_where_the_plan_says", turns::pods_come_to_be_where_the_plan_says),
     case("slow_etcd", interruptions::slow_etcd),
     case("says_what_is_wrong_with_credentials", rights::says_what_is_wrong_with_credentials),
     case("objects_of_a_mebibyte", refusals::objects_of_a_mebibyte),

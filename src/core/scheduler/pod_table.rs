@@ -75,6 +75,7 @@ impl PodTable {
         let mut classes: Vec<PodClass> = Vec::new();
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
         let mut identity = Identity::default();
+        let mut siblings = Siblings::default();
         let mut class_of_pod = vec![None; snapshot.pods.len()];
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let Some(requests) = self.requests[position].take() else { continue };
@@ -97,16 +98,24 @@ impl PodTable {
                     continue;
                 }
             };
+            let is_plain = devices.is_none() && volumes == VolumeDemand::default() && host_ports(pod).is_empty();
+            if let Some(class) = siblings.class_of_one_like(pod, &requests).filter(|_| is_plain) {
+                class_of_pod[position] = Some(class);
+                continue;
+            }
+            let plain_requests = is_plain.then(|| Rc::clone(&requests));
             let selected = || pod.metadata.labels.iter().filter(|(key, _)| selected_keys.contains(*key));
             let workload = pod.workload().filter(|_| by_workload).map(|workload| workload.to_string());
             let identity = identity.of(pod, selected(), &requests, (&volumes, devices.as_deref()), workload.as_deref());
             let class = positions.get(identity).copied().unwrap_or_else(|| {
                 let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();
-                let requests = Rc::unwrap_or_clone(requests);
-                classes.push(builder.class(pod, labels, requests, volumes, devices));
+                classes.push(builder.class(pod, labels, (*requests).clone(), volumes, devices));
                 positions.insert(identity.to_vec(), classes.len() - 1);
                 classes.len() - 1
             });
+            if let Some(requests) = plain_requests {
+                siblings.add(pod, requests, class);
+            }
             class_of_pod[position] = Some(class);
         }
         let selectors = SelectorIndex::new(&builder.groups);
@@ -115,6 +124,36 @@ impl PodTable {
             class.counted_in = selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels);
         }
         (classes, class_of_pod, builder)
+    }
+}
+
+/// Of each owner the pod that was looked at last, without host ports, volumes and devices: most pods are like the one before, and to
+/// compare two takes less time than to write down the identity of one.
+#[derive(Default)]
+struct Siblings<'a> {
+    of_owner: HashMap<&'a str, (&'a Pod, Rc<Resources>, ClassIndex)>,
+}
+
+impl<'a> Siblings<'a> {
+    /// The class of a pod that has neither host ports nor volumes nor devices either.
+    fn class_of_one_like(&self, pod: &Pod, requests: &Rc<Resources>) -> Option<ClassIndex> {
+        let (other, its_requests, class) = self.of_owner.get(pod.controller()?.uid.as_str())?;
+        let is_alike = (Rc::ptr_eq(requests, its_requests) || requests == its_requests)
+            && pod.metadata.namespace == other.metadata.namespace
+            && pod.metadata.labels == other.metadata.labels
+            && pod.spec.node_selector == other.spec.node_selector
+            && pod.spec.affinity == other.spec.affinity
+            && pod.spec.tolerations == other.spec.tolerations
+            && pod.spec.topology_spread_constraints == other.spec.topology_spread_constraints
+            && pod.spec.priority == other.spec.priority
+            && pod.spec.preemption_policy == other.spec.preemption_policy;
+        is_alike.then_some(*class)
+    }
+
+    fn add(&mut self, pod: &'a Pod, requests: Rc<Resources>, class: ClassIndex) {
+        if let Some(owner) = pod.controller().filter(|owner| !owner.uid.is_empty()) {
+            self.of_owner.insert(&owner.uid, (pod, requests, class));
+        }
     }
 }
 
@@ -221,5 +260,46 @@ impl<'g> SelectorIndex<'g> {
             candidates.filter(|group| groups[*group].selects(namespace, labels)).collect();
         selecting.sort_unstable();
         selecting
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::testing::{BuildPod, Merge, pod};
+
+    fn classes_of(pods: Vec<Pod>) -> Vec<Option<ClassIndex>> {
+        let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };
+        let mut table = PodTable::new(&snapshot);
+        table.classes(&snapshot, false, &Scheduling::default(), false).1
+    }
+
+    /// Of the same owner as all others here.
+    fn sibling(name: &str) -> Pod {
+        let owner =
+            json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "web", "controller": true });
+        pod(name).cpu("1").label("app", "web").merge(json!({ "metadata": { "ownerReferences": [owner] } }))
+    }
+
+    #[test]
+    fn pods_of_one_owner_are_one_class_only_as_far_as_they_are_alike() {
+        let others = [
+            sibling("cpu").cpu("2"),
+            sibling("label").label("app", "shop"),
+            sibling("selector").node_selector("zone", "a"),
+            sibling("affinity").affinity_to("web", "kubernetes.io/hostname"),
+            sibling("toleration").tolerate(json!({ "key": "team", "operator": "Exists" })),
+            sibling("spread").spread("topology.kubernetes.io/zone", 1, "web"),
+            sibling("port").host_port(80),
+            sibling("priority").merge(json!({ "spec": { "priority": 7 } })),
+            sibling("preemption").merge(json!({ "spec": { "preemptionPolicy": "Never" } })),
+        ];
+        let with_plain = others.into_iter().flat_map(|other| [sibling("plain"), other]);
+        let classes = classes_of(with_plain.collect());
+        let distinct: BTreeSet<_> = classes.iter().collect();
+        assert_eq!(distinct.len(), 10, "{classes:?}");
+        assert!(classes.iter().step_by(2).all(|class| *class == Some(0)), "{classes:?}");
     }
 }

@@ -280,6 +280,7 @@ struct Search<'s, 'c, 'p, 'a> {
     homeless_of: BTreeMap<usize, Homeless>,
     rooms: Rooms,
     set_nodes_max: usize,
+    is_patient: bool,
 }
 
 impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
@@ -294,6 +295,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let Way { sources, goes, rooms, set_nodes_max } = way;
         let classes = sources.iter().map(|source| classes_of(engine, source.candidate)).collect();
         let refused = vec![None; sources.len()];
+        let is_patient = pass.is_patient(&sources);
         Self {
             pass,
             sources,
@@ -306,6 +308,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             homeless_of: BTreeMap::new(),
             rooms,
             set_nodes_max,
+            is_patient,
         }
     }
 
@@ -505,7 +508,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         budget.spend_on_pods(set.iter().map(|source| source.candidate.pods.len()).sum());
         let looks = budget.looks / part.max(1);
         let mut of_set = Budget { looks, ..*budget };
-        let tried = self.try_set(engine, &set, Buying::Nodes { markets, budget: &mut of_set });
+        let tried =
+            self.try_set(engine, &set, Buying::Nodes { markets, budget: &mut of_set, as_fleet: self.is_patient });
         budget.spend(looks - of_set.looks);
         tried
     }

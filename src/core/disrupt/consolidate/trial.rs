@@ -23,6 +23,8 @@ pub(super) enum Buying<'b> {
     Nodes {
         markets: &'b Markets,
         budget: &'b mut Budget,
+        /// Whether whole fleets are worth their work, which is much.
+        as_fleet: bool,
     },
 }
 
@@ -72,8 +74,8 @@ pub(super) fn without(
                     left.clear();
                 }
             }
-            Buying::Nodes { markets, budget } => {
-                left = buy(engine, &left, markets, budget);
+            Buying::Nodes { markets, budget, as_fleet } => {
+                left = buy(engine, &left, markets, budget, as_fleet);
             }
         }
     }
@@ -124,7 +126,13 @@ impl<'m> How<'m> {
 
 /// Buys in several ways, improves the cheapest, and says what is left: by what pods are worth in the whole cluster, by what they
 /// are worth among themselves, and as the linear program of these pods alone would buy, in parts of nodes and in whole ones.
-fn buy(engine: &mut Engine<'_, '_>, wanted: &Leftover, markets: &Markets, budget: &mut Budget) -> Leftover {
+fn buy(
+    engine: &mut Engine<'_, '_>,
+    wanted: &Leftover,
+    markets: &Markets,
+    budget: &mut Budget,
+    as_fleet: bool,
+) -> Leftover {
     let problem = engine.problem;
     let since = engine.mark();
     let least = OWN_PRICES_LOOKS_PER_POD.saturating_mul(wanted.values().sum::<usize>() as u64);
@@ -134,7 +142,8 @@ fn buy(engine: &mut Engine<'_, '_>, wanted: &Leftover, markets: &Markets, budget
         Markets::priced(problem, 0, wanted, work)
     });
     let mut hows = vec![How::ByWorth(markets)];
-    hows.extend(own.iter().flat_map(|own| [How::ByWorth(own), How::AsAllotted(own), How::AsPlanned(own)]));
+    hows.extend(own.iter().flat_map(|own| [How::ByWorth(own), How::AsAllotted(own)]));
+    hows.extend(own.iter().filter(|_| as_fleet).map(How::AsPlanned));
     let order = rehome::largest_first(problem, wanted);
     let mut plans = Plans::with(budget.looks / 2);
     let mut go = |engine: &mut Engine<'_, '_>, how: How<'_>, budget: &mut Budget| {
