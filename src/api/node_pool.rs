@@ -69,6 +69,16 @@ impl JsonSchema for IntOrString {
     }
 }
 
+impl IntOrString {
+    /// As it is written.
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        match self {
+            Self::String(value) => value.into(),
+            number => number.to_string().into(),
+        }
+    }
+}
+
 impl std::fmt::Display for IntOrString {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

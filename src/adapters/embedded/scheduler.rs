@@ -257,6 +257,6 @@ fn discourages(node: &Node) -> bool {
 
 fn allocatable(node: &Node) -> Resources {
     let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    let texts = quantities.into_iter().flatten().map(|(name, quantity)| (name.as_str(), quantity.0.clone()));
+    let texts = quantities.into_iter().flatten().map(|(name, quantity)| (name.as_str(), &quantity.0));
     Resources::parse(texts).unwrap_or_default()
 }

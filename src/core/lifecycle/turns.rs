@@ -20,8 +20,8 @@ use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
-/// Of nodes that have not had their turn one in so many has it next: one at a time, where all pods come to be just where they are
-/// planned, up to twice that many nodes, and of the 300 that a thousand may be left with no more than some 170 turns.
+/// Of more nodes several have their turn together: one at a time, where all pods come to be just where they are planned, up to twice as
+/// many, and however many they are in less than twice as many turns.
 const TURNS: usize = 64;
 
 /// A turn ends after this time at the latest, whether or not all pods that left came back.
@@ -110,7 +110,7 @@ impl Turns {
         if awaited.len() > 1 {
             awaited.remove(ANY);
         }
-        let together = (awaited.len() / TURNS).max(1);
+        let together = ((awaited.len() + self.had_one.len()) / TURNS).max(1);
         let nodes: BTreeSet<String> = awaited.into_iter().take(together).map(str::to_owned).collect();
         self.had_one.extend(nodes.iter().cloned());
         let leaves = |it: &&Leaving<'_>| it.destination.turn().is_some_and(|node| nodes.contains(node));
@@ -190,7 +190,7 @@ pub fn least_request<'a>(pods: impl Iterator<Item = &'a Pod>) -> [i64; 2] {
 /// Whether kube-scheduler could put a pod there that asks for so much of processors and memory.
 pub fn has_room(node: &Node, pods: &[&Pod], request: [i64; 2]) -> bool {
     let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref()).into_iter().flatten();
-    let texts = quantities.map(|(name, quantity)| (name.as_str(), quantity.0.clone()));
+    let texts = quantities.map(|(name, quantity)| (name.as_str(), &quantity.0));
     let allocatable = Resources::parse(texts).unwrap_or_default();
     let mut free = [CPU, MEMORY].map(|name| allocatable.get(name));
     for requests in pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| effective_requests(pod).ok()) {

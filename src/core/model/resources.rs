@@ -25,10 +25,12 @@ impl Resources {
     }
 
     /// Reads quantities; the error names the resource.
-    pub fn parse<'a>(quantities: impl IntoIterator<Item = (&'a str, String)>) -> Result<Self, (String, QuantityError)> {
+    pub fn parse<'a, T: AsRef<str>>(
+        quantities: impl IntoIterator<Item = (&'a str, T)>,
+    ) -> Result<Self, (String, QuantityError)> {
         let mut resources = Self::new();
         for (name, text) in quantities {
-            let quantity = text.trim().parse::<Quantity>().map_err(|error| (name.to_owned(), error))?;
+            let quantity = text.as_ref().trim().parse::<Quantity>().map_err(|error| (name.to_owned(), error))?;
             resources.set(name, Self::amount(name, quantity));
         }
         Ok(resources)

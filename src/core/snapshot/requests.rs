@@ -2,6 +2,7 @@
 //! Source: `k8s.io/component-helpers/resource` (PodRequests), with the reference's rule that limits stand in for missing requests.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::api::node_pool::IntOrString;
 use crate::core::model::resources::{CPU, MEMORY, PODS};
@@ -33,7 +34,7 @@ pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
         let mut now = sidecars.clone();
         now.add(&match is_sidecar {
             true => running_requests(pod, container, &pod.status.init_container_statuses)?,
-            false => with_limits(&container.resources, &place(container))?,
+            false => with_limits(&container.resources, Place::Container(container))?,
         });
         peak_while_starting.maximum(&now);
         if is_sidecar {
@@ -43,7 +44,7 @@ pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
     running.add(&sidecars);
     running.maximum(&peak_while_starting);
     set_pod_level(&mut running, pod)?;
-    running.add(&parse(&pod.spec.overhead, "overhead")?);
+    running.add(&parse(&pod.spec.overhead, Place::Overhead)?);
     running.set(PODS, 1);
     Ok(running)
 }
@@ -51,7 +52,7 @@ pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
 /// What the pod as a whole asks for stands for the sum of its containers; a limit only where nobody asks for anything.
 fn set_pod_level(running: &mut Resources, pod: &Pod) -> Result<(), RequestError> {
     let Some(resources) = &pod.spec.resources else { return Ok(()) };
-    let place = "the pod's resources";
+    let place = Place::Pod;
     let (requests, limits) = (parse(&resources.requests, place)?, parse(&resources.limits, place)?);
     // Nothing else can be shared by the containers of a pod, and the API server refuses it.
     let is_shared = |name: &str| name == CPU || name == MEMORY || name.starts_with("hugepages-");
@@ -69,25 +70,39 @@ fn set_pod_level(running: &mut Resources, pod: &Pod) -> Result<(), RequestError>
 /// Requests of a container that runs as long as the pod. While it is resized it takes the most of what it asks for, what it
 /// was promised and what it has; of a resize that is infeasible, not what it asks for.
 fn running_requests(pod: &Pod, container: &Container, statuses: &[ContainerStatus]) -> Result<Resources, RequestError> {
-    let place = place(container);
-    let requests = with_limits(&container.resources, &place)?;
+    let place = Place::Container(container);
+    let requests = with_limits(&container.resources, place)?;
     let status = statuses.iter().find(|status| status.name == container.name);
     let Some(status) = status.filter(|it| it.resources.is_some() || !it.allocated_resources.is_empty()) else {
         return Ok(requests);
     };
     let mut most = if pod.resize_is_infeasible() { Resources::new() } else { requests };
-    most.maximum(&parse(&status.allocated_resources, &place)?);
+    most.maximum(&parse(&status.allocated_resources, place)?);
     if let Some(resources) = &status.resources {
-        most.maximum(&parse(&resources.requests, &place)?);
+        most.maximum(&parse(&resources.requests, place)?);
     }
     Ok(most)
 }
 
-fn place(container: &Container) -> String {
-    format!("container {}", container.name)
+/// Where requests stand, for who has to mend them.
+#[derive(Clone, Copy)]
+enum Place<'c> {
+    Container(&'c Container),
+    Pod,
+    Overhead,
 }
 
-fn with_limits(resources: &ContainerResources, place: &str) -> Result<Resources, RequestError> {
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Container(container) => write!(formatter, "container {}", container.name),
+            Self::Pod => formatter.write_str("the pod's resources"),
+            Self::Overhead => formatter.write_str("overhead"),
+        }
+    }
+}
+
+fn with_limits(resources: &ContainerResources, place: Place<'_>) -> Result<Resources, RequestError> {
     let mut requests = parse(&resources.limits, place)?;
     for (name, amount) in parse(&resources.requests, place)?.iter() {
         requests.set(name, amount);
@@ -95,15 +110,15 @@ fn with_limits(resources: &ContainerResources, place: &str) -> Result<Resources,
     Ok(requests)
 }
 
-fn parse(quantities: &BTreeMap<String, IntOrString>, place: &str) -> Result<Resources, RequestError> {
-    let texts = quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string()));
+fn parse(quantities: &BTreeMap<String, IntOrString>, place: Place<'_>) -> Result<Resources, RequestError> {
+    let texts = quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.text()));
     let resources = Resources::parse(texts).map_err(|(resource, source)| RequestError::Quantity {
-        place: place.to_owned(),
+        place: place.to_string(),
         resource,
         source,
     })?;
     if let Some((resource, _)) = resources.iter().find(|(_, amount)| *amount < 0) {
-        return Err(RequestError::Negative { place: place.to_owned(), resource: resource.to_owned() });
+        return Err(RequestError::Negative { place: place.to_string(), resource: resource.to_owned() });
     }
     Ok(resources)
 }

@@ -107,7 +107,7 @@ fn fit_soon(engine: &mut Engine<'_, '_>, left: &Leftover, rooms: &Rooms) -> bool
 }
 
 /// With less work for each pod than this the prices of all pods together have to do for each set.
-const OWN_PRICES_LOOKS_PER_POD: u64 = 1_000;
+const OWN_PRICES_LOOKS_PER_POD: u64 = 300;
 
 /// How to buy.
 #[derive(Clone, Copy)]

@@ -138,8 +138,8 @@ fn requested_resources(plan: &Plan, context: &FilterContext<'_>, findings: &mut 
     for step in steps(plan, StepKind::Create) {
         let Some(node) = context.node(&step.node_claim) else { continue };
         let quantities = node.status.as_ref().and_then(|status| status.allocatable.clone()).unwrap_or_default();
-        let allocatable = Resources::parse(quantities.iter().map(|(name, amount)| (name.as_str(), amount.0.clone())))
-            .unwrap_or_default();
+        let allocatable =
+            Resources::parse(quantities.iter().map(|(name, amount)| (name.as_str(), &amount.0))).unwrap_or_default();
         let requested = context.requested_on(&step.node_claim);
         for (field, shown, right) in
             [("allocatable", &step.allocatable, &allocatable), ("requested", &step.requested, &requested)]

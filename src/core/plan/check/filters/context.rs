@@ -1,5 +1,6 @@
 //! The cluster as the filters look at it: borrowed objects, found by name, and which pod is on which node.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim};
@@ -35,7 +36,18 @@ pub(super) struct NodeState<'a> {
     pub node: &'a Node,
     /// By `namespace/name`.
     pub pods: BTreeMap<String, &'a Pod>,
-    pub requested: Resources,
+    /// Sum of what they ask for, once somebody wants to know.
+    requested: OnceCell<Resources>,
+}
+
+impl NodeState<'_> {
+    pub fn requested(&self) -> &Resources {
+        self.requested.get_or_init(|| {
+            let mut requested = Resources::new();
+            self.pods.values().for_each(|pod| requested.add(&effective_requests(pod).unwrap_or_default()));
+            requested
+        })
+    }
 }
 
 impl<'a> FilterContext<'a> {
@@ -84,7 +96,7 @@ impl<'a> FilterContext<'a> {
         self.nodes.entry(name).and_modify(|state| state.node = node).or_insert_with(|| NodeState {
             node,
             pods: BTreeMap::new(),
-            requested: Resources::new(),
+            requested: OnceCell::new(),
         });
     }
 
@@ -105,7 +117,9 @@ impl<'a> FilterContext<'a> {
         self.remove_by_key(&key);
         let Some(state) = self.nodes.get_mut(node) else { return false };
         let Some(name) = state.node.metadata.name.as_deref() else { return false };
-        state.requested.add(&effective_requests(pod).unwrap_or_default());
+        if let Some(requested) = state.requested.get_mut() {
+            requested.add(&effective_requests(pod).unwrap_or_default());
+        }
         state.pods.insert(key.clone(), pod);
         if super::pod_affinity::repels(pod) {
             self.repelling.insert(key.clone(), (pod, name));
@@ -124,8 +138,9 @@ impl<'a> FilterContext<'a> {
         self.repelling.remove(key);
         if let Some(state) = self.nodes.get_mut(node)
             && let Some(removed) = state.pods.remove(key)
+            && let Some(requested) = state.requested.get_mut()
         {
-            state.requested.subtract(&effective_requests(removed).unwrap_or_default());
+            requested.subtract(&effective_requests(removed).unwrap_or_default());
         }
         true
     }
@@ -147,7 +162,7 @@ impl<'a> FilterContext<'a> {
 
     /// Sum of the effective requests of the pods on a node.
     pub fn requested_on(&self, node: &str) -> Resources {
-        self.nodes.get(node).map(|state| state.requested.clone()).unwrap_or_default()
+        self.nodes.get(node).map(|state| state.requested().clone()).unwrap_or_default()
     }
 
     /// Labels of a namespace. Every API server sets the name as a label, so it is there even without the object.

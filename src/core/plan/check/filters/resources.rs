@@ -7,7 +7,7 @@ use crate::core::model::resources::format_amount;
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
-use super::context::{FilterContext, node_name};
+use super::context::{FilterContext, NodeState, node_name};
 use super::{Filter, Refusal};
 
 pub(super) struct Requests(Result<Resources, String>);
@@ -27,7 +27,7 @@ impl Requests {
             Ok(allocatable) => allocatable,
             Err(text) => return refuse(text),
         };
-        let requested = context.nodes.get(node_name(node)).map(|state| &state.requested);
+        let requested = context.nodes.get(node_name(node)).map(NodeState::requested);
         requests.iter().filter(|(_, amount)| *amount > 0).find_map(|(name, amount)| {
             let taken = requested.map_or(0, |requested| requested.get(name));
             let left = allocatable.get(name).saturating_sub(taken);
@@ -41,6 +41,6 @@ impl Requests {
 /// What the node offers to pods; a resource that is not named is not there.
 fn allocatable(node: &Node) -> Result<Resources, String> {
     let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    Resources::parse(quantities.into_iter().flatten().map(|(name, quantity)| (name.as_str(), quantity.0.clone())))
+    Resources::parse(quantities.into_iter().flatten().map(|(name, quantity)| (name.as_str(), &quantity.0)))
         .map_err(|(name, error)| format!("allocatable {name} of the node can not be read: {error}"))
 }
