@@ -74,18 +74,15 @@ impl IntOrString {
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         match self {
             Self::String(value) => value.into(),
-            number => number.to_string().into(),
+            Self::Int(value) => value.to_string().into(),
+            Self::Float(value) => value.to_string().into(),
         }
     }
 }
 
 impl std::fmt::Display for IntOrString {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Int(value) => write!(formatter, "{value}"),
-            Self::Float(value) => write!(formatter, "{value}"),
-            Self::String(value) => formatter.write_str(value),
-        }
+        formatter.write_str(&self.text())
     }
 }
 

@@ -143,7 +143,7 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
         StepKind::Remove => {
             let node = step.node.clone().unwrap_or_else(|| step.node_claim.clone());
             let Some(claim) = view.claim(&step.node_claim) else { return Err(Refusal::NodeGone { node }) };
-            let is_marked = marks::replacements(claim).is_some() && !is_of(claim, plan);
+            let is_marked = marks::goes(claim) && !is_of(claim, plan);
             if claim.metadata.deletion_timestamp.is_some() || is_marked {
                 return Err(Refusal::NodeBeingRemoved { node });
             }
@@ -188,7 +188,7 @@ async fn mark<K: Cluster>(
         let (node_claim, node) = (step.node_claim.clone(), step.node.clone().unwrap_or_default());
         deadline = Some(Event::AnnotatedNodeClaim { node_claim, node, termination_time: termination_time.clone() });
     }
-    let reason = format!("{:?}", step.reason.code);
+    let reason = marks::reason(step.reason.code);
     conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
     cluster.update_node_claim(&marked).await?;
     if let Some(event) = deadline {

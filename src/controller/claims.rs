@@ -147,12 +147,20 @@ async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects
     let of_new_nodes: BTreeSet<&str> = staying.flat_map(marks::pods).collect();
     let mut order = drain::order_of_eviction(&pods);
     order.sort_by_key(|position| !of_new_nodes.contains(pods[*position].key().as_str()));
-    for together in order.chunks(CLAIMS_TOGETHER) {
-        let evictions = together.iter().map(|position| {
-            let because = claims[*position].condition(conditions::DISRUPTION_REASON);
-            effects.evict(pods[*position], because.map_or(NO_PLAN, |because| because.reason.as_str()))
-        });
-        for outcome in join_all(evictions).await {
+    together(&order, |position| {
+        let because = claims[*position].condition(conditions::DISRUPTION_REASON);
+        effects.evict(pods[*position], because.map_or(NO_PLAN, |because| because.reason.as_str()))
+    })
+    .await
+}
+
+/// Makes the calls, several at a time, up to the first that fails and those that are under way with it.
+pub(super) async fn together<'t, T, F: Future<Output = Result<(), PortError>>>(
+    what: &'t [T],
+    call: impl Fn(&'t T) -> F,
+) -> Result<(), PortError> {
+    for together in what.chunks(CLAIMS_TOGETHER) {
+        for outcome in join_all(together.iter().map(&call)).await {
             outcome?;
         }
     }
@@ -174,12 +182,7 @@ async fn say_places<K: Cluster, E: Cloud>(
             due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
         }
     }
-    for together in due.chunks(CLAIMS_TOGETHER) {
-        for outcome in join_all(together.iter().map(|(pod, node)| effects.nominate(pod, node))).await {
-            outcome?;
-        }
-    }
-    Ok(())
+    together(&due, |(pod, node)| effects.nominate(pod, node)).await
 }
 
 /// What there is to do for a claim.

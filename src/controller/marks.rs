@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::plan::ReasonCode;
 use crate::core::plan::{Alternative, Plan, Step, StepKind, buffer_of};
 
 use super::refusal::Refusal;
@@ -64,6 +65,16 @@ pub fn with_further_pods(claim: &NodeClaim, pods: &[&str]) -> NodeClaim {
 /// The plan that created a claim.
 pub fn plan(claim: &NodeClaim) -> Option<&str> {
     claim.annotation(keys::PLAN)
+}
+
+/// Whether a plan removes the claim.
+pub fn goes(claim: &NodeClaim) -> bool {
+    claim.annotation(keys::REPLACED_BY).is_some()
+}
+
+/// How a claim says for what it goes.
+pub fn reason(code: ReasonCode) -> String {
+    format!("{code:?}")
 }
 
 /// The claims that have to be up before this one may go; `None` when no plan removes it.

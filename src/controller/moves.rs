@@ -98,7 +98,7 @@ fn replicas_are_missing(claim: &NodeClaim, view: &View<'_>) -> bool {
 /// By plan, the first wave of which a node is still there. One that was rolled back does not go any more.
 fn first_waves<'a>(view: &View<'a>) -> BTreeMap<&'a str, u32> {
     let mut first: BTreeMap<&str, u32> = BTreeMap::new();
-    for claim in view.snapshot.node_claims.iter().filter(|claim| marks::replacements(claim).is_some()) {
+    for claim in view.snapshot.node_claims.iter().filter(|claim| marks::goes(claim)) {
         if let Some(plan) = marks::plan(claim) {
             let wave = marks::wave(claim);
             first.entry(plan).and_modify(|first| *first = wave.min(*first)).or_insert(wave);

@@ -114,8 +114,7 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
 /// Claims that are to go when others are up, each with the places noted that a plan has for its pods by now: what moved meanwhile
 /// took room that they were to have, and the next plan leaves them where they go instead.
 pub fn claims_with_other_destinations(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
-    let waits =
-        |claim: &&NodeClaim| claim.metadata.deletion_timestamp.is_none() && marks::replacements(claim).is_some();
+    let waits = |claim: &&NodeClaim| claim.metadata.deletion_timestamp.is_none() && marks::goes(claim);
     let waiting: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(waits).collect();
     if waiting.is_empty() {
         return Vec::new();

@@ -119,7 +119,7 @@ impl<'a> View<'a> {
         self.snapshot.node_claims.iter().all(|claim| {
             claim.metadata.deletion_timestamp.is_none()
                 && claim.is_true(crate::core::lifecycle::conditions::INITIALIZED)
-                && super::marks::replacements(claim).is_none()
+                && !super::marks::goes(claim)
         })
     }
 
@@ -142,17 +142,12 @@ impl<'a> View<'a> {
 
 /// kube-scheduler found no node, and a new node may help.
 fn is_provisionable(pod: &Pod) -> bool {
-    let refused = |condition: &crate::core::snapshot::pod::PodCondition| {
-        condition.type_ == "PodScheduled"
-            && condition.status == "False"
-            && condition.reason.as_deref() == Some("Unschedulable")
-    };
     pod.spec.node_name.is_none()
         && !pod.is_owned_by("DaemonSet")
         && !pod.is_owned_by("Node")
         && !pod.is_terminating()
         && !pod.is_terminal()
-        && pod.status.conditions.iter().any(refused)
+        && pod.scheduling_refused().is_some_and(|refused| refused.reason.as_deref() == Some("Unschedulable"))
 }
 
 /// Whether a running pod has to find another node when its own goes.

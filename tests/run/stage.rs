@@ -307,15 +307,7 @@ impl Stage {
     /// A cluster of one Deployment `default/web` without pods, and a repository with one pool.
     pub fn new(settings: &str) -> Self {
         let world = EmbeddedWorld::new(WorldSettings::new(0, "2026-11-20T09:00:00Z".parse().unwrap()), catalog());
-        let deployment = json!({
-            "metadata": {"name": "web", "namespace": "default"},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "web"}}, "template": {
-                "metadata": {"labels": {"app": "web"}},
-                "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
-            }},
-        });
-        let deployments = vec![serde_json::from_value(deployment).unwrap()];
-        world.with(|world| world.load(Snapshot { deployments: deployments.into(), ..Snapshot::default() }));
+        world.with(|world| world.load(without_pods(&["web"])));
         let script = Script::default();
         script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", settings)]);
         let (forge, fuse) = (EmbeddedForge::default(), Fuse::default());
@@ -358,11 +350,17 @@ impl Stage {
 
     /// Runs until nothing more happens; `false` when the process crashed first or it never settles.
     pub async fn settle(&mut self) -> bool {
+        self.settle_watched(|_| ()).await
+    }
+
+    /// The same, with a look at the stage after each pass.
+    pub async fn settle_watched(&mut self, mut look: impl FnMut(&Self)) -> bool {
         for _ in 0..5000 {
             self.controller.pass().await;
             if self.fuse.is_crashed() {
                 return false;
             }
+            look(self);
             let nothing_to_read = self.script.coming.borrow().is_empty();
             if self.controller.is_settled() && nothing_to_read && self.world.with(|world| world.is_still()) {
                 return true;
@@ -435,6 +433,21 @@ fn controller(
     let events = events.clone();
     let journal = Journal::new(move |_, event| events.borrow_mut().push(event.clone()));
     Controller::new(ports, options, journal, Shutdown::default())
+}
+
+/// Deployments without pods, each of whose pods asks for a processor.
+pub fn without_pods(names: &[&str]) -> Snapshot {
+    let deployment = |name: &&str| {
+        serde_json::from_value(json!({
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
+            }},
+        }))
+    };
+    let deployments: Vec<_> = names.iter().map(|name| deployment(name).unwrap()).collect();
+    Snapshot { deployments: deployments.into(), ..Snapshot::default() }
 }
 
 /// A Deployment of so many replicas that never share a node.

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use cutlist::api::keys;
 use cutlist::core::snapshot::Snapshot;
-use serde_json::json;
 
-use crate::stage::{Fault, SETTINGS, Stage};
+use crate::stage::{Fault, SETTINGS, Stage, without_pods};
 
 /// Nodes that others are preferred to.
 fn discouraged(snapshot: &Snapshot) -> usize {
@@ -23,28 +22,13 @@ fn pods_by_node(snapshot: &Snapshot) -> BTreeMap<String, usize> {
     pods
 }
 
-/// Deployments without pods, each of which asks for a processor.
-fn deployments(names: &[&str]) -> Snapshot {
-    let deployment = |name: &&str| {
-        serde_json::from_value(json!({
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"replicas": 0, "selector": {"matchLabels": {"app": name}}, "template": {
-                "metadata": {"labels": {"app": name}},
-                "spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]},
-            }},
-        }))
-    };
-    let deployments: Vec<_> = names.iter().map(|name| deployment(name).unwrap()).collect();
-    Snapshot { deployments: deployments.into(), ..Snapshot::default() }
-}
-
 /// Four nodes with three pods each, of which one then goes from each: one node can be done without, and its two pods find room on three.
 async fn play(stage: &mut Stage, mut look: impl FnMut(&Snapshot)) -> bool {
     const NAMES: [&str; 4] = ["a", "b", "c", "d"];
     let scale = |stage: &Stage, name: &str, replicas| {
         assert!(stage.world.with(|world| world.scale(&format!("default/{name}"), replicas)));
     };
-    stage.world.with(|world| world.load(deployments(&NAMES)));
+    stage.world.with(|world| world.load(without_pods(&NAMES)));
     for name in NAMES {
         scale(stage, name, 3);
         if !stage.settle().await {
@@ -52,18 +36,7 @@ async fn play(stage: &mut Stage, mut look: impl FnMut(&Snapshot)) -> bool {
         }
     }
     NAMES.iter().for_each(|name| scale(stage, name, 2));
-    for _ in 0..5000 {
-        stage.controller.pass().await;
-        if stage.fuse.is_crashed() {
-            return false;
-        }
-        look(&stage.snapshot());
-        if stage.controller.is_settled() && stage.world.with(|world| world.is_still()) {
-            return true;
-        }
-        stage.controller.wait().await;
-    }
-    false
+    stage.settle_watched(|stage| look(&stage.snapshot())).await
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,9 +11,9 @@ use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
 
 use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::plan::check::filters::{Examination, FilterContext, discouraging};
+use crate::core::plan::check::filters::{Examination, FilterContext};
 use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Objects, Pod, Snapshot};
+use crate::core::snapshot::{Objects, Pod, Snapshot, nodes};
 
 use super::budgets::selects;
 use super::kubelet::set_condition;
@@ -129,7 +129,7 @@ impl World {
             let read = read.unwrap_or_else(|| Allocatable {
                 node: Arc::clone(node),
                 discourages: discourages(node),
-                amounts: Arc::new(allocatable(node)),
+                amounts: Arc::new(nodes::allocatable(node)),
             });
             let room = Room {
                 allocatable: Arc::clone(&read.amounts),
@@ -151,7 +151,7 @@ impl World {
         {
             return node.metadata.name.clone();
         }
-        best_node(pod, &examination, requests, rooms, context)
+        best_node(&examination, requests, rooms, context)
     }
 
     /// Whether a pod waits that spreads only over nodes whose taints it tolerates: one that is tainted may let it in elsewhere.
@@ -168,11 +168,8 @@ impl World {
     }
 
     fn refuse(&mut self, key: &str, reason: &str) {
-        let is_known = |pod: &Pod| {
-            let mut conditions = pod.status.conditions.iter();
-            conditions
-                .any(|it| it.type_ == "PodScheduled" && it.status == "False" && it.reason.as_deref() == Some(reason))
-        };
+        let is_known =
+            |pod: &Pod| pod.scheduling_refused().is_some_and(|refused| refused.reason.as_deref() == Some(reason));
         if self.pods.get(key).is_none_or(is_known) {
             return;
         }
@@ -232,7 +229,6 @@ fn may_wait_for(pod: &Pod, bound: &Pod) -> bool {
 /// The nodes are asked from the best one down, so most pods ask one. Fewer taints that discourage count for more than free room: three
 /// times as much.
 fn best_node(
-    pod: &Pod,
     examination: &Examination<'_, '_>,
     requests: &Resources,
     rooms: &Rooms,
@@ -241,7 +237,7 @@ fn best_node(
     let fitting = rooms.iter().filter(|(_, room)| room.has_room_for(requests));
     let taints = |name: &str, room: &Room| {
         let node = context.node(name).filter(|_| room.discourages);
-        node.map_or(0, |node| discouraging(pod, node))
+        node.map_or(0, |node| examination.discouraging(node))
     };
     let mut fitting: Vec<(usize, i64, &String)> =
         fitting.map(|(name, room)| (taints(name, room), -room.score(requests), name)).collect();
@@ -251,12 +247,5 @@ fn best_node(
 }
 
 fn discourages(node: &Node) -> bool {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    taints.iter().any(|taint| taint.effect == "PreferNoSchedule")
-}
-
-fn allocatable(node: &Node) -> Resources {
-    let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    let texts = quantities.into_iter().flatten().map(|(name, quantity)| (name.as_str(), &quantity.0));
-    Resources::parse(texts).unwrap_or_default()
+    nodes::taints(node).iter().any(|taint| taint.effect == "PreferNoSchedule")
 }

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
+use crate::core::snapshot::nodes;
 
 use super::registration::effect_name;
 use super::{Effect, Milestone, Observation, Reaction, conditions, consistency, liveness};
@@ -70,7 +71,7 @@ fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
     if !is_ready(node) {
         return Some(("NodeNotReady", "the node is not ready".to_owned()));
     }
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let taints = nodes::taints(node);
     let startup = taints.iter().find(|taint| {
         claim.spec.startup_taints.iter().any(|own| own.key == taint.key && effect_name(own.effect) == taint.effect)
     });

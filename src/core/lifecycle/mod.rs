@@ -23,6 +23,7 @@ mod liveness;
 mod registration;
 pub mod selectors;
 pub mod static_hash;
+pub mod taint_patch;
 pub mod termination;
 pub mod turns;
 pub mod volumes;

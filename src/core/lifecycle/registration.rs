@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{Taint, TaintEffect};
+use crate::core::snapshot::nodes;
 
 use super::initialization::{self, Seen};
 use super::{Effect, Milestone, Observation, Reaction, conditions, liveness};
@@ -46,7 +47,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
 fn taints(claim: &NodeClaim, node: &Node) -> Vec<NodeTaint> {
     let own = node.metadata.labels.as_ref();
     let sync = own.and_then(|labels| labels.get(DO_NOT_SYNC_TAINTS)).is_none_or(|value| value != "true");
-    let existing = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
+    let existing = nodes::taints(node);
     let mut taints: Vec<NodeTaint> =
         existing.iter().filter(|taint| taint.key != keys::UNREGISTERED_TAINT).cloned().collect();
     if sync {

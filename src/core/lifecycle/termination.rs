@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 
-use super::{Effect, Milestone, Observation, Reaction, conditions, drain, seconds_after};
+use super::{Effect, Milestone, Observation, Reaction, conditions, drain, seconds_after, taint_patch};
 
 /// Hard deadline of a termination, RFC 3339.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
@@ -32,6 +32,11 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
         Some(node) => react_with_node(observation, node),
         None => react_without_node(observation),
     }
+}
+
+/// When the pods that are still on the node of a claim are deleted, where that is written.
+pub fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.annotation(TERMINATION_TIMESTAMP)?.parse().ok()
 }
 
 /// The claim with the deadline that its termination grace period gives it, when that is not written yet.
@@ -63,9 +68,7 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
             effects.push(Effect::Reached(Milestone::Tainted { node: name.clone() }));
         }
     }
-    let deadline = observation.claim.metadata.annotations.as_ref();
-    let deadline = deadline.and_then(|annotations| annotations.get(TERMINATION_TIMESTAMP));
-    let deadline = deadline.and_then(|text| text.parse::<Timestamp>().ok());
+    let deadline = deadline(observation.claim);
     let drain = drain::next(observation.pods, deadline, observation.now);
     let retry_at = seconds_after(observation.now, RETRY_SECONDS);
     if drain.waiting > 0 {
@@ -199,22 +202,10 @@ fn removal_patch(node: &Node) -> Option<Value> {
 
 /// Adds `karpenter.sh/disrupted:NoSchedule`; `None` when it is there.
 pub fn disrupted_taint_patch(node: &Node) -> Option<Value> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    if taints.iter().any(|taint| taint.key == keys::DISRUPTED_TAINT) {
-        return None;
-    }
-    let mut taints: Vec<Value> = taints.iter().map(|taint| json!(taint)).collect();
-    taints.push(json!({ "key": keys::DISRUPTED_TAINT, "effect": "NoSchedule" }));
-    Some(json!({ "spec": { "taints": taints } }))
+    taint_patch::with(node, keys::DISRUPTED_TAINT, "NoSchedule")
 }
 
 /// Takes the taint away again; `None` when it is not there.
 pub fn undisrupted_taint_patch(node: &Node) -> Option<Value> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    if !taints.iter().any(|taint| taint.key == keys::DISRUPTED_TAINT) {
-        return None;
-    }
-    let kept: Vec<Value> =
-        taints.iter().filter(|taint| taint.key != keys::DISRUPTED_TAINT).map(|taint| json!(taint)).collect();
-    Some(json!({ "spec": { "taints": kept } }))
+    taint_patch::without(node, keys::DISRUPTED_TAINT)
 }

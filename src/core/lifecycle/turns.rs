@@ -11,14 +11,15 @@
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 use crate::api::keys;
-use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
+use crate::core::snapshot::{Pod, nodes};
+
+use super::taint_patch;
 
 /// Of more nodes several have their turn together: one at a time, where all pods come to be just where they are planned, up to twice as
 /// many, and however many they are in less than twice as many turns.
@@ -170,11 +171,9 @@ fn decided<'s, 'a: 's>(
     sets: impl Iterator<Item = (&'s str, &'s str)>,
 ) -> HashMap<(&'s str, &'s str), usize> {
     let mut counts: HashMap<_, usize> = sets.map(|set| (set, 0)).collect();
-    let is_refused =
-        |pod: &Pod| pod.status.conditions.iter().any(|it| it.type_ == "PodScheduled" && it.status == "False");
     for pod in all.filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
         let count = replica_set(pod).and_then(|set| counts.get_mut(&set));
-        if let Some(count) = count.filter(|_| pod.spec.node_name.is_some() || is_refused(pod)) {
+        if let Some(count) = count.filter(|_| pod.spec.node_name.is_some() || pod.scheduling_refused().is_some()) {
             *count += 1;
         }
     }
@@ -189,9 +188,7 @@ pub fn least_request<'a>(pods: impl Iterator<Item = &'a Pod>) -> [i64; 2] {
 
 /// Whether kube-scheduler could put a pod there that asks for so much of processors and memory.
 pub fn has_room(node: &Node, pods: &[&Pod], request: [i64; 2]) -> bool {
-    let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref()).into_iter().flatten();
-    let texts = quantities.map(|(name, quantity)| (name.as_str(), &quantity.0));
-    let allocatable = Resources::parse(texts).unwrap_or_default();
+    let allocatable = nodes::allocatable(node);
     let mut free = [CPU, MEMORY].map(|name| allocatable.get(name));
     for requests in pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| effective_requests(pod).ok()) {
         free[0] -= requests.get(CPU);
@@ -202,17 +199,11 @@ pub fn has_room(node: &Node, pods: &[&Pod], request: [i64; 2]) -> bool {
 
 /// Adds the taint of nodes whose turn it is not, or takes it off; `None` when the node is as it should be. Refused where somebody has
 /// changed the node meanwhile, or their taints would be lost.
-pub fn taint_patch(node: &Node, is_tainted: bool) -> Option<Value> {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let is_ours = |taint: &&Taint| taint.key == keys::NOT_ITS_TURN_TAINT;
-    if taints.iter().any(|taint| is_ours(&taint)) == is_tainted {
-        return None;
-    }
-    let mut all: Vec<Value> = taints.iter().filter(|taint| !is_ours(taint)).map(|taint| json!(taint)).collect();
-    if is_tainted {
-        all.push(json!({ "key": keys::NOT_ITS_TURN_TAINT, "effect": "PreferNoSchedule" }));
-    }
-    let mut patch = json!({ "spec": { "taints": all } });
+pub fn patch(node: &Node, is_tainted: bool) -> Option<Value> {
+    let key = keys::NOT_ITS_TURN_TAINT;
+    let patch =
+        if is_tainted { taint_patch::with(node, key, "PreferNoSchedule") } else { taint_patch::without(node, key) };
+    let mut patch = patch?;
     if let Some(version) = &node.metadata.resource_version {
         patch["metadata"] = json!({ "resourceVersion": version });
     }
@@ -307,15 +298,15 @@ mod tests {
     #[test]
     fn only_our_taint_comes_and_goes() {
         let bare = node("a").taint("team", "a", "NoSchedule").merge(json!({ "metadata": { "resourceVersion": "7" } }));
-        assert_eq!(taint_patch(&bare, false), None);
+        assert_eq!(patch(&bare, false), None);
         let team = json!({ "key": "team", "value": "a", "effect": "NoSchedule" });
         let ours = json!({ "key": keys::NOT_ITS_TURN_TAINT, "effect": "PreferNoSchedule" });
-        let patch = taint_patch(&bare, true).unwrap();
-        assert_eq!(patch["spec"]["taints"], json!([team, ours]));
-        assert_eq!(patch["metadata"]["resourceVersion"], "7", "others' taints are not to be lost");
+        let tainting = patch(&bare, true).unwrap();
+        assert_eq!(tainting["spec"]["taints"], json!([team, ours]));
+        assert_eq!(tainting["metadata"]["resourceVersion"], "7", "others' taints are not to be lost");
         let tainted = bare.merge(json!({ "spec": { "taints": [team, ours] } }));
-        assert_eq!(taint_patch(&tainted, true), None);
-        assert_eq!(taint_patch(&tainted, false).unwrap()["spec"]["taints"], json!([team]));
+        assert_eq!(patch(&tainted, true), None);
+        assert_eq!(patch(&tainted, false).unwrap()["spec"]["taints"], json!([team]));
     }
 
     #[test]

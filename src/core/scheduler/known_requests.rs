@@ -42,10 +42,7 @@ impl KnownRequests {
         self.bytes.extend(quantities.len().to_le_bytes());
         for (name, quantity) in quantities {
             self.text(name);
-            match quantity {
-                IntOrString::String(text) => self.text(text),
-                number => self.text(&number.to_string()),
-            }
+            self.text(&quantity.text());
         }
     }
 

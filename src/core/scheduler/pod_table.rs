@@ -127,6 +127,8 @@ impl PodTable {
     }
 }
 
+/// What an [`Identity`] is made of is compared here as well.
+///
 /// Of each owner the pod that was looked at last, without host ports, volumes and devices: most pods are like the one before, and to
 /// compare two takes less time than to write down the identity of one.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Taint};
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
@@ -12,6 +12,17 @@ use crate::core::model::Resources;
 use crate::core::model::requirements::label;
 
 use super::Snapshot;
+
+/// Of a Node; empty where it says none.
+pub fn taints(node: &Node) -> &[Taint] {
+    node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+/// What a Node offers to pods; nothing where that can not be read.
+pub fn allocatable(node: &Node) -> Resources {
+    let quantities = node.status.as_ref().and_then(|status| status.allocatable.as_ref()).into_iter().flatten();
+    Resources::parse(quantities.map(|(name, quantity)| (name.as_str(), &quantity.0))).unwrap_or_default()
+}
 
 /// One machine of the cluster, now or soon.
 #[derive(Clone, Debug)]
@@ -76,10 +87,9 @@ impl<'a> Machine<'a> {
 
     /// Taints of the Node, as key, value and effect. Those that last only while the pods of a consolidation move keep nobody away.
     fn node_taints(&self) -> impl Iterator<Item = (&'a str, &'a str, &'a str)> {
-        let taints = self.node.and_then(|node| node.spec.as_ref()).and_then(|spec| spec.taints.as_ref());
-        taints
+        self.node
             .into_iter()
-            .flatten()
+            .flat_map(taints)
             .filter(|taint| taint.key != keys::NOT_ITS_TURN_TAINT)
             .map(|taint| (taint.key.as_str(), taint.value.as_deref().unwrap_or_default(), taint.effect.as_str()))
     }

@@ -293,6 +293,11 @@ impl Pod {
         matches!(self.status.phase.as_deref(), Some("Succeeded" | "Failed"))
     }
 
+    /// Why kube-scheduler found no node for this pod, or did not look for one.
+    pub fn scheduling_refused(&self) -> Option<&PodCondition> {
+        self.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled" && condition.status == "False")
+    }
+
     /// The node on which kube-scheduler is evicting others for this pod.
     pub fn preempting_on(&self) -> Option<&str> {
         let waits = self.spec.node_name.as_deref().is_none_or(str::is_empty) && !self.is_terminal();

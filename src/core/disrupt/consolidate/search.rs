@@ -117,7 +117,7 @@ impl Pass<'_, '_> {
     }
 
     /// Orders to try, of which nobody knows beforehand which is best.
-    fn ways<'c>(&self, engine: &mut Engine<'_, '_>, sources: &[Source<'c>], markets: &Markets) -> Vec<Way<'c>> {
+    fn ways<'c>(&self, engine: &Engine<'_, '_>, sources: &[Source<'c>], markets: &Markets) -> Vec<Way<'c>> {
         let moving = self.dollars_of_move(sources);
         let kept = |counted: f64| Kept::new(engine, sources, &self.targets, markets, counted * moving);
         // More nodes than that are not replaced all together, whatever the program says.

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::model::Resources;
 use crate::core::plan::{Plan, ReasonCode, StepKind};
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::nodes;
 
 use super::filters::FilterContext;
 use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
@@ -137,9 +137,7 @@ fn destinations(plan: &Plan, known: &Known<'_>, findings: &mut Findings) -> BTre
 fn requested_resources(plan: &Plan, context: &FilterContext<'_>, findings: &mut Findings) {
     for step in steps(plan, StepKind::Create) {
         let Some(node) = context.node(&step.node_claim) else { continue };
-        let quantities = node.status.as_ref().and_then(|status| status.allocatable.clone()).unwrap_or_default();
-        let allocatable =
-            Resources::parse(quantities.iter().map(|(name, amount)| (name.as_str(), &amount.0))).unwrap_or_default();
+        let allocatable = nodes::allocatable(node);
         let requested = context.requested_on(&step.node_claim);
         for (field, shown, right) in
             [("allocatable", &step.allocatable, &allocatable), ("requested", &step.requested, &requested)]

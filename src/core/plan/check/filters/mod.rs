@@ -25,7 +25,6 @@ use crate::core::snapshot::Pod;
 
 pub use context::FilterContext;
 pub(super) use selectors::matches as label_selector_matches;
-pub use taints::discouraging;
 
 /// A filter, by the name that kube-scheduler gives its plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -106,6 +105,11 @@ impl Examination<'_, '_> {
             .or_else(|| devices::refusal(pod, node, context))
             .or_else(|| topology_spread::refusal(&self.spread, node))
             .or_else(|| self.affinity.refusal(node))
+    }
+
+    /// How many taints of the node ask the pod to go elsewhere if it can.
+    pub fn discouraging(&self, node: &Node) -> usize {
+        taints::discouraging(self.pod, node)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 
-use crate::core::snapshot::Pod;
+use crate::core::snapshot::{Pod, nodes};
 
 use super::{Filter, Refusal};
 
@@ -29,9 +29,8 @@ pub(super) fn untolerated_taint<'n>(pod: &Pod, node: &'n Node) -> Option<&'n Tai
 }
 
 /// How many taints of the node ask the pod to go elsewhere if it can.
-pub fn discouraging(pod: &Pod, node: &Node) -> usize {
-    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
-    let soft = taints.iter().filter(|taint| taint.effect == "PreferNoSchedule");
+pub(super) fn discouraging(pod: &Pod, node: &Node) -> usize {
+    let soft = nodes::taints(node).iter().filter(|taint| taint.effect == "PreferNoSchedule");
     soft.filter(|taint| !is_tolerated(pod, &taint.key, taint.value.as_deref().unwrap_or_default(), &taint.effect))
         .count()
 }
