@@ -1,5 +1,6 @@
 //! Carries out the turns in which nodes get the pods of nodes that go (`core::lifecycle::turns`).
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
@@ -35,22 +36,22 @@ pub async fn take<'v, K: Cluster, E: Cloud>(
     let destinations = destinations(&evictable);
     let now = effects.around.now;
     let leaving: Vec<Leaving<'_>> = evictable.iter().map(|it| leaving(view, *it, &destinations, now)).collect();
-    let (taken, patches) = {
+    let patches = {
         let turns = &mut effects.memory().turns;
-        let before = turns.nodes().cloned();
-        let taken = turns.take(&leaving, view.snapshot.pods.iter(), now);
-        let is_another = turns.nodes() != before.as_ref();
-        (taken, patches(view, &leaving, turns.nodes(), is_another))
+        turns.go_on(&leaving, view.snapshot.pods.iter(), now);
+        if turns.wants_taints() { patches(view, &leaving, turns.nodes()) } else { Vec::new() }
     };
-    let tainted = together(&patches, |(node, patch)| taint(node, patch, effects)).await;
+    let overtaken = Cell::new(false);
+    let tainted = together(&patches, |(node, patch)| taint(node, patch, &overtaken, effects)).await;
     if tainted.is_err() {
         // Another turn begins, with its own taints.
         effects.memory().turns = Turns::default();
     }
     tainted?;
-    let end = effects.memory().turns.end();
-    effects.look_again(end);
-    Ok(taken.into_iter().map(|position| evictable[position]).collect())
+    let turns = &mut effects.memory().turns;
+    turns.tainted(!overtaken.get());
+    effects.look_again(turns.look_again_at());
+    Ok(turns.take(&leaving, now).into_iter().map(|position| evictable[position]).collect())
 }
 
 /// Where the plans that remove their nodes send pods, by `namespace/name`: a node, or the claim of one.
@@ -93,16 +94,8 @@ fn open_node<'v>(view: &View<'v>, name: &str) -> Option<&'v str> {
 }
 
 /// Of nodes that are not tainted as they should be: those whose turn it is are not, others with room are, the rest stays as it is
-/// until nobody takes turns. O(pods) when another turn begins, else O(nodes).
-fn patches<'v>(
-    view: &View<'v>,
-    leaving: &[Leaving<'_>],
-    turn: Option<&BTreeSet<String>>,
-    is_another: bool,
-) -> Vec<(&'v str, Value)> {
-    if turn.is_some() && !is_another {
-        return Vec::new();
-    }
+/// until nobody takes turns. O(pods) for a turn, else O(nodes).
+fn patches<'v>(view: &View<'v>, leaving: &[Leaving<'_>], turn: Option<&BTreeSet<String>>) -> Vec<(&'v str, Value)> {
     let turn = turn.map(|nodes| (nodes, least_request(leaving.iter().map(|it| it.pod))));
     let wanted = |node: &Node| match turn {
         Some((nodes, least)) if !nodes.contains(node_name(node)) => {
@@ -115,11 +108,19 @@ fn patches<'v>(
     nodes.filter_map(|node| Some((node_name(node), turns::patch(node, wanted(node)?)?))).collect()
 }
 
-/// A node that changed meanwhile is tainted at another turn.
-async fn taint<K: Cluster, E: Cloud>(node: &str, patch: &Value, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
+/// A node that changed meanwhile is tainted when it is seen as it is.
+async fn taint<K: Cluster, E: Cloud>(
+    node: &str,
+    patch: &Value,
+    overtaken: &Cell<bool>,
+    effects: &Effects<'_, K, E>,
+) -> Result<(), PortError> {
     effects.wrote();
     match effects.around.cluster.patch_node(node, patch).await {
-        Err(error) if error.kind == PortErrorKind::Conflict => Ok(()),
+        Err(error) if error.kind == PortErrorKind::Conflict => {
+            overtaken.set(true);
+            Ok(())
+        }
         outcome => unless_gone(outcome),
     }
 }

@@ -69,6 +69,31 @@ async fn pods_come_to_be_where_the_plan_says() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn no_pod_leaves_before_a_node_that_somebody_else_changed_is_tainted_too() {
+    let mut stage = Stage::new(SETTINGS);
+    let (fuse, mut overtook, mut discouraged_for_the_first) = (stage.fuse.clone(), false, None);
+    let settled = play(&mut stage, |snapshot| {
+        let moves = || snapshot.node_claims.iter().flat_map(|claim| claim.listed(keys::DESTINATIONS));
+        let is_first_gone = pods_by_node(snapshot).values().any(|count| *count < 2);
+        if is_first_gone && discouraged_for_the_first.is_none() {
+            discouraged_for_the_first = Some(discouraged(snapshot));
+        }
+        if overtook || moves().next().is_none() {
+            return;
+        }
+        overtook = true;
+        let gets_nothing = |node: &&String| !moves().any(|entry| entry.ends_with(node.as_str()));
+        let staying = snapshot.node_claims.iter().filter(|claim| claim.listed(keys::DESTINATIONS).next().is_none());
+        let nodes = staying.filter_map(|claim| claim.status.as_ref()?.node_name.as_ref());
+        nodes.filter(gets_nothing).for_each(|node| fuse.overtake(node));
+        assert!(fuse.overtakes());
+    });
+    assert!(settled.await && overtook);
+    assert!(!stage.fuse.overtakes(), "its patch was refused");
+    assert_eq!(discouraged_for_the_first, Some(2), "both that it does not go to");
+}
+
+#[tokio::test(start_paused = true)]
 async fn no_crash_leaves_a_node_tainted() {
     let mut stage = Stage::new(SETTINGS);
     assert!(play(&mut stage, |_| ()).await);

@@ -28,6 +28,9 @@ const TURNS: usize = 64;
 /// A turn ends after this time at the latest, whether or not all pods that left came back.
 const TURN_MAX: SignedDuration = SignedDuration::from_secs(5);
 
+/// Pods leave after this time although other nodes could not be tainted: somebody else may change one all the time.
+const TAINTING_MAX: SignedDuration = SignedDuration::from_secs(2);
+
 /// Where a pod goes that leaves its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination<'a> {
@@ -74,6 +77,8 @@ pub struct Turns {
 struct Turn {
     nodes: BTreeSet<String>,
     began: Timestamp,
+    /// Whether the nodes are tainted for it.
+    is_prepared: bool,
     /// UIDs of pods that left.
     left: BTreeSet<String>,
     /// Namespace and name of ReplicaSets of which pods leave, and how many pods each had.
@@ -81,25 +86,37 @@ struct Turn {
 }
 
 impl Turns {
-    /// Positions of the pods that leave now. `all`: every pod of the cluster. O(pods).
-    pub fn take<'a>(
-        &mut self,
-        leaving: &[Leaving<'_>],
-        all: impl Iterator<Item = &'a Pod> + Clone,
-        now: Timestamp,
-    ) -> Vec<usize> {
+    /// Begins the next turn if none goes on. `all`: every pod of the cluster. O(pods).
+    pub fn go_on<'a>(&mut self, leaving: &[Leaving<'_>], all: impl Iterator<Item = &'a Pod> + Clone, now: Timestamp) {
         if !leaving.iter().any(|it| it.is_consolidated && matches!(it.destination, Destination::Node(_))) {
             *self = Self::default();
-            return (0..leaving.len()).collect();
+            return;
         }
         let turn = match self.current.take().filter(|turn| !turn.is_over(all.clone(), now)) {
             Some(turn) => turn,
             None => self.next(leaving, all, now),
         };
-        let is_now = |it: &Leaving<'_>| it.destination.turn().is_none_or(|node| turn.nodes.contains(node));
-        let taken = (0..leaving.len()).filter(|position| is_now(&leaving[*position])).collect();
         self.current = Some(turn);
-        taken
+    }
+
+    /// Whether the nodes are not tainted for the turn, or for nobody's.
+    pub fn wants_taints(&self) -> bool {
+        self.current.as_ref().is_none_or(|turn| !turn.is_prepared)
+    }
+
+    /// Takes note of whether every node is tainted as it should be.
+    pub fn tainted(&mut self, is_prepared: bool) {
+        if let Some(turn) = &mut self.current {
+            turn.is_prepared |= is_prepared;
+        }
+    }
+
+    /// Positions of the pods that leave now.
+    pub fn take(&self, leaving: &[Leaving<'_>], now: Timestamp) -> Vec<usize> {
+        let Some(turn) = &self.current else { return (0..leaving.len()).collect() };
+        let is_open = turn.is_prepared || now >= turn.opening();
+        let is_now = |it: &Leaving<'_>| it.destination.turn().is_none_or(|node| is_open && turn.nodes.contains(node));
+        (0..leaving.len()).filter(|position| is_now(&leaving[*position])).collect()
     }
 
     fn next<'a>(&mut self, leaving: &[Leaving<'_>], all: impl Iterator<Item = &'a Pod>, now: Timestamp) -> Turn {
@@ -118,7 +135,7 @@ impl Turns {
         let sets: BTreeSet<_> = leaving.iter().filter(leaves).filter_map(|it| replica_set(it.pod)).collect();
         let counts = decided(all, sets.iter().copied());
         let replicas = sets.iter().map(|set| (set.0.to_owned(), set.1.to_owned(), counts[set])).collect();
-        Turn { nodes, began: now, left: BTreeSet::new(), replicas }
+        Turn { nodes, began: now, is_prepared: false, left: BTreeSet::new(), replicas }
     }
 
     /// Takes note of a pod that leaves.
@@ -133,13 +150,17 @@ impl Turns {
         self.current.as_ref().map(|turn| &turn.nodes).filter(|nodes| !nodes.contains(ANY))
     }
 
-    /// When the turn ends at the latest.
-    pub fn end(&self) -> Option<Timestamp> {
-        self.current.as_ref().map(Turn::end)
+    /// When pods leave, or the turn ends, whatever happens.
+    pub fn look_again_at(&self) -> Option<Timestamp> {
+        self.current.as_ref().map(|turn| if turn.is_prepared { turn.end() } else { turn.opening() })
     }
 }
 
 impl Turn {
+    fn opening(&self) -> Timestamp {
+        self.began.saturating_add(TAINTING_MAX).unwrap_or(Timestamp::MAX)
+    }
+
     fn end(&self) -> Timestamp {
         self.began.saturating_add(TURN_MAX).unwrap_or(Timestamp::MAX)
     }
@@ -148,6 +169,9 @@ impl Turn {
     fn is_over<'a>(&self, all: impl Iterator<Item = &'a Pod> + Clone, now: Timestamp) -> bool {
         if now >= self.end() || now < self.began {
             return true;
+        }
+        if !self.is_prepared {
+            return false;
         }
         let is_there = |pod: &Pod| !pod.is_terminating() && self.left.contains(&pod.metadata.uid);
         if all.clone().any(is_there) {
@@ -228,25 +252,40 @@ mod tests {
         Leaving { pod, destination, is_consolidated: true }
     }
 
+    /// The pods that leave once all nodes are tainted.
+    fn take<'a>(
+        turns: &mut Turns,
+        leaving: &[Leaving<'_>],
+        all: impl Iterator<Item = &'a Pod> + Clone,
+        now: Timestamp,
+    ) -> Vec<usize> {
+        turns.go_on(leaving, all, now);
+        turns.tainted(true);
+        turns.take(leaving, now)
+    }
+
     #[test]
     fn the_pods_of_the_next_node_leave_when_those_of_the_one_before_are_back() {
         let (one, two) = (replica("one", "goes"), replica("two", "goes"));
         let leaving = [to(&one, Destination::Node("b")), to(&two, Destination::Node("a"))];
         let mut turns = Turns::default();
-        assert_eq!(turns.take(&leaving, [&one, &two].into_iter(), at(0)), [1]);
+        assert_eq!(take(&mut turns, &leaving, [&one, &two].into_iter(), at(0)), [1]);
         assert_eq!(turns.nodes(), Some(&BTreeSet::from(["a".to_owned()])));
         turns.note(&two);
-        assert_eq!(turns.take(&leaving, [&one, &two].into_iter(), at(1)), [1], "it is not seen yet that it went");
+        assert_eq!(take(&mut turns, &leaving, [&one, &two].into_iter(), at(1)), [1], "it is not seen yet that it went");
         let leaving = &leaving[..1];
-        assert!(turns.take(leaving, [&one].into_iter(), at(1)).is_empty(), "the other waits for its node");
+        assert!(take(&mut turns, leaving, [&one].into_iter(), at(1)).is_empty(), "the other waits for its node");
         let mut back = replica("three", "a");
         back.spec.node_name = None;
-        assert!(turns.take(leaving, [&one, &back].into_iter(), at(2)).is_empty(), "kube-scheduler has not seen it");
+        assert!(
+            take(&mut turns, leaving, [&one, &back].into_iter(), at(2)).is_empty(),
+            "kube-scheduler has not seen it"
+        );
         let refused =
             back.clone().merge(json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False" }] } }));
-        assert_eq!(turns.clone().take(leaving, [&one, &refused].into_iter(), at(2)), [0], "it found no node");
+        assert_eq!(take(&mut turns.clone(), leaving, [&one, &refused].into_iter(), at(2)), [0], "it found no node");
         back.spec.node_name = Some("a".to_owned());
-        assert_eq!(turns.take(leaving, [&one, &back].into_iter(), at(2)), [0]);
+        assert_eq!(take(&mut turns, leaving, [&one, &back].into_iter(), at(2)), [0]);
         assert_eq!(turns.nodes(), Some(&BTreeSet::from(["b".to_owned()])));
     }
 
@@ -255,12 +294,33 @@ mod tests {
         let (one, two) = (replica("one", "goes"), replica("two", "goes"));
         let leaving = [to(&one, Destination::Node("a")), to(&two, Destination::Node("b"))];
         let mut turns = Turns::default();
-        assert_eq!(turns.take(&leaving, [&one, &two].into_iter(), at(0)), [0]);
+        assert_eq!(take(&mut turns, &leaving, [&one, &two].into_iter(), at(0)), [0]);
         turns.note(&one);
-        assert_eq!(turns.end(), Some(at(5)));
-        assert!(turns.take(&leaving[1..], [&two].into_iter(), at(4)).is_empty());
-        assert_eq!(turns.take(&leaving[1..], [&two].into_iter(), at(5)), [0]);
-        assert_eq!(turns.take(&leaving[1..], [&two].into_iter(), at(-60)), [0], "a clock was set back");
+        assert_eq!(turns.look_again_at(), Some(at(5)));
+        assert!(take(&mut turns, &leaving[1..], [&two].into_iter(), at(4)).is_empty());
+        assert_eq!(take(&mut turns, &leaving[1..], [&two].into_iter(), at(5)), [0]);
+        assert_eq!(take(&mut turns, &leaving[1..], [&two].into_iter(), at(-60)), [0], "a clock was set back");
+    }
+
+    #[test]
+    fn nothing_leaves_before_the_nodes_are_tainted_for_it() {
+        let (one, daemon) = (replica("one", "goes"), pod("daemon").on("goes"));
+        let leaving = [to(&one, Destination::Node("a")), to(&daemon, Destination::None)];
+        let mut turns = Turns::default();
+        let look = |turns: &mut Turns, second, is_prepared| {
+            turns.go_on(&leaving, [&one, &daemon].into_iter(), at(second));
+            let wants_taints = turns.wants_taints();
+            turns.tainted(is_prepared);
+            (wants_taints, turns.take(&leaving, at(second)), turns.look_again_at())
+        };
+        let overtaken = look(&mut turns, 0, false);
+        assert_eq!(overtaken, (true, vec![1], Some(at(2))), "somebody changed a node meanwhile");
+        assert_eq!(look(&mut turns, 1, true), (true, vec![0, 1], Some(at(5))));
+        turns.note(&one);
+        assert_eq!(look(&mut turns, 2, true), (false, vec![0, 1], Some(at(5))), "they are");
+        assert_eq!(look(&mut turns, 5, false), (true, vec![1], Some(at(7))), "another turn");
+        let still_overtaken = look(&mut turns, 7, false);
+        assert_eq!(still_overtaken, (true, vec![0, 1], Some(at(7))), "somebody changes a node all the time");
     }
 
     #[test]
@@ -269,7 +329,7 @@ mod tests {
         let leaving = [to(&kept, Destination::Node("a")), to(&other, Destination::Node("b"))];
         let all = || [&kept, &other].into_iter();
         let mut turns = Turns::default();
-        let taken: Vec<Vec<usize>> = (0..4).map(|second| turns.take(&leaving, all(), at(second))).collect();
+        let taken: Vec<Vec<usize>> = (0..4).map(|second| take(&mut turns, &leaving, all(), at(second))).collect();
         assert_eq!(taken, [[0], [1], [0], [1]]);
     }
 
@@ -279,12 +339,12 @@ mod tests {
         let mut turns = Turns::default();
         let all = || [&one, &any, &daemon].into_iter();
         let leaving = [to(&any, Destination::Any), to(&daemon, Destination::None), to(&one, Destination::Node("a"))];
-        assert_eq!(turns.take(&leaving, all(), at(0)), [1, 2]);
-        assert_eq!(turns.take(&leaving, all(), at(1)), [0, 1]);
+        assert_eq!(take(&mut turns, &leaving, all(), at(0)), [1, 2]);
+        assert_eq!(take(&mut turns, &leaving, all(), at(1)), [0, 1]);
         assert_eq!(turns.nodes(), None, "no node is to be avoided");
-        assert_eq!(turns.take(&leaving[..2], all(), at(2)), [0, 1], "nobody takes turns");
+        assert_eq!(take(&mut turns, &leaving[..2], all(), at(2)), [0, 1], "nobody takes turns");
         let drifted = Leaving { is_consolidated: false, ..leaving[2] };
-        assert_eq!(turns.take(&[leaving[0], drifted], all(), at(3)), [0, 1], "nothing is moved to save money");
+        assert_eq!(take(&mut turns, &[leaving[0], drifted], all(), at(3)), [0, 1], "nothing is moved to save money");
     }
 
     #[test]
@@ -292,7 +352,7 @@ mod tests {
         let pod = replica("one", "goes");
         let names: Vec<String> = (0..200).map(|number| format!("{number:03}")).collect();
         let leaving: Vec<_> = names.iter().map(|name| to(&pod, Destination::Node(name))).collect();
-        assert_eq!(Turns::default().take(&leaving, [&pod].into_iter(), at(0)).len(), 3);
+        assert_eq!(take(&mut Turns::default(), &leaving, [&pod].into_iter(), at(0)).len(), 3);
     }
 
     #[test]
