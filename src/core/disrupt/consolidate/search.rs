@@ -40,9 +40,6 @@ const SET_NODES_MAX: usize = 12;
 /// The same where moves have long to repay themselves and that saves more: it comes nearer to a fleet that is bought anew.
 const LARGE_SET_NODES_MAX: usize = 48;
 
-/// And where every node may go, to see whether a fleet that is bought anew saves more than one that keeps the best.
-const ANEW_SET_NODES_MAX: usize = 200;
-
 /// Moves that have as long as that to repay themselves are worth ten times the work, and sets of many nodes.
 const PATIENT_HORIZON_SECONDS: i64 = 6 * 3_600;
 const PATIENT_WORK_TIMES: u64 = 10;
@@ -120,20 +117,31 @@ impl Pass<'_, '_> {
     fn ways<'c>(&self, engine: &Engine<'_, '_>, sources: &[Source<'c>], markets: &Markets) -> Vec<Way<'c>> {
         let moving = self.dollars_of_move(sources);
         let kept = |counted: f64| Kept::new(engine, sources, &self.targets, markets, counted * moving);
-        // More nodes than that are not replaced all together, whatever the program says.
-        let counted = if sources.len() > SET_NODES_MAX { &COUNTED_AS_KEPT[..1] } else { &COUNTED_AS_KEPT };
-        let kept: Vec<Kept> = counted.iter().copied().filter_map(kept).collect();
+        let kept: Vec<Kept> = self.counted_as_kept(sources).into_iter().filter_map(kept).collect();
         if kept.is_empty() {
             return vec![Way::least_used(engine, sources)];
         }
         let mut ways: Vec<Way<'c>> = kept.into_iter().map(|kept| Self::as_kept(sources, kept)).collect();
-        let going = ways.iter().map(|way| way.goes.iter().filter(|goes| **goes).count()).max().unwrap_or(0);
-        if going > SET_NODES_MAX && self.is_patient(sources) {
+        if self.is_patient(sources) && ways.iter().any(Way::has_large_sets) {
             let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
             ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
-            ways.push(Way::anew(sources));
         }
         ways
+    }
+
+    /// How many times the cost of a move counts in each of the programs.
+    fn counted_as_kept(&self, sources: &[Source<'_>]) -> Vec<f64> {
+        let [more, once] = COUNTED_AS_KEPT;
+        let mut counted = vec![more];
+        // More nodes than that are not replaced all together, whatever the program says.
+        if sources.len() <= SET_NODES_MAX {
+            counted.push(once);
+        }
+        if self.is_patient(sources) {
+            // As if they had to repay themselves as soon as that: what is kept is right at once, and the rest is another plan's.
+            counted.push(more * hours(self.horizon_seconds(sources)) / hours(PATIENT_HORIZON_SECONDS));
+        }
+        counted
     }
 
     fn horizon_seconds(&self, sources: &[Source<'_>]) -> i64 {
@@ -228,10 +236,13 @@ impl<'c> Way<'c> {
         Way { goes: vec![false; sources.len()], sources, rooms: Rooms::default(), set_nodes_max: SET_NODES_MAX }
     }
 
-    /// All go, and everything is bought for anew.
-    fn anew(sources: &[Source<'c>]) -> Self {
-        let goes = vec![true; sources.len()];
-        Way { goes, sources: sources.to_vec(), rooms: Rooms::default(), set_nodes_max: ANEW_SET_NODES_MAX }
+    /// Whether of a pool more go than are replaced together.
+    fn has_large_sets(&self) -> bool {
+        let mut of_pools: BTreeMap<&str, usize> = BTreeMap::new();
+        for (source, _) in self.sources.iter().zip(&self.goes).filter(|(_, goes)| **goes) {
+            *of_pools.entry(&source.candidate.pool).or_default() += 1;
+        }
+        of_pools.into_values().any(|going| going > self.set_nodes_max)
     }
 }
 
