@@ -137,7 +137,7 @@ impl Pass<'_, '_> {
         if sources.len() <= SET_NODES_MAX {
             counted.push(once);
         }
-        if self.is_patient(sources) {
+        if self.horizon_seconds(sources) > PATIENT_HORIZON_SECONDS {
             // As if they had to repay themselves as soon as that: what is kept is right at once, and the rest is another plan's.
             counted.push(more * hours(self.horizon_seconds(sources)) / hours(PATIENT_HORIZON_SECONDS));
         }
