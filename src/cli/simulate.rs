@@ -1,6 +1,7 @@
 //! `cutlist simulate`
 
 mod progress;
+mod restless;
 mod revision;
 mod tally;
 
@@ -39,6 +40,7 @@ use crate::render::simulation as render;
 use crate::render::terminal::Style;
 
 use progress::Progress;
+use restless::Restlessness;
 use revision::OneRevision;
 use tally::Tally;
 
@@ -86,7 +88,7 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
     abort_on_signal();
     // Of the screen alone, whose reader may have seen enough.
     let shutdown = Shutdown::default();
-    let settled = carry_on(arguments, read, &world, &tally, &shutdown).await;
+    let settled = carry_on(arguments, read, &world, &tally, &shutdown).await?;
     if shutdown.is_requested() {
         return Ok(Outcome::Interrupted);
     }
@@ -109,14 +111,15 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
     Ok(Outcome::Clean)
 }
 
-/// Lets the controller look and act until nothing moves any more, or the time is over. Whether nothing moves.
+/// Lets the controller look and act until nothing moves any more, or the time is over. Whether nothing moves. Fails where the controller
+/// never comes to rest, which would take for ever.
 async fn carry_on(
     arguments: &SimulateArguments,
     read: &ReadInputs,
     world: &EmbeddedWorld,
     tally: &Rc<RefCell<Tally>>,
     shutdown: &Shutdown,
-) -> bool {
+) -> Result<bool, Failure> {
     let patience = match arguments.until {
         Until::Settled => PATIENCE.saturating_add(longest_consolidate_after(read)),
         Until::Seconds(seconds) => SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
@@ -137,14 +140,23 @@ async fn carry_on(
     let journal = journal(arguments, read.now, world, tally, shutdown);
     let mut controller = Controller::new(ports, options, journal, shutdown.clone());
     let clock = world.clock();
-    let (mut idle, mut settled_at) = (Idle::default(), None);
+    let (mut idle, mut settled_at, mut restlessness) = (Idle::default(), None, Restlessness::default());
     let mut progress = Progress::new(arguments.verbose);
     loop {
         progress.show(|| {
             let passed = u64::try_from(clock.now().duration_since(read.now).as_secs()).unwrap_or(0);
             format!("{} simulated, {}", duration(passed), count(tally.borrow().plans(), "plan"))
         });
+        let before = controller.restless_since().map(|_| world.with(|world| world.snapshot()));
         controller.pass().await;
+        let in_vain =
+            before.and_then(|before| Some((restlessness.see(&before, world.pods_evicted(), clock.now())?, before)));
+        if let Some((since, before)) = in_vain {
+            let since = duration(u64::try_from(since.duration_since(read.now).as_secs()).unwrap_or(0));
+            let error = restless::error(&since, &before, &world.with(|world| world.snapshot()));
+            let hint = "this is a mistake of cutlist: please report it together with the snapshot";
+            return Err(Failure::usage(ERROR, error).with_hint(hint));
+        }
         let seen = controller.last_revision().is_some();
         let (generation, is_still) = world.with(|world| (world.generation(), world.is_still()));
         if seen && controller.is_settled() && is_still {
@@ -157,7 +169,7 @@ async fn carry_on(
             Until::Seconds(_) => false,
         };
         if is_over || clock.now() >= end || shutdown.is_requested() {
-            return settled;
+            return Ok(settled);
         }
         let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
         let is_quiet = is_still && seen && (settled || idle.looks >= QUIET_LOOKS);

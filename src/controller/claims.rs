@@ -11,24 +11,21 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
+use crate::core::disrupt::evictions::Refusals;
 use crate::core::lifecycle::turns::Turns;
-use crate::core::lifecycle::{self, Effect, Observation, conditions, drain};
+use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::effects::Effects;
-use super::in_turn;
+use super::evictions;
 use super::journal::Journal;
-use super::marks;
 use super::opening::{Nominations, Opening};
 use super::view::{View, label, name_of, node_name, provider_id};
 
 /// Claims whose calls are under way at the same time.
 const CLAIMS_TOGETHER: usize = 32;
-
-/// Why pods of a node are evicted that no plan removes. Source: the reference's word for it.
-const NO_PLAN: &str = "Forceful Termination";
 
 /// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
 const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
@@ -40,6 +37,8 @@ pub struct Claims {
     pods_seen: BTreeMap<String, Vec<(String, bool)>>,
     /// Provider IDs that EC2 said are gone.
     pub(super) gone: BTreeSet<String>,
+    /// Evictions that were refused lately.
+    pub(super) refusals: Refusals,
     /// UIDs of pods whose eviction a budget forbade, so that it is said once.
     pub(super) blocked: BTreeSet<String>,
     /// What EC2 had no capacity for, while that counts.
@@ -94,7 +93,7 @@ impl Claims {
         say_places(view, &opening, &effects).await?;
         let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
         in_step(view.snapshot.node_claims.iter().map(due).collect(), &effects).await?;
-        evict_in_order(view, &effects).await?;
+        evictions::evict_in_order(view, &effects).await?;
         Ok(effects.progress())
     }
 
@@ -129,29 +128,6 @@ impl Claims {
         self.pods_seen.insert(name_of(claim).to_owned(), state);
         !is_first_look && claim.metadata.deletion_timestamp.is_none()
     }
-}
-
-/// The pods of all nodes that go, those for the nodes whose turn it is, in an order in which those that come in their place find room:
-/// first those that new nodes were bought for, while the new nodes are empty and kube-scheduler prefers them.
-async fn evict_in_order<K: Cluster, E: Cloud>(view: &View<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
-    let mut due = effects.take_evictions();
-    let ending = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_some());
-    let leaving = ending.flat_map(|claim| view.pods_on(view.node_of(claim)).iter().map(move |pod| (*pod, claim)));
-    let leaving: Vec<(&Pod, &NodeClaim)> = leaving.filter(|(pod, _)| due.remove(&pod.key())).collect();
-    let leaving = in_turn::take(view, leaving, effects).await?;
-    if leaving.is_empty() {
-        return Ok(());
-    }
-    let (pods, claims): (Vec<&Pod>, Vec<&NodeClaim>) = leaving.into_iter().unzip();
-    let staying = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-    let of_new_nodes: BTreeSet<&str> = staying.flat_map(marks::pods).collect();
-    let mut order = drain::order_of_eviction(&pods);
-    order.sort_by_key(|position| !of_new_nodes.contains(pods[*position].key().as_str()));
-    together(&order, |position| {
-        let because = claims[*position].condition(conditions::DISRUPTION_REASON);
-        effects.evict(pods[*position], because.map_or(NO_PLAN, |because| because.reason.as_str()))
-    })
-    .await
 }
 
 /// Makes the calls, several at a time, up to the first that fails and those that are under way with it.

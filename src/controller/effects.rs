@@ -64,7 +64,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         self.progress.borrow_mut().wrote = true;
     }
 
-    fn say(&self, event: &Event) {
+    pub fn say(&self, event: &Event) {
         self.journal.borrow_mut().say(self.around.now, event);
     }
 
@@ -137,27 +137,6 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     /// The pods that claims asked to evict since this was called last.
     pub fn take_evictions(&self) -> BTreeSet<String> {
         self.evictions.take()
-    }
-
-    /// A budget that forbids an eviction is said once; the eviction is tried again later.
-    pub async fn evict(&self, pod: &Pod, reason: &str) -> Result<(), PortError> {
-        match self.around.cluster.evict(&pod.metadata.namespace, &pod.metadata.name).await {
-            Err(error) if error.kind == PortErrorKind::Conflict => {
-                if self.memory().blocked.insert(pod.metadata.uid.clone()) {
-                    let node = pod.spec.node_name.clone().unwrap_or_default();
-                    self.say(&Event::EvictionBlocked { pod: pod.key(), node, error: error.to_string() });
-                }
-                Ok(())
-            }
-            result => {
-                if result.is_ok() {
-                    self.wrote();
-                    self.memory().turns.note(pod);
-                    self.say(&Event::EvictedPod { pod: pod.key(), reason: reason.to_owned() });
-                }
-                unless_gone(result)
-            }
-        }
     }
 
     /// Somebody changed the object meanwhile: what is to be done follows from how it is now. Nothing that was to come after

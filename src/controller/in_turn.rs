@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::disrupt::evictions::Permission;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::turns::{Destination, Leaving, Turns, has_room, least_request};
 use crate::core::lifecycle::{conditions, taint_patch, termination, turns};
@@ -24,18 +25,25 @@ use super::view::{View, must_move, node_name};
 /// What EC2 takes away, and what has less time than that until its pods are deleted, waits for no turn.
 const HURRY: SignedDuration = SignedDuration::from_mins(5);
 
-/// A pod that may leave its node now, and the claim of the node.
-pub type Evictable<'v> = (&'v Pod, &'v NodeClaim);
+/// A pod that is to leave its node now.
+#[derive(Clone, Copy)]
+pub struct Evictable<'v> {
+    pub pod: &'v Pod,
+    /// The claim of its node.
+    pub claim: &'v NodeClaim,
+    /// What the eviction API will say, as far as is known.
+    pub permission: Permission,
+}
 
-/// Those whose turn it is, once the nodes are tainted accordingly.
+/// Positions of those whose turn it is, once the nodes are tainted accordingly.
 pub async fn take<'v, K: Cluster, E: Cloud>(
     view: &View<'v>,
-    evictable: Vec<Evictable<'v>>,
+    evictable: &[Evictable<'v>],
     effects: &Effects<'_, K, E>,
-) -> Result<Vec<Evictable<'v>>, PortError> {
-    let destinations = destinations(&evictable);
+) -> Result<Vec<usize>, PortError> {
+    let destinations = destinations(evictable);
     let now = effects.around.now;
-    let leaving: Vec<Leaving<'_>> = evictable.iter().map(|it| leaving(view, *it, &destinations, now)).collect();
+    let leaving: Vec<Leaving<'_>> = evictable.iter().map(|it| leaving(view, it, &destinations, now)).collect();
     let patches = {
         let turns = &mut effects.memory().turns;
         turns.go_on(&leaving, view.snapshot.pods.iter(), now);
@@ -50,14 +58,14 @@ pub async fn take<'v, K: Cluster, E: Cloud>(
     tainted?;
     let turns = &mut effects.memory().turns;
     turns.tainted(!overtaken.get());
-    effects.look_again(turns.look_again_at());
-    Ok(turns.take(&leaving, now).into_iter().map(|position| evictable[position]).collect())
+    effects.look_again(turns.look_again_at(now));
+    Ok(turns.take(&leaving, now))
 }
 
 /// Where the plans that remove their nodes send pods, by `namespace/name`: a node, or the claim of one.
 fn destinations<'v>(evictable: &[Evictable<'v>]) -> BTreeMap<&'v str, &'v str> {
     let claims: BTreeMap<Option<&str>, &NodeClaim> =
-        evictable.iter().map(|(_, claim)| (claim.metadata.name.as_deref(), *claim)).collect();
+        evictable.iter().map(|it| (it.claim.metadata.name.as_deref(), it.claim)).collect();
     claims
         .into_values()
         .flat_map(|claim| claim.listed(keys::DESTINATIONS).filter_map(|it| it.split_once('=')))
@@ -66,19 +74,23 @@ fn destinations<'v>(evictable: &[Evictable<'v>]) -> BTreeMap<&'v str, &'v str> {
 
 fn leaving<'v>(
     view: &View<'v>,
-    (pod, claim): Evictable<'v>,
+    evictable: &Evictable<'v>,
     destinations: &BTreeMap<&str, &'v str>,
     now: Timestamp,
 ) -> Leaving<'v> {
+    let Evictable { pod, claim, permission } = *evictable;
     let because = claim.condition(conditions::DISRUPTION_REASON);
     let saves_money = marks::reason(ReasonCode::Underutilized);
     let named = destinations.get(pod.key().as_str());
     let destination = match named.and_then(|name| open_node(view, name)) {
         _ if is_in_a_hurry(claim, now) || !must_move(pod) => Destination::None,
+        // One pod whose eviction is only tried again is not worth tainting nodes.
+        _ if permission == Permission::Retry => Destination::None,
         Some(node) => Destination::Node(node),
         None => Destination::Any,
     };
-    Leaving { pod, destination, is_consolidated: because.is_some_and(|because| because.reason == saves_money) }
+    let is_consolidated = because.is_some_and(|because| because.reason == saves_money);
+    Leaving { pod, destination, is_consolidated, is_allowed: permission == Permission::Granted }
 }
 
 fn is_in_a_hurry(claim: &NodeClaim, now: Timestamp) -> bool {

@@ -9,12 +9,14 @@
 //! | a revision comes: lint, use or refuse it | `revisions.rs` |
 //! | definitions into the cluster and out of it | `inventory.rs`, `stamps.rs` |
 //! | pods collected before they are planned for | `batch.rs` |
+//! | how many looks may follow each other | `pace.rs` |
 //! | whether another plan could say anything else | `last_look.rs` |
 //! | whether a plan says something new | `announced.rs` |
 //! | which moves may go without asking | `gate.rs` |
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
 //! | moves under way, finished or rolled back | `moves.rs` |
 //! | each NodeClaim's life | `claims.rs`, `effects.rs`; decisions: `core::lifecycle` |
+//! | pods of nodes that go: whose turn it is, what budgets allow | `evictions.rs`, `in_turn.rs` |
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | leaked instances | `garbage.rs` |
@@ -28,6 +30,7 @@ mod batch;
 mod claims;
 mod effects;
 pub mod events;
+mod evictions;
 mod fidelity;
 mod garbage;
 mod gate;
@@ -40,6 +43,7 @@ mod last_look;
 mod marks;
 mod moves;
 mod opening;
+mod pace;
 mod planning;
 mod records;
 mod refusal;
@@ -70,6 +74,7 @@ use claims::{Claims, Surroundings};
 use events::{Event, Fleet};
 use fidelity::Expectations;
 use last_look::LastLook;
+use pace::Pace;
 use records::Records;
 use revisions::Revisions;
 use rollouts::Noted;
@@ -83,8 +88,12 @@ pub use shutdown::Shutdown;
 const POLL: SignedDuration = SignedDuration::from_secs(10);
 /// How often, while moves are under way, it is searched for more than nodes that can simply go.
 const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
-/// How long a failed call is left alone.
+/// A look that nothing but time asks for is later than the one that asked for it, or time would never pass.
+const LEAST_PAUSE: SignedDuration = SignedDuration::from_millis(1);
+/// How long a failed call is left alone at first. It doubles, since most of what fails twice fails again.
 const RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// How long that gets where the answer was that it can not be done, which only somebody's change makes better.
+const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// How often trouble that goes on is said.
 const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many different troubles are said in that time.
@@ -155,12 +164,15 @@ pub struct Controller<R, K, E, F, C> {
     troubles: BTreeMap<String, Timestamp>,
     repository_due: bool,
     plan_due_at: Option<Timestamp>,
+    /// How long a look that failed is left alone.
+    look_again_in: SignedDuration,
     /// How long a plan that can not be carried out is left alone.
     plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
     searched_at: Option<Timestamp>,
     garbage_due_at: Option<Timestamp>,
     wake_at: Option<Timestamp>,
+    pace: Pace,
     settled: bool,
 }
 
@@ -195,10 +207,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             troubles: BTreeMap::new(),
             repository_due: true,
             plan_due_at: None,
+            look_again_in: RETRY,
             plan_again_in: RETRY,
             searched_at: None,
             garbage_due_at: None,
             wake_at: None,
+            pace: Pace::default(),
             settled: false,
         }
     }
@@ -215,10 +229,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     pub async fn pass(&mut self) {
         self.settled = false;
         let now = self.ports.clock.now();
+        self.pace.look(now);
         self.wake_at = None;
         if let Err(error) = self.look(now).await {
             self.say_trouble(chain(&error), now);
-            self.wake(Some(now.saturating_add(RETRY).unwrap_or(now)));
+            self.wake(now.saturating_add(self.look_again_in).ok());
+            self.look_again_in = longer(self.look_again_in, &error);
+        } else {
+            self.look_again_in = RETRY;
         }
     }
 
@@ -237,6 +255,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.settled
     }
 
+    /// Since when looks have followed each other as fast as they may: something is done again and again.
+    pub fn restless_since(&self) -> Option<Timestamp> {
+        self.pace.limited_since()
+    }
+
     /// The revision that was received last, whether or not it is used.
     pub fn last_revision(&self) -> Option<&Revision> {
         self.revisions.received.as_ref()
@@ -251,7 +274,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Waits until something changed, a time came, or a stop was requested.
     pub async fn wait(&mut self) {
         let now = self.ports.clock.now();
-        let pause = self.wake_at.map(|moment| moment.duration_since(now));
+        let too_early = Duration::try_from(self.pace.pause(now)).unwrap_or_default();
+        if !too_early.is_zero() {
+            tokio::select! {
+                biased;
+                () = self.shutdown.requested() => return,
+                () = tokio::time::sleep(too_early) => {}
+            }
+        }
+        let now = self.ports.clock.now();
+        let pause = self.wake_at.map(|moment| moment.duration_since(now).max(LEAST_PAUSE));
         let pause = pause.map(|pause| Duration::try_from(pause).unwrap_or_default());
         let sleep = async {
             match pause {
@@ -302,11 +334,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn plan(&mut self, snapshot: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
         let due_before = self.plan_due_at;
         let planned = self.plan_now(snapshot, now).await;
-        if planned.is_err() {
+        if let Err(error) = &planned {
             self.last_look = LastLook::default();
             self.plan_due_at = now.saturating_add(self.plan_again_in).ok();
             self.wake(self.plan_due_at);
-            self.plan_again_in = self.plan_again_in.saturating_mul(2).min(POLL);
+            self.plan_again_in = longer(self.plan_again_in, error);
         } else if self.plan_due_at != due_before {
             self.plan_again_in = RETRY;
         }
@@ -403,6 +435,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     fn wake(&mut self, moment: Option<Timestamp>) {
         self.wake_at = [self.wake_at, moment].into_iter().flatten().min();
     }
+}
+
+/// How long is waited after another failure.
+fn longer(wait: SignedDuration, error: &PortError) -> SignedDuration {
+    let longest = match error.kind {
+        PortErrorKind::Permanent | PortErrorKind::Denied | PortErrorKind::Conflict => RETRY_REFUSED_MAX,
+        _ => POLL,
+    };
+    wait.saturating_mul(2).min(longest)
 }
 
 /// An error and its causes in one line.

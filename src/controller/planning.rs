@@ -57,7 +57,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     pub(super) async fn plan_now(&mut self, shared: Arc<Snapshot>, now: Timestamp) -> Result<(), PortError> {
         let snapshot = shared.as_ref();
         let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
-        let is_new_revision = !in_force.applied;
+        let (is_new_revision, is_shown) = (!in_force.applied, in_force.shown);
         self.plan_due_at = now.saturating_add(POLL).ok();
         self.wake(self.plan_due_at);
         if self.approved {
@@ -80,8 +80,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let is_to_be_done = plan.steps.iter().any(|step| !apply::is_held(step));
         self.last_look =
             if is_to_be_done { LastLook::default() } else { LastLook::new(&shared, &self.claims, self.settled, now) };
-        let is_news = self.announced.is_news(&plan, snapshot);
-        if is_news || is_new_revision {
+        // Where the definitions can not be applied the same plan is made again and again, and is no news.
+        let is_news = self.announced.is_news(&plan, snapshot) || !is_shown;
+        if is_news {
             self.post(&plan, snapshot, now).await?;
         }
         self.use_definitions(snapshot, is_new_revision, now).await?;
@@ -224,6 +225,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
+        if let Some(in_force) = &mut self.revisions.in_force {
+            in_force.shown = true;
+        }
         let removed = plan.steps.iter().filter(|step| step.kind == StepKind::Remove);
         let removed = removed.filter_map(|step| step.node.as_deref());
         let held: BTreeSet<&str> = plan.held_back.iter().map(|held| held.node.as_str()).chain(removed).collect();

@@ -10,7 +10,7 @@ use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, Revision
 use crate::render::diagnostics::{self, LintReport};
 
 use super::events::Event;
-use super::{Controller, chain, inventory};
+use super::{Controller, RETRY, chain, inventory};
 
 #[derive(Debug, Default)]
 pub struct Revisions {
@@ -26,7 +26,9 @@ pub struct InForce {
     pub definitions: Definitions,
     /// What of the commit was left out.
     pub notes: Vec<Note>,
-    /// Whether its plan was shown and its definitions are in the cluster.
+    /// Whether its plan was shown.
+    pub shown: bool,
+    /// Whether its definitions are in the cluster.
     pub applied: bool,
 }
 
@@ -106,10 +108,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return self.hold(revision, node_pools, now).await;
             }
         }
-        self.revisions.in_force = Some(InForce { revision, definitions, notes, applied: false });
+        self.revisions.in_force = Some(InForce { revision, definitions, notes, shown: false, applied: false });
         // Another region or class may need another catalog.
         self.catalog = None;
         self.plan_due_at = Some(now);
+        // What failed with the revision before says nothing of this one.
+        self.plan_again_in = RETRY;
         Ok(())
     }
 

@@ -11,6 +11,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test starts processes, waits for them and reads their files")]
 
+mod budgets;
 mod cluster;
 mod control_plane;
 mod definitions;
@@ -56,6 +57,7 @@ const WORKERS: usize = 5;
 
 const CASES: &[Case] = &[
     // The longest first, so that none is left alone at the end; those that run alone come last.
+    case("a_budget_that_blocks_makes_no_storm_of_calls", budgets::a_budget_that_blocks_makes_no_storm_of_calls),
     case("scenario_expiry", |plane| played::play(plane, "expiry")),
     case("scenario_quickstart", |plane| played::play(plane, "quickstart")),
     case("killed_between_any_two_writes", interruptions::killed_between_any_two_writes),

@@ -132,6 +132,20 @@ impl Calls {
         Self(calls)
     }
 
+    /// Those that came after `before`.
+    pub fn since(mut self, before: &Self) -> Self {
+        for (call, count) in &before.0 {
+            self.0.entry(call.clone()).and_modify(|all| *all -= count);
+        }
+        self.0.retain(|_, count| *count > 0);
+        self
+    }
+
+    /// How many there are.
+    pub fn all(&self) -> usize {
+        self.0.values().sum()
+    }
+
     pub fn writes(&self) -> usize {
         let is_write = |verb: &str| !["get", "list", "watch"].contains(&verb);
         self.0.iter().filter(|((verb, _), _)| is_write(verb)).map(|(_, count)| count).sum()

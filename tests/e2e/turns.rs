@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::cluster::Cluster;
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{ControlPlane, Process};
 use crate::played;
 use crate::program::{self, Program};
 
@@ -26,31 +26,9 @@ type Counts = BTreeMap<String, usize>;
 /// six. kube-scheduler alone draws lots among nodes that are equally full, and would hit on those of the plan one time in fifteen.
 pub fn pods_come_to_be_where_the_plan_says(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/load");
-    let mut files = played::files(&folder);
-    let definitions = String::from_utf8(files["definitions.yaml"].clone()).unwrap();
-    let of_one_size = definitions
-        .replace("operator: Lt, values: [\"17\"]", "operator: In, values: [\"4\"]")
-        .replace("consolidateAfter: 0s", "consolidateAfter: 5s");
-    assert!(of_one_size.contains("[\"4\"]") && of_one_size.contains("consolidateAfter: 5s"));
-    files.insert("definitions.yaml".to_owned(), of_one_size.into_bytes());
-    let repository = ScriptedRepository::create(&files, "Begin", Timestamp::now()).unwrap();
-    let program = Program::prepare(plane, &cluster, repository.path().to_owned());
-    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/objects/web.yaml");
-    let web = std::fs::read_to_string(web).unwrap();
-    let mut cutlist = program.start(plane);
-    for (number, name) in NAMES.iter().enumerate() {
-        cluster.apply_all(
-            &web.replace("name: web", &format!("name: {name}")).replace("app: web", &format!("app: {name}")),
-        );
-        program::scale(&cluster, &format!("shop/{name}"), 3);
-        cluster.wait("three more pods run", PATIENCE, |cluster| {
-            let running = program::running(&program::objects(cluster));
-            if running == 3 * (number + 1) { Ok(()) } else { Err(format!("{running} pods run")) }
-        });
-    }
+    let (mut cutlist, _repository) = eight_nodes_of_three_pods(plane, &cluster);
     let begin = Instant::now();
-    NAMES.iter().for_each(|name| program::scale(&cluster, &format!("shop/{name}"), 2));
+    one_pod_goes_from_each(&cluster);
     let (mut planned, mut most_discouraged) = (BTreeMap::new(), 0);
     cluster.wait("six nodes are left, and all pods run", PATIENCE, |cluster| {
         let claims = cluster.list("/apis/karpenter.sh/v1/nodeclaims");
@@ -78,6 +56,38 @@ pub fn pods_come_to_be_where_the_plan_says(plane: &mut ControlPlane) {
     cutlist.must_run();
 }
 
+/// Eight nodes with three pods each, and the program that made them. The repository lives as long as it is kept.
+pub fn eight_nodes_of_three_pods(plane: &ControlPlane, cluster: &Cluster) -> (Process, ScriptedRepository) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/load");
+    let mut files = played::files(&folder);
+    let definitions = String::from_utf8(files["definitions.yaml"].clone()).unwrap();
+    let of_one_size = definitions
+        .replace("operator: Lt, values: [\"17\"]", "operator: In, values: [\"4\"]")
+        .replace("consolidateAfter: 0s", "consolidateAfter: 5s");
+    assert!(of_one_size.contains("[\"4\"]") && of_one_size.contains("consolidateAfter: 5s"));
+    files.insert("definitions.yaml".to_owned(), of_one_size.into_bytes());
+    let repository = ScriptedRepository::create(&files, "Begin", Timestamp::now()).unwrap();
+    let program = Program::prepare(plane, cluster, repository.path().to_owned());
+    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/objects/web.yaml");
+    let web = std::fs::read_to_string(web).unwrap();
+    let cutlist = program.start(plane);
+    for (number, name) in NAMES.iter().enumerate() {
+        cluster.apply_all(
+            &web.replace("name: web", &format!("name: {name}")).replace("app: web", &format!("app: {name}")),
+        );
+        program::scale(cluster, &format!("shop/{name}"), 3);
+        cluster.wait("three more pods run", PATIENCE, |cluster| {
+            let running = program::running(&program::objects(cluster));
+            if running == 3 * (number + 1) { Ok(()) } else { Err(format!("{running} pods run")) }
+        });
+    }
+    (cutlist, repository)
+}
+
+pub fn one_pod_goes_from_each(cluster: &Cluster) {
+    NAMES.iter().for_each(|name| program::scale(cluster, &format!("shop/{name}"), 2));
+}
+
 /// Nodes that others are preferred to.
 fn discouraged(cluster: &Cluster) -> usize {
     let is_discouraged = |node: &&Value| {
@@ -87,7 +97,7 @@ fn discouraged(cluster: &Cluster) -> usize {
     cluster.list("/api/v1/nodes").iter().filter(is_discouraged).count()
 }
 
-fn pods_by_node(cluster: &Cluster) -> Counts {
+pub fn pods_by_node(cluster: &Cluster) -> Counts {
     let mut pods = Counts::new();
     for pod in cluster.list("/api/v1/namespaces/shop/pods") {
         let is_running = pod["status"]["phase"] == "Running" && pod["metadata"]["deletionTimestamp"].is_null();

@@ -57,8 +57,11 @@ impl World {
         match covering.collect::<Vec<_>>().as_slice() {
             [] => {}
             [budget] => {
-                let always = budget.spec.as_ref().and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
-                let waived = !is_healthy(pod) && always == Some("AlwaysAllow");
+                let policy = budget.spec.as_ref().and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
+                let is_enough = budget.status.as_ref().is_some_and(|status| {
+                    status.desired_healthy > 0 && status.current_healthy >= status.desired_healthy
+                });
+                let waived = !is_healthy(pod) && (policy == Some("AlwaysAllow") || is_enough);
                 let allowed = budget.status.as_ref().map_or(0, |status| status.disruptions_allowed);
                 if allowed < 1 && !waived {
                     return Eviction::Forbidden(key_of(&budget.metadata));

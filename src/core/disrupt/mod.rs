@@ -6,6 +6,7 @@ pub mod candidate;
 pub mod consolidate;
 pub mod cost;
 pub mod drift;
+pub mod evictions;
 mod interrupted;
 pub mod pod_disruption_budgets;
 pub mod rehome;

@@ -1,6 +1,6 @@
 //! PodDisruptionBudgets: whether the eviction API would let a pod go, now or ever.
 
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use crate::core::scheduler::selector;
@@ -39,8 +39,25 @@ impl Guard<'_> {
         self.at_a_time == 0 && !unhealthy_may_go(self.budget, pod)
     }
 
-    fn allowed_now(&self) -> i32 {
-        self.budget.status.as_ref().map_or(0, |status| status.disruptions_allowed)
+    /// How many pods may be evicted, by the status of the budget. One that was not looked at yet allows none.
+    pub fn allowed_now(&self) -> usize {
+        self.budget.status.as_ref().map_or(0, |status| usize::try_from(status.disruptions_allowed).unwrap_or(0))
+    }
+
+    /// The resource version of the budget; empty where it has none.
+    pub fn version(&self) -> &str {
+        self.budget.metadata.resource_version.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the eviction API lets the pod go whatever the budget allows. Source: `canIgnorePDB` and the unhealthy pod eviction
+    /// policies of the API server's eviction handler.
+    pub fn lets_go_anyway(&self, pod: &Pod) -> bool {
+        let is_enough = |status: &PodDisruptionBudgetStatus| {
+            status.desired_healthy > 0 && status.current_healthy >= status.desired_healthy
+        };
+        pod.status.phase.as_deref() == Some("Pending")
+            || unhealthy_may_go(self.budget, pod)
+            || (is_unready(pod) && self.budget.status.as_ref().is_some_and(is_enough))
     }
 }
 
@@ -71,7 +88,7 @@ impl<'a> PodDisruptionBudgets<'a> {
         match self.covering(pod).as_slice() {
             [] => None,
             [guard] => {
-                let blocks = guard.allowed_now() <= 0 && !unhealthy_may_go(guard.budget, pod);
+                let blocks = guard.allowed_now() == 0 && !unhealthy_may_go(guard.budget, pod);
                 let name = guard.key();
                 blocks.then(|| {
                     if guard.never_allows(pod) {
@@ -100,9 +117,11 @@ fn covers(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
 /// A pod that is not ready may go when the budget says so.
 fn unhealthy_may_go(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
     let policy = budget.spec.as_ref().and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
-    let not_ready =
-        pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False");
-    policy == Some("AlwaysAllow") && not_ready
+    policy == Some("AlwaysAllow") && is_unready(pod)
+}
+
+fn is_unready(pod: &Pod) -> bool {
+    pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False")
 }
 
 /// Of the pods that are expected, or else of those that are there.

@@ -6,6 +6,9 @@
 //! `PreferNoSchedule`: kube-scheduler goes there only where nothing else is left, and counts that for more than anything it prefers by
 //! itself (weight 3 of TaintToleration against 1 of LeastAllocated). A pod that comes from elsewhere meanwhile is never kept waiting.
 //!
+//! A turn is for pods that may leave now: while PodDisruptionBudgets keep all that wait, the turn stays as it is, and so do the taints,
+//! for half a minute. Else nodes would be tainted and untainted as fast as the API server answers, and nobody would leave.
+//!
 //! What is remembered may be lost: another turn begins then, and taints that are not needed are taken off.
 
 use std::collections::{BTreeSet, HashMap};
@@ -30,6 +33,9 @@ const TURN_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 /// Pods leave after this time although other nodes could not be tainted: somebody else may change one all the time.
 const TAINTING_MAX: SignedDuration = SignedDuration::from_secs(2);
+
+/// A turn in which no pod may leave is kept for this time, since its budgets may soon allow one more.
+const IDLE_MAX: SignedDuration = SignedDuration::from_secs(30);
 
 /// Where a pod goes that leaves its node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,13 +69,22 @@ pub struct Leaving<'a> {
     pub destination: Destination<'a>,
     /// Whether it is moved to save money. For others alone nobody takes turns.
     pub is_consolidated: bool,
+    /// Whether it may be evicted now, as far as is known.
+    pub is_allowed: bool,
+}
+
+impl<'a> Leaving<'a> {
+    /// Whose turn the pod waits for, if it may be evicted.
+    fn awaits(&self) -> Option<&'a str> {
+        self.destination.turn().filter(|_| self.is_allowed)
+    }
 }
 
 /// Whose turn it is, and who has had one.
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
     current: Option<Turn>,
-    /// Pods that a budget kept then are asked for again when all have had one.
+    /// Pods that stayed then are asked for again when all have had one.
     had_one: BTreeSet<String>,
 }
 
@@ -83,6 +98,8 @@ struct Turn {
     left: BTreeSet<String>,
     /// Namespace and name of ReplicaSets of which pods leave, and how many pods each had.
     replicas: Vec<(String, String, usize)>,
+    /// Whether its time is over and budgets keep all that wait.
+    is_idle: bool,
 }
 
 impl Turns {
@@ -92,11 +109,15 @@ impl Turns {
             *self = Self::default();
             return;
         }
-        let turn = match self.current.take().filter(|turn| !turn.is_over(all.clone(), now)) {
-            Some(turn) => turn,
-            None => self.next(leaving, all, now),
+        let is_awaited = leaving.iter().any(|it| it.awaits().is_some());
+        self.current = match self.current.take() {
+            Some(turn) if !turn.is_over(all.clone(), now) => Some(turn),
+            Some(turn) if turn.is_prepared && leaving.iter().any(|it| turn.is_for(it)) => {
+                Some(Turn { is_prepared: true, ..Turn::new(turn.nodes, leaving, all, now) })
+            }
+            _ if is_awaited => Some(self.next(leaving, all, now)),
+            turn => turn.filter(|turn| turn.is_prepared && now < turn.idle_end()).map(|turn| turn.idle()),
         };
-        self.current = Some(turn);
     }
 
     /// Whether the nodes are not tainted for the turn, or for nobody's.
@@ -120,7 +141,7 @@ impl Turns {
     }
 
     fn next<'a>(&mut self, leaving: &[Leaving<'_>], all: impl Iterator<Item = &'a Pod>, now: Timestamp) -> Turn {
-        let mut awaited: BTreeSet<&str> = leaving.iter().filter_map(|it| it.destination.turn()).collect();
+        let mut awaited: BTreeSet<&str> = leaving.iter().filter_map(Leaving::awaits).collect();
         if awaited.iter().all(|node| self.had_one.contains(*node)) {
             self.had_one.clear();
         }
@@ -131,11 +152,7 @@ impl Turns {
         let together = ((awaited.len() + self.had_one.len()) / TURNS).max(1);
         let nodes: BTreeSet<String> = awaited.into_iter().take(together).map(str::to_owned).collect();
         self.had_one.extend(nodes.iter().cloned());
-        let leaves = |it: &&Leaving<'_>| it.destination.turn().is_some_and(|node| nodes.contains(node));
-        let sets: BTreeSet<_> = leaving.iter().filter(leaves).filter_map(|it| replica_set(it.pod)).collect();
-        let counts = decided(all, sets.iter().copied());
-        let replicas = sets.iter().map(|set| (set.0.to_owned(), set.1.to_owned(), counts[set])).collect();
-        Turn { nodes, began: now, is_prepared: false, left: BTreeSet::new(), replicas }
+        Turn::new(nodes, leaving, all, now)
     }
 
     /// Takes note of a pod that leaves.
@@ -150,13 +167,43 @@ impl Turns {
         self.current.as_ref().map(|turn| &turn.nodes).filter(|nodes| !nodes.contains(ANY))
     }
 
-    /// When pods leave, or the turn ends, whatever happens.
-    pub fn look_again_at(&self) -> Option<Timestamp> {
-        self.current.as_ref().map(|turn| if turn.is_prepared { turn.end() } else { turn.opening() })
+    /// When pods leave, or the turn ends, whatever happens: after `now`.
+    pub fn look_again_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let turn = self.current.as_ref()?;
+        let opening = (!turn.is_prepared).then(|| turn.opening());
+        let moments = if turn.is_idle { [None, Some(turn.idle_end())] } else { [opening, Some(turn.end())] };
+        moments.into_iter().flatten().find(|moment| *moment > now)
     }
 }
 
 impl Turn {
+    fn new<'a>(
+        nodes: BTreeSet<String>,
+        leaving: &[Leaving<'_>],
+        all: impl Iterator<Item = &'a Pod>,
+        now: Timestamp,
+    ) -> Self {
+        let mut turn =
+            Self { nodes, began: now, is_prepared: false, left: BTreeSet::new(), replicas: Vec::new(), is_idle: false };
+        let sets: BTreeSet<_> =
+            leaving.iter().filter(|it| turn.is_for(it)).filter_map(|it| replica_set(it.pod)).collect();
+        let counts = decided(all, sets.iter().copied());
+        turn.replicas = sets.iter().map(|set| (set.0.to_owned(), set.1.to_owned(), counts[set])).collect();
+        turn
+    }
+
+    fn is_for(&self, leaving: &Leaving<'_>) -> bool {
+        leaving.awaits().is_some_and(|node| self.nodes.contains(node))
+    }
+
+    fn idle(self) -> Self {
+        Self { is_idle: true, ..self }
+    }
+
+    fn idle_end(&self) -> Timestamp {
+        self.began.saturating_add(IDLE_MAX).unwrap_or(Timestamp::MAX)
+    }
+
     fn opening(&self) -> Timestamp {
         self.began.saturating_add(TAINTING_MAX).unwrap_or(Timestamp::MAX)
     }
@@ -249,7 +296,7 @@ mod tests {
     }
 
     fn to<'a>(pod: &'a Pod, destination: Destination<'a>) -> Leaving<'a> {
-        Leaving { pod, destination, is_consolidated: true }
+        Leaving { pod, destination, is_consolidated: true, is_allowed: true }
     }
 
     /// The pods that leave once all nodes are tainted.
@@ -296,7 +343,7 @@ mod tests {
         let mut turns = Turns::default();
         assert_eq!(take(&mut turns, &leaving, [&one, &two].into_iter(), at(0)), [0]);
         turns.note(&one);
-        assert_eq!(turns.look_again_at(), Some(at(5)));
+        assert_eq!(turns.look_again_at(at(0)), Some(at(5)));
         assert!(take(&mut turns, &leaving[1..], [&two].into_iter(), at(4)).is_empty());
         assert_eq!(take(&mut turns, &leaving[1..], [&two].into_iter(), at(5)), [0]);
         assert_eq!(take(&mut turns, &leaving[1..], [&two].into_iter(), at(-60)), [0], "a clock was set back");
@@ -307,30 +354,75 @@ mod tests {
         let (one, daemon) = (replica("one", "goes"), pod("daemon").on("goes"));
         let leaving = [to(&one, Destination::Node("a")), to(&daemon, Destination::None)];
         let mut turns = Turns::default();
-        let look = |turns: &mut Turns, second, is_prepared| {
-            turns.go_on(&leaving, [&one, &daemon].into_iter(), at(second));
+        let look = |turns: &mut Turns, leaving: &[Leaving<'_>], second, is_prepared| {
+            turns.go_on(leaving, [&one, &daemon].into_iter(), at(second));
             let wants_taints = turns.wants_taints();
             turns.tainted(is_prepared);
-            (wants_taints, turns.take(&leaving, at(second)), turns.look_again_at())
+            (wants_taints, turns.take(leaving, at(second)), turns.look_again_at(at(second)))
         };
-        let overtaken = look(&mut turns, 0, false);
+        let overtaken = look(&mut turns, &leaving, 0, false);
         assert_eq!(overtaken, (true, vec![1], Some(at(2))), "somebody changed a node meanwhile");
-        assert_eq!(look(&mut turns, 1, true), (true, vec![0, 1], Some(at(5))));
+        assert_eq!(look(&mut turns, &leaving, 1, true), (true, vec![0, 1], Some(at(5))));
         turns.note(&one);
-        assert_eq!(look(&mut turns, 2, true), (false, vec![0, 1], Some(at(5))), "they are");
-        assert_eq!(look(&mut turns, 5, false), (true, vec![1], Some(at(7))), "another turn");
-        let still_overtaken = look(&mut turns, 7, false);
-        assert_eq!(still_overtaken, (true, vec![0, 1], Some(at(7))), "somebody changes a node all the time");
+        assert_eq!(look(&mut turns, &leaving, 2, true), (false, vec![0, 1], Some(at(5))), "they are");
+        assert_eq!(look(&mut turns, &leaving, 5, false), (false, vec![0, 1], Some(at(10))), "the same node");
+        let other = [to(&one, Destination::Node("b")), leaving[1]];
+        assert_eq!(look(&mut turns, &other, 10, false), (true, vec![1], Some(at(12))), "another turn");
+        let still_overtaken = look(&mut turns, &other, 12, false);
+        assert_eq!(still_overtaken, (true, vec![0, 1], Some(at(15))), "somebody changes a node all the time");
     }
 
     #[test]
-    fn what_a_budget_keeps_is_asked_for_again_after_the_others() {
+    fn what_the_api_refuses_to_evict_is_asked_for_again_after_the_others() {
         let (kept, other) = (replica("kept", "goes"), replica("other", "goes"));
-        let leaving = [to(&kept, Destination::Node("a")), to(&other, Destination::Node("b"))];
-        let all = || [&kept, &other].into_iter();
+        let (kept, other) = (to(&kept, Destination::Node("a")), to(&other, Destination::Node("b")));
+        let refused = Leaving { is_allowed: false, ..kept };
+        let all = || [kept.pod, other.pod].into_iter();
         let mut turns = Turns::default();
-        let taken: Vec<Vec<usize>> = (0..4).map(|second| take(&mut turns, &leaving, all(), at(second))).collect();
-        assert_eq!(taken, [[0], [1], [0], [1]]);
+        assert_eq!(take(&mut turns, &[kept, other], all(), at(0)), [0]);
+        assert_eq!(take(&mut turns, &[refused, other], all(), at(1)), [1]);
+        turns.note(other.pod);
+        assert_eq!(take(&mut turns, &[kept], [kept.pod].into_iter(), at(6)), [0]);
+    }
+
+    #[test]
+    fn a_turn_stays_while_budgets_keep_all_that_wait() {
+        let (one, two) = (replica("one", "goes"), replica("two", "goes"));
+        let leaving = [to(&one, Destination::Node("a")), to(&two, Destination::Node("b"))];
+        let kept = leaving.map(|it| Leaving { is_allowed: false, ..it });
+        let all = || [&one, &two].into_iter();
+        let mut turns = Turns::default();
+        turns.go_on(&kept, all(), at(0));
+        assert_eq!((turns.nodes(), turns.look_again_at(at(0))), (None, None), "nobody may leave");
+        assert_eq!(take(&mut turns, &leaving, all(), at(1)), [0]);
+        for second in 2..31 {
+            turns.go_on(&kept, all(), at(second));
+            assert!(!turns.wants_taints(), "the taints stay");
+            assert_eq!(turns.nodes(), Some(&BTreeSet::from(["a".to_owned()])));
+            assert!(turns.look_again_at(at(second)).is_some_and(|moment| moment > at(second)));
+        }
+        assert_eq!(turns.look_again_at(at(30)), Some(at(31)));
+        let mut goes_on = turns.clone();
+        assert_eq!(take(&mut goes_on, &[leaving[0], kept[1]], all(), at(30)), [0]);
+        goes_on.go_on(&[leaving[0], kept[1]], all(), at(30));
+        assert!(!goes_on.wants_taints(), "it is the turn of the same node");
+        turns.go_on(&kept, all(), at(31));
+        assert!(turns.wants_taints() && turns.nodes().is_none(), "no node need be avoided any longer");
+    }
+
+    #[test]
+    fn no_look_is_asked_for_at_the_moment_that_it_is() {
+        let pod = replica("one", "goes");
+        for (is_allowed, is_prepared) in [(true, true), (true, false), (false, true), (false, false)] {
+            let leaving = [Leaving { is_allowed, ..to(&pod, Destination::Node("a")) }];
+            let mut turns = Turns::default();
+            turns.go_on(&[to(&pod, Destination::Node("a"))], [&pod].into_iter(), at(0));
+            for second in 0..100 {
+                turns.tainted(is_prepared);
+                turns.go_on(&leaving, [&pod].into_iter(), at(second));
+                assert!(turns.look_again_at(at(second)).is_none_or(|moment| moment > at(second)));
+            }
+        }
     }
 
     #[test]
@@ -340,7 +432,8 @@ mod tests {
         let all = || [&one, &any, &daemon].into_iter();
         let leaving = [to(&any, Destination::Any), to(&daemon, Destination::None), to(&one, Destination::Node("a"))];
         assert_eq!(take(&mut turns, &leaving, all(), at(0)), [1, 2]);
-        assert_eq!(take(&mut turns, &leaving, all(), at(1)), [0, 1]);
+        let refused = [leaving[0], leaving[1], Leaving { is_allowed: false, ..leaving[2] }];
+        assert_eq!(take(&mut turns, &refused, all(), at(1)), [0, 1]);
         assert_eq!(turns.nodes(), None, "no node is to be avoided");
         assert_eq!(take(&mut turns, &leaving[..2], all(), at(2)), [0, 1], "nobody takes turns");
         let drifted = Leaving { is_consolidated: false, ..leaving[2] };

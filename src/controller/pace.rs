@@ -1,0 +1,86 @@
+//! How often the controller looks. A look costs reading everything, and what it finds to do costs calls, so looks that follow each other
+//! without end would be a storm of calls, whatever mistake makes them do so. Here is a limit to that, for mistakes that nobody knows of.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// So many looks may follow each other at once: each write wakes another one, and a fleet comes up in a few dozen.
+const BURST: i32 = 200;
+/// In the long run there is one look in this time.
+const INTERVAL: SignedDuration = SignedDuration::from_millis(50);
+
+/// Counts looks. At most `BURST + t / INTERVAL` of them begin within a time `t`.
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// Until when the looks so far would have taken, one in each interval.
+    taken_until: Option<Timestamp>,
+    /// Since when the limit holds looks up.
+    limited_since: Option<Timestamp>,
+}
+
+impl Pace {
+    /// A look begins.
+    pub fn look(&mut self, now: Timestamp) {
+        let burst = INTERVAL.saturating_mul(BURST);
+        // Where a clock was set back, what was counted by it counts no more.
+        let known = self.taken_until.filter(|until| until.duration_since(now) <= burst.saturating_add(INTERVAL));
+        let from = known.map_or(now, |until| until.max(now));
+        self.taken_until = from.checked_add(INTERVAL).ok();
+        let is_limited = self.pause(now).is_positive();
+        self.limited_since =
+            self.limited_since.filter(|since| is_limited && *since <= now).or(is_limited.then_some(now));
+    }
+
+    /// How long the next look has to wait.
+    pub fn pause(&self, now: Timestamp) -> SignedDuration {
+        let burst = INTERVAL.saturating_mul(BURST);
+        let ahead = self.taken_until.map_or(SignedDuration::ZERO, |until| until.duration_since(now));
+        ahead.saturating_sub(burst).max(SignedDuration::ZERO)
+    }
+
+    /// Since when each look had to wait for the one before.
+    pub fn limited_since(&self) -> Option<Timestamp> {
+        self.limited_since
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millisecond: i64) -> Timestamp {
+        Timestamp::from_millisecond(1_795_165_200_000 + millisecond).unwrap()
+    }
+
+    /// How many looks begin before `end`, when each is followed by another `apart` later, or when it may.
+    fn looks(pace: &mut Pace, apart: i64, end: i64) -> usize {
+        let (mut now, mut count) = (0, 0);
+        while now < end {
+            pace.look(at(now));
+            count += 1;
+            now += i64::try_from(pace.pause(at(now)).as_millis()).unwrap().max(apart);
+        }
+        count
+    }
+
+    #[test]
+    fn looks_without_end_are_as_many_as_time_passes() {
+        let mut pace = Pace::default();
+        assert_eq!(looks(&mut pace, 0, 60_000), 200 + 1_200);
+        assert!(pace.limited_since().is_some_and(|since| since < at(1_000)));
+    }
+
+    #[test]
+    fn looks_now_and_then_wait_for_nothing() {
+        let mut pace = Pace::default();
+        assert_eq!(looks(&mut pace, 60, 60_000), 1_000);
+        assert_eq!(pace.limited_since(), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_holds_nothing_up() {
+        let mut pace = Pace::default();
+        pace.look(at(3_600_000));
+        pace.look(at(0));
+        assert_eq!((pace.pause(at(0)), pace.limited_since()), (SignedDuration::ZERO, None));
+    }
+}
