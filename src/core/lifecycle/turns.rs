@@ -116,7 +116,7 @@ impl Turns {
                 Some(Turn { is_prepared: true, ..Turn::new(turn.nodes, leaving, all, now) })
             }
             _ if is_awaited => Some(self.next(leaving, all, now)),
-            turn => turn.filter(|turn| turn.is_prepared && now < turn.idle_end()).map(|turn| turn.idle()),
+            turn => turn.filter(|turn| turn.is_prepared && now < turn.idle_end()).map(Turn::idle),
         };
     }
 
