@@ -78,8 +78,12 @@ impl World {
 
 /// Sets a condition of a pod; `true` when it was another one before.
 pub(super) fn set_condition(pod: &mut Pod, type_: &str, status: &str, reason: Option<&str>) -> bool {
-    let condition =
-        PodCondition { type_: type_.to_owned(), status: status.to_owned(), reason: reason.map(str::to_owned) };
+    let condition = PodCondition {
+        type_: type_.to_owned(),
+        status: status.to_owned(),
+        reason: reason.map(str::to_owned),
+        message: None,
+    };
     match pod.status.conditions.iter_mut().find(|existing| existing.type_ == type_) {
         Some(existing) if *existing == condition => false,
         Some(existing) => {

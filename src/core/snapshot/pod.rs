@@ -229,13 +229,39 @@ pub struct ContainerStatus {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WrittenCondition")]
 pub struct PodCondition {
     #[serde(rename = "type")]
     pub type_: String,
-    #[serde(default, deserialize_with = "null_is_absent")]
     pub status: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Kept of `PodScheduled` `False` alone: which of its filters found no node, as kube-scheduler says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// As the API server has it.
+#[derive(Deserialize)]
+struct WrittenCondition {
+    #[serde(rename = "type")]
+    type_: String,
+    #[serde(default, deserialize_with = "null_is_absent")]
+    status: String,
+    #[serde(default)]
+    reason: Option<String>,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+impl From<WrittenCondition> for PodCondition {
+    fn from(written: WrittenCondition) -> Self {
+        const MOST_CHARACTERS: usize = 1000;
+        let WrittenCondition { type_, status, reason, message } = written;
+        let refused = type_ == "PodScheduled" && status == "False";
+        let message = message.filter(|text| refused && !text.is_empty());
+        Self { type_, status, reason, message: message.map(|text| text.chars().take(MOST_CHARACTERS).collect()) }
+    }
 }
 
 /// What makes pods again when they go; shown as `namespace/Kind/name`.
