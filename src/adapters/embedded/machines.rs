@@ -250,13 +250,15 @@ impl World {
         if self.node_fault(machine).is_some() {
             return;
         }
-        let Some(node) = self.nodes.get_mut(&machine.node_name) else { return };
+        let node_name = machine.node_name.clone();
+        let Some(node) = self.nodes.get_mut(&node_name) else { return };
         if let Some(spec) = &mut node.spec {
             spec.taints.get_or_insert_default().retain(|taint| taint.key != NOT_READY_TAINT);
         }
         if let Some(status) = &mut node.status {
             status.conditions = Some(vec![condition]);
         }
+        self.disagree_on(&node_name);
         self.touch_nodes();
     }
 
@@ -419,7 +421,7 @@ impl World {
     }
 }
 
-fn taint(key: &str, effect: &str) -> Taint {
+pub(super) fn taint(key: &str, effect: &str) -> Taint {
     Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() }
 }
 

@@ -17,6 +17,7 @@
 //! | disruption budgets of pods, evictions | `budgets.rs` |
 //! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
 //! | instances that outlive the process, nodes for another cluster | `saved.rs` |
+//! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
 
 mod budgets;
@@ -24,6 +25,7 @@ mod clock;
 mod cloud;
 mod cluster;
 mod daemons;
+mod disagreements;
 mod forge;
 mod found;
 mod kubelet;
@@ -50,6 +52,7 @@ use crate::core::catalog::Catalog;
 pub use clock::EmbeddedClock;
 pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
+pub use disagreements::Disagreement;
 pub use forge::{EmbeddedForge, Post};
 pub use found::ScaleError;
 pub use machines::{NodeFault, OfferingKey};

@@ -99,6 +99,7 @@ impl World {
                 None => {
                     let is_gated = !pod.spec.scheduling_gates.is_empty();
                     self.refuse(&pod.key(), if is_gated { "SchedulingGated" } else { "Unschedulable" });
+                    self.quote_plugin(&pod.key());
                     if !is_hopeless {
                         refused.add(pod);
                     }
@@ -147,11 +148,13 @@ impl World {
         let has_room = |name: &str| rooms.get(name).is_some_and(|room| room.has_room_for(requests));
         if let Some(node) =
             self.nominated_node(&pod.key()).filter(|name| has_room(name)).and_then(|it| context.node(&it))
+            && !self.refuses_by_plugin(node)
             && examination.refusal(node).is_none()
         {
             return node.metadata.name.clone();
         }
-        best_node(&examination, requests, rooms, context)
+        let accepts = |node: &Node| !self.refuses_by_plugin(node) && examination.refusal(node).is_none();
+        best_node(&examination, &accepts, requests, rooms, context)
     }
 
     /// Whether a pod waits that spreads only over nodes whose taints it tolerates: one that is tainted may let it in elsewhere.
@@ -230,6 +233,7 @@ fn may_wait_for(pod: &Pod, bound: &Pod) -> bool {
 /// times as much.
 fn best_node(
     examination: &Examination<'_, '_>,
+    accepts: &dyn Fn(&Node) -> bool,
     requests: &Resources,
     rooms: &Rooms,
     context: &FilterContext<'_>,
@@ -242,7 +246,7 @@ fn best_node(
     let mut fitting: Vec<(usize, i64, &String)> =
         fitting.map(|(name, room)| (taints(name, room), -room.score(requests), name)).collect();
     fitting.sort_unstable();
-    let accepts = |name: &str| context.node(name).is_some_and(|node| examination.refusal(node).is_none());
+    let accepts = |name: &str| context.node(name).is_some_and(accepts);
     fitting.into_iter().map(|(.., name)| name).find(|name| accepts(name)).cloned()
 }
 

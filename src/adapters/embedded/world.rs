@@ -20,6 +20,7 @@ use crate::core::snapshot::{Objects, Snapshot};
 use crate::ports::Message;
 
 use super::WorldSettings;
+use super::disagreements::Disagreement;
 use super::found::Kept;
 use super::machines::{Machine, NodeFault, OfferingKey};
 use super::pods::Pods;
@@ -82,6 +83,8 @@ pub struct World {
     pub(super) messages_sent: u64,
     /// By NodePool, what is wrong with its new nodes.
     pub(super) node_faults: BTreeMap<String, NodeFault>,
+    /// By NodePool, why kube-scheduler finds other new nodes there than anybody would think.
+    pub(super) disagreements: BTreeMap<String, Disagreement>,
     /// Offerings that EC2 has none of, until somebody says otherwise.
     pub(super) exhausted: BTreeSet<OfferingKey>,
     /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
@@ -138,6 +141,7 @@ impl World {
             messages: BTreeMap::new(),
             messages_sent: 0,
             node_faults: BTreeMap::new(),
+            disagreements: BTreeMap::new(),
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),
         }
