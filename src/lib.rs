@@ -76,6 +76,8 @@
 //! 8. Every loop, queue, retry and list has a stated limit; what is dropped is counted.
 //!    `tests/tidy.rs::queues_are_bounded`, `src/core/snapshot/tests.rs::lists_inside_lists_and_aliases_have_a_limit`,
 //!    `src/definitions/substitution.rs::ends_on_endless_nesting`
+//! 9. What kube-scheduler does not take is not bought without end, whatever its reason.
+//!    `tests/run/disagreements.rs::what_is_bought_in_vain_is_bounded_in_every_story`
 
 pub mod adapters;
 pub mod api;

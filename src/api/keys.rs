@@ -58,6 +58,9 @@ pub const REVISION: &str = "cutlist.dev/revision";
 pub const PAYBACK: &str = "cutlist.dev/payback";
 /// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.
 pub const ROLLOUT_FAILURES: &str = "cutlist.dev/rollout-failures";
+/// On a NodePool: its nodes that were bought for pods, and that kube-scheduler refuses them, as JSON. Removing it lets them be bought for
+/// again at once.
+pub const REFUSED_NODES: &str = "cutlist.dev/refused-nodes";
 /// On a NodePool that left the definitions: that its nodes may go, however many they are. The value says who said so.
 pub const REMOVAL_CONFIRMED: &str = "cutlist.dev/removal-confirmed";
 /// On a NodeClaim: the hash of the EC2NodeClass that its instance was launched with. Karpenter's own hash covers the cluster's

@@ -9,7 +9,7 @@ use crate::core::lifecycle::DeletionCause;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::model::resources::format_amount;
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Note, Plan, Reason, Revision};
+use crate::core::plan::{Note, Plan, Reason, RefusedNode, Revision};
 use crate::definitions::Diagnostic;
 
 use crate::api::node_plan::Fidelity;
@@ -220,6 +220,10 @@ pub enum Event {
         node_claim: String,
         cause: DeletionCause,
     },
+    /// None of the pods that a node was bought for came there.
+    NodeRefused {
+        refused: Box<RefusedNode>,
+    },
     /// So many new nodes of a pool did not become ready that no more of its nodes are replaced.
     RolloutHalted {
         node_pool: String,
@@ -309,6 +313,7 @@ impl Event {
             | Self::StepNotSupported { .. }
             | Self::InsufficientCapacity { .. }
             | Self::GaveUp { .. }
+            | Self::NodeRefused { .. }
             | Self::RolloutHalted { .. }
             | Self::EvictionBlocked { .. }
             | Self::InconsistentNodeClaim { .. }
@@ -367,6 +372,7 @@ impl Event {
             Self::InsufficientCapacity { .. } => "insufficient capacity, deleting nodeclaim",
             Self::LaunchFailed { .. } => "failed launching nodeclaim",
             Self::GaveUp { .. } => "deleting nodeclaim that did not get on",
+            Self::NodeRefused { .. } => "kube-scheduler refuses node the pods it was bought for",
             Self::RolloutHalted { .. } => "rollout is halted",
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
@@ -544,6 +550,15 @@ impl Event {
             Self::GaveUp { node_claim, cause } => {
                 vec![("NodeClaim", json!(node_claim)), ("reason", json!(cause.reason()))]
             }
+            Self::NodeRefused { refused } => vec![
+                ("NodePool", json!(refused.node_pool)),
+                ("NodeClaim", json!(refused.node_claim)),
+                ("Node", json!(refused.node)),
+                ("Pods", json!(some_of(&refused.pods))),
+                ("reason", json!(refused.text)),
+                ("attempts", json!(refused.attempts)),
+                ("next-attempt-at", json!(refused.next_attempt_at)),
+            ],
             Self::RolloutHalted { node_pool, because } => {
                 vec![("NodePool", json!(node_pool)), ("reason", json!(because))]
             }

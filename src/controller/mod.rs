@@ -19,6 +19,7 @@
 //! | pods of nodes that go: whose turn it is, what budgets allow | `evictions.rs`, `in_turn.rs` |
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
+//! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
 //! | leaked instances | `garbage.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
@@ -47,6 +48,7 @@ mod pace;
 mod planning;
 mod records;
 mod refusal;
+mod refused_nodes;
 mod revisions;
 mod rollouts;
 mod shutdown;

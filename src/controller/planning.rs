@@ -24,7 +24,9 @@ use super::gate::{gate, removal_to_confirm};
 use super::last_look::LastLook;
 use super::opening::{self, Place};
 use super::view::{View, name_of};
-use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, statuses};
+use super::{
+    Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, refused_nodes, statuses,
+};
 
 /// NodeClaims that are written at the same time.
 const CLAIMS_TOGETHER: usize = 32;
@@ -98,6 +100,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 result => result?,
             }
         }
+        self.note_refused_nodes(snapshot, &plan, now).await?;
         let places = opening::places(&plan, &view);
         let mut claims = opening::claims_with_further_pods(&plan, &view);
         claims.extend(opening::claims_with_other_destinations(&plan, &view));
@@ -108,6 +111,20 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.pass_gate(plan, is_news || is_new_revision, now).await?;
         self.note_places(&claims).await?;
         self.say_places(&places, now).await
+    }
+
+    /// Before anything of the plan is done: an empty node may go, and what it was is then known from its pool alone.
+    async fn note_refused_nodes(&mut self, snapshot: &Snapshot, plan: &Plan, now: Timestamp) -> Result<(), PortError> {
+        let Some(in_force) = &self.revisions.in_force else { return Ok(()) };
+        let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
+        match refused_nodes::note(cluster, snapshot, plan, in_force, now, journal).await {
+            // While the node stands, the plan tells by it.
+            Err(error) if error.kind == PortErrorKind::Denied => {
+                self.say_trouble(chain(&error), now);
+                Ok(())
+            }
+            result => result,
+        }
     }
 
     /// On claims on their way, and on those that go. One that is gone meanwhile takes no pods, and has none.

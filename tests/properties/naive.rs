@@ -48,6 +48,7 @@ pub fn place_where_there_is_room(inputs: &Inputs<'_>) -> Plan {
             changes: Vec::new(),
         }],
         held_back: Vec::new(),
+        refused_nodes: Vec::new(),
         budgets: Vec::new(),
         balances: Vec::new(),
         risks: Vec::new(),

@@ -5,6 +5,7 @@
 
 mod budgets;
 mod crashes;
+mod disagreements;
 mod faults;
 mod history;
 mod interruptions;

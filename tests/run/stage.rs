@@ -14,7 +14,7 @@ use cutlist::api::source::SourceFile;
 use cutlist::controller::events::Event;
 use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
-use cutlist::core::plan::{Revision, decide};
+use cutlist::core::plan::{Inputs, Plan, Revision, decide};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{
     Cloud, Cluster, Instance, LaunchRequest, Message, PortError, PortErrorKind, Repository, RevisionContent,
@@ -356,6 +356,13 @@ impl Stage {
         self.controller = controller(&self.world, &self.script, &self.forge, &self.fuse, &self.launches, &self.events);
     }
 
+    /// The same, with another planner from now on.
+    pub fn restart_with(&mut self, planner: fn(&Inputs<'_>) -> Plan) {
+        self.script.reread();
+        let (world, script, forge) = (&self.world, &self.script, &self.forge);
+        self.controller = with_planner(planner, world, script, forge, &self.fuse, &self.launches, &self.events);
+    }
+
     /// Runs until nothing more happens; `false` when the process crashed first or it never settles.
     pub async fn settle(&mut self) -> bool {
         self.settle_watched(|_| ()).await
@@ -423,6 +430,18 @@ fn controller(
     launches: &Rc<RefCell<BTreeMap<String, Vec<String>>>>,
     events: &Rc<RefCell<Vec<Event>>>,
 ) -> TestController {
+    with_planner(decide, world, script, forge, fuse, launches, events)
+}
+
+fn with_planner(
+    planner: fn(&Inputs<'_>) -> Plan,
+    world: &EmbeddedWorld,
+    script: &Script,
+    forge: &EmbeddedForge,
+    fuse: &Fuse,
+    launches: &Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    events: &Rc<RefCell<Vec<Event>>>,
+) -> TestController {
     let ports = Ports {
         repository: script.clone(),
         cluster: FusedCluster(world.cluster(), fuse.clone()),
@@ -436,7 +455,7 @@ fn controller(
         lease_transitions: None,
         read: Box::new(|files| cutlist::definitions::read(files, &BTreeMap::new())),
         seed: 0,
-        planner: Box::new(decide),
+        planner: Box::new(planner),
     };
     let events = events.clone();
     let journal = Journal::new(move |_, event| events.borrow_mut().push(event.clone()));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::adapters::kubernetes::Notice;
 use crate::controller::events::{Event, Replacement};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, Step, StepKind};
+use crate::core::plan::{Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, RefusedNode, Step, StepKind};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
@@ -43,6 +43,16 @@ pub fn of(event: &Event) -> Vec<Notice> {
             vec![
                 on_node(node, false, "AwaitingVolumeDetachment", note.clone()),
                 on_claim(node_claim, false, "AwaitingVolumeDetachment", note),
+            ]
+        }
+        Event::NodeRefused { refused } => {
+            let RefusedNode { node, node_claim, text, next_attempt_at, .. } = refused.as_ref();
+            let note = format!(
+                "kube-scheduler refuses it the pods it was bought for: {text}; the next not before {next_attempt_at}"
+            );
+            vec![
+                on_node(node, true, "RefusedByScheduler", note.clone()),
+                on_claim(node_claim, true, "RefusedByScheduler", note),
             ]
         }
         Event::RolloutHalted { node_pool, because } => {

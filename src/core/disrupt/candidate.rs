@@ -168,6 +168,7 @@ pub fn candidates(
     }
     let nodes = engine.problem.nodes.iter().enumerate();
     nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
+    nominated.extend((0..engine.problem.machines.len()).filter(|host| engine.problem.refused_nodes.is_awaited(*host)));
     let awaited = awaited(&engine.problem.machines);
     let of_awaited = engine.problem.machines.iter().enumerate();
     nominated.extend(
@@ -248,6 +249,9 @@ fn candidate(
     candidate.obstacle = obstacle(inputs, machine, pool, &candidate, is_nominated);
     if candidate.obstacle.is_none() && !candidate.is_expired() {
         let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
+        // New nodes for them would be bought in vain.
+        let refused = || candidate.pods.iter().find_map(|pod| engine.problem.refused_nodes.obstacle(*pod));
+        let of_pods = of_pods.or_else(refused);
         // With a termination grace period the reference lets what must go eventually go, and waits while draining.
         let goes_eventually = candidate.removal_cause.is_some()
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());

@@ -17,7 +17,7 @@ use crate::core::catalog::Catalog;
 use crate::core::defaults;
 use crate::core::disrupt::{Disruption, Removal, disrupt, drift, removed_pools, rollout};
 use crate::core::offer::RefusedOffering;
-use crate::core::provision::{self, Provisioning, provision};
+use crate::core::provision::{self, Provisioning, provision, refused_nodes};
 use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
 
@@ -181,6 +181,8 @@ pub(super) fn assemble(
     let purchases = provisioning.purchases.iter();
     let purchases: Vec<_> =
         purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
+    let refused_nodes = problem.refused_nodes.for_plan(inputs.snapshot);
+    notes.extend(refused_nodes::notes(&refused_nodes));
     notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.extend(report::notes_of_reservations(problem, &purchases));
     let disturbed = Disturbed::new(&builder.steps, inputs.snapshot);
@@ -207,6 +209,7 @@ pub(super) fn assemble(
         placements,
         pending,
         held_back: disruption.held_back,
+        refused_nodes,
         budgets: disruption.budgets.into_states(),
         balances: builder.balances,
         risks,

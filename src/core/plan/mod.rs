@@ -59,6 +59,9 @@ pub struct Plan {
     pub placements: Vec<Placement>,
     pub pending: Vec<Pending>,
     pub held_back: Vec<HeldBack>,
+    /// Nodes that were bought for pods which kube-scheduler does not let run there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_nodes: Vec<RefusedNode>,
     pub budgets: Vec<BudgetState>,
     /// What moves out of pools with `Balanced` came to there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -178,6 +181,7 @@ pub enum ReasonCode {
     NotSupported,
     Preempting,
     DevicesUnsatisfied,
+    RefusedByScheduler,
     // Why a candidate is held back.
     ConsolidateAfterNotElapsed,
     ConsolidationDisabled,
@@ -329,6 +333,29 @@ pub struct PendingReason {
     pub node_pool: String,
     pub code: ReasonCode,
     pub text: String,
+}
+
+/// A node that was bought for pods, and that kube-scheduler refused them: nothing is bought for them again for a while, twice as long after
+/// each attempt. Whoever carries the plan out notes it on the NodePool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedNode {
+    pub node_pool: String,
+    pub node_claim: String,
+    pub node: String,
+    /// `namespace/name`: pods that wait, and for which it or one like it was bought.
+    pub pods: Vec<String>,
+    /// A hash over their workload and what they ask for: pods that come in their place are the same need.
+    pub need: String,
+    /// Names of kube-scheduler's filters that refuse it; empty where they are not known.
+    pub filters: Vec<String>,
+    pub text: String,
+    /// How often one was bought in vain.
+    pub attempts: u32,
+    /// RFC 3339: when the last one was given up.
+    pub refused_at: String,
+    /// RFC 3339: before this none is bought for them.
+    pub next_attempt_at: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]

@@ -80,6 +80,24 @@ impl Backlog {
         self.take_off(class, pod);
     }
 
+    /// Takes off pods that `why` has a reason for, and gives those.
+    pub fn hold_back(
+        &mut self,
+        mut why: impl FnMut(usize) -> Option<(ReasonCode, String)>,
+    ) -> Vec<(ClassIndex, usize)> {
+        let mut held = Vec::new();
+        for (class, pods) in &mut self.waiting {
+            pods.retain(|pod| {
+                let Some((code, text)) = why(*pod) else { return true };
+                held.push((*class, *pod));
+                self.not_schedulable.push((*pod, code, text));
+                false
+            });
+        }
+        self.waiting.retain(|_, pods| !pods.is_empty());
+        held
+    }
+
     fn take_off(&mut self, class: ClassIndex, pod: usize) {
         self.displaced.remove(&pod);
         if let Some(pods) = self.waiting.get_mut(&class) {
@@ -178,7 +196,7 @@ fn is_expected_on(machine: &Machine<'_>, pod: &Pod) -> bool {
 }
 
 /// Not bound, not over, and nobody's daemon.
-fn is_waiting(pod: &Pod) -> bool {
+pub fn is_waiting(pod: &Pod) -> bool {
     let unbound = pod.spec.node_name.as_deref().is_none_or(str::is_empty);
     unbound && !pod.is_terminal() && !pod.is_terminating() && !pod.is_owned_by("DaemonSet") && !pod.is_owned_by("Node")
 }

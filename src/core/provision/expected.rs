@@ -15,7 +15,7 @@ use super::backlog::Backlog;
 use super::karpenter::Leftover;
 
 /// Namespace and name, without the part that tells the replicas of one owner apart.
-type Owner = String;
+pub(super) type Owner = String;
 
 /// A pod of the backlog that is expected on a host.
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +93,7 @@ fn without_room(engine: &mut Engine<'_, '_>, mut pods: Vec<Expected>) -> Vec<Exp
 }
 
 /// One pod less of a class.
-fn take_off(demand: &mut Leftover, class: ClassIndex) {
+pub(super) fn take_off(demand: &mut Leftover, class: ClassIndex) {
     if let Some(left) = demand.get_mut(&class) {
         *left -= 1;
         if *left == 0 {
@@ -123,7 +123,14 @@ fn places(problem: &Problem<'_>) -> BTreeMap<String, HostIndex> {
         hosts.extend(machine.claim_name().map(|name| (name, host)));
     }
     let mut places = BTreeMap::new();
-    for (host, node) in problem.nodes.iter().enumerate() {
+    // Of several nodes that were bought for a pod one after the other it is expected on the last.
+    let created = |host: &HostIndex| {
+        let claim = problem.machines[problem.nodes[*host].machine].claim;
+        claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref().map(|time| time.0))
+    };
+    let mut oldest_first: Vec<HostIndex> = (0..problem.nodes.len()).collect();
+    oldest_first.sort_by_key(created);
+    for (host, node) in oldest_first.into_iter().map(|host| (host, &problem.nodes[host])) {
         let Some(claim) = problem.machines[node.machine].claim else { continue };
         if node.being_removed {
             for (pod, target) in claim.listed(keys::DESTINATIONS).filter_map(|entry| entry.split_once('=')) {
@@ -161,7 +168,7 @@ fn missing(problem: &Problem<'_>, places: &BTreeMap<String, HostIndex>) -> BTree
     missing
 }
 
-fn owner_of(pod: &Pod) -> Option<Owner> {
+pub(super) fn owner_of(pod: &Pod) -> Option<Owner> {
     let owner = pod.metadata.owner_references.first()?;
     Some(format!("{}/{}", pod.metadata.namespace, owner.name))
 }

@@ -16,6 +16,7 @@ mod open_order;
 pub mod priority;
 pub mod purchase;
 mod reference_sort;
+pub mod refused_nodes;
 pub mod static_capacity;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,6 +60,7 @@ pub struct Provisioning {
 pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning {
     let problem = engine.problem;
     let mut backlog = Backlog::new(problem);
+    problem.refused_nodes.hold_back(&mut backlog);
     let mut order = backlog.by_size(problem);
     if packing == Packing::Cheapest {
         // Room that is there is for pods that are there.
@@ -70,6 +72,9 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let skews_before = engine.skews();
     let shortfalls = static_capacity::open_missing(engine);
     let settled = expected::settle(engine, &mut backlog, &mut demand);
+    for (class, _) in problem.refused_nodes.hold_back_unsettled(problem, &settled, &mut backlog) {
+        expected::take_off(&mut demand, class);
+    }
     let since = engine.mark();
     let mut budget = cheapest::Budget::new(problem);
     match packing {

@@ -11,6 +11,7 @@ use crate::core::model::requirements::normalized;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::offer::{Offer, Types};
 use crate::core::plan::Inputs;
+use crate::core::provision::refused_nodes::RefusedNodes;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
 
@@ -64,6 +65,8 @@ pub struct Problem<'a> {
     pub invalid_pods: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported_pods: BTreeMap<usize, String>,
+    /// Nodes that were bought for pods which kube-scheduler does not let run there.
+    pub refused_nodes: RefusedNodes,
     /// By node; empty where no pod asks for any.
     pub devices: Vec<Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
@@ -152,6 +155,7 @@ impl<'a> Problem<'a> {
             class_of_pod,
             invalid_pods: pods.invalid,
             not_supported_pods: pods.not_supported,
+            refused_nodes: RefusedNodes::default(),
             devices: Vec::new(),
             profile_of_variant: Vec::new(),
             names_pool_labels: Vec::new(),
@@ -166,6 +170,7 @@ impl<'a> Problem<'a> {
         problem.compile_devices();
         problem.compile_profiles();
         problem.compile_groups();
+        problem.refused_nodes = RefusedNodes::new(inputs, &problem.machines, &problem.class_of_pod);
         problem
     }
 

@@ -128,7 +128,7 @@ impl Failures {
 }
 
 /// Over everything that a new node is made from. Budgets, limits and weights are not.
-fn template_hash(pool: &NodePool, class: Option<&EC2NodeClass>) -> String {
+pub fn template_hash(pool: &NodePool, class: Option<&EC2NodeClass>) -> String {
     let template = serde_json::to_vec(&pool.spec.template).unwrap_or_default();
     let class = class.and_then(|class| serde_json::to_vec(&class.spec).ok()).unwrap_or_default();
     let digest = Sha256::new().chain_update(template).chain_update([0]).chain_update(class).finalize();

@@ -16,7 +16,7 @@ use crate::core::plan::{Inputs, Note, ReasonCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::nodes::Machine;
 
-pub use failures::{Failures, GivenUp};
+pub use failures::{Failures, GivenUp, template_hash};
 
 use super::candidate::Candidate;
 use super::drift::is_of_other_template;
