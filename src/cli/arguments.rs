@@ -39,6 +39,23 @@ pub enum Command {
     Crds,
 }
 
+impl Command {
+    /// How the command reads definitions, if it does.
+    pub fn definitions(&self) -> Option<&DefinitionArguments> {
+        match self {
+            Self::Plan(arguments) => Some(&arguments.inputs.definitions),
+            Self::Why(arguments) => Some(match &arguments.subject {
+                WhySubject::Pod(arguments) => &arguments.inputs.definitions,
+                WhySubject::Node(arguments) => &arguments.inputs.definitions,
+            }),
+            Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
+            Self::Lint(arguments) => Some(&arguments.definitions),
+            Self::Run(arguments) => Some(&arguments.definitions),
+            Self::Approve(_) | Self::Catalog(_) | Self::Snapshot(_) | Self::Crds => None,
+        }
+    }
+}
+
 /// What a plan is made from.
 #[derive(Debug, Args)]
 pub struct InputArguments {
@@ -176,9 +193,37 @@ pub enum WhyOutput {
 
 #[derive(Clone, Debug, Default, Args)]
 pub struct DefinitionArguments {
-    /// Value for `${NAME}` in definitions; beats cutlist.yaml, which beats the environment
+    /// Value for `${NAME}` in definitions; beats the environment, which beats cutlist.yaml
     #[arg(long = "variable", value_name = "NAME=VALUE", value_parser = parse_variable)]
     pub variables: Vec<(String, String)>,
+    /// Take the value for `${NAME}` from the environment, which is not read otherwise; repeatable
+    ///
+    /// `CUTLIST_VAR_NAME` in the environment gives a value for `${NAME}` without this. What comes from the environment is
+    /// not shown: its name stands in its place.
+    #[arg(long = "variable-from-environment", value_name = "NAME", value_parser = parse_environment)]
+    pub from_environment: Vec<FromEnvironment>,
+}
+
+/// A variable of the environment that the operator named.
+#[derive(Clone)]
+pub struct FromEnvironment {
+    pub name: String,
+    pub value: String,
+}
+
+/// Without the value, which may be a secret.
+impl std::fmt::Debug for FromEnvironment {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("FromEnvironment").field(&self.name).finish()
+    }
+}
+
+fn parse_environment(name: &str) -> Result<FromEnvironment, String> {
+    match std::env::var(name) {
+        Ok(value) => Ok(FromEnvironment { name: name.to_owned(), value }),
+        Err(std::env::VarError::NotPresent) => Err("the environment has no variable of this name".to_owned()),
+        Err(std::env::VarError::NotUnicode(_)) => Err("its value is not UTF-8 text".to_owned()),
+    }
 }
 
 fn parse_variable(text: &str) -> Result<(String, String), String> {

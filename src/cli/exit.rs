@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use super::output;
+
 /// What a command came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -67,9 +69,9 @@ pub fn report(outcome: Result<Outcome, Failure>) -> ExitCode {
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
-            anstream::eprintln!("error: {}", chain(&failure.error));
+            anstream::eprintln!("error: {}", output::shown(&chain(&failure.error)));
             if let Some(hint) = failure.hint {
-                anstream::eprintln!("\nhint: {hint}");
+                anstream::eprintln!("\nhint: {}", output::shown(&hint));
             }
             ExitCode::from(failure.code)
         }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 
 use super::arguments::{InputArguments, PackingArgument};
 use super::exit::Failure;
-use super::settings;
+use super::{output, settings};
 use crate::adapters::git;
 use crate::api::keys;
 use crate::api::settings::{Packing, Settings};
@@ -44,6 +44,7 @@ pub fn read_cluster(arguments: &InputArguments, head: ReadRevision) -> Result<Re
     let (snapshot, mut notes) = read_snapshots(arguments)?;
     let (catalog, assumptions) = catalog(arguments, &head.definitions.settings, &snapshot)?;
     notes.extend(assumptions);
+    output::show_words_of(&catalog);
     let now = arguments.now.unwrap_or_else(Timestamp::now);
     Ok(ReadInputs { head, snapshot, catalog, now, notes })
 }
@@ -176,7 +177,7 @@ pub fn with_inputs_of<T>(
     base: Option<&ReadRevision>,
     then: impl FnOnce(&Inputs<'_>) -> T,
 ) -> T {
-    let definitions = &revision.definitions;
+    let definitions = &revision.definitions.beside(&read.snapshot);
     let packing = match arguments.packing {
         Some(PackingArgument::Cheapest) => Packing::Cheapest,
         Some(PackingArgument::Karpenter) => Packing::Karpenter,
@@ -202,12 +203,16 @@ pub fn with_inputs_of<T>(
         catalog: &read.catalog,
         policy: Policy {
             packing,
-            owned_pools: of_base.into_iter().filter_map(|pool| pool.metadata.name).collect(),
+            owned_pools: of_base
+                .into_iter()
+                .filter_map(|pool| pool.metadata.name)
+                .filter(|name| !definitions.may_name_pool(name))
+                .collect(),
             ..Policy::of(&definitions.settings)
         },
         seed: arguments.seed,
         now: read.now,
-        notes: read.notes.iter().chain(&revision.content.notes).cloned().collect(),
+        notes: read.notes.iter().chain(&revision.content.notes).chain(&definitions.notes).cloned().collect(),
     };
     then(&inputs)
 }

@@ -33,6 +33,9 @@ fn parse_and_run() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),
     };
+    if let Some(definitions) = arguments.command.definitions() {
+        output::hide(settings::masks(definitions));
+    }
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),

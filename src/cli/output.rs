@@ -1,15 +1,113 @@
 //! What commands print on standard output. A reader that closes the pipe has seen enough, which is no error.
+//!
+//! This is the one door, so values of the environment are hidden here: definitions may have put them anywhere.
 
-use std::io::Write;
+use std::io::{self, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+
+use crate::core::catalog::Catalog;
+use crate::definitions::Masks;
+
+static HIDDEN: Mutex<Option<Masks>> = Mutex::new(None);
+
+fn masks() -> MutexGuard<'static, Option<Masks>> {
+    HIDDEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on these values are not shown.
+pub fn hide(hidden: Masks) {
+    *masks() = Some(hidden).filter(|hidden| !hidden.is_empty());
+}
+
+/// Words of EC2, such as regions and sizes, are no secrets, and stand in every plan.
+pub fn show_words_of(catalog: &Catalog) {
+    let mut hidden = masks();
+    if let Some(old) = hidden.take() {
+        let of_types = || catalog.instance_types.iter();
+        let is_word = |value: &str| {
+            catalog.region.contains(value)
+                || of_types().any(|it| {
+                    it.name == value
+                        || it.offerings.iter().any(|offering| offering.zone == value)
+                        || it.requirements.values().flatten().any(|word| word == value)
+                })
+        };
+        *hidden = Some(old.without(is_word)).filter(|hidden| !hidden.is_empty());
+    }
+}
+
+/// What is hidden.
+pub fn hidden() -> Masks {
+    masks().clone().unwrap_or_default()
+}
+
+/// The text without what is hidden.
+pub fn shown(text: &str) -> String {
+    masks().as_ref().map_or_else(|| text.to_owned(), |hidden| hidden.text(text))
+}
 
 /// For people: what is no terminal gets it without terminal escapes.
 pub fn text(text: &str) {
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
-    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let mut out = anstream::AutoStream::auto(io::stdout()).lock();
+    let _closed = out.write_all(shown(text).as_bytes()).and_then(|()| out.flush());
 }
 
 /// For programs, as it is: looking for escapes in megabytes of JSON takes as long as making them.
 pub fn data(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let mut out = io::stdout().lock();
+    let hidden = masks();
+    let masked = hidden.as_ref().map(|hidden| masked_data(text, hidden));
+    let _closed = out.write_all(masked.as_deref().unwrap_or(text).as_bytes()).and_then(|()| out.flush());
+}
+
+/// JSON stays JSON, in the same form.
+fn masked_data(text: &str, hidden: &Masks) -> String {
+    let Ok(mut value) = serde_json::from_str::<Value>(text) else { return hidden.text(text) };
+    hidden.value(&mut value);
+    let is_pretty = text.trim_end().contains('\n');
+    let form = if is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+    form.unwrap_or_default() + if text.ends_with('\n') { "\n" } else { "" }
+}
+
+/// Hides line by line what is written piece by piece.
+pub struct Masked<W: Write> {
+    to: W,
+    line: Vec<u8>,
+}
+
+impl<W: Write> Masked<W> {
+    pub fn new(to: W) -> Self {
+        Self { to, line: Vec::new() }
+    }
+}
+
+impl<W: Write> Write for Masked<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if masks().is_none() && self.line.is_empty() {
+            return self.to.write(bytes);
+        }
+        self.line.extend_from_slice(bytes);
+        if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
+            let rest = self.line.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.line, rest);
+            self.to.write_all(shown(&String::from_utf8_lossy(&lines)).as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if !self.line.is_empty() {
+            let line = std::mem::take(&mut self.line);
+            self.to.write_all(shown(&String::from_utf8_lossy(&line)).as_bytes())?;
+        }
+        self.to.flush()
+    }
+}
+
+impl<W: Write> Drop for Masked<W> {
+    fn drop(&mut self) {
+        let _closed = self.flush();
+    }
 }

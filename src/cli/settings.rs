@@ -1,55 +1,67 @@
 //! Where what was typed, `cutlist.yaml` and the environment become one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::arguments::DefinitionArguments;
 use crate::api::source::SourceFile;
-use crate::definitions::{self, Definitions};
+use crate::definitions::{self, Definitions, GivenVariables, Masks};
 
-/// Names that every shell sets. A `${PATH}` in user data is for the instance's shell, and must not become that of the
-/// machine on which the definitions are read.
-const OF_THE_SHELL: [&str; 16] = [
-    "EDITOR", "HOME", "HOSTNAME", "IFS", "LANG", "LOGNAME", "OLDPWD", "PATH", "PPID", "PS1", "PWD", "SHELL", "SHLVL",
-    "TERM", "UID", "USER",
-];
+/// A variable of the environment with this prefix is meant for definitions: `CUTLIST_VAR_REGION` gives `REGION`.
+pub const PREFIX: &str = "CUTLIST_VAR_";
 
-/// Reads definitions with their variables: those typed, then those of `cutlist.yaml`, then those of the environment,
-/// as far as their names occur in the files.
+/// Reads definitions with their variables: those typed, then those of the environment that the operator names, then those
+/// of `cutlist.yaml`. The environment holds secrets of whoever runs this, and definitions are written by others: nothing else
+/// of it is read.
 pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -> Definitions {
-    definitions::read(files, &variables(files, arguments, |name| std::env::var(name).ok()))
+    let mut given = given(arguments, std::env::vars_os().filter_map(as_text));
+    given.only_in_environment = definitions::variable_names(files)
+        .into_iter()
+        .filter(|name| std::env::var_os(name).is_some())
+        .collect::<BTreeSet<String>>();
+    definitions::read(files, &given)
 }
 
-/// The variables that override those of `cutlist.yaml`, and those that it lacks.
-fn variables(
-    files: &[SourceFile],
-    arguments: &DefinitionArguments,
-    environment: impl Fn(&str) -> Option<String>,
-) -> BTreeMap<String, String> {
-    let own = definitions::settings_variables(files);
-    let names = definitions::variable_names(files).into_iter();
-    let missing = names.filter(|name| !own.contains_key(name) && !OF_THE_SHELL.contains(&name.as_str()));
-    let from_environment = missing.filter_map(|name| environment(&name).map(|value| (name, value)));
-    from_environment.chain(arguments.variables.iter().cloned()).collect()
+/// Hides what comes from the environment, wherever it is shown.
+pub fn masks(arguments: &DefinitionArguments) -> Masks {
+    given(arguments, std::env::vars_os().filter_map(as_text)).masks()
+}
+
+/// The variables that override those of `cutlist.yaml`. A name that was typed comes before the prefix.
+fn given(arguments: &DefinitionArguments, environment: impl Iterator<Item = (String, String)>) -> GivenVariables {
+    let with_prefix = environment.filter_map(|(name, value)| Some((name.strip_prefix(PREFIX)?.to_owned(), value)));
+    let mut from_environment: BTreeMap<String, String> = with_prefix.filter(|(name, _)| !name.is_empty()).collect();
+    from_environment.extend(arguments.from_environment.iter().map(|it| (it.name.clone(), it.value.clone())));
+    GivenVariables {
+        typed: arguments.variables.iter().cloned().collect(),
+        from_environment,
+        only_in_environment: BTreeSet::new(),
+    }
+}
+
+fn as_text((name, value): (std::ffi::OsString, std::ffi::OsString)) -> Option<(String, String)> {
+    Some((name.into_string().ok()?, value.into_string().ok()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::arguments::FromEnvironment;
 
     #[test]
-    fn what_is_typed_beats_the_file_beats_the_environment() {
-        let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), content: text.as_bytes().to_vec() };
-        let files = [
-            file(
-                "cutlist.yaml",
-                "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nspec: { variables: { B: file, C: file } }",
-            ),
-            file("a.yaml", "x: ${A} ${B} ${C} ${PATH}"),
+    fn only_what_is_named_comes_from_the_environment() {
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let arguments = DefinitionArguments {
+            variables: vec![pair("C", "typed")],
+            from_environment: vec![FromEnvironment { name: "B".to_owned(), value: "named".to_owned() }],
+        };
+        let environment = [
+            pair("A", "secret"),
+            pair("CUTLIST_VAR_B", "prefix"),
+            pair("CUTLIST_VAR_C", "x"),
+            pair("CUTLIST_VAR_", "y"),
         ];
-        let arguments = DefinitionArguments { variables: vec![("C".to_owned(), "typed".to_owned())] };
-        let environment = |name: &str| Some(format!("environment {name}"));
-        let expected = [("A", "environment A"), ("C", "typed")];
-        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        assert_eq!(variables(&files, &arguments, environment), expected);
+        let given = given(&arguments, environment.into_iter());
+        assert_eq!(given.values(), [pair("B", "named"), pair("C", "typed")].into());
+        assert_eq!(given.masks().text("named typed"), "${B} typed");
     }
 }

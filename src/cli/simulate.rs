@@ -129,11 +129,14 @@ async fn carry_on(
     let ports = world::ports(repository, world, EmbeddedForge::default());
     let inputs = &arguments.inputs;
     let (definitions, packing) = (inputs.definitions.clone(), inputs.packing);
+    let began_with = read.snapshot.clone();
     let options = Options {
         mode: Mode::Enforce,
         applies_definitions: true,
         lease_transitions: None,
-        read: Box::new(move |files| for_simulation(settings::read_definitions(files, &definitions), packing)),
+        read: Box::new(move |files| {
+            for_simulation(settings::read_definitions(files, &definitions).beside(&began_with), packing)
+        }),
         seed: inputs.seed,
         planner: Box::new(decide),
     };
@@ -266,6 +269,7 @@ fn simulation(
         ..tally.summary(now, world.pods_evicted())
     };
     let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();
+    notes.extend(read.head.definitions.beside(&read.snapshot).notes);
     notes.extend(about_nodes(read));
     if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
         let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();

@@ -229,7 +229,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 moves_under_way,
                 ..Policy::of(settings)
             },
-            notes: in_force.notes.clone(),
+            notes: in_force.notes.iter().cloned().chain(definitions.of_variables(snapshot)).collect(),
             seed: self.options.seed,
             now,
         }))
@@ -237,7 +237,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Shows the plan where people review, before anything of it is done.
     async fn post(&mut self, plan: &Plan, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
-        let text = render::plan::text(plan, Style::Plain);
+        let masks = self.revisions.masks();
+        let text = masks.text(&render::plan::text(plan, Style::Plain));
+        self.records.masks = masks;
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;

@@ -12,6 +12,7 @@ use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::Snapshot;
+use crate::definitions::Masks;
 use crate::ports::{Cluster, PortError};
 
 use super::history;
@@ -29,6 +30,8 @@ const NAME_CHARACTERS: usize = 12;
 #[derive(Debug, Default)]
 pub struct Records {
     open: BTreeMap<String, NodePlan>,
+    /// What is not written down.
+    pub masks: Masks,
 }
 
 /// The object's name.
@@ -76,6 +79,7 @@ impl Records {
             cluster.forget_plan(plan.metadata.name.as_deref().unwrap_or_default()).await?;
         }
         let mut object = object_of(plan, lease_transitions);
+        object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
         object.status = Some(NodePlanStatus { text: cut(text, MOST_TEXT_BYTES), ..NodePlanStatus::default() });
         enter(&mut object, NodePlanPhase::Posted, "", now);
         cluster.record_plan(&object).await?;

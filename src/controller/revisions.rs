@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
 use crate::core::plan::{Note, Revision};
-use crate::definitions::Definitions;
+use crate::definitions::{Definitions, Masks, OpenDefinition};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent};
 use crate::render::diagnostics::{self, LintReport};
 
@@ -47,6 +47,10 @@ impl Revisions {
         self.in_force.as_ref().map(|in_force| &in_force.definitions.settings)
     }
 
+    pub fn masks(&self) -> Masks {
+        self.in_force.as_ref().map(|in_force| in_force.definitions.masks.clone()).unwrap_or_default()
+    }
+
     fn revision(&self) -> Option<Revision> {
         self.in_force.as_ref().map(|in_force| in_force.revision.clone())
     }
@@ -77,7 +81,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     async fn receive(&mut self, content: RevisionContent, now: Timestamp) -> Result<(), PortError> {
-        let RevisionContent { revision, title, files, rewritten, notes } = content;
+        let RevisionContent { revision, title, files, rewritten, mut notes } = content;
         self.journal
             .say(now, &Event::RevisionFound { revision: revision.clone(), title, rewritten, notes: notes.clone() });
         let definitions = (self.options.read)(&files);
@@ -96,7 +100,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         };
         self.journal.say(now, &linted);
         if !definitions.revision_usable() {
-            let text = diagnostics::text(&report, text_of, false);
+            let mut text = diagnostics::text(&report, text_of, false);
+            text.extend(definitions.unchecked().map(OpenDefinition::why_unusable));
             let in_force = self.revisions.revision();
             self.journal.say(now, &Event::RevisionRefused { revision: revision.clone(), in_force });
             return self.ports.forge.post_failure(&revision, &format!("```\n{text}```\n")).await;
@@ -108,6 +113,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return self.hold(revision, node_pools, now).await;
             }
         }
+        notes.extend(definitions.notes.iter().cloned());
         self.revisions.in_force = Some(InForce { revision, definitions, notes, shown: false, applied: false });
         // Another region or class may need another catalog.
         self.catalog = None;

@@ -5,13 +5,17 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod beside;
 mod context;
 pub mod diagnostic;
 mod document;
 mod files;
 mod findings;
+mod given;
 mod kinds;
 mod limits;
+mod misses;
+mod open;
 mod reader;
 mod revision;
 pub mod rules;
@@ -32,9 +36,12 @@ use crate::api::node_pool::NodePool;
 use crate::api::scenario::Scenario;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
+use crate::core::plan::Note;
 
 pub use diagnostic::{Diagnostic, Related, Severity};
 pub use files::is_candidate;
+pub use given::{GivenVariables, Masks};
+pub use open::OpenDefinition;
 
 /// One parsed, validated document and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +50,8 @@ pub struct Definition<T> {
     pub file: String,
     /// From 1.
     pub line: usize,
+    /// Variables that stood in it, by the pointer of the text or of the member whose key they stood in.
+    pub variables: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// What a revision defines, as far as it could be read; and everything that was found on the way.
@@ -60,6 +69,12 @@ pub struct Definitions {
     pub scenario: Option<Definition<Scenario>>,
     /// In the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
+    /// What the reader of a plan should know of the variables.
+    pub notes: Vec<Note>,
+    /// Definitions with variables that have no value. Those whose value can be read are among the others, too.
+    pub open: Vec<OpenDefinition>,
+    /// Hides the values that came from the environment.
+    pub masks: Masks,
     /// Files and documents that were looked at.
     pub files_read: usize,
     pub documents_read: usize,
@@ -75,9 +90,15 @@ impl Definitions {
     }
 
     /// Whether the revision can take force. With an error anywhere it can not, since a definition that is left out looks
-    /// like one that was deleted: the last good revision stays.
+    /// like one that was deleted: the last good revision stays. Nor can it where a variable without a value hides whether
+    /// there is one.
     pub fn revision_usable(&self) -> bool {
-        !self.has_errors()
+        !self.has_errors() && self.unchecked().next().is_none()
+    }
+
+    /// Definitions that can not be judged, or not be read, before their variables have values.
+    pub fn unchecked(&self) -> impl Iterator<Item = &OpenDefinition> {
+        self.open.iter().filter(|open| open.unchecked)
     }
 
     pub fn count(&self, severity: Severity) -> usize {
@@ -86,14 +107,9 @@ impl Definitions {
 }
 
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
-/// `variables` override those of `cutlist.yaml`.
-pub fn read(files: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
-    reader::read(files, variables)
-}
-
-/// The variables that `cutlist.yaml` gives, also when it has mistakes elsewhere.
-pub fn settings_variables(files: &[SourceFile]) -> BTreeMap<String, String> {
-    reader::settings_variables(files)
+/// Variables that are given override those of `cutlist.yaml`.
+pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
+    reader::read(files, given)
 }
 
 /// The names in `${NAME}` that occur in files that `read` would look at.

@@ -1,6 +1,6 @@
 //! The pipeline over all files of a revision.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -11,18 +11,20 @@ use super::context::Context;
 use super::diagnostic::{Severity, Span};
 use super::document::{self, Document};
 use super::findings::{self, Finding, Place};
+use super::given::GivenVariables;
 use super::kinds::{Class, Kind, classify};
+use super::misses::Misses;
+use super::open::{self, OpenDefinition};
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, reading};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
 use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::settings;
 use crate::api::source::SourceFile;
 
-pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
+pub fn read(sources: &[SourceFile], given: &GivenVariables) -> Definitions {
     let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| files::is_candidate(&file.path)).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
-    let context = Context::of(&sources, variables);
+    let context = Context::of(&sources, &given.values());
     let mut reading = Reading { context, ..Reading::default() };
     for (index, source) in sources.iter().enumerate() {
         if files::is_selected(&source.path, &reading.context.paths) {
@@ -31,23 +33,21 @@ pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Def
     }
     let revision = Revision { paths: sources.iter().map(|s| s.path.as_str()).collect(), objects: reading.objects };
     reading.findings.extend(reading.context.unused_paths(&sources));
-    reading.findings.extend(undefined_variables(&reading.undefined));
+    reading.findings.extend(reading.misses.findings(given));
     for rule in rules::all() {
         if let Check::Revision(check) = rule.check {
-            reading.findings.extend(check(&revision));
+            reading.findings.extend(check(&revision).into_iter().filter(|finding| !open::hides_of(&revision, finding)));
         }
     }
     let mut definitions = typed(revision, &mut reading.findings);
+    definitions.notes = reading.misses.notes();
     definitions.files_read = reading.files_read;
     definitions.documents_read = reading.documents_read;
     definitions.documents_skipped = reading.documents_skipped;
     definitions.diagnostics = diagnostics(reading.findings, &sources);
+    definitions.masks = given.masks();
+    definitions.masks.diagnostics(&mut definitions.diagnostics);
     definitions
-}
-
-pub fn settings_variables(sources: &[SourceFile]) -> BTreeMap<String, String> {
-    let sources: Vec<&SourceFile> = sources.iter().filter(|source| source.path == settings::FILE_NAME).collect();
-    Context::of(&sources, &BTreeMap::new()).variables
 }
 
 #[derive(Default)]
@@ -55,8 +55,7 @@ struct Reading {
     context: Context,
     findings: Vec<Finding>,
     objects: Vec<Object>,
-    /// First finding for each variable without a value, and how often it occurs.
-    undefined: BTreeMap<String, (Finding, usize)>,
+    misses: Misses,
     files_read: usize,
     documents_read: usize,
     documents_skipped: usize,
@@ -121,11 +120,12 @@ impl Reading {
                 }
                 let mut own = Vec::new();
                 if kind.is_object() {
-                    let substituted = substitution::apply(&mut document, &self.context.variables);
-                    self.misses(&document, substituted, &mut own);
+                    let misses = substitution::apply(kind, &mut document, &self.context.variables);
+                    self.misses.add(&document, misses, &mut own);
                 }
                 own.extend(ambiguous(&document));
-                own.extend(schema::check(kind, &mut document));
+                let mut unchecked = false;
+                own.extend(schema::check(kind, &mut document, &mut unchecked));
                 for rule in rules::all() {
                     if let Check::Document(kinds, check) = rule.check
                         && kinds.contains(&kind)
@@ -133,9 +133,10 @@ impl Reading {
                         own.extend(check(&document));
                     }
                 }
+                unchecked |= open::drop_hidden(&document, &mut own);
                 let usable = !document.broken && !own.iter().any(|f| f.rule.severity == Severity::Error);
                 let staged = self.context.staged.contains(&source.path);
-                self.objects.push(Object { kind, document, usable, staged });
+                self.objects.push(Object { kind, document, usable, unchecked, staged });
                 found.extend(own);
             }
             Class::Foreign => {
@@ -160,29 +161,6 @@ impl Reading {
                 }
             }
             Class::NoObject => {}
-        }
-    }
-
-    fn misses(&mut self, document: &Document, substituted: substitution::Substituted, found: &mut Vec<Finding>) {
-        for (name, pointer) in substituted.undefined {
-            let entry = self.undefined.entry(name.clone());
-            let finding = || {
-                let message = format!("`${{{name}}}` has no value: left as written");
-                let mut finding = Finding::at(&reading::UNDEFINED_VARIABLE, document, &pointer, Place::Value, message);
-                finding.span = document.occurrence(&pointer, &format!("${{{name}}}")).unwrap_or(finding.span);
-                finding
-            };
-            entry.or_insert_with(|| (finding(), 0)).1 += 1;
-        }
-        for (form, pointer) in substituted.unsupported {
-            let message = format!("`{form}` is not a form of substitution that is supported: left as written");
-            let mut finding = Finding::at(&reading::SUBSTITUTION, document, &pointer, Place::Value, message);
-            finding.span = document.occurrence(&pointer, &form).unwrap_or(finding.span);
-            let hint = format!(
-                "if it is for a shell, write `${form}`, or annotate the object with `{}: disabled`",
-                substitution::SWITCH
-            );
-            found.push(finding.hint(hint));
         }
     }
 }
@@ -216,17 +194,6 @@ fn ambiguous(document: &Document) -> Vec<Finding> {
     document.ambiguous.iter().map(finding).collect()
 }
 
-fn undefined_variables(undefined: &BTreeMap<String, (Finding, usize)>) -> Vec<Finding> {
-    let finding = |(name, (finding, places)): (&String, &(Finding, usize))| {
-        let mut finding = finding.clone();
-        if *places > 1 {
-            finding.message.push_str(&format!(" ({places} places)"));
-        }
-        finding.hint(format!("give it with --variable {name}=VALUE, in cutlist.yaml, or in the environment"))
-    };
-    undefined.iter().map(finding).collect()
-}
-
 /// Values of the documents in which no error was found.
 fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
     let mut definitions = Definitions { definitions_found: revision.objects.len(), ..Definitions::default() };
@@ -242,6 +209,7 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
             continue;
         }
         let path = revision.paths.get(document.file).copied().unwrap_or_default();
+        let open = OpenDefinition::of(object.kind, &document, path, object.unchecked);
         let result = match object.kind {
             Kind::NodePool => definition(&document, path, "").map(|value| definitions.node_pools.push(value)),
             Kind::EC2NodeClass => definition(&document, path, "").map(|value| definitions.node_classes.push(value)),
@@ -259,7 +227,14 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
             }
             Kind::Scenario => definition(&document, path, "/spec").map(|value| definitions.scenario = Some(value)),
         };
-        findings.extend(result.err().map(|finding| *finding));
+        let unread = result.err();
+        match open {
+            // That it can not be read may be the variable's doing.
+            Some(open) => {
+                definitions.open.push(OpenDefinition { unchecked: open.unchecked || unread.is_some(), ..open })
+            }
+            None => findings.extend(unread.map(|finding| *finding)),
+        }
     }
     keep_templates_of_buffers(&mut definitions);
     definitions
@@ -287,7 +262,8 @@ fn definition<T: DeserializeOwned>(
 ) -> Result<Definition<T>, Box<Finding>> {
     let value = document.value.pointer(pointer).unwrap_or(&Value::Null);
     let line = document.place("", Place::Value).line;
-    T::deserialize(value).map(|value| Definition { value, file: path.to_owned(), line }).map_err(|error| {
+    let variables = document.variables.names().clone();
+    T::deserialize(value).map(|value| Definition { value, file: path.to_owned(), line, variables }).map_err(|error| {
         let message = format!("the document can not be read: {error}");
         Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))
     })

@@ -10,6 +10,8 @@ pub struct Object {
     pub document: Document,
     /// No error was found in it.
     pub usable: bool,
+    /// What may be an error is not known: it hangs on a variable without a value.
+    pub unchecked: bool,
     /// Content that a scenario will commit later: checked, but not part of this revision.
     pub staged: bool,
 }

@@ -2,40 +2,127 @@
 //! literal `${NAME}`. It works on the values of a document, so every place stays that of the file as it is written, and
 //! a value can not change the structure around it.
 //!
-//! A variable without a value is left as written: Flux would put nothing there, which is seldom what was meant.
+//! A variable without a value is left as written: Flux would put nothing there, which is seldom what was meant, and whoever
+//! applies the files may know a value that nobody told us (Flux `substituteFrom`). Text that holds one is open: what it will
+//! be is not known, so its form is not judged.
+//!
+//! User data is a program for the instance's shell, which has the same forms. There only what has a value is replaced: a
+//! default belongs to the shell as much as to Flux, and put in its place would make every node of the class another one.
 //! Source: Flux, Kustomization, "Post build variable substitution".
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::document::{Document, disagreement, spans};
+use super::findings::Place;
+use super::kinds::Kind;
 use super::limits;
 
 /// Switches substitution off for one object, as annotation or label with the value `disabled`.
 pub const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 
-/// What was not replaced, and where (pointer inside the document).
+/// Text for the shell of an instance.
+const USER_DATA: (Kind, &str) = (Kind::EC2NodeClass, "/spec/userData");
+
+/// What was not replaced by a value, and where.
+#[derive(Debug)]
+pub struct Miss {
+    pub kind: MissKind,
+    /// The variable; where the form names none, the form.
+    pub name: String,
+    /// As written, with `${` and `}`.
+    pub form: String,
+    /// Inside the document, as it was before keys were replaced.
+    pub pointer: String,
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissKind {
+    /// Without a value: left as written.
+    Undefined,
+    /// Without a value, in user data: left as written, for the shell.
+    Shell,
+    /// Without a value: its default stands there.
+    Default,
+    /// Not a form that is supported: left as written.
+    Unsupported,
+}
+
+/// Which texts of a document hold variables.
 #[derive(Debug, Default)]
-pub struct Substituted {
-    pub undefined: Vec<(String, String)>,
-    /// Forms that are not supported, as written.
-    pub unsupported: Vec<(String, String)>,
+pub struct Variables {
+    /// Values with a variable that was left as written, by pointer.
+    open_values: BTreeSet<String>,
+    /// Members whose key holds one.
+    open_keys: BTreeSet<String>,
+    /// Values with text for a shell, in which no variable has a value.
+    shell_values: BTreeSet<String>,
+    /// The variables in the text at a pointer, or in its key, with a value or without.
+    names: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Variables {
+    /// Whether the text at `pointer`, or its key, holds a variable without a value.
+    pub fn is_open(&self, pointer: &str) -> bool {
+        self.open_values.contains(pointer) || self.open_keys.contains(pointer)
+    }
+
+    /// Whether anything at or below `pointer` holds a variable without a value.
+    pub fn is_open_within(&self, pointer: &str) -> bool {
+        self.open().any(|open| is_within(pointer, open))
+    }
+
+    /// Whether a key of the mapping at `pointer` holds one.
+    pub fn has_open_key(&self, pointer: &str) -> bool {
+        self.open_keys.iter().any(|open| spans::parent(open) == pointer)
+    }
+
+    /// Pointers of texts with a variable without a value, but not those for a shell.
+    pub fn open(&self) -> impl Iterator<Item = &str> {
+        self.open_values.iter().chain(&self.open_keys).map(String::as_str)
+    }
+
+    /// Pointers of texts that somebody may know a value for: also those for a shell, which Flux can not tell apart.
+    pub fn open_to_others(&self) -> impl Iterator<Item = &str> {
+        self.open().chain(self.shell_values.iter().map(String::as_str))
+    }
+
+    pub fn is_open_key(&self, pointer: &str) -> bool {
+        self.open_keys.contains(pointer)
+    }
+
+    pub fn names(&self) -> &BTreeMap<String, BTreeSet<String>> {
+        &self.names
+    }
+}
+
+/// Whether `inner` is `outer` or below it.
+pub fn is_within(outer: &str, inner: &str) -> bool {
+    inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Replaces variables in every text of the document, keys included.
-pub fn apply(document: &mut Document, variables: &BTreeMap<String, String>) -> Substituted {
-    let mut substituted = Substituted::default();
+pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, String>) -> Vec<Miss> {
     if is_switched_off(&document.value) {
-        return substituted;
+        return Vec::new();
     }
     let mut value = std::mem::take(&mut document.value);
-    let mut walk = Walk { document, variables, substituted: &mut substituted, ambiguous: Vec::new() };
+    let mut walk = Walk {
+        document,
+        values,
+        user_data: (kind == USER_DATA.0).then_some(USER_DATA.1),
+        misses: Vec::new(),
+        variables: Variables::default(),
+        ambiguous: Vec::new(),
+    };
     walk.value(&mut value, &mut String::new());
-    let ambiguous = walk.ambiguous;
+    let Walk { misses, variables, ambiguous, .. } = walk;
     document.ambiguous.extend(ambiguous);
     document.value = value;
-    substituted
+    document.variables = variables;
+    misses
 }
 
 fn is_switched_off(value: &Value) -> bool {
@@ -45,8 +132,11 @@ fn is_switched_off(value: &Value) -> bool {
 
 struct Walk<'a> {
     document: &'a Document,
-    variables: &'a BTreeMap<String, String>,
-    substituted: &'a mut Substituted,
+    values: &'a BTreeMap<String, String>,
+    /// Where the text for a shell is.
+    user_data: Option<&'static str>,
+    misses: Vec<Miss>,
+    variables: Variables,
     ambiguous: Vec<(String, super::document::Disagreement)>,
 }
 
@@ -54,7 +144,13 @@ impl Walk<'_> {
     fn value(&mut self, value: &mut Value, pointer: &mut String) {
         match value {
             Value::String(text) if text.contains("${") => {
-                let new = self.text(text, pointer);
+                let (new, is_open) = self.text(text, pointer, Place::Value);
+                self.note(pointer, text);
+                if is_open {
+                    self.variables.open_values.insert(pointer.clone());
+                } else if self.misses.last().is_some_and(|it| it.kind == MissKind::Shell && it.pointer == *pointer) {
+                    self.variables.shell_values.insert(pointer.clone());
+                }
                 if new != *text {
                     *value = self.resolve(new, pointer);
                 }
@@ -69,12 +165,7 @@ impl Walk<'_> {
             }
             Value::Object(map) => {
                 if map.keys().any(|key| key.contains("${")) {
-                    // Renaming moves a member's pointer away from its place; the nearest place around it is used then.
-                    let renamed: Map<String, Value> = std::mem::take(map)
-                        .into_iter()
-                        .map(|(key, value)| (self.text(&key, &spans::join(pointer, &key)), value))
-                        .collect();
-                    *map = renamed;
+                    *map = std::mem::take(map).into_iter().map(|(key, item)| (self.key(key, pointer), item)).collect();
                 }
                 for (key, item) in map.iter_mut() {
                     let length = pointer.len();
@@ -85,6 +176,27 @@ impl Walk<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Renaming moves a member's pointer away from its place; the nearest place around it is used then.
+    fn key(&mut self, key: String, pointer: &str) -> String {
+        if !key.contains("${") {
+            return key;
+        }
+        let (new, is_open) = self.text(&key, &spans::join(pointer, &key), Place::Key);
+        let renamed = spans::join(pointer, &new);
+        self.note(&renamed, &key);
+        if is_open {
+            self.variables.open_keys.insert(renamed);
+        }
+        new
+    }
+
+    fn note(&mut self, pointer: &str, text: &str) {
+        let found = names(text);
+        if !found.is_empty() {
+            self.variables.names.entry(pointer.to_owned()).or_default().extend(found.into_iter().map(str::to_owned));
         }
     }
 
@@ -102,21 +214,23 @@ impl Walk<'_> {
         }
     }
 
-    fn text(&mut self, text: &str, pointer: &str) -> String {
-        let substituted = &mut *self.substituted;
-        expand(text, self.variables, 0, &mut |miss| match miss {
-            Miss::Undefined(name) => substituted.undefined.push((name.to_owned(), pointer.to_owned())),
-            Miss::Unsupported(form) => substituted.unsupported.push((form.to_owned(), pointer.to_owned())),
-        })
+    /// The text with its values, and whether a variable stays in it that is not the shell's.
+    fn text(&mut self, text: &str, pointer: &str, place: Place) -> (String, bool) {
+        let misses = &mut self.misses;
+        let is_shell = self.user_data == Some(pointer);
+        let mut is_open = false;
+        let new = expand(text, self.values, is_shell, 0, &mut |kind, name, form| {
+            is_open |= matches!(kind, MissKind::Undefined | MissKind::Unsupported);
+            let (name, form, pointer) = (name.to_owned(), form.to_owned(), pointer.to_owned());
+            misses.push(Miss { kind, name, form, pointer, place });
+        });
+        (new, is_open)
     }
 }
 
-enum Miss<'t> {
-    Undefined(&'t str),
-    Unsupported(&'t str),
-}
+type Tell<'t> = dyn FnMut(MissKind, &str, &str) + 't;
 
-fn expand(text: &str, variables: &BTreeMap<String, String>, depth: usize, miss: &mut dyn FnMut(Miss<'_>)) -> String {
+fn expand(text: &str, values: &BTreeMap<String, String>, is_shell: bool, depth: usize, tell: &mut Tell<'_>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -132,15 +246,12 @@ fn expand(text: &str, variables: &BTreeMap<String, String>, depth: usize, miss: 
             rest = after;
             break;
         };
-        match replacement(inner, variables, depth, miss) {
+        let form = format!("${{{inner}}}");
+        match replacement(inner, values, is_shell, depth, tell) {
             Replacement::Text(value) => out.push_str(&value),
-            Replacement::Undefined(name) => {
-                miss(Miss::Undefined(name));
-                out.push_str(&format!("${{{inner}}}"));
-            }
-            Replacement::Unsupported => {
-                let form = format!("${{{inner}}}");
-                miss(Miss::Unsupported(&form));
+            Replacement::Left(kind) => {
+                let (name, _) = split_name(inner);
+                tell(kind, if name.is_empty() { &form } else { name }, &form);
                 out.push_str(&form);
             }
         }
@@ -150,30 +261,38 @@ fn expand(text: &str, variables: &BTreeMap<String, String>, depth: usize, miss: 
     out
 }
 
-enum Replacement<'t> {
+enum Replacement {
     Text(String),
-    Undefined(&'t str),
-    Unsupported,
+    /// It stays as written.
+    Left(MissKind),
 }
 
 /// What stands for `inner`, the text between the braces.
-fn replacement<'t>(
-    inner: &'t str,
-    variables: &BTreeMap<String, String>,
+fn replacement(
+    inner: &str,
+    values: &BTreeMap<String, String>,
+    is_shell: bool,
     depth: usize,
-    miss: &mut dyn FnMut(Miss<'_>),
-) -> Replacement<'t> {
+    tell: &mut Tell<'_>,
+) -> Replacement {
     let (name, operation) = split_name(inner);
-    if name.is_empty() {
-        return Replacement::Unsupported;
+    let value = values.get(name);
+    if is_shell && value.is_none() {
+        return Replacement::Left(MissKind::Shell);
     }
     let default = [":=", ":-", "="].iter().find_map(|operator| operation.strip_prefix(operator));
-    match (variables.get(name), default) {
-        (_, None) if !operation.is_empty() => Replacement::Unsupported,
+    match (value, default) {
+        _ if name.is_empty() => Replacement::Left(MissKind::Unsupported),
+        (_, None) if !operation.is_empty() => Replacement::Left(MissKind::Unsupported),
         (Some(value), _) if !(value.is_empty() && default.is_some()) => Replacement::Text(value.clone()),
-        (_, Some(_)) if depth >= limits::SUBSTITUTION_DEPTH => Replacement::Unsupported,
-        (_, Some(default)) => Replacement::Text(expand(default, variables, depth + 1, miss)),
-        (_, None) => Replacement::Undefined(name),
+        (_, Some(_)) if depth >= limits::SUBSTITUTION_DEPTH => Replacement::Left(MissKind::Unsupported),
+        (_, Some(default)) => {
+            if value.is_none() {
+                tell(MissKind::Default, name, &format!("${{{inner}}}"));
+            }
+            Replacement::Text(expand(default, values, is_shell, depth + 1, tell))
+        }
+        (_, None) => Replacement::Left(MissKind::Undefined),
     }
 }
 
@@ -214,17 +333,23 @@ pub fn names(text: &str) -> BTreeSet<&str> {
 mod tests {
     use super::*;
 
-    fn run(text: &str) -> (String, Vec<String>) {
+    fn run_in(text: &str, is_shell: bool) -> (String, Vec<String>) {
         let variables = [("NAME", "demo"), ("EMPTY", ""), ("_x9", "y")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let mut misses = Vec::new();
-        let out = expand(text, &variables, 0, &mut |miss| {
-            misses.push(match miss {
-                Miss::Undefined(name) => name.to_owned(),
-                Miss::Unsupported(form) => format!("? {form}"),
+        let out = expand(text, &variables, is_shell, 0, &mut |kind, name, form| {
+            misses.push(match kind {
+                MissKind::Undefined => name.to_owned(),
+                MissKind::Shell => format!("$ {name}"),
+                MissKind::Default => format!("= {name}"),
+                MissKind::Unsupported => format!("? {form}"),
             });
         });
         (out, misses)
+    }
+
+    fn run(text: &str) -> (String, Vec<String>) {
+        run_in(text, false)
     }
 
     #[test]
@@ -232,11 +357,9 @@ mod tests {
         for (text, expected) in [
             ("role-${NAME}", "role-demo"),
             ("${NAME}${_x9}", "demoy"),
-            ("${OTHER:=fallback}", "fallback"),
-            ("${OTHER:-fallback}", "fallback"),
             ("${EMPTY:=fallback}", "fallback"),
             ("${EMPTY}", ""),
-            ("${OTHER:=${NAME}-x}", "demo-x"),
+            ("${EMPTY:=${NAME}-x}", "demo-x"),
             ("$${NAME}", "${NAME}"),
             ("$${NAME} ${NAME}", "${NAME} demo"),
             ("$NAME ${", "$NAME ${"),
@@ -255,10 +378,44 @@ mod tests {
     }
 
     #[test]
+    fn a_default_that_stands_for_a_value_is_told() {
+        let told = |name: &str| vec![format!("= {name}")];
+        assert_eq!(run("${OTHER:=fallback}"), ("fallback".to_owned(), told("OTHER")));
+        assert_eq!(run("${OTHER:-fallback}"), ("fallback".to_owned(), told("OTHER")));
+        assert_eq!(run("${OTHER:=${NAME}-x}"), ("demo-x".to_owned(), told("OTHER")));
+    }
+
+    #[test]
+    fn a_shell_keeps_what_has_no_value() {
+        for form in [
+            "${ROLE}",
+            "${ROLE:-worker}",
+            "${ROLE:=worker}",
+            "${ROLE-worker}",
+            "${ROLE##*/}",
+            "${ROLE%%.*}",
+            "${ROLE/a/b}",
+            "${ROLE:0:8}",
+            "${ROLE^^}",
+            "${ROLE:?none}",
+            "${ROLE:+set}",
+            "${ROLE[@]}",
+            "${ROLE:-${NAME}}",
+        ] {
+            assert_eq!(run_in(form, true), (form.to_owned(), vec!["$ ROLE".to_owned()]), "{form}");
+        }
+        for form in ["${#ROLE}", "${!ROLE}", "${1}", "${@}"] {
+            assert_eq!(run_in(form, true), (form.to_owned(), vec![format!("$ {form}")]));
+        }
+        assert_eq!(run_in("$ROLE ${NAME} ${NAME:-x} $${NAME}", true), ("$ROLE demo demo ${NAME}".to_owned(), vec![]));
+        assert_eq!(run_in("${NAME##*/}", true), ("${NAME##*/}".to_owned(), vec!["? ${NAME##*/}".to_owned()]));
+    }
+
+    #[test]
     fn ends_on_endless_nesting() {
         let text = format!("{}x{}", "${A:=".repeat(500), "}".repeat(500));
         let (out, misses) = run(&text);
-        assert!(!out.is_empty() && misses.len() == 1, "{misses:?}");
+        assert!(!out.is_empty() && misses.len() == limits::SUBSTITUTION_DEPTH + 1, "{misses:?}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read_text(text: &str) -> Definitions {
-    read(&[SourceFile { path: "a.yaml".to_owned(), content: text.as_bytes().to_vec() }], &BTreeMap::new())
+    read(&[SourceFile { path: "a.yaml".to_owned(), content: text.as_bytes().to_vec() }], &GivenVariables::default())
 }
 
 fn shown(definitions: &Definitions) -> Vec<String> {
@@ -61,7 +61,10 @@ fn every_schema_compiles() {
 fn reads_typed_values() {
     let variables = BTreeMap::from([("CLUSTER_NAME".to_owned(), "demo".to_owned())]);
     let content = format!("{POOL}---\n{CLASS}").into_bytes();
-    let definitions = read(&[SourceFile { path: "a.yaml".to_owned(), content }], &variables);
+    let definitions = read(
+        &[SourceFile { path: "a.yaml".to_owned(), content }],
+        &GivenVariables { typed: variables, ..GivenVariables::default() },
+    );
     assert_eq!(shown(&definitions), Vec::<String>::new());
     assert_eq!(definitions.node_pools[0].value.metadata.name.as_deref(), Some("default"));
     assert_eq!(definitions.node_classes[0].value.spec.role.as_deref(), Some("node-demo"));
@@ -110,7 +113,7 @@ fn codes_are_unique_and_in_order() {
 }
 
 fn read_bytes(content: &[u8]) -> Definitions {
-    read(&[SourceFile { path: "a.yaml".to_owned(), content: content.to_vec() }], &BTreeMap::new())
+    read(&[SourceFile { path: "a.yaml".to_owned(), content: content.to_vec() }], &GivenVariables::default())
 }
 
 fn rules_of(definitions: &Definitions) -> Vec<&str> {
@@ -237,7 +240,7 @@ proptest! {
         let intact = CLASS.replace("name: default", "name: intact");
         let files = [("a.yaml", changed.as_str()), ("b.yaml", &intact)];
         let files = files.map(|(path, text)| SourceFile { path: path.to_owned(), content: text.as_bytes().to_vec() });
-        let definitions = read(&files, &BTreeMap::new());
+        let definitions = read(&files, &GivenVariables::default());
         prop_assert!(definitions.node_classes.iter().any(|class| class.file == "b.yaml"));
         for diagnostic in &definitions.diagnostics {
             let text = if diagnostic.file == "a.yaml" { changed.as_str() } else { &intact };
@@ -245,7 +248,7 @@ proptest! {
             prop_assert!(span.line >= 1 && span.column >= 1, "{diagnostic:?}");
             prop_assert!(text.get(span.start_byte..span.end_byte).is_some(), "{diagnostic:?}");
         }
-        prop_assert_eq!(shown(&read(&files, &BTreeMap::new())), shown(&definitions));
+        prop_assert_eq!(shown(&read(&files, &GivenVariables::default())), shown(&definitions));
     }
 
     /// Whatever stands before a separator of its own line, the document behind it is read. Block scalars and quoted

@@ -84,6 +84,47 @@ fn paths_are_shown_as_they_were_typed_and_read_together() {
     assert_eq!(code, 1, "{text}");
 }
 
+/// The same with a secret in the environment.
+fn lint_with_secret(arguments: &[&str], name: &str) -> (String, i32) {
+    let mut all = vec!["lint", "environment/input"];
+    all.extend(arguments);
+    let output = Command::new(env!("CARGO_BIN_EXE_cutlist"))
+        .args(all)
+        .current_dir(folder())
+        .env_clear()
+        .env(name, "wJalr-SECRET")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+    assert!(!text.contains("wJalr"), "{text}");
+    (text, output.status.code().unwrap())
+}
+
+#[test]
+fn the_environment_is_the_operators() {
+    const NAME: &str = "AWS_SECRET_ACCESS_KEY";
+    // Nobody named it: it has no value, and is said to be there.
+    let (text, _) = lint_with_secret(&[], NAME);
+    assert!(text.contains("note[CL0011 undefined-variable]: `${AWS_SECRET_ACCESS_KEY}` has no value"), "{text}");
+    assert!(text.contains("name it with --variable-from-environment AWS_SECRET_ACCESS_KEY"), "{text}");
+    // Named, it is used, and not shown.
+    for output in ["text", "json"] {
+        let (text, code) = lint_with_secret(&["--variable-from-environment", NAME, "-o", output], NAME);
+        assert!(code == 1 && text.contains("${AWS_SECRET_ACCESS_KEY}"), "{code}: {text}");
+        assert!(text.contains("must be one of"), "{text}");
+    }
+    // So it is with the prefix.
+    let (text, code) = lint_with_secret(&[], "CUTLIST_VAR_AWS_SECRET_ACCESS_KEY");
+    assert!(code == 1 && text.contains("must be one of"), "{code}: {text}");
+    // One that is not there is a mistake of usage.
+    let (text, code) = lint_with_secret(&["--variable-from-environment", "ABSENT"], NAME);
+    assert!(code == 2 && text.contains("the environment has no variable of this name"), "{code}: {text}");
+    // A value that was typed comes before both.
+    let typed = format!("{NAME}=In");
+    let (text, _) = lint_with_secret(&["--variable-from-environment", NAME, "--variable", &typed], NAME);
+    assert!(!text.contains("must be one of"), "{text}");
+}
+
 #[test]
 fn variables_come_from_the_command_line() {
     let (text, _) = lint(&folder(), &["substitution/input", "--variable", "NOWHERE=x", "-o", "json"]);

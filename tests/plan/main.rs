@@ -114,3 +114,33 @@ fn a_snapshot_may_come_from_standard_input() {
     let expected = plan(folder.path(), &[]).stdout;
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
 }
+
+/// Values of the environment reach the definitions where the operator names them, and nobody who reads a plan.
+#[test]
+fn no_plan_shows_a_value_of_the_environment() {
+    let case = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan/values-of-the-environment");
+    let named = ["--variable-from-environment", "GIT_TOKEN"];
+    let plan = |further: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_cutlist"))
+            .args(["plan", "definitions", "--now", NOW])
+            .args(further)
+            .current_dir(&case)
+            .env_clear()
+            .envs([("GIT_TOKEN", "ghp-SECRET"), ("CUTLIST_VAR_AWS_SECRET_ACCESS_KEY", "wJalr-SECRET")])
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && !text.contains("SECRET\""), "{text}");
+        assert!(!text.contains("ghp-SECRET") && !text.contains("wJalr"), "{text}");
+        text
+    };
+    // Not named: left as written.
+    assert!(plan(&["-o", "json"]).contains("${GIT_TOKEN}"));
+    for output in ["text", "markdown"] {
+        plan(&[&named[..], &["-o", output]].concat());
+    }
+    let json = plan(&[&named[..], &["-o", "json"]].concat());
+    assert!(json.contains("\"leak\": \"${GIT_TOKEN}\""), "{json}");
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert!(serde_json::from_value::<cutlist::core::plan::Plan>(parsed).is_ok());
+}

@@ -16,6 +16,7 @@ use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Inputs, Plan, Revision, decide};
 use cutlist::core::snapshot::Snapshot;
+use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
     Cloud, Cluster, Instance, LaunchRequest, Message, PortError, PortErrorKind, Repository, RevisionContent,
 };
@@ -453,7 +454,7 @@ fn with_planner(
         mode: Mode::Enforce,
         applies_definitions: true,
         lease_transitions: None,
-        read: Box::new(|files| cutlist::definitions::read(files, &BTreeMap::new())),
+        read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
         seed: 0,
         planner: Box::new(planner),
     };

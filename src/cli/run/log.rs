@@ -6,20 +6,44 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::field::{Field, Visit};
 use tracing::{Event as TracingEvent, Subscriber};
+use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::cli::output::Masked;
 use crate::controller::events::{Event, Level};
 
 /// The name Karpenter's lines carry.
 const LOGGER: &str = "controller";
+/// Of one text of a library.
+const MOST_CHARACTERS: usize = 500;
 
 /// From now on `tracing` writes to standard error.
 pub fn start() {
-    let format = tracing_subscriber::fmt().event_format(Lines).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt::layer().event_format(Lines).with_writer(|| Masked::new(std::io::stderr()));
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(targets()));
     // Somebody else's subscriber is as good.
-    let _already_set = tracing::subscriber::set_global_default(format.finish());
+    let _already_set = tracing::subscriber::set_global_default(subscriber);
+}
+
+/// Of libraries only what has gone wrong. The client of Kubernetes writes answers that it can not read into its log, whole: lists
+/// of objects with the user data of every class. What was wrong with them is in the error.
+fn targets() -> Targets {
+    Targets::new()
+        .with_target(LOGGER, LevelFilter::INFO)
+        .with_target("cutlist", LevelFilter::INFO)
+        .with_target("kube_client::client", LevelFilter::OFF)
+        .with_default(LevelFilter::WARN)
+}
+
+/// A text of a library, which may quote what it was given.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(MOST_CHARACTERS) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }
 
 /// Logs an event of the controller at the moment of its clock.
@@ -45,6 +69,13 @@ where
     fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &TracingEvent<'_>) -> fmt::Result {
         let mut visitor = Fields::default();
         event.record(&mut visitor);
+        if event.metadata().target() != LOGGER {
+            for value in visitor.0.values_mut() {
+                if let Value::String(text) = value {
+                    *text = cut(std::mem::take(text));
+                }
+            }
+        }
         let mut object = Map::new();
         object.insert("level".to_owned(), json!(event.metadata().level().as_str()));
         for key in ["time", "message"] {

@@ -17,6 +17,7 @@ use super::diagnostic::Span;
 use super::findings::{Finding, Place};
 use super::limits;
 use super::rules::reading;
+use super::substitution::Variables;
 use spans::SpanIndex;
 
 pub use scalars::{Disagreement, disagreement};
@@ -36,6 +37,8 @@ pub struct Document {
     pub ambiguous: Vec<(String, Disagreement)>,
     /// The YAML has duplicate or merge keys: reported already, and the document can not be used.
     pub broken: bool,
+    /// Which texts hold variables, once they were looked for.
+    pub variables: Variables,
 }
 
 impl Document {
@@ -63,9 +66,9 @@ impl Document {
         self.text.get(span.start_byte..span.end_byte).map(str::to_owned)
     }
 
-    /// Where `form`, a substitution, first stands in the value at `pointer`, whose text may go over many lines.
-    pub fn occurrence(&self, pointer: &str, form: &str) -> Option<Span> {
-        let value = self.place(pointer, Place::Value);
+    /// Where `form`, a substitution, first stands in the key or value at `pointer`, whose text may go over many lines.
+    pub fn occurrence(&self, pointer: &str, place: Place, form: &str) -> Option<Span> {
+        let value = self.place(pointer, place);
         let rest = self.text.get(value.start_byte..)?;
         let escaped = |offset: usize| rest.get(..offset).is_some_and(|before| before.ends_with('$'));
         let (offset, _) = rest.match_indices(form).find(|(offset, _)| !escaped(*offset))?;
@@ -129,6 +132,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
                     root: String::new(),
                     ambiguous: scanned.ambiguous,
                     broken: scanned.broken,
+                    variables: Variables::default(),
                 };
                 split_list(document, &mut parsed);
             }
@@ -170,6 +174,7 @@ fn split_list(mut document: Document, parsed: &mut Parsed) {
             root,
             ambiguous,
             broken: document.broken,
+            variables: Variables::default(),
         });
     }
 }

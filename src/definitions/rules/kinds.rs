@@ -111,11 +111,7 @@ fn name_invalid(document: &Document) -> Vec<Finding> {
         return Vec::new();
     }
     let message = format!("`{name}` can not be the name of an object");
-    let hint = if name.contains("${") {
-        "the variable has no value: give it with --variable NAME=VALUE or in cutlist.yaml"
-    } else {
-        "use lower-case letters, digits, `-` and `.`, with a letter or digit at both ends, 253 at most"
-    };
+    let hint = "use lower-case letters, digits, `-` and `.`, with a letter or digit at both ends, 253 at most";
     vec![Finding::at(&NAME_INVALID, document, "/metadata/name", Place::Value, message).hint(hint)]
 }
 

@@ -14,6 +14,7 @@ pub mod node_pool;
 pub mod reading;
 pub mod references;
 pub mod schema;
+pub mod variables;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -139,6 +140,7 @@ pub fn all() -> &'static [&'static Rule] {
         [
             reading::RULES,
             kinds::RULES,
+            variables::RULES,
             schema::RULES,
             node_pool::RULES,
             budgets::RULES,

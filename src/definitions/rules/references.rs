@@ -9,7 +9,7 @@ use crate::definitions::kinds::Kind;
 use crate::definitions::revision::{Object, Revision};
 use crate::definitions::suggest;
 
-const REFERENCE: &str = "/spec/template/spec/nodeClassRef";
+pub const REFERENCE: &str = "/spec/template/spec/nodeClassRef";
 const CLASS_GROUP: &str = "karpenter.k8s.aws";
 
 pub static DUPLICATE: Rule =

@@ -199,9 +199,6 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
     let words: Vec<&str> = wanted.iter().map(|wanted| type_words(wanted)).collect();
     let message = format!("{name} must be {}, and is {}", words.join(" or "), value_words(value));
     let hint = match value {
-        Value::String(text) if text.contains("${") => {
-            Some("the variable has no value: give it with --variable NAME=VALUE or in cutlist.yaml".to_owned())
-        }
         Value::String(text) if document.written(pointer).is_some_and(|written| written.contains("${")) => {
             Some(format!("after substitution it is \"{text}\""))
         }

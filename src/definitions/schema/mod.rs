@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::document::Document;
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
+use super::open;
 use super::rules::schema as rules;
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
@@ -78,8 +79,9 @@ fn file_schema<T: schemars::JsonSchema>() -> Value {
 }
 
 /// Everything that the schema of `kind` and its CEL rules have against the document. Takes out of the document what
-/// the API server would: members that are null, and the status.
-pub fn check(kind: Kind, document: &mut Document) -> Vec<Finding> {
+/// the API server would: members that are null, and the status. `unchecked` is set when an error may be hidden by a variable
+/// without a value.
+pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<Finding> {
     let empty_members = strict::prune(&mut document.value);
     let document = &*document;
     if is_of_kubernetes(kind) {
@@ -98,6 +100,8 @@ pub fn check(kind: Kind, document: &mut Document) -> Vec<Finding> {
         .iter_errors(&document.value)
         .flat_map(|error| findings::from_error(document, &schema.json, &empty_members, &error))
         .collect();
+    // Before the rules, which are silent where the schema has spoken.
+    *unchecked |= open::drop_hidden(document, &mut findings);
     findings::drop_consequences(document, &mut findings);
     findings.extend(cel::check(document, schema, &findings));
     findings

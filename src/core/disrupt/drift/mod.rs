@@ -125,9 +125,12 @@ fn defined_class<'a>(inputs: &Inputs<'a>, pool: &NodePool) -> Option<&'a EC2Node
     inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))
 }
 
-/// A variable that nobody has set yet makes a class differ from any other, and says nothing of it.
+/// A variable that nobody has set yet makes a class differ from any other, and says nothing of it. In user data it is the
+/// shell's, and as good as any other text.
 fn has_open_variable(class: &EC2NodeClass) -> bool {
-    serde_json::to_string(&class.spec).is_ok_and(|text| text.contains("${"))
+    let mut spec = class.spec.clone();
+    spec.user_data = None;
+    serde_json::to_string(&spec).is_ok_and(|text| text.contains("${"))
 }
 
 /// The class in the definitions differs, in a field that launches depend on, from the one that the instance was launched with:

@@ -1,0 +1,175 @@
+//! The variables that the operator gives, and whose values may be shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde_json::Value;
+
+use super::Diagnostic;
+
+/// Values for `${NAME}` beside those of `cutlist.yaml`, which they override. Its values are not in what `{:?}` prints.
+#[derive(Clone, Default)]
+pub struct GivenVariables {
+    /// As typed.
+    pub typed: BTreeMap<String, String>,
+    /// From the environment, by the operator's wish. What is shown says the name instead.
+    pub from_environment: BTreeMap<String, String>,
+    /// Names that occur in the files, that nobody gave, and that the environment has.
+    pub only_in_environment: BTreeSet<String>,
+}
+
+impl fmt::Debug for GivenVariables {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.typed.keys().chain(self.from_environment.keys()).collect();
+        formatter.debug_tuple("GivenVariables").field(&names).finish()
+    }
+}
+
+impl GivenVariables {
+    /// What was typed comes before the environment.
+    pub fn values(&self) -> BTreeMap<String, String> {
+        let values = self.from_environment.iter().chain(&self.typed);
+        values.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// What hides the values that came from the environment; a value that was typed over one came from elsewhere.
+    pub fn masks(&self) -> Masks {
+        let used = self.from_environment.iter().filter(|(name, _)| !self.typed.contains_key(*name));
+        Masks::new(used.map(|(name, value)| (name.clone(), value.clone())))
+    }
+}
+
+/// Values that are not shown, and the names that stand in their place.
+#[derive(Clone, Default)]
+pub struct Masks {
+    /// Longest values first, so that one inside another does not break it.
+    values: Vec<(String, String)>,
+}
+
+/// Shorter values are parts of too many words: they are hidden where they are all of a text, or quoted in it.
+const SHORT: usize = 4;
+
+/// Members of plans and findings whose text is one of a fixed set.
+const FIXED: [&str; 4] = ["kind", "code", "severity", "packing"];
+
+impl fmt::Debug for Masks {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.values.iter().map(|(_, name)| name)).finish()
+    }
+}
+
+impl Masks {
+    fn new(values: impl Iterator<Item = (String, String)>) -> Self {
+        let mut masks = Self::default();
+        for (name, value) in values.filter(|(_, value)| !value.trim().is_empty()) {
+            // Text is also shown trimmed, line by line, and escaped as Rust and JSON do.
+            let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORT).map(str::to_owned);
+            let escaped = Value::String(value.clone()).to_string();
+            let escaped = escaped.trim_matches('"').to_owned();
+            let mut forms: Vec<String> =
+                [value.clone(), value.trim().to_owned(), escaped].into_iter().chain(lines).collect();
+            forms.sort();
+            forms.dedup();
+            masks.values.extend(forms.into_iter().map(|form| (form, name.clone())));
+        }
+        masks.values.sort_by(|one, other| (other.0.len(), &one.0, &one.1).cmp(&(one.0.len(), &other.0, &other.1)));
+        masks
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Values that `is_public` knows are no secret: they are words that stand in what is shown anyway.
+    #[must_use]
+    pub fn without(mut self, is_public: impl Fn(&str) -> bool) -> Self {
+        self.values.retain(|(value, _)| !is_public(value));
+        self
+    }
+
+    /// The text with `${NAME}` where a hidden value was.
+    pub fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (value, name) in &self.values {
+            let shown = format!("${{{name}}}");
+            if text == *value {
+                return shown;
+            }
+            if value.len() >= SHORT {
+                text = text.replace(value.as_str(), &shown);
+                continue;
+            }
+            for quote in ['`', '"', '\''] {
+                text = text.replace(&format!("{quote}{value}{quote}"), &format!("{quote}{shown}{quote}"));
+            }
+        }
+        text
+    }
+
+    /// Every text in `value`, keys included.
+    pub fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Object(map) => {
+                *map = std::mem::take(map)
+                    .into_iter()
+                    .map(|(key, mut item)| {
+                        // These have a fixed set of words, which programs go by.
+                        if !(FIXED.contains(&key.as_str()) && item.is_string()) {
+                            self.value(&mut item);
+                        }
+                        (self.text(&key), item)
+                    })
+                    .collect();
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    pub(super) fn diagnostics(&self, diagnostics: &mut [Diagnostic]) {
+        if self.is_empty() {
+            return;
+        }
+        for diagnostic in diagnostics {
+            diagnostic.message = self.text(&diagnostic.message);
+            diagnostic.hint = diagnostic.hint.as_deref().map(|hint| self.text(hint));
+            diagnostic.object = diagnostic.object.as_deref().map(|object| self.text(object));
+            for related in &mut diagnostic.related {
+                related.message = self.text(&related.message);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn masks(values: &[(&str, &str)]) -> Masks {
+        Masks::new(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())))
+    }
+
+    #[test]
+    fn a_value_is_hidden_wherever_it_stands() {
+        let masks = masks(&[("TOKEN", "ghp_abc"), ("LONG", "ghp_abcdef"), ("GEN", "5"), ("PEM", "line one\nline two")]);
+        for (text, shown) in [
+            ("label ghp_abc, and ghp_abcdef", "label ${TOKEN}, and ${LONG}"),
+            ("`weight` is \"5\", and must be at least 15", "`weight` is \"${GEN}\", and must be at least 15"),
+            ("5", "${GEN}"),
+            ("got line one\\nline two", "got ${PEM}"),
+            ("  line two", "  ${PEM}"),
+        ] {
+            assert_eq!(masks.text(text), shown);
+        }
+        assert_eq!(format!("{:?}", masks.values.len()), "6");
+        assert!(!format!("{masks:?}").contains("ghp"));
+    }
+
+    #[test]
+    fn keys_are_texts_too() {
+        let mut value = serde_json::json!({ "ghp_abc": ["x-ghp_abc", 5, null] });
+        masks(&[("TOKEN", "ghp_abc")]).value(&mut value);
+        assert_eq!(value, serde_json::json!({ "${TOKEN}": ["x-${TOKEN}", 5, null] }));
+    }
+}

@@ -1,0 +1,121 @@
+//! What is said of variables that have no value: once for each, where it first stands.
+
+use std::collections::BTreeMap;
+
+use super::document::Document;
+use super::findings::Finding;
+use super::given::GivenVariables;
+use super::rules::{Rule, reading, variables};
+use super::substitution::{Miss, MissKind, SWITCH};
+use crate::core::plan::Note;
+
+/// Code of the notes that a plan gets.
+const NOTE: &str = "Variables";
+
+/// The first finding for each variable, and how often it occurs.
+#[derive(Debug, Default)]
+pub struct Misses {
+    undefined: BTreeMap<String, Said>,
+    shell: BTreeMap<String, Said>,
+    defaults: BTreeMap<String, Said>,
+}
+
+#[derive(Debug)]
+struct Said {
+    finding: Finding,
+    form: String,
+    places: usize,
+}
+
+impl Misses {
+    /// Takes what a document lacks. A form that is not supported is said at each place, in `found`.
+    pub fn add(&mut self, document: &Document, misses: Vec<Miss>, found: &mut Vec<Finding>) {
+        for miss in misses {
+            let Miss { name, form, .. } = &miss;
+            let (said, rule, message) = match miss.kind {
+                MissKind::Undefined => (
+                    &mut self.undefined,
+                    &reading::UNDEFINED_VARIABLE,
+                    format!("`${{{name}}}` has no value: left as written"),
+                ),
+                MissKind::Shell => {
+                    (&mut self.shell, &variables::SHELL_TEXT, format!("`{form}` in user data is left as written"))
+                }
+                MissKind::Default => (
+                    &mut self.defaults,
+                    &variables::DEFAULT,
+                    format!("`{name}` has no value: the default in `{form}` stands for it"),
+                ),
+                MissKind::Unsupported => {
+                    let message = format!("`{form}` is not a form of substitution that is supported: left as written");
+                    let hint = format!(
+                        "if it is for a shell, write `${form}`, or annotate the object with `{SWITCH}: disabled`"
+                    );
+                    found.push(at(&reading::SUBSTITUTION, document, &miss, message).hint(hint));
+                    continue;
+                }
+            };
+            let first = || Said { finding: at(rule, document, &miss, message), form: form.clone(), places: 0 };
+            said.entry(name.clone()).or_insert_with(first).places += 1;
+        }
+    }
+
+    pub fn findings(&self, given: &GivenVariables) -> Vec<Finding> {
+        let undefined = self.undefined.iter().map(|(name, said)| {
+            let hint = if given.only_in_environment.contains(name) {
+                format!("the environment has it, and is not asked: name it with --variable-from-environment {name}")
+            } else {
+                format!("give it with --variable {name}=VALUE or in cutlist.yaml; open is right where the cluster has its value")
+            };
+            said.finding(hint)
+        });
+        let shell = self.shell.iter().map(|(name, said)| {
+            let form = &said.form;
+            let or = if name == form {
+                String::new()
+            } else {
+                format!("; if it is a variable of yours, give it with --variable {name}=VALUE")
+            };
+            said.finding(format!(
+                "right for the instance's shell; where Flux substitutes, write `${form}`, or annotate the class with \
+                 `{SWITCH}: disabled`{or}"
+            ))
+        });
+        let defaults = self.defaults.iter();
+        let defaults =
+            defaults.map(|(name, said)| said.finding(format!("give another value with --variable {name}=VALUE")));
+        undefined.chain(shell).chain(defaults).collect()
+    }
+
+    /// The same for those who read a plan: names only, one note for each kind.
+    pub fn notes(&self) -> Vec<Note> {
+        let note = |said: &BTreeMap<String, Said>, text: &str| {
+            let names: Vec<&str> = said.keys().map(String::as_str).collect();
+            (!names.is_empty()).then(|| Note { code: NOTE.to_owned(), text: format!("{text}: {}", names.join(", ")) })
+        };
+        [
+            note(&self.undefined, "variables without a value, left as written"),
+            note(&self.shell, "text of user data that is left to the instance's shell"),
+            note(&self.defaults, "variables without a value, for which their defaults stand"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+}
+
+impl Said {
+    fn finding(&self, hint: String) -> Finding {
+        let mut finding = self.finding.clone();
+        if self.places > 1 {
+            finding.message.push_str(&format!(" ({} places)", self.places));
+        }
+        finding.hint(hint)
+    }
+}
+
+fn at(rule: &'static Rule, document: &Document, miss: &Miss, message: String) -> Finding {
+    let mut finding = Finding::at(rule, document, &miss.pointer, miss.place, message);
+    finding.span = document.occurrence(&miss.pointer, miss.place, &miss.form).unwrap_or(finding.span);
+    finding
+}
