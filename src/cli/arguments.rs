@@ -37,6 +37,9 @@ pub enum Command {
     Snapshot(SnapshotArguments),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
+    /// Fetch for `cutlist run`, which ends this process when it takes too long
+    #[command(hide = true, name = crate::adapters::git::FETCH_COMMAND)]
+    FetchForController,
 }
 
 impl Command {
@@ -51,7 +54,7 @@ impl Command {
             Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
-            Self::Approve(_) | Self::Catalog(_) | Self::Snapshot(_) | Self::Crds => None,
+            Self::Approve(_) | Self::Catalog(_) | Self::Snapshot(_) | Self::Crds | Self::FetchForController => None,
         }
     }
 }

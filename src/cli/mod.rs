@@ -46,6 +46,7 @@ fn parse_and_run() -> ExitCode {
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Crds => crds::run(),
+        Command::FetchForController => run::fetch_for_controller(),
     };
     exit::report(outcome)
 }

@@ -20,6 +20,7 @@ use anyhow::anyhow;
 use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
+use crate::adapters::git::serve_fetch;
 use crate::controller::{Controller, Mode, Options, Shutdown};
 use crate::core::plan::decide;
 use crate::core::snapshot::Snapshot;
@@ -34,6 +35,11 @@ use source::Source;
 
 /// Exit code of what can not be run.
 const FAILURE: u8 = 1;
+
+/// The other process of [`run`].
+pub fn fetch_for_controller() -> Result<Outcome, Failure> {
+    serve_fetch().map(|()| Outcome::Clean).map_err(|error| Failure::usage(FAILURE, error))
+}
 
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     if arguments.verbose {
@@ -123,7 +129,7 @@ fn outcome(shutdown: &Shutdown) -> Outcome {
 
 /// Text with terminal escapes goes in; what is no terminal gets it without.
 pub(super) fn standard_output() -> Box<dyn Write> {
-    Box::new(anstream::AutoStream::auto(std::io::stdout()))
+    Box::new(super::output::Masked::new(anstream::AutoStream::auto(std::io::stdout())))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command line knows what time it is")]

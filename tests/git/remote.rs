@@ -1,15 +1,14 @@
 //! `GitRepository`: the same story over every transport, then what can go wrong.
 
 use std::error::Error;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use cutlist::adapters::git::{GitRepository, OpenError, RemoteSettings};
+use cutlist::adapters::git::{Beside, FetchLimits, GitRepository, OpenError, RemoteSettings};
 use cutlist::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
 use crate::fixture::{Fixture, files, git, notes};
-use crate::servers::{GitDaemon, HttpServer, free_port};
+use crate::servers::{GitDaemon, HttpServer, Redirecting, Relay, free_port};
 
 /// `printf 'me:secret' | base64`
 const AUTHORIZATION: &str = "Basic bWU6c2VjcmV0";
@@ -22,8 +21,13 @@ fn settings(url: &str) -> RemoteSettings {
         interval: Duration::from_secs(30),
         credentials_file: None,
         clone_folder: None,
+        program: env!("CARGO_BIN_EXE_cutlist").into(),
+        limits: FetchLimits::default(),
     }
 }
+
+/// Limits that a test can wait for.
+const SHORT: FetchLimits = FetchLimits { silence: Duration::from_secs(1), whole: Duration::from_secs(20) };
 
 fn open(url: &str) -> GitRepository {
     GitRepository::open(&settings(url)).unwrap()
@@ -217,28 +221,126 @@ async fn a_remote_that_is_away_comes_back() {
     assert_eq!(error.kind, PortErrorKind::NotFound, "{}", text(&error));
 }
 
-/// The library waits without end for a server that accepts and says nothing; the poll does not.
-#[tokio::test(start_paused = true)]
-async fn a_silent_server_is_given_up() {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    let url = format!("git://{}/bare.git", listener.local_addr().unwrap());
-    let mut repository = open(&url);
-    let silent = std::thread::spawn(move || listener.accept().map(|(stream, _)| stream));
-    let poll = tokio::spawn(async move {
-        let error = repository.poll().await.unwrap_err();
-        (repository, error)
-    });
-    // The paused clock stands still while a thread works, so it is moved by hand.
-    while !silent.is_finished() {
-        tokio::task::yield_now().await;
+/// The library waits without end for a server that accepts and says nothing; a poll does not, and leaves nothing behind.
+#[tokio::test]
+async fn a_silent_server_is_given_up_again_and_again() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    for scheme in ["git", "http"] {
+        let relay = Relay::start();
+        let url = format!("{scheme}://{}/bare.git", relay.address());
+        let mut repository = GitRepository::open(&RemoteSettings { limits: SHORT, ..settings(&url) }).unwrap();
+        for _ in 0..6 {
+            let error = repository.poll().await.unwrap_err();
+            assert_eq!(error.kind, PortErrorKind::Temporary);
+            assert!(text(&error).ends_with("the server did not answer within 1 seconds"), "{}", text(&error));
+        }
+        assert_eq!(relay.open_connections(), 0, "{scheme}: abandoned fetches have ended");
+        // It answers again, and the next poll is as good as any.
+        let daemon = GitDaemon::start(&fixture.beside(""));
+        let http = HttpServer::start(&fixture.beside(""));
+        relay.pass_to(if scheme == "git" { daemon.address() } else { http.address() });
+        assert_eq!(files(&new_head(&mut repository).await), [("a.yaml", "1")]);
     }
-    tokio::time::advance(Duration::from_secs(121)).await;
-    let (mut repository, error) = poll.await.unwrap();
-    assert_eq!(error.kind, PortErrorKind::Temporary);
-    assert!(text(&error).ends_with("the server did not answer within 120 seconds"), "{}", text(&error));
-    // Hanging up ends the abandoned fetch, and the next one finds nobody.
-    drop(silent.join());
-    assert_eq!(repository.poll().await.unwrap_err().kind, PortErrorKind::Temporary);
+}
+
+#[tokio::test]
+async fn a_fetch_as_a_whole_has_a_limit() {
+    let relay = Relay::start();
+    let url = format!("http://{}/bare.git", relay.address());
+    let limits = FetchLimits { silence: Duration::from_secs(20), whole: Duration::from_secs(1) };
+    let mut repository = GitRepository::open(&RemoteSettings { limits, ..settings(&url) }).unwrap();
+    let error = repository.poll().await.unwrap_err();
+    assert!(text(&error).ends_with("the fetch took longer than 1 seconds"), "{}", text(&error));
+}
+
+/// Who waits for a repository is not kept by a silent server, and a poll that is given up ends what it began.
+#[tokio::test]
+async fn nobody_waits_for_a_poll() {
+    let relay = Relay::start();
+    let url = format!("git://{}/bare.git", relay.address());
+    let mut settings = settings(&url);
+    settings.interval = Duration::from_secs(1);
+    let mut beside = Beside::start(GitRepository::open(&settings).unwrap());
+    let began = Instant::now();
+    while relay.open_connections() == 0 {
+        assert!(beside.poll().await.unwrap().is_none());
+        let waited = tokio::time::timeout(Duration::from_millis(100), beside.changed()).await;
+        assert!(waited.is_err() && began.elapsed() < Duration::from_secs(10));
+    }
+    drop(beside);
+    while relay.open_connections() > 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(began.elapsed() < Duration::from_secs(15), "the process that fetched is still there");
+    }
+}
+
+#[tokio::test]
+async fn what_was_found_meanwhile_is_handed_over() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    let mut settings = settings(bare.to_str().unwrap());
+    settings.interval = Duration::from_secs(1);
+    let mut beside = Beside::start(GitRepository::open(&settings).unwrap());
+    beside.changed().await;
+    let content = beside.poll().await.unwrap().expect("a head");
+    assert_eq!(files(&content), [("a.yaml", "1")]);
+}
+
+/// Credentials go to the configured scheme, host and port, whatever a redirect says.
+#[tokio::test]
+async fn credentials_do_not_follow_a_redirect() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    let other = HttpServer::start(&fixture.beside(""));
+    other.require(AUTHORIZATION);
+    let file = fixture.beside("credentials");
+    std::fs::write(&file, "me:secret\n").unwrap();
+    for host in ["127.0.0.1", "localhost"] {
+        let location = format!("http://{host}:{}", other.address().port());
+        let redirecting = Redirecting::start(&location);
+        let with_file = RemoteSettings {
+            credentials_file: Some(file.clone()),
+            ..settings(&redirecting.url("http://", "bare.git"))
+        };
+        let in_address = settings(&redirecting.url("http://me:secret@", "bare.git"));
+        for settings in [with_file, in_address] {
+            let error = GitRepository::open(&settings).unwrap().poll().await.unwrap_err();
+            assert_eq!(error.kind, PortErrorKind::Denied, "{}", text(&error));
+            assert!(!text(&error).contains("secret"), "{}", text(&error));
+        }
+        assert_eq!(other.authorized(), 0, "{host}");
+        assert_eq!(redirecting.authorized(), 0, "nor to one that did not ask");
+    }
+    // To the same server it may lead, and without credentials anywhere.
+    let mut direct = GitRepository::open(&settings(&other.url("bare.git").replace("://", "://me:secret@"))).unwrap();
+    assert_eq!(files(&new_head(&mut direct).await), [("a.yaml", "1")]);
+    let open_server = HttpServer::start(&fixture.beside(""));
+    let redirecting = Redirecting::start(&format!("http://127.0.0.1:{}", open_server.address().port()));
+    assert_eq!(files(&new_head(&mut open(&redirecting.url("http://", "bare.git"))).await), [("a.yaml", "1")]);
+}
+
+#[tokio::test]
+async fn no_message_shows_what_is_secret_in_an_address() {
+    let port = free_port();
+    for url in [
+        format!("http://ghp_TOKEN@127.0.0.1:{port}/x.git"),
+        format!("http://me:ghp_TOKEN@127.0.0.1:{port}/x.git"),
+        format!("http://127.0.0.1:{port}/x.git?private_token=ghp_TOKEN"),
+        format!("http://127.0.0.1:{port}/x.git#ghp_TOKEN"),
+        format!("http://me:ghp_TO/KEN@127.0.0.1:{port}/x.git"),
+        "ftp://ghp_TOKEN@127.0.0.1/x.git".to_owned(),
+        "https://ghp_TOKEN@127.0.0.1:1/x.git".to_owned(),
+    ] {
+        let said = match GitRepository::open(&settings(&url)) {
+            Ok(mut repository) => text(&repository.poll().await.unwrap_err()),
+            Err(error) => error.to_string(),
+        };
+        assert!(!said.contains("ghp_TO"), "{said}");
+    }
 }
 
 #[tokio::test]
@@ -267,7 +369,7 @@ async fn credentials_are_offered_once() {
     assert_eq!(error.kind, PortErrorKind::Denied);
     assert!(text(&error).ends_with("the credentials were refused"), "{}", text(&error));
     assert!(!text(&error).contains("wrong"), "{}", text(&error));
-    assert_eq!(server.requests() - before, 2, "one without and one with the password");
+    assert_eq!(server.requests() - before, 3, "one without, one that sees who asks, and one with the password");
 
     // The file is read again at each fetch.
     std::fs::write(&file, "me:secret\n").unwrap();

@@ -27,6 +27,7 @@ struct Shared {
     /// Value of the header `Authorization` that is asked for.
     authorization: Mutex<Option<String>>,
     requests: AtomicUsize,
+    authorized: AtomicUsize,
     /// Bodies that asked for a part of the history only.
     shallow_requests: AtomicUsize,
     stopped: AtomicBool,
@@ -55,6 +56,7 @@ impl HttpServer {
             root: root.to_owned(),
             authorization: Mutex::default(),
             requests: AtomicUsize::new(0),
+            authorized: AtomicUsize::new(0),
             shallow_requests: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
         });
@@ -79,6 +81,15 @@ impl HttpServer {
     /// From now on only with this header, `Basic ...`.
     pub fn require(&self, authorization: &str) {
         *self.shared.authorization.lock().unwrap() = Some(authorization.to_owned());
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Requests with credentials.
+    pub fn authorized(&self) -> usize {
+        self.shared.authorized.load(Ordering::SeqCst)
     }
 
     pub fn requests(&self) -> usize {
@@ -112,6 +123,7 @@ impl Shared {
                 break;
             }
             self.requests.fetch_add(1, Ordering::SeqCst);
+            self.authorized.fetch_add(usize::from(!request.header("Authorization").is_empty()), Ordering::SeqCst);
             if request.body.windows(6).any(|window| window == b"deepen") {
                 self.shallow_requests.fetch_add(1, Ordering::SeqCst);
             }
@@ -237,6 +249,10 @@ impl GitDaemon {
         format!("git://127.0.0.1:{}/{path}", self.port)
     }
 
+    pub fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+
     fn answers(&mut self) -> bool {
         let started = Instant::now();
         while started.elapsed() < PATIENCE && matches!(self.child.try_wait(), Ok(None)) {
@@ -259,4 +275,101 @@ impl Drop for GitDaemon {
 /// A port of the loopback on which nothing listens.
 pub fn free_port() -> u16 {
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// A server that sends everybody elsewhere.
+pub struct Redirecting {
+    address: SocketAddr,
+    authorized: Arc<AtomicUsize>,
+}
+
+impl Redirecting {
+    /// `location`: what stands before the path.
+    pub fn start(location: &str) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (location, authorized) = (location.to_owned(), Arc::new(AtomicUsize::new(0)));
+        let seen = authorized.clone();
+        // Ends with the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let mut reader = BufReader::new(&stream);
+                if let Ok(Some(request)) = read_request(&mut reader) {
+                    seen.fetch_add(usize::from(!request.header("Authorization").is_empty()), Ordering::SeqCst);
+                    let target = format!("{location}{}?{}", request.path, request.query);
+                    let answer = format!(
+                        "HTTP/1.1 302 Found\r\nLocation: {target}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    );
+                    drop((&stream).write_all(answer.as_bytes()));
+                }
+            }
+        });
+        Self { address, authorized }
+    }
+
+    pub fn url(&self, scheme: &str, path: &str) -> String {
+        format!("{scheme}{}/{path}", self.address)
+    }
+
+    pub fn authorized(&self) -> usize {
+        self.authorized.load(Ordering::SeqCst)
+    }
+}
+
+/// Accepts and says nothing, until it is told where to pass connections on.
+pub struct Relay {
+    address: SocketAddr,
+    to: Arc<Mutex<Option<SocketAddr>>>,
+    open: Arc<AtomicUsize>,
+}
+
+impl Relay {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let relay = Self { address: listener.local_addr().unwrap(), to: Arc::default(), open: Arc::default() };
+        let (to, open) = (relay.to.clone(), relay.open.clone());
+        // Ends with the test.
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (to, open) = (*to.lock().unwrap(), open.clone());
+                open.fetch_add(1, Ordering::SeqCst);
+                std::thread::spawn(move || {
+                    match to {
+                        Some(to) => drop(pass(&stream, to)),
+                        // Until the other side hangs up.
+                        None => drop(std::io::copy(&mut &stream, &mut std::io::sink())),
+                    }
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        relay
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub fn pass_to(&self, to: SocketAddr) {
+        *self.to.lock().unwrap() = Some(to);
+    }
+
+    /// Connections that nobody has closed; one that was closed just now is waited for.
+    pub fn open_connections(&self) -> usize {
+        std::thread::sleep(Duration::from_millis(50));
+        self.open.load(Ordering::SeqCst)
+    }
+}
+
+fn pass(from: &TcpStream, to: SocketAddr) -> std::io::Result<()> {
+    let there = TcpStream::connect(to)?;
+    let (back_from, back_to) = (there.try_clone()?, from.try_clone()?);
+    let back = std::thread::spawn(move || {
+        drop(std::io::copy(&mut &back_from, &mut &back_to));
+        drop(back_to.shutdown(std::net::Shutdown::Both));
+    });
+    drop(std::io::copy(&mut &*from, &mut &there));
+    drop(there.shutdown(std::net::Shutdown::Both));
+    drop(back.join());
+    Ok(())
 }

@@ -90,6 +90,11 @@ impl Answers {
         }))
     }
 
+    /// Whether it was answered already: another time it is not.
+    pub fn gave(&self, allowed: CredentialType) -> bool {
+        self.given.intersects(allowed)
+    }
+
     fn once(&mut self, kind: CredentialType) -> Result<(), git2::Error> {
         if self.given.contains(kind) {
             return Err(denied("the credentials were refused"));
@@ -99,7 +104,7 @@ impl Answers {
     }
 }
 
-fn denied(message: &str) -> git2::Error {
+pub(super) fn denied(message: &str) -> git2::Error {
     git2::Error::new(ErrorCode::Auth, ErrorClass::Callback, message)
 }
 

@@ -3,14 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use git2::{
-    AutotagOption, Commit, Direction, ErrorClass, ErrorCode, FetchOptions, Oid, ProxyOptions, Remote, RemoteCallbacks,
-    RemoteRedirect, Repository,
+    AutotagOption, CertificateCheckStatus, Commit, Direction, ErrorClass, ErrorCode, FetchOptions, Oid, ProxyOptions,
+    Remote, RemoteCallbacks, RemoteRedirect, Repository,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::address::Address;
+use super::asked::asks_itself;
 use super::cause::GitCause;
-use super::credentials::{Answers, CredentialsError, Secret};
+use super::credentials::{Answers, CredentialsError, Secret, denied};
 use super::near::nearest;
+use super::process::chain;
 use super::read::at_commit;
 use super::tree::{self, TreeError};
 use crate::ports::{PortErrorKind, RevisionContent};
@@ -65,6 +69,8 @@ fn kind_of(error: &git2::Error) -> PortErrorKind {
     let is_gone = ["No such file", "could not find repository"].iter().any(|text| error.message().contains(text));
     match error.code() {
         ErrorCode::Auth | ErrorCode::Owner => PortErrorKind::Denied,
+        // Only where there are credentials, which would follow.
+        _ if error.message().starts_with("cannot redirect") => PortErrorKind::Denied,
         ErrorCode::NotFound => PortErrorKind::NotFound,
         ErrorCode::Certificate => PortErrorKind::Permanent,
         _ if says("401") || says("403") => PortErrorKind::Denied,
@@ -80,14 +86,18 @@ pub(super) struct Target {
     pub address: Address,
     /// Branch or tag; `None`: the remote's HEAD.
     pub reference: Option<String>,
-    pub sub_path: String,
     pub credentials_file: Option<PathBuf>,
 }
 
-/// A head that was fetched.
+/// A head that is in the clone now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Fetched {
-    pub head: Oid,
-    pub content: RevisionContent,
+    /// The reference of the clone that names it.
+    pub own_name: String,
+    /// What people call it.
+    pub short: String,
+    /// The head before is not in its history.
+    pub rewritten: bool,
 }
 
 /// A reference of the remote.
@@ -100,31 +110,57 @@ struct Found {
     commit: Oid,
 }
 
-/// Asks the remote, and fetches into the bare repository in `clone` when its head is not `known`.
-pub(super) fn fetch(target: &Target, clone: &Path, known: Option<Oid>) -> Result<Option<Fetched>, FetchError> {
+/// Asks the remote, and fetches into the bare repository in `clone` when its head is not `known`. `moves` is told of each sign of
+/// life of the other side.
+pub(super) fn fetch(
+    target: &Target,
+    clone: &Path,
+    known: Option<Oid>,
+    moves: &dyn Fn(),
+) -> Result<Option<Fetched>, FetchError> {
     let damaged = |source: git2::Error| FetchError::Clone { path: clone.to_owned(), source: source.into() };
     if target.address.path.as_ref().is_some_and(|path| !path.exists()) {
         return Err(FetchError::PathNotThere);
     }
     let repository = Repository::open_bare(clone).map_err(damaged)?;
+    let has_secret = target.credentials_file.is_some() || target.address.user.is_some();
+    // Where the library goes by what is configured, not by options: when it asks which heads there are.
+    let follows = if has_secret { "false" } else { "initial" };
+    repository.config().and_then(|mut config| config.set_str("http.followRedirects", follows)).map_err(damaged)?;
     let mut remote = repository.remote_anonymous(&target.address.url).map_err(FetchError::Remote)?;
-    let found = find(target, &mut remote)?;
+    let found = find(target, &mut remote, moves)?;
+    moves();
     if Some(found.commit) == known {
         return Ok(None);
     }
     let own_name = format!("refs/cutlist/{}", found.name);
     let before = known.or_else(|| repository.refname_to_id(&own_name).ok());
-    download(target, &mut remote, &found.name, &own_name, before.is_none())?;
-    // The head may have moved since it was listed: what counts is what came.
-    let reference = repository.find_reference(&own_name).map_err(damaged)?;
+    download(target, &mut remote, &found.name, &own_name, before.is_none(), moves)?;
+    // This handle knows where the history was cut off before, and where it is now.
+    let commit = repository.find_reference(&own_name).and_then(|it| it.peel_to_commit()).map_err(damaged)?;
+    let rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
+    Ok(Some(Fetched { own_name, short: found.short, rewritten }))
+}
+
+/// The head that was fetched, and what is in it, if it is not `known`. The head may have moved since it was listed: what counts
+/// is what came.
+pub(super) fn content(
+    fetched: &Fetched,
+    clone: &Path,
+    sub_path: &str,
+    known: Option<Oid>,
+) -> Result<Option<(Oid, RevisionContent)>, FetchError> {
+    let damaged = |source: git2::Error| FetchError::Clone { path: clone.to_owned(), source: source.into() };
+    let repository = Repository::open_bare(clone).map_err(damaged)?;
+    let reference = repository.find_reference(&fetched.own_name).map_err(damaged)?;
     let commit = reference.peel_to_commit().map_err(damaged)?;
     if Some(commit.id()) == known {
         return Ok(None);
     }
-    let collector = tree::collect(&repository, &commit, &target.sub_path)?;
-    let mut content = at_commit(collector, &commit, &found.short);
-    content.rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
-    Ok(Some(Fetched { head: commit.id(), content }))
+    let collector = tree::collect(&repository, &commit, sub_path)?;
+    let mut content = at_commit(collector, &commit, &fetched.short);
+    content.rewritten = fetched.rewritten;
+    Ok(Some((commit.id(), content)))
 }
 
 /// Whether `before` is not in the history of `commit`. What can not be told is taken for rewritten: the safe side.
@@ -132,9 +168,9 @@ pub(super) fn is_rewritten(repository: &Repository, commit: &Commit<'_>, before:
     commit.id() != before && !repository.graph_descendant_of(commit.id(), before).unwrap_or(false)
 }
 
-fn find(target: &Target, remote: &mut Remote<'_>) -> Result<Found, FetchError> {
+fn find(target: &Target, remote: &mut Remote<'_>, moves: &dyn Fn()) -> Result<Found, FetchError> {
     let connection = remote
-        .connect_auth(Direction::Fetch, Some(callbacks(target)?), Some(proxy(target)))
+        .connect_auth(Direction::Fetch, Some(callbacks(target, moves)?), Some(proxy(target)))
         .map_err(FetchError::Remote)?;
     let heads = connection.list().map_err(FetchError::Remote)?;
     let heads: Vec<(String, Oid, Option<String>)> = heads
@@ -185,39 +221,71 @@ fn download(
     name: &str,
     own_name: &str,
     is_first: bool,
+    moves: &dyn Fn(),
 ) -> Result<(), FetchError> {
     let refspec = [format!("+{name}:{own_name}")];
     if is_first && target.address.takes_depth {
-        let shallow = remote.fetch(&refspec, Some(options(target)?.depth(1)), None);
+        let shallow = remote.fetch(&refspec, Some(options(target, moves)?.depth(1)), None);
         match shallow {
             Ok(()) => return Ok(()),
             // An old server may not know how: then everything is fetched.
             Err(error) => tracing::debug!(%error, "shallow fetch failed, fetching all of the history"),
         }
     }
-    remote.fetch(&refspec, Some(&mut options(target)?), None).map_err(|error| match error.code() {
+    remote.fetch(&refspec, Some(&mut options(target, moves)?), None).map_err(|error| match error.code() {
         ErrorCode::User => FetchError::TooLarge,
         _ => FetchError::Remote(error),
     })
 }
 
-fn options(target: &Target) -> Result<FetchOptions<'_>, FetchError> {
+fn options<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<FetchOptions<'c>, FetchError> {
     let mut options = FetchOptions::new();
-    options.remote_callbacks(callbacks(target)?);
+    let has_secret = target.credentials_file.is_some() || target.address.user.is_some();
+    options.remote_callbacks(callbacks(target, moves)?);
     options.proxy_options(proxy(target));
     options.download_tags(AutotagOption::None);
     options.update_fetchhead(false);
-    // A redirect after the first answer would carry the credentials to another host.
-    options.follow_redirects(RemoteRedirect::Initial);
+    // A redirect could carry the credentials to another host.
+    options.follow_redirects(if has_secret { RemoteRedirect::None } else { RemoteRedirect::Initial });
     Ok(options)
 }
 
-fn callbacks(target: &Target) -> Result<RemoteCallbacks<'_>, FetchError> {
-    let secret = target.credentials_file.as_deref().map(Secret::read).transpose()?;
+fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallbacks<'c>, FetchError> {
+    let address = &target.address;
+    let secret = match &target.credentials_file {
+        Some(path) => Some(Secret::read(path)?),
+        None => address.user.clone().map(|(user, password)| Secret::UserPassword { user, password }),
+    };
+    let has_secret = secret.is_some();
     let mut answers = Answers::new(secret);
     let mut callbacks = RemoteCallbacks::new();
-    callbacks.credentials(move |_, user_of_url, allowed| answers.answer(user_of_url, allowed));
-    callbacks.transfer_progress(|progress| progress.received_bytes() <= FETCH_BYTES_MAX);
+    callbacks.credentials(move |_, user_of_url, allowed| {
+        moves();
+        let is_first = !answers.gave(allowed);
+        // With TLS it is the certificate that says who asks.
+        if let Some(origin) = address.origin.as_ref().filter(|it| is_first && has_secret && it.scheme == "http") {
+            asks_itself(&address.url, origin).map_err(|error| denied(&chain(&error)))?;
+        }
+        answers.answer(user_of_url, allowed)
+    });
+    callbacks.certificate_check(move |_, host| {
+        moves();
+        match &address.origin {
+            Some(origin) if has_secret && !host.eq_ignore_ascii_case(&origin.host) => Err(denied(&format!(
+                "the server redirects to {host}, which gets no credentials: name that address, if it is meant"
+            ))),
+            // Certificates and known hosts are checked as ever.
+            _ => Ok(CertificateCheckStatus::CertificatePassthrough),
+        }
+    });
+    callbacks.transfer_progress(move |progress| {
+        moves();
+        progress.received_bytes() <= FETCH_BYTES_MAX
+    });
+    callbacks.sideband_progress(move |_| {
+        moves();
+        true
+    });
     Ok(callbacks)
 }
 

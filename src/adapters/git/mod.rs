@@ -4,7 +4,8 @@
 //! | what | where |
 //! |---|---|
 //! | one reading, for `cutlist plan` | `read.rs` |
-//! | a remote repository that is polled | `remote.rs`: when; `fetch.rs`: one look; `address.rs`, `credentials.rs` |
+//! | a remote repository that is polled | `remote.rs`: when; `process.rs`: in a process of its own; `fetch.rs`: one look; `address.rs`, `credentials.rs`, `asked.rs`: who gets them |
+//! | polls that nobody waits for | `beside.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
@@ -13,12 +14,15 @@
 #![expect(clippy::disallowed_methods, reason = "this adapter reads files")]
 
 mod address;
+mod asked;
+mod beside;
 mod cause;
 mod collect;
 mod credentials;
 mod fetch;
 mod folder;
 mod near;
+mod process;
 mod read;
 mod remote;
 mod scripted;
@@ -26,10 +30,12 @@ mod tree;
 mod watch;
 mod work_tree;
 
-pub use address::AddressError;
+pub use address::{AddressError, redacted};
+pub use beside::Beside;
 pub use cause::GitCause;
 pub use collect::LimitError;
 pub use credentials::CredentialsError;
+pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
 pub use read::{ReadError, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
 pub use scripted::{Changes, ScriptError, ScriptedRepository};

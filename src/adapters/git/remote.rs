@@ -7,23 +7,19 @@ use std::time::Duration;
 use git2::{Oid, Repository as Clone, RepositoryInitOptions};
 use tempfile::TempDir;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use super::address::{self, Address, AddressError};
 use super::cause::GitCause;
-use super::fetch::{FetchError, Fetched, Target, fetch};
+use super::fetch::{Target, content};
+use super::process::{FetchLimits, fetch_beside};
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
-/// A fetch that takes longer is given up. The library itself waits for a silent server without end.
-const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
-/// Fetches that were given up and still wait for a silent server. Each keeps a thread.
-const ABANDONED_MAX: usize = 4;
 /// Asking more often is no use to anyone, and a burden for the server.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// Which repository to follow, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct RemoteSettings {
     /// URL (`file`, `http`, `git`; `https` and `ssh` with the feature `tls`), `user@host:path`, or a path.
     pub url: String,
@@ -37,6 +33,9 @@ pub struct RemoteSettings {
     pub credentials_file: Option<PathBuf>,
     /// Folder for a bare clone that is kept; `None`: a temporary one that goes with the process.
     pub clone_folder: Option<PathBuf>,
+    /// This program, which fetches in a process of its own.
+    pub program: PathBuf,
+    pub limits: FetchLimits,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -49,16 +48,29 @@ pub enum OpenError {
     Clone { path: PathBuf, source: GitCause },
 }
 
+/// Without the address, which may hold a password.
+impl std::fmt::Debug for RemoteSettings {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = formatter.debug_struct("RemoteSettings");
+        shown.field("url", &address::redacted(&self.url)).field("reference", &self.reference);
+        shown.field("sub_path", &self.sub_path).finish_non_exhaustive()
+    }
+}
+
 /// Follows one branch or tag. An error of one poll, such as a server that is away, does not hinder the next.
 pub struct GitRepository {
+    /// As it was given: it may hold a password.
+    url: String,
     target: Arc<Target>,
+    sub_path: String,
+    program: PathBuf,
+    limits: FetchLimits,
     folder: Arc<CloneFolder>,
     interval: Duration,
     /// When to ask again. Kept here because waiting for it may be given up half-way, again and again.
     due: Option<Instant>,
     known: Option<Oid>,
     nudge: Arc<Notify>,
-    abandoned: Vec<JoinHandle<Result<Option<Fetched>, FetchError>>>,
 }
 
 enum CloneFolder {
@@ -91,9 +103,9 @@ impl GitRepository {
         let target = Target {
             address: Address::parse(&settings.url)?,
             reference: settings.reference.clone(),
-            sub_path: address::sub_path(&settings.sub_path)?,
             credentials_file: settings.credentials_file.clone(),
         };
+        let sub_path = address::sub_path(&settings.sub_path)?;
         let folder = match &settings.clone_folder {
             Some(path) => CloneFolder::Kept(path.clone()),
             None => CloneFolder::Temporary(
@@ -109,13 +121,16 @@ impl GitRepository {
         };
         made.map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
         Ok(Self {
+            url: settings.url.clone(),
             target: Arc::new(target),
+            sub_path,
+            program: settings.program.clone(),
+            limits: settings.limits,
             folder: Arc::new(folder),
             interval: settings.interval.max(INTERVAL_MIN),
             due: None,
             known: None,
             nudge: Arc::new(Notify::new()),
-            abandoned: Vec::new(),
         })
     }
 
@@ -133,21 +148,15 @@ impl GitRepository {
 impl Repository for GitRepository {
     async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
         self.due = None;
-        self.abandoned.retain(|fetch| !fetch.is_finished());
-        if self.abandoned.len() >= ABANDONED_MAX {
-            let text = format!("{ABANDONED_MAX} fetches still wait for an answer of the server");
-            return Err(self.error(PortErrorKind::Temporary, text));
-        }
-        let (target, folder, known) = (self.target.clone(), self.folder.clone(), self.known);
-        let mut running = tokio::task::spawn_blocking(move || fetch(&target, folder.path(), known));
-        let Ok(ended) = tokio::time::timeout(FETCH_TIMEOUT, &mut running).await else {
-            self.abandoned.push(running);
-            let text = format!("the server did not answer within {} seconds", FETCH_TIMEOUT.as_secs());
-            return Err(self.error(PortErrorKind::Temporary, text));
-        };
-        let fetched = ended.map_err(|error| self.error(PortErrorKind::Permanent, error))?;
-        let fetched = fetched.map_err(|error| self.error(error.kind(), error))?;
-        Ok(fetched.map(|Fetched { head, content }| {
+        let (folder, known) = (self.folder.clone(), self.known);
+        let fetched = fetch_beside(&self.program, &self.url, &self.target, folder.path(), known, self.limits);
+        let fetched = fetched.await.map_err(|error| self.error(error.kind, error))?;
+        let Some(fetched) = fetched else { return Ok(None) };
+        let sub_path = self.sub_path.clone();
+        let reading = tokio::task::spawn_blocking(move || content(&fetched, folder.path(), &sub_path, known));
+        let read = reading.await.map_err(|error| self.error(PortErrorKind::Permanent, error))?;
+        let read = read.map_err(|error| self.error(error.kind(), error))?;
+        Ok(read.map(|(head, content)| {
             self.known = Some(head);
             content
         }))

@@ -1,14 +1,17 @@
 //! Who leads: one of several replicas acts, and knows when it no longer may.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::ListParams;
 use kube::{Api, Client};
 use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::api::keys::FIELD_MANAGER;
 use crate::ports::{PortError, PortErrorKind};
@@ -24,19 +27,29 @@ const OTHER_LEASE: &str = "karpenter-leader-election";
 /// which another one should have taken over.
 const LEASE_SECONDS: u64 = 12;
 const GRACE_SECONDS: u64 = 4;
+/// How long giving the lease back may take.
+const GIVE_BACK: Duration = Duration::from_secs(5);
 
 /// Whether this process leads. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Leadership {
     leads: watch::Receiver<bool>,
     transitions: Arc<AtomicI64>,
+    /// Of one who stands for election: ends that, and tells when it has ended.
+    standing: Option<Arc<Standing>>,
+}
+
+#[derive(Debug)]
+struct Standing {
+    stop: Notify,
+    manager: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Leadership {
     /// For a process that asked nobody.
     pub fn alone() -> Self {
         let (_, leads) = watch::channel(true);
-        Self { leads, transitions: Arc::new(AtomicI64::new(0)) }
+        Self { leads, transitions: Arc::new(AtomicI64::new(0)), standing: None }
     }
 
     /// Stands for election, and goes on to do so. `identity` must be another one in each process.
@@ -56,7 +69,10 @@ impl Leadership {
             .build()
             .await
             .map_err(failure)?;
-        let (mut elected, _task) = manager.watch().await;
+        let (mut elected, task) = manager.watch().await;
+        let task = tokio::spawn(async move { drop(task.await) });
+        let standing = Arc::new(Standing { stop: Notify::new(), manager: Mutex::new(Some(task)) });
+        let stopped = Arc::clone(&standing);
         let transitions = Arc::new(AtomicI64::new(0));
         let (tell, leads) = watch::channel(false);
         let api: Api<Lease> = Api::namespaced(connection.electing.clone(), namespace);
@@ -66,13 +82,32 @@ impl Leadership {
                 let elected_now = *elected.borrow_and_update();
                 // The number of changes of hands orders the leaders: it is known before anything is done as one.
                 let confirmed = elected_now && confirm(&api, &identity, &seen).await;
-                if tell.send(confirmed).is_err() || elected.changed().await.is_err() {
+                let goes_on = tell.send(confirmed).is_ok()
+                    && tokio::select! {
+                        changed = elected.changed() => changed.is_ok(),
+                        () = stopped.stop.notified() => false,
+                    };
+                if !goes_on {
+                    // The manager gives the lease back when nobody listens to it any more.
+                    drop(elected);
                     let _nobody_listens = tell.send(false);
                     return;
                 }
             }
         });
-        Ok(Self { leads, transitions })
+        Ok(Self { leads, transitions, standing: Some(standing) })
+    }
+
+    /// Gives the lease back, so that another one need not wait until it has expired. Ends in any case.
+    pub async fn give_back(&self) {
+        let Some(standing) = &self.standing else { return };
+        standing.stop.notify_one();
+        let manager = standing.manager.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(manager) = manager
+            && timeout(GIVE_BACK, manager).await.is_err()
+        {
+            tracing::warn!("the lease could not be given back: it expires");
+        }
     }
 
     pub fn leads(&self) -> bool {

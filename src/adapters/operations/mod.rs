@@ -4,4 +4,4 @@ mod metrics;
 mod server;
 
 pub use metrics::Metrics;
-pub use server::{Readiness, serve};
+pub use server::{Heartbeat, Readiness, serve};

@@ -2,8 +2,9 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::{StatusCode, header};
@@ -29,12 +30,60 @@ impl Readiness {
     }
 }
 
+/// A look of the controller's loop that takes longer stands still: the largest plans take seconds, and every call has a limit.
+pub const LONGEST_LOOK: Duration = Duration::from_mins(10);
+
+/// Whether the controller's loop goes on: since when it has looked, or nothing while it waits. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Heartbeat {
+    looks_since: Arc<Mutex<Option<Instant>>>,
+    longest: Duration,
+}
+
+impl Default for Heartbeat {
+    fn default() -> Self {
+        Self::with_longest(LONGEST_LOOK)
+    }
+}
+
+impl Heartbeat {
+    pub fn with_longest(longest: Duration) -> Self {
+        Self { looks_since: Arc::default(), longest }
+    }
+
+    /// A look begins.
+    pub fn begins(&self) {
+        self.set(Some(now()));
+    }
+
+    /// A look is complete.
+    pub fn ends(&self) {
+        self.set(None);
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.looks_since.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
+
+    /// How long the look takes already, if that is too long.
+    fn stands_still(&self) -> Option<Duration> {
+        let since = *self.looks_since.lock().unwrap_or_else(PoisonError::into_inner);
+        since.map(|since| now().duration_since(since)).filter(|age| *age > self.longest)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long a look takes is measured by a clock that nobody sets")]
+fn now() -> Instant {
+    Instant::now()
+}
+
 /// Serves in the background until the runtime ends; gives the address, whose port the system chose where it was 0.
 /// `before_metrics` is called for each scrape, to measure what is not measured as it happens.
 pub async fn serve(
     address: SocketAddr,
     metrics: Metrics,
     readiness: Readiness,
+    heartbeat: Heartbeat,
     before_metrics: impl Fn(&Metrics) + Clone + Send + Sync + 'static,
 ) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await?;
@@ -50,14 +99,56 @@ pub async fn serve(
             (StatusCode::SERVICE_UNAVAILABLE, "not ready: the cluster has not been read yet\n")
         }
     };
-    let router = Router::new()
-        .route("/metrics", get(scrape))
-        .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready));
+    let healthy = move || async move {
+        match heartbeat.stands_still() {
+            None => (StatusCode::OK, "ok\n".to_owned()),
+            Some(age) => {
+                let text = format!("no look was completed for {} seconds\n", age.as_secs());
+                (StatusCode::SERVICE_UNAVAILABLE, text)
+            }
+        }
+    };
+    let router =
+        Router::new().route("/metrics", get(scrape)).route("/healthz", get(healthy)).route("/readyz", get(ready));
     tokio::spawn(async move {
         if let Err(error) = axum::serve(listener, router).await {
             tracing::error!(error = %error, "metrics and health are no longer served");
         }
     });
     Ok(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    async fn get(address: SocketAddr, path: &'static str) -> String {
+        let asked = tokio::task::spawn_blocking(move || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
+        });
+        asked.await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_loop_that_stands_still_is_unhealthy() {
+        let heartbeat = Heartbeat::with_longest(Duration::from_millis(20));
+        let address = ([127, 0, 0, 1], 0).into();
+        let served = serve(address, Metrics::default(), Readiness::default(), heartbeat.clone(), |_| {});
+        let address = served.await.unwrap();
+        assert!(get(address, "/healthz").await.starts_with("HTTP/1.1 200"));
+        heartbeat.begins();
+        tokio::time::sleep(Duration::from_millis(40)).await;
+        let answer = get(address, "/healthz").await;
+        assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no look was completed"), "{answer}");
+        heartbeat.ends();
+        assert!(get(address, "/healthz").await.starts_with("HTTP/1.1 200"));
+    }
 }

@@ -1,6 +1,7 @@
 //! `cutlist run` on a real cluster.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
@@ -8,33 +9,72 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, install_definitions,
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, install_definitions,
     missing_definition, other_controller, permissions,
 };
-use crate::adapters::operations::{Metrics, Readiness, serve};
+use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::source::SourceFile;
 use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, RunArguments, SourceArgument};
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::{Failure, Outcome};
-use crate::cli::settings;
+use crate::cli::{output, settings};
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
 use crate::core::plan::decide;
+use crate::definitions::Definitions;
 use crate::ports::{Clock, PortError, Repository, RevisionContent};
 
 use super::boot::{self, SavedCloud};
 use super::nowhere::Nowhere;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
-use super::{FAILURE, log, measures, notices, now, outcome, shutdown_on_signal, standard_output};
+use super::{FAILURE, abort, log, measures, notices, now, outcome, shutdown_on_signal, standard_output};
+
+/// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
+/// seconds that Kubernetes waits.
+const STOP_PATIENCE: Duration = Duration::from_secs(20);
+const STOP_LOOK: Duration = Duration::from_millis(250);
 
 /// Until stopped, or until another replica leads.
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(|error| Failure::usage(FAILURE, error))?.block_on(control(arguments))
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let standing = Standing::default();
+    let shutdown = shutdown_on_signal();
+    runtime.spawn(end_when_overdue(shutdown.clone(), standing.clone()));
+    let ended = runtime.block_on(async {
+        let ended = Box::pin(control(arguments, &shutdown, &standing)).await;
+        give_back(&standing).await;
+        ended
+    });
+    // A thread that waits for a name server or a disk has nothing to finish.
+    runtime.shutdown_background();
+    ended
 }
 
-async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
+/// The lease of this process, once it stands for election.
+type Standing = Arc<Mutex<Option<Leadership>>>;
+
+async fn give_back(standing: &Standing) {
+    let leadership = standing.lock().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(leadership) = leadership {
+        leadership.give_back().await;
+    }
+}
+
+/// Kubernetes waits for 30 seconds. A call that the API server does not answer, or a plan that takes long, may be under way: what
+/// matters of it is in the cluster, where the next one finds it.
+async fn end_when_overdue(shutdown: Shutdown, standing: Standing) {
+    while !shutdown.is_requested() {
+        tokio::time::sleep(STOP_LOOK).await;
+    }
+    tokio::time::sleep(STOP_PATIENCE).await;
+    anstream::eprintln!("the call that is under way does not end: stopping without it");
+    give_back(&standing).await;
+    abort();
+}
+
+async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Standing) -> Result<Outcome, Failure> {
     let controller = &arguments.controller;
     match controller.cloud {
         Some(CloudArgument::Embedded) => {}
@@ -48,9 +88,8 @@ async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
     }
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
-    let shutdown = shutdown_on_signal();
-    let (metrics, readiness) = (Metrics::default(), Readiness::default());
-    listen(controller, &metrics, &readiness, &connection.calls).await?;
+    let watched = Watched::default();
+    listen(controller, &watched, &connection.calls).await?;
     if controller.install_crds {
         for name in install_definitions(&connection.client).await.map_err(failed)? {
             anstream::eprintln!("applied {name}");
@@ -61,6 +100,7 @@ async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
     let mut leadership = Leadership::alone();
     if controller.leader_elect {
         leadership = stand(controller, &connection, &identity).await?;
+        *standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership.clone());
         anstream::eprintln!("{identity} waits to lead");
         tokio::select! {
             () = shutdown.requested() => return Ok(Outcome::Interrupted),
@@ -68,11 +108,19 @@ async fn control(arguments: &RunArguments) -> Result<Outcome, Failure> {
         }
         anstream::eprintln!("{identity} leads");
     }
-    metrics.leads(true);
+    watched.metrics.leads(true);
     if controller.mode == ModeArgument::Enforce {
         refuse_beside_karpenter(&connection).await?;
     }
-    Box::pin(lead(arguments, connection, leadership, &identity, metrics, readiness, shutdown)).await
+    Box::pin(lead(arguments, connection, leadership, &identity, &watched, shutdown)).await
+}
+
+/// What is told to those who watch this process.
+#[derive(Clone, Default)]
+struct Watched {
+    metrics: Metrics,
+    readiness: Readiness,
+    heartbeat: Heartbeat,
 }
 
 /// Acts as the leader until stopped, or until it no longer leads.
@@ -81,14 +129,15 @@ async fn lead(
     connection: Connection,
     leadership: Leadership,
     identity: &str,
-    metrics: Metrics,
-    readiness: Readiness,
-    shutdown: Shutdown,
+    watched: &Watched,
+    shutdown: &Shutdown,
 ) -> Result<Outcome, Failure> {
+    let Watched { metrics, readiness, heartbeat } = watched;
     let controller = &arguments.controller;
     let (repository, region) = definitions(arguments, &connection).await?;
     let catalog = Catalog::built_in(&region)
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
+    output::show_words_of(&catalog);
     let seconds = controller.boot_seconds;
     let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
     let world = EmbeddedWorld::new(settings, catalog);
@@ -111,16 +160,27 @@ async fn lead(
         },
         applies_definitions: controller.source == SourceArgument::Repository,
         lease_transitions: controller.leader_elect.then(|| leadership.transitions()),
-        read: Box::new(move |files| settings::read_definitions(files, &definitions)),
+        read: Box::new(move |files| Definitions {
+            masks: output::hidden(),
+            ..settings::read_definitions(files, &definitions)
+        }),
         seed: arguments.seed,
-        planner: measured(&metrics),
+        planner: measured(metrics),
     };
-    let journal = journal(&screen, recorder, &metrics, &readiness);
+    let journal = journal(&screen, recorder, metrics, readiness);
     let mut lost = leadership.clone();
     let mut running = Controller::new(ports, options, journal, shutdown.clone());
+    let looks = async {
+        while !shutdown.is_requested() {
+            heartbeat.begins();
+            running.pass().await;
+            heartbeat.ends();
+            running.wait().await;
+        }
+    };
     let ended = tokio::select! {
-        () = running.run() => Ok(outcome(&shutdown)),
-        () = boot::nodes(&world, &connection.client, &shutdown) => Ok(outcome(&shutdown)),
+        () = looks => Ok(outcome(shutdown)),
+        () = boot::nodes(&world, &connection.client, shutdown) => Ok(outcome(shutdown)),
         () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
             .with_hint("start it again: it will stand for election")),
     };
@@ -132,12 +192,7 @@ async fn lead(
 }
 
 /// Serves metrics and health, if an address was given.
-async fn listen(
-    controller: &ControllerArguments,
-    metrics: &Metrics,
-    readiness: &Readiness,
-    calls: &Calls,
-) -> Result<(), Failure> {
+async fn listen(controller: &ControllerArguments, watched: &Watched, calls: &Calls) -> Result<(), Failure> {
     let Some(address) = controller.listen else { return Ok(()) };
     let calls = calls.clone();
     let count_calls = move |metrics: &Metrics| {
@@ -145,7 +200,8 @@ async fn listen(
             metrics.calls(verb, &resource, count);
         }
     };
-    let served = serve(address, metrics.clone(), readiness.clone(), count_calls).await;
+    let Watched { metrics, readiness, heartbeat } = watched.clone();
+    let served = serve(address, metrics, readiness, heartbeat, count_calls).await;
     let address = served
         .with_context(|| format!("listen on {address}"))
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("choose another --listen ADDRESS:PORT"))?;
@@ -200,14 +256,14 @@ fn identity() -> String {
 }
 
 /// Where definitions come from, and the region they are for.
-async fn definitions(arguments: &RunArguments, connection: &Connection) -> Result<(Definitions, String), Failure> {
+async fn definitions(arguments: &RunArguments, connection: &Connection) -> Result<(DefinitionsFrom, String), Failure> {
     if arguments.controller.source == SourceArgument::Repository {
         let follow = match source::find(arguments)? {
             Source::Follow(follow) => follow,
             Source::Scenario(folder) => source::watched_folder(&folder)?,
         };
         let (followed, region) = source::first_look(follow, arguments).await?;
-        return Ok((Definitions::Followed(Box::new(followed)), region));
+        return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
     let settings = match &arguments.repository {
         Some(folder) => settings_file(Path::new(folder))?,
@@ -216,7 +272,7 @@ async fn definitions(arguments: &RunArguments, connection: &Connection) -> Resul
     let region = settings::read_definitions(&settings, &arguments.definitions).settings.region;
     let interval = Duration::from_secs(arguments.interval.seconds().unwrap_or(30));
     let definitions = ClusterDefinitions::new(connection.client.clone(), interval, settings);
-    Ok((Definitions::Cluster(definitions), region))
+    Ok((DefinitionsFrom::Cluster(definitions), region))
 }
 
 /// With `--source cluster`, a folder gives settings and nothing else.
@@ -229,12 +285,12 @@ fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
     Ok(vec![SourceFile { path: name.to_owned(), content }])
 }
 
-enum Definitions {
+enum DefinitionsFrom {
     Followed(Box<Followed>),
     Cluster(ClusterDefinitions),
 }
 
-impl Repository for Definitions {
+impl Repository for DefinitionsFrom {
     async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
         match self {
             Self::Followed(followed) => followed.poll().await,
@@ -258,7 +314,7 @@ fn journal(screen: &Screen, recorder: EventRecorder, metrics: &Metrics, readines
         screen.show(now, event);
         measures::count(&metrics, &readiness, event);
         for notice in notices::of(event) {
-            recorder.publish(notice);
+            recorder.publish(Notice { note: output::shown(&notice.note), ..notice });
         }
     })
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld};
-use crate::adapters::git::{self, Changes, GitRepository, Nudge, RemoteSettings, ScriptedRepository};
+use crate::adapters::git::{self, Changes, FetchLimits, GitRepository, Nudge, RemoteSettings, ScriptedRepository};
 use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
 use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
@@ -138,6 +138,8 @@ impl Stage {
             interval: INTERVAL,
             credentials_file: None,
             clone_folder: None,
+            program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+            limits: FetchLimits::default(),
         })
         .map_err(|error| Failure::usage(FAILURE, error))?;
         world.with(|world| world.load(script.objects.clone()));

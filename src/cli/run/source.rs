@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use crate::adapters::git::{GitRepository, ReadError, RemoteSettings, WatchedFolder};
+use crate::adapters::git::{Beside, FetchLimits, GitRepository, ReadError, RemoteSettings, WatchedFolder, redacted};
 use crate::api::scenario;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
@@ -45,7 +45,7 @@ pub fn find(arguments: &RunArguments) -> Result<Source, Failure> {
     }
     let is_address = text.contains("://") || (text.contains('@') && text.contains(':'));
     if !is_address {
-        let error = anyhow!("{text} is not there, or is no folder");
+        let error = anyhow!("{} is not there, or is no folder", redacted(text));
         return Err(Failure::usage(FAILURE, error).with_hint(
             "name a folder with definitions, a clone, a bare repository, or a URL such as https://host/repository.git",
         ));
@@ -83,25 +83,28 @@ fn remote(url: &str, arguments: &RunArguments) -> Result<Source, Failure> {
         interval: Duration::from_secs(seconds),
         credentials_file: arguments.credentials_file.clone(),
         clone_folder: None,
+        program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+        limits: FetchLimits::default(),
     };
     let repository = GitRepository::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
     Ok(Source::Follow(Follow::Remote(Box::new(repository))))
 }
 
-/// A repository whose first revision was read already, to learn the region from it.
+/// A repository whose first revision was read already, to learn the region from it. Nobody waits for what comes later.
 pub struct Followed {
     first: Option<RevisionContent>,
-    follow: Follow,
+    later: Beside,
 }
 
 /// Reads the first revision. What can not be read at the start is an error; later it would be tried again.
 pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Followed, String), Failure> {
-    let mut followed = Followed { first: None, follow };
-    let content = followed.poll().await.map_err(unreadable)?;
+    let (content, later) = match follow {
+        Follow::Watched(mut folder) => (folder.poll().await.map_err(unreadable)?, Beside::start(*folder)),
+        Follow::Remote(mut repository) => (repository.poll().await.map_err(unreadable)?, Beside::start(*repository)),
+    };
     let files: &[SourceFile] = content.as_ref().map_or(&[], |content| &content.files);
     let region = settings::read_definitions(files, &arguments.definitions).settings.region;
-    followed.first = content;
-    Ok((followed, region))
+    Ok((Followed { first: content, later }, region))
 }
 
 fn unreadable(error: PortError) -> Failure {
@@ -121,16 +124,10 @@ impl Repository for Followed {
         if let Some(first) = self.first.take() {
             return Ok(Some(first));
         }
-        match &mut self.follow {
-            Follow::Watched(folder) => folder.poll().await,
-            Follow::Remote(repository) => repository.poll().await,
-        }
+        self.later.poll().await
     }
 
     async fn changed(&mut self) {
-        match &mut self.follow {
-            Follow::Watched(folder) => folder.changed().await,
-            Follow::Remote(repository) => repository.changed().await,
-        }
+        self.later.changed().await;
     }
 }

@@ -1,0 +1,85 @@
+//! Polls that nobody waits for: they run beside the controller, which has pods to care for while a server is silent.
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::ports::{PortError, Repository, RevisionContent};
+
+type Polled = Result<Option<RevisionContent>, PortError>;
+
+/// Hands over what another repository found, one result after the other. While one is not taken, the next is not asked for.
+pub struct Beside {
+    results: mpsc::Receiver<Polled>,
+    /// Taken off the channel by [`Repository::changed`], for [`Repository::poll`].
+    next: Option<Polled>,
+    task: JoinHandle<()>,
+}
+
+impl Beside {
+    /// Begins with waiting for a change: the first look was taken already. Needs a runtime.
+    pub fn start<R: PollsOnAnyThread + Send + 'static>(mut repository: R) -> Self {
+        let (found, results) = mpsc::channel(1);
+        let task = tokio::spawn(async move {
+            loop {
+                repository.wait().await;
+                let polled = repository.look().await;
+                if found.send(polled).await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self { results, next: None, task }
+    }
+}
+
+/// A repository whose polls may run on another thread than the controller's.
+pub trait PollsOnAnyThread {
+    fn look(&mut self) -> impl Future<Output = Polled> + Send;
+    fn wait(&mut self) -> impl Future<Output = ()> + Send;
+}
+
+impl PollsOnAnyThread for super::GitRepository {
+    fn look(&mut self) -> impl Future<Output = Polled> + Send {
+        self.poll()
+    }
+
+    fn wait(&mut self) -> impl Future<Output = ()> + Send {
+        self.changed()
+    }
+}
+
+impl PollsOnAnyThread for super::WatchedFolder {
+    fn look(&mut self) -> impl Future<Output = Polled> + Send {
+        self.poll()
+    }
+
+    fn wait(&mut self) -> impl Future<Output = ()> + Send {
+        self.changed()
+    }
+}
+
+impl Repository for Beside {
+    /// What was found since; nothing, if there is no result yet.
+    async fn poll(&mut self) -> Polled {
+        match self.next.take() {
+            Some(polled) => polled,
+            None => self.results.try_recv().unwrap_or(Ok(None)),
+        }
+    }
+
+    async fn changed(&mut self) {
+        if self.next.is_none() {
+            match self.results.recv().await {
+                Some(polled) => self.next = Some(polled),
+                // Ends only with this value.
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
