@@ -162,7 +162,6 @@ mod tests {
         ] {
             assert_eq!(masks.text(text), shown);
         }
-        assert_eq!(format!("{:?}", masks.values.len()), "6");
         assert!(!format!("{masks:?}").contains("ghp"));
     }
 

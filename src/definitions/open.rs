@@ -9,7 +9,7 @@ use super::document::{Document, spans};
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Revision;
-use super::rules::{Check, references, schema};
+use super::rules::{Check, kubelet, references, schema};
 use super::substitution::Variables;
 
 /// A definition with variables that nobody gave a value.
@@ -84,6 +84,10 @@ fn hides(document: &Document, finding: &Finding) -> bool {
     // What is said of the variable itself, or of the YAML.
     if matches!(finding.rule.check, Check::Pass) && !finding.rule.is_of_schema() {
         return false;
+    }
+    // That a field does not exist has nothing to do with its value.
+    if std::ptr::eq(finding.rule, &schema::UNKNOWN_FIELD) || std::ptr::eq(finding.rule, &kubelet::FIELD) {
+        return variables.is_open_key(pointer);
     }
     if variables.is_open(pointer) {
         return true;

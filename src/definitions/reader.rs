@@ -231,7 +231,7 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
         match open {
             // That it can not be read may be the variable's doing.
             Some(open) => {
-                definitions.open.push(OpenDefinition { unchecked: open.unchecked || unread.is_some(), ..open })
+                definitions.open.push(OpenDefinition { unchecked: open.unchecked || unread.is_some(), ..open });
             }
             None => findings.extend(unread.map(|finding| *finding)),
         }

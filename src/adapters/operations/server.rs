@@ -125,6 +125,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::disallowed_methods, reason = "a test asks as a kubelet does")]
     async fn get(address: SocketAddr, path: &'static str) -> String {
         let asked = tokio::task::spawn_blocking(move || {
             let mut stream = TcpStream::connect(address).unwrap();
