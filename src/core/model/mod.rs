@@ -5,6 +5,7 @@ pub mod quantity;
 pub mod requirements;
 pub mod resources;
 pub mod shared;
+pub mod suggest;
 
 pub use money::HourlyPrice;
 pub use quantity::{Quantity, QuantityError};
