@@ -69,7 +69,8 @@ fn memory_bytes(facts: &InstanceFacts) -> i64 {
 /// Pods that get an address from the VPC: each interface of the default card keeps one for itself, and two pods use
 /// the host's network. `efa_only` interfaces of that card carry no addresses.
 pub fn pods_by_addresses(facts: &InstanceFacts, efa_only: i64) -> i64 {
-    let interfaces = facts.network.interfaces_per_card.get(facts.network.default_card).copied().unwrap_or(0);
+    let of_facts = || facts.network.interfaces_per_card.get(facts.network.default_card).copied();
+    let interfaces = tables::network(&facts.name).default_card_interfaces.or_else(of_facts).unwrap_or(0);
     match interfaces.saturating_sub(efa_only) {
         usable if usable <= 0 => 0,
         usable => usable.saturating_mul(facts.network.ipv4_addresses_per_interface.saturating_sub(1)).saturating_add(2),

@@ -98,7 +98,7 @@ mod tests {
 
     /// Allocatable under a class that sets nothing, as Karpenter's AWS provider 1.14.1 computes it (in part also
     /// published at karpenter.sh, "Instance Types"): type, cpu, memory, pods, what else it has.
-    const PUBLISHED: [Published; 18] = [
+    const PUBLISHED: [Published; 19] = [
         ("a1.medium", "940m", "1392Mi", 8, &[(POD_ENI, 10)]),
         ("a1.metal", "15890m", "27322Mi", 234, &[(POD_ENI, 54)]),
         ("c1.medium", "1930m", "1122Mi", 12, &[]),
@@ -107,7 +107,8 @@ mod tests {
         ("c5.large", "1930m", "3114Mi", 29, &[(POD_ENI, 9)]),
         ("c5a.2xlarge", "7910m", "14162Mi", 58, &[(POD_ENI, 38)]),
         ("g5.48xlarge", "191450m", "723299Mi", 345, &[("nvidia.com/gpu", 8), (EFA, 1), (POD_ENI, 115)]),
-        ("i7ie.48xlarge", "191450m", "1450210Mi", 394, &[(EFA, 1), (POD_ENI, 107)]),
+        ("i7ie.48xlarge", "191450m", "1446437Mi", 737, &[(EFA, 1), (POD_ENI, 107)]),
+        ("i8ge.48xlarge", "191450m", "1441527Mi", 1178, &[(EFA, 1), (POD_ENI, 98)]),
         ("inf2.48xlarge", "191450m", "718987Mi", 737, &[(NEURON, 12), (NEURON_CORE, 24), (POD_ENI, 107)]),
         ("m5.large", "1930m", "6903Mi", 29, &[(POD_ENI, 9)]),
         ("m7g.16xlarge", "63770m", "233962Mi", 737, &[(EFA, 1), (POD_ENI, 107)]),

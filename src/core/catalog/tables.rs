@@ -27,6 +27,8 @@ pub struct NetworkFigures {
     pub bandwidth_megabits: Option<i64>,
     /// Branch interfaces of a type that supports trunking (`vpc.amazonaws.com/pod-eni`).
     pub branch_interfaces: Option<i64>,
+    /// Interfaces of the default network card, where the published number is another than the one of the facts.
+    pub default_card_interfaces: Option<i64>,
 }
 
 /// On-demand prices of one region.
@@ -65,7 +67,11 @@ pub fn network(instance_type: &str) -> NetworkFigures {
         rows(NETWORK)
             .map(|row| {
                 let number = |column: usize| row.get(column).and_then(|text| text.parse().ok());
-                let figures = NetworkFigures { bandwidth_megabits: number(1), branch_interfaces: number(2) };
+                let figures = NetworkFigures {
+                    bandwidth_megabits: number(1),
+                    branch_interfaces: number(2),
+                    default_card_interfaces: number(3),
+                };
                 (row.first().copied().unwrap_or_default(), figures)
             })
             .collect()
@@ -106,10 +112,14 @@ mod tests {
     #[test]
     fn every_row_of_the_network_table_is_read() {
         for row in rows(NETWORK) {
-            assert_eq!(row.len(), 3, "{row:?}");
+            assert!(matches!(row.len(), 3 | 4), "{row:?}");
             let figures = network(row[0]);
             assert_eq!(figures.bandwidth_megabits.map(|number| number.to_string()).unwrap_or_default(), row[1]);
             assert_eq!(figures.branch_interfaces.map(|number| number.to_string()).unwrap_or_default(), row[2]);
+            assert_eq!(
+                figures.default_card_interfaces.map(|number| number.to_string()).as_deref(),
+                row.get(3).copied()
+            );
         }
     }
 
