@@ -205,7 +205,6 @@ pub(super) fn assemble(
             Packing::Cheapest => "cheapest".to_owned(),
             Packing::Karpenter => "karpenter".to_owned(),
         },
-        steps: builder.steps,
         placements,
         pending,
         held_back: disruption.held_back,
@@ -213,7 +212,9 @@ pub(super) fn assemble(
         budgets: disruption.budgets.into_states(),
         balances: builder.balances,
         risks,
+        unlimited: report::unlimited(&builder.steps, &disruption.budgets),
         notes,
+        steps: builder.steps,
         summary,
     };
     plan.id = plan.content_hash();

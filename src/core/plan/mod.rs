@@ -65,6 +65,9 @@ pub struct Plan {
     pub budgets: Vec<BudgetState>,
     /// What moves out of pools with `Balanced` came to there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    /// Reasons for which this plan disrupts nodes of a pool, and no budget limits how many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unlimited: Vec<Unlimited>,
     pub balances: Vec<Balance>,
     /// What may go wrong for whom when nodes go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -411,6 +414,14 @@ pub enum BudgetKind {
     NodePool,
     DisruptionBudget,
 }
+/// A reason that no budget of a pool speaks of at the moment planned for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unlimited {
+    pub node_pool: String,
+    pub reason: String,
+}
+
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Note {

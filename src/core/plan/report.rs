@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::api::keys;
+use crate::api::node_pool::DisruptionReason;
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
+use crate::core::disrupt::budgets::{Allowance, Ledger};
 use crate::core::disrupt::removed_pools::removed_pools;
 use crate::core::disrupt::{Disruption, Going, duration_text, pods_text, seconds_between};
 use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
@@ -23,7 +25,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, penalties};
+use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, penalties};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(
@@ -196,6 +198,22 @@ fn bound(
         *demand.entry(class).or_default() += 1;
     }
     Some(price_of_staying + lower_bound(problem, &demand, &removed, &open)?)
+}
+
+/// Reasons for which nodes of a pool go that no budget limits now.
+pub fn unlimited(steps: &[Step], budgets: &Ledger) -> Vec<Unlimited> {
+    let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.waits_for_nothing());
+    let unlimited = going.filter_map(|step| {
+        let reason = match step.reason.code {
+            ReasonCode::Empty => DisruptionReason::Empty,
+            ReasonCode::Underutilized => DisruptionReason::Underutilized,
+            ReasonCode::Drifted => DisruptionReason::Drifted,
+            _ => return None,
+        };
+        let is_unlimited = budgets.allowance(&step.node_pool, reason) == Allowance::default();
+        is_unlimited.then(|| Unlimited { node_pool: step.node_pool.clone(), reason: format!("{reason:?}") })
+    });
+    unlimited.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// Static pools that stay below their replicas, and why.

@@ -9,6 +9,7 @@ use super::{Rule, no_hint};
 use crate::api::duration::NillableDuration;
 use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
+use crate::core::disrupt::duration_text;
 use crate::core::disrupt::windows::standard;
 use crate::definitions::diagnostic::Severity::{Error, Warning};
 use crate::definitions::document::Document;
@@ -293,11 +294,11 @@ fn nothing_left(document: &Document) -> Vec<Finding> {
 }
 
 /// Seconds from, to; apart from one another, ascending.
-type Spans = Vec<(i64, i64)>;
+pub(super) type Spans = Vec<(i64, i64)>;
 
 /// Two years, one of them a leap year: every weekday meets every day of the month, and clocks change both ways.
-const FIRST_SECOND: i64 = 1_798_761_600;
-const LAST_SECOND: i64 = FIRST_SECOND + 731 * 24 * 3_600;
+pub(super) const FIRST_SECOND: i64 = 1_798_761_600;
+pub(super) const LAST_SECOND: i64 = FIRST_SECOND + 731 * 24 * 3_600;
 
 const SECONDS_OF_A_YEAR: i64 = 366 * 24 * 3_600;
 
@@ -305,7 +306,7 @@ const SECONDS_OF_A_YEAR: i64 = 366 * 24 * 3_600;
 const STRIKES_MAX: usize = 9_000;
 
 /// A schedule that can be read, with its duration where that can be, too.
-struct Window {
+pub(super) struct Window {
     text: String,
     cron: croner::Cron,
     zone: TimeZone,
@@ -313,7 +314,7 @@ struct Window {
 }
 
 impl Window {
-    fn at(document: &Document, pointer: &str) -> Option<Self> {
+    pub(super) fn at(document: &Document, pointer: &str) -> Option<Self> {
         let text =
             document.str(&format!("{pointer}/schedule")).filter(|text| is_formed(text) && parse(text).is_ok())?;
         let zone = TimeZone::get(document.str("/spec/timeZone").unwrap_or("UTC")).ok()?;
@@ -325,6 +326,25 @@ impl Window {
             zone,
             duration_seconds: duration.and_then(|seconds| i64::try_from(seconds).ok()),
         })
+    }
+
+    /// For people: `12:00-15:00 UTC` where it opens every day at one time, else the schedule with the duration.
+    pub(super) fn said(&self) -> String {
+        let schedule = standard(&self.text);
+        let fields: Vec<&str> = schedule.split_whitespace().collect();
+        let zone = self.zone.iana_name().unwrap_or("UTC");
+        let duration = duration_text(self.duration_seconds.unwrap_or_default());
+        let [minute, hour, "*" | "?", "*", days] = fields.as_slice() else {
+            return format!("`{}` for {duration}", self.text);
+        };
+        let (Ok(minute), Ok(hour), Some(seconds)) = (minute.parse::<i64>(), hour.parse::<i64>(), self.duration_seconds)
+        else {
+            return format!("`{}` for {duration}", self.text);
+        };
+        let opens = hour * 60 + minute;
+        let closes = (opens + seconds / 60) % (24 * 60);
+        let days = if matches!(*days, "*" | "?") { String::new() } else { format!(" on days {days}") };
+        format!("{:02}:{:02}-{:02}:{:02} {zone}{days}", opens / 60, opens % 60, closes / 60, closes % 60)
     }
 
     /// Seconds at which it strikes, from a year before the two years, so that windows reach into these.
@@ -352,7 +372,7 @@ impl Window {
     }
 
     /// When it is open; `None` where that is not known.
-    fn open(&self) -> Option<Spans> {
+    pub(super) fn open(&self) -> Option<Spans> {
         let seconds = self.duration_seconds?;
         let strikes: Vec<i64> = self.strikes().take(STRIKES_MAX).collect();
         if strikes.len() >= STRIKES_MAX {
@@ -363,7 +383,7 @@ impl Window {
 }
 
 /// One list of spans out of several.
-fn united(all: Vec<Spans>) -> Spans {
+pub(super) fn united(all: Vec<Spans>) -> Spans {
     let mut spans: Spans = all.into_iter().flatten().collect();
     spans.sort_unstable();
     let mut united: Spans = Vec::new();

@@ -17,6 +17,7 @@ pub mod schema;
 pub mod variables;
 
 use std::collections::HashMap;
+pub mod unlimited;
 use std::sync::LazyLock;
 
 use crate::api::validation::CelRule;
@@ -149,6 +150,7 @@ pub fn all() -> &'static [&'static Rule] {
             references::RULES,
             files::RULES,
             node_overlay::RULES,
+            unlimited::RULES,
             capacity_buffer::RULES,
         ]
         .concat()

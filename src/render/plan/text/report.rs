@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::plan::{BudgetState, LongestDrain, Plan, Summary};
+use crate::core::plan::{BudgetState, LongestDrain, Plan, Summary, Unlimited};
 use crate::render::chart::duration;
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
@@ -248,7 +248,7 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
             count(summary.candidates, "candidate")
         ));
     }
-    budgets(&plan.budgets, &states.join("    "), page);
+    budgets(plan, &states.join("    "), page);
 }
 
 fn revision_name(revision: &crate::core::plan::Revision) -> String {
@@ -289,8 +289,9 @@ pub(in super::super) fn longest_drain(drain: &LongestDrain) -> String {
 }
 
 /// The budgets behind the other states when they fit on the line, else each on its own.
-fn budgets(budgets: &[BudgetState], states: &str, page: &mut Page) {
-    let active: Vec<String> = budgets.iter().filter(|budget| budget.active).map(budget).collect();
+fn budgets(plan: &Plan, states: &str, page: &mut Page) {
+    let mut active: Vec<String> = plan.budgets.iter().filter(|budget| budget.active).map(budget).collect();
+    active.extend(plan.unlimited.iter().map(unlimited));
     let rest = active.len().saturating_sub(MAX_BUDGETS);
     let shown: Vec<String> = active.into_iter().take(MAX_BUDGETS).collect();
     let joined = format!("{states}    budgets: {}", shown.join(", "));
@@ -310,6 +311,11 @@ fn budgets(budgets: &[BudgetState], states: &str, page: &mut Page) {
             page.line(&format!("         and {rest} more"));
         }
     }
+}
+
+/// `nothing limits Drifted of default now`
+pub(in super::super) fn unlimited(unlimited: &Unlimited) -> String {
+    clean(&format!("nothing limits {} of {} now", unlimited.reason, unlimited.node_pool))
 }
 
 /// `default 10 % allows 1 of 1 now`, `default 10 % (no nodes yet)`
