@@ -27,6 +27,9 @@ pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
 pub const INSTANCE_GENERATION: &str = "karpenter.k8s.aws/instance-generation";
 pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 
+/// Begins the labels of nodes of EKS Auto Mode.
+pub const AUTO_MODE_PREFIX: &str = "eks.amazonaws.com/";
+
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 pub const ARCHITECTURE: &str = "kubernetes.io/arch";
 pub const OPERATING_SYSTEM: &str = "kubernetes.io/os";

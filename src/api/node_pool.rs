@@ -133,6 +133,17 @@ pub struct NodeClassReference {
     pub name: String,
 }
 
+/// Group and kind of the classes of EKS Auto Mode.
+pub const AUTO_MODE_GROUP: &str = "eks.amazonaws.com";
+pub const AUTO_MODE_KIND: &str = "NodeClass";
+
+impl NodeClassReference {
+    /// Whether EKS makes the nodes itself.
+    pub fn is_of_auto_mode(&self) -> bool {
+        self.group == AUTO_MODE_GROUP && self.kind == AUTO_MODE_KIND
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::REQUIREMENT))]

@@ -27,8 +27,10 @@ pub struct SettingsDocument {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
     pub cluster_name: String,
-    /// EC2 region of the built-in catalog.
-    pub region: String,
+    /// EC2 region of the built-in catalog. Where it is not given: the one that nodes are in, else the one of the zones that NodePools
+    /// name, else us-east-1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<String>,
     /// Values for `${NAME}` in definitions.
     pub variables: BTreeMap<String, String>,
     /// Folders and files of the repository that hold definitions; empty: all of it.
@@ -53,7 +55,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             cluster_name: "default".to_owned(),
-            region: "us-east-1".to_owned(),
+            region: None,
             variables: BTreeMap::new(),
             paths: Vec::new(),
             packing: Packing::default(),

@@ -1,6 +1,5 @@
 //! From what was typed to the inputs of a plan: definitions, snapshots, catalog.
 
-use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -11,9 +10,10 @@ use super::arguments::{InputArguments, PackingArgument};
 use super::exit::Failure;
 use super::{output, settings};
 use crate::adapters::git;
-use crate::api::keys;
-use crate::api::settings::{Packing, Settings};
+use crate::api::settings::Packing;
+use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
+use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Note, Policy};
 use crate::core::snapshot::{Snapshot, read};
 use crate::definitions::Definitions;
@@ -28,6 +28,7 @@ pub struct ReadInputs {
     pub head: ReadRevision,
     pub snapshot: Snapshot,
     pub catalog: Catalog,
+    pub region_said_by: SaidBy,
     pub now: Timestamp,
     /// What came up on the way, beside what the revision's content says.
     pub notes: Vec<Note>,
@@ -42,11 +43,11 @@ pub fn read_all(arguments: &InputArguments) -> Result<ReadInputs, Failure> {
 /// Reads what a plan needs beside the definitions.
 pub fn read_cluster(arguments: &InputArguments, head: ReadRevision) -> Result<ReadInputs, Failure> {
     let (snapshot, mut notes) = read_snapshots(arguments)?;
-    let (catalog, assumptions) = catalog(arguments, &head.definitions.settings, &snapshot)?;
+    let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot)?;
     notes.extend(assumptions);
     output::show_words_of(&catalog);
     let now = arguments.now.unwrap_or_else(Timestamp::now);
-    Ok(ReadInputs { head, snapshot, catalog, now, notes })
+    Ok(ReadInputs { head, snapshot, catalog, region_said_by, now, notes })
 }
 
 /// A revision and what it defines.
@@ -131,37 +132,46 @@ fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     std::fs::read(path)
 }
 
-/// The catalog of the file, else the built-in one of the region that the settings or the nodes name.
+/// The catalog of the file, else the built-in one of the region that settings, nodes or pools name; and who named it.
 fn catalog(
     arguments: &InputArguments,
-    settings: &Settings,
+    definitions: &Definitions,
     snapshot: &Snapshot,
-) -> Result<(Catalog, Vec<Note>), Failure> {
+) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.catalog {
         let place = || format!("catalog {}", path.display());
         let catalog =
             std::fs::read(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
-        return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, Vec::new()));
+        return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, SaidBy::Settings, Vec::new()));
     }
-    let region = region(settings, snapshot);
-    let catalog = Catalog::built_in(&region).map_err(|error| {
+    let (region, note) = region(definitions, snapshot);
+    let catalog = Catalog::built_in(&region.name).map_err(|error| {
         Failure::usage(ERROR, error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
-    let assumptions = catalog::assumptions(&region).into_iter();
-    Ok((catalog, assumptions.map(|assumed| Note { code: assumed.code.to_owned(), text: assumed.text }).collect()))
+    let assumptions = catalog::assumptions(&region.name).into_iter();
+    let assumptions = assumptions.map(|assumed| Note { code: assumed.code.to_owned(), text: assumed.text });
+    Ok((catalog, region.said_by, note.into_iter().chain(assumptions).collect()))
 }
 
-/// The settings' region; where they say nothing, the one most nodes are in.
-fn region(settings: &Settings, snapshot: &Snapshot) -> String {
-    if *settings != Settings::default() {
-        return settings.region.clone();
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for region in snapshot.nodes.iter().filter_map(|node| node.metadata.labels.as_ref()?.get(keys::REGION)) {
-        *counts.entry(region).or_default() += 1;
-    }
-    let most = counts.into_iter().max_by_key(|(_, count)| *count);
-    most.map_or_else(|| settings.region.clone(), |(region, _)| region.to_owned())
+/// Where the plan is for, and what to tell of how that is known.
+fn region(definitions: &Definitions, snapshot: &Snapshot) -> (Region, Option<Note>) {
+    let pools: Vec<_> = definitions.node_pools.iter().map(|pool| pool.value.clone()).collect();
+    let nodes = snapshot.nodes.iter().filter_map(|node| node.metadata.labels.as_ref());
+    let region = regions::find(definitions.settings.region.as_deref(), nodes, &pools);
+    let note = match region.said_by {
+        SaidBy::Settings | SaidBy::Nodes => None,
+        // It would have been the same without them.
+        SaidBy::NodePools if region.name == regions::DEFAULT_REGION => None,
+        SaidBy::NodePools => Some(Note {
+            code: "RegionOfZones".to_owned(),
+            text: format!("region {}: the zones that the NodePools name are in it", region.name),
+        }),
+        SaidBy::Nobody => Some(Note {
+            code: "RegionAssumed".to_owned(),
+            text: format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name),
+        }),
+    };
+    (region, note)
 }
 
 /// Hands over the inputs of a plan for the revision that was read.
@@ -186,11 +196,14 @@ pub fn with_inputs_of<T>(
     let values =
         |definitions: &Definitions| definitions.node_pools.iter().map(|pool| pool.value.clone()).collect::<Vec<_>>();
     let of_base = base.map(|base| values(&base.definitions)).unwrap_or_default();
+    let node_pools = values(definitions);
+    let mut node_classes: Vec<_> = definitions.node_classes.iter().map(|class| class.value.clone()).collect();
+    let of_cluster = add_classes_of_cluster(&node_pools, &mut node_classes, &read.snapshot);
     let inputs = Inputs {
         revision: revision.content.revision.clone(),
         cluster: &definitions.settings.cluster_name,
-        node_pools: &values(definitions),
-        node_classes: &definitions.node_classes.iter().map(|class| class.value.clone()).collect::<Vec<_>>(),
+        node_pools: &node_pools,
+        node_classes: &node_classes,
         node_overlays: &definitions.node_overlays.iter().map(|overlay| overlay.value.clone()).collect::<Vec<_>>(),
         capacity_buffers: &definitions.capacity_buffers.iter().map(|buffer| buffer.value.clone()).collect::<Vec<_>>(),
         pod_templates: &definitions.pod_templates.iter().map(|template| template.value.clone()).collect::<Vec<_>>(),
@@ -203,6 +216,7 @@ pub fn with_inputs_of<T>(
         catalog: &read.catalog,
         policy: Policy {
             packing,
+            region_said_by: read.region_said_by,
             owned_pools: of_base
                 .into_iter()
                 .filter_map(|pool| pool.metadata.name)
@@ -212,7 +226,12 @@ pub fn with_inputs_of<T>(
         },
         seed: arguments.seed,
         now: read.now,
-        notes: read.notes.iter().chain(&revision.content.notes).chain(&definitions.notes).cloned().collect(),
+        notes: [&read.notes, &revision.content.notes, &definitions.notes]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .chain(of_cluster)
+            .collect(),
     };
     then(&inputs)
 }

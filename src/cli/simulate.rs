@@ -261,8 +261,14 @@ fn simulation(
 ) -> Simulation {
     let now = world.clock().now();
     let snapshot = world.with(|world| world.snapshot());
-    let at_end =
-        ReadInputs { head: read.head.clone(), snapshot, catalog: read.catalog.clone(), now, notes: Vec::new() };
+    let at_end = ReadInputs {
+        head: read.head.clone(),
+        snapshot,
+        catalog: read.catalog.clone(),
+        region_said_by: read.region_said_by,
+        now,
+        notes: Vec::new(),
+    };
     let last = inputs::with_inputs(&arguments.inputs, &at_end, decide);
     let summary = SimulationSummary {
         lower_bound_price_per_hour_end: last.summary.lower_bound_price_per_hour,

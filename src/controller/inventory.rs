@@ -125,7 +125,12 @@ pub async fn prune<K: Cluster>(
     for pool in managed(snapshot.node_pools.iter().map(|it| &it.metadata)).filter(|name| !pools.contains(name)) {
         left.push((NODE_POOL, pool.clone(), nodes_of_pool(&pool)));
     }
-    for class in managed(snapshot.node_classes.iter().map(|it| &it.metadata)).filter(|name| !classes.contains(name)) {
+    // A class that a pool still names stays: its nodes would go without it.
+    let is_named = |name: &String| {
+        definitions.node_pools.iter().any(|pool| pool.value.spec.template.spec.node_class_ref.name == *name)
+    };
+    let gone = |name: &String| !classes.contains(name) && !is_named(name);
+    for class in managed(snapshot.node_classes.iter().map(|it| &it.metadata)).filter(gone) {
         left.push((NODE_CLASS, class.clone(), nodes_of_class(&class)));
     }
     let overlaid = snapshot.node_overlays.iter().map(|it| &it.metadata);

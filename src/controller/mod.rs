@@ -80,7 +80,7 @@ use pace::Pace;
 use records::Records;
 use revisions::Revisions;
 use rollouts::Noted;
-use view::{Prices, View};
+use view::{Prices, View, without_auto_mode};
 
 pub use journal::Journal;
 pub use refusal::Refusal;
@@ -306,7 +306,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let snapshot = self.ports.cluster.observe().await?;
+        let snapshot = without_auto_mode(self.ports.cluster.observe().await?);
         let view = View::new(&snapshot);
         self.refresh_catalog(now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };

@@ -12,6 +12,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
 use crate::core::disrupt::drift;
+use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
@@ -205,7 +206,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let known = self.catalog.as_ref()?;
         let definitions = &in_force.definitions;
         let node_pools = self.revisions.node_pools();
-        let node_classes: Vec<_> = definitions.node_classes.iter().map(|it| it.value.clone()).collect();
+        let mut node_classes: Vec<_> = definitions.node_classes.iter().map(|it| it.value.clone()).collect();
+        let of_cluster = add_classes_of_cluster(&node_pools, &mut node_classes, snapshot);
         let node_overlays: Vec<_> = definitions.node_overlays.iter().map(|it| it.value.clone()).collect();
         let capacity_buffers: Vec<_> = definitions.capacity_buffers.iter().map(|it| it.value.clone()).collect();
         let pod_templates: Vec<_> = definitions.pod_templates.iter().map(|it| it.value.clone()).collect();
@@ -229,7 +231,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 moves_under_way,
                 ..Policy::of(settings)
             },
-            notes: in_force.notes.iter().cloned().chain(definitions.of_variables(snapshot)).collect(),
+            notes: in_force.notes.iter().cloned().chain(definitions.of_variables(snapshot)).chain(of_cluster).collect(),
             seed: self.options.seed,
             now,
         }))

@@ -1,6 +1,7 @@
 //! Looking things up in a snapshot.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Node;
@@ -8,6 +9,7 @@ use k8s_openapi::api::storage::v1::VolumeAttachment;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
 use crate::core::catalog::{Catalog, Offering};
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
@@ -25,6 +27,18 @@ pub struct View<'a> {
     nodes_by_provider_id: HashMap<&'a str, &'a Node>,
     pods_by_node: HashMap<&'a str, Vec<&'a Pod>>,
     attachments_by_node: HashMap<&'a str, Vec<&'a VolumeAttachment>>,
+}
+
+/// The snapshot without the NodeClaims and NodePools of EKS Auto Mode, which another controller looks after.
+pub fn without_auto_mode(mut snapshot: Arc<Snapshot>) -> Arc<Snapshot> {
+    let is_foreign = |claim: &NodeClaim| claim.spec.node_class_ref.is_of_auto_mode();
+    let is_foreign_pool = |pool: &NodePool| pool.spec.template.spec.node_class_ref.is_of_auto_mode();
+    if snapshot.node_claims.iter().any(is_foreign) || snapshot.node_pools.iter().any(is_foreign_pool) {
+        let snapshot = Arc::make_mut(&mut snapshot);
+        snapshot.node_claims.retain(|claim| !is_foreign(claim));
+        snapshot.node_pools.retain(|pool| !is_foreign_pool(pool));
+    }
+    snapshot
 }
 
 /// Pods that are found by `namespace/name`.

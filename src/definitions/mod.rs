@@ -36,6 +36,7 @@ use crate::api::node_pool::NodePool;
 use crate::api::scenario::Scenario;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
+use crate::core::catalog::regions::{self, Region};
 use crate::core::plan::Note;
 
 pub use diagnostic::{Diagnostic, Related, Severity};
@@ -99,6 +100,12 @@ impl Definitions {
     /// Definitions that can not be judged, or not be read, before their variables have values.
     pub fn unchecked(&self) -> impl Iterator<Item = &OpenDefinition> {
         self.open.iter().filter(|open| open.unchecked)
+    }
+
+    /// The region they are for, as far as they say it themselves.
+    pub fn region(&self) -> Region {
+        let pools: Vec<NodePool> = self.node_pools.iter().map(|pool| pool.value.clone()).collect();
+        regions::find(self.settings.region.as_deref(), [], &pools)
     }
 
     pub fn count(&self, severity: Severity) -> usize {

@@ -143,6 +143,8 @@ impl Reading {
                 self.documents_skipped += 1;
                 found.extend(unread::no_settings(&document, &source.path));
                 found.extend(schema::unknown_fields_of_workload(&document));
+                found.extend(rules::requirements::of_workload(&document));
+                found.extend(rules::auto_mode::fields_of_class(&document));
             }
             Class::Old(old) => found.extend(unread::outdated(old, &document)),
             Class::Unread { note } => {

@@ -80,7 +80,7 @@ fn paths_are_shown_as_they_were_typed_and_read_together() {
     let (text, code) = lint(&folder(), &["references/input/classes", "./references/input/pools/one.yaml"]);
     assert!(text.contains("--> references/input/classes/unused.yaml:4:9"), "{text}");
     assert!(text.contains("--> ./references/input/pools/one.yaml:"), "{text}");
-    assert!(!text.contains("there is no EC2NodeClass `used`"), "{text}");
+    assert!(!text.contains("EC2NodeClass `used` is not in"), "{text}");
     assert_eq!(code, 1, "{text}");
 }
 

@@ -47,4 +47,4 @@ pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
 pub use leadership::{Leadership, other_controller};
-pub use once::read_once;
+pub use once::{node_labels, read_once};

@@ -1,9 +1,11 @@
 //! Everything in a cluster once, without watching: for `plan`, `why` and `snapshot`.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 
 use futures::future::join_all;
+use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::ListParams;
 
@@ -13,6 +15,13 @@ use crate::ports::{PortError, PortErrorKind};
 
 use super::failure::port_error;
 use super::watched::all;
+
+/// The labels of every node.
+pub async fn node_labels(client: &Client) -> Result<Vec<BTreeMap<String, String>>, PortError> {
+    let mut snapshot = Snapshot::default();
+    read_kind::<Node>(client.clone()).await?(&mut snapshot);
+    Ok(snapshot.nodes.iter().filter_map(|node| node.metadata.labels.clone()).collect())
+}
 
 /// Objects asked for in one answer.
 const PAGE: u32 = 500;

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, install_definitions,
-    missing_definition, other_controller, permissions,
+    missing_definition, node_labels, other_controller, permissions,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::source::SourceFile;
@@ -20,6 +20,7 @@ use crate::cli::exit::{Failure, Outcome};
 use crate::cli::{output, settings};
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
+use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::plan::decide;
 use crate::definitions::Definitions;
 use crate::ports::{Clock, PortError, Repository, RevisionContent};
@@ -135,7 +136,14 @@ async fn lead(
     let Watched { metrics, readiness, heartbeat } = watched;
     let controller = &arguments.controller;
     let (repository, region) = definitions(arguments, &connection).await?;
-    let catalog = Catalog::built_in(&region)
+    let region = match region.said_by {
+        SaidBy::Settings => region,
+        _ => region_of_nodes(&connection).await?.unwrap_or(region),
+    };
+    if region.said_by == SaidBy::Nobody {
+        anstream::eprintln!("region {} is only assumed: set spec.region in cutlist.yaml", region.name);
+    }
+    let catalog = Catalog::built_in(&region.name)
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
     output::show_words_of(&catalog);
     let seconds = controller.boot_seconds;
@@ -256,7 +264,7 @@ fn identity() -> String {
 }
 
 /// Where definitions come from, and the region they are for.
-async fn definitions(arguments: &RunArguments, connection: &Connection) -> Result<(DefinitionsFrom, String), Failure> {
+async fn definitions(arguments: &RunArguments, connection: &Connection) -> Result<(DefinitionsFrom, Region), Failure> {
     if arguments.controller.source == SourceArgument::Repository {
         let follow = match source::find(arguments)? {
             Source::Follow(follow) => follow,
@@ -269,10 +277,17 @@ async fn definitions(arguments: &RunArguments, connection: &Connection) -> Resul
         Some(folder) => settings_file(Path::new(folder))?,
         None => Vec::new(),
     };
-    let region = settings::read_definitions(&settings, &arguments.definitions).settings.region;
+    let region = settings::read_definitions(&settings, &arguments.definitions).region();
     let interval = Duration::from_secs(arguments.interval.seconds().unwrap_or(30));
     let definitions = ClusterDefinitions::new(connection.client.clone(), interval, settings);
     Ok((DefinitionsFrom::Cluster(definitions), region))
+}
+
+/// The region that the nodes of the cluster are in.
+async fn region_of_nodes(connection: &Connection) -> Result<Option<Region>, Failure> {
+    let labels = node_labels(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
+    let region = regions::find(None, &labels, &[]);
+    Ok((region.said_by == SaidBy::Nodes).then_some(region))
 }
 
 /// With `--source cluster`, a folder gives settings and nothing else.

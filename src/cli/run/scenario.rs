@@ -45,6 +45,7 @@ pub struct Script {
 pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, Failure> {
     let files = git::read_folder(folder).map_err(super::source::not_read)?.files;
     let definitions = settings::read_definitions(&files, arguments);
+    let region = definitions.region();
     let Some(scenario) = definitions.scenario else {
         let error = anyhow!("{} has no scenario that can be read", folder.display());
         return Err(Failure::usage(FAILURE, error)
@@ -62,7 +63,7 @@ pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, 
     }
     Ok(Script {
         folder: folder.to_owned(),
-        region: definitions.settings.region,
+        region: region.name,
         scenario: scenario.value,
         files: files.into_iter().map(|file| (file.path, file.content)).collect(),
         objects,

@@ -11,6 +11,7 @@ use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
 use crate::cli::exit::Failure;
 use crate::cli::settings;
+use crate::core::catalog::regions::Region;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
 use super::FAILURE;
@@ -97,13 +98,13 @@ pub struct Followed {
 }
 
 /// Reads the first revision. What can not be read at the start is an error; later it would be tried again.
-pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Followed, String), Failure> {
+pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Followed, Region), Failure> {
     let (content, later) = match follow {
         Follow::Watched(mut folder) => (folder.poll().await.map_err(unreadable)?, Beside::start(*folder)),
         Follow::Remote(mut repository) => (repository.poll().await.map_err(unreadable)?, Beside::start(*repository)),
     };
     let files: &[SourceFile] = content.as_ref().map_or(&[], |content| &content.files);
-    let region = settings::read_definitions(files, &arguments.definitions).settings.region;
+    let region = settings::read_definitions(files, &arguments.definitions).region();
     Ok((Followed { first: content, later }, region))
 }
 

@@ -3,7 +3,7 @@
 use super::super::model::HourlyPrice;
 use super::facts::{self, Facts, InstanceFacts, Zone};
 use super::tables::{self, OnDemandPrices, SPOT_PERCENT_OF_ON_DEMAND};
-use super::{Catalog, FORMAT_VERSION, InstanceType, Offering, arithmetic, labels};
+use super::{Catalog, FORMAT_VERSION, InstanceType, Offering, arithmetic, labels, regions};
 use crate::api::keys;
 
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +38,22 @@ impl Catalog {
             date: prices.date.to_owned(),
             instance_types: facts.instance_types.iter().map(|it| instance_type(it, region, facts, prices)).collect(),
         })
+    }
+}
+
+impl Catalog {
+    /// What EC2 sells anywhere: each type as in the default region, or in the first that has it. For what holds in every region.
+    pub fn built_in_anywhere() -> Result<Self, BuiltInError> {
+        let facts = facts::embedded().map_err(BuiltInError::Damaged)?;
+        let mut catalog = Self::built_in(regions::DEFAULT_REGION)?;
+        let prices = OnDemandPrices::of_region(regions::DEFAULT_REGION);
+        let types = catalog.instance_types.iter_mut().zip(&facts.instance_types);
+        for (sold, info) in types.filter(|(sold, _)| sold.offerings.is_empty()) {
+            if let Some(zone) = info.zones.first().and_then(|index| facts.zones.get(*index)) {
+                *sold = instance_type(info, &zone.region, facts, prices);
+            }
+        }
+        Ok(catalog)
     }
 }
 

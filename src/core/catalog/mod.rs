@@ -11,9 +11,12 @@ pub mod facts;
 pub mod filter;
 mod kubelet;
 pub mod labels;
+pub mod matching;
 pub mod node_class;
 mod parse;
+pub mod regions;
 pub mod tables;
+pub mod values;
 
 use std::collections::BTreeMap;
 

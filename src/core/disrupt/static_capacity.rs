@@ -111,11 +111,12 @@ impl Pass<'_, '_> {
             let text = "its pool has more nodes than replicas: those go first".to_owned();
             return Err((ReasonCode::WaitsForOtherMove, text));
         }
+        let problem = engine.problem;
         let replacement = open_one(engine, template).map_err(|refusal| match refusal {
             Refusal::Limit { resource, .. } => {
                 (ReasonCode::LimitReached, format!("limits.{resource} leaves no room for a replacement beside it"))
             }
-            _ => (ReasonCode::NoOffering, "its requirements match no instance type that is offered".to_owned()),
+            _ => (ReasonCode::NoOffering, problem.templates[template].nothing_offered_text()),
         })?;
         let targets = &self.targets;
         let mut left: Leftover = rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open());

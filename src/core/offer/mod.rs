@@ -1,6 +1,7 @@
 //! What each pool may buy, and at which price: the catalog as node classes, overlays, refusals and gates leave it.
 
 mod adjustment;
+mod nothing;
 mod overlays;
 mod refused;
 mod reservations;
@@ -9,12 +10,14 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::api::keys;
+use crate::api::node_pool::NodePool;
 use crate::core::catalog::node_class::NodeClassSettings;
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Inputs, Note};
+use crate::core::plan::{Inputs, Note, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
+pub use nothing::NothingOffered;
 use overlays::Overlays;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, RefusedOffering, taken_back};
@@ -35,7 +38,29 @@ pub struct Offer {
     /// By position of the pool in the inputs.
     reserved: Vec<Vec<Reserved>>,
     reservations: Vec<Rc<Reservation>>,
+    left_out: Vec<LeftOut>,
     notes: Vec<Note>,
+}
+
+/// A pool that can launch nothing, whatever it asks for.
+#[derive(Debug)]
+pub struct LeftOut {
+    pub node_pool: String,
+    pub code: ReasonCode,
+    pub text: String,
+}
+
+impl LeftOut {
+    fn of(pool: &NodePool, is_ours: bool) -> Self {
+        let node_pool = pool.metadata.name.clone().unwrap_or_default();
+        if !is_ours {
+            let text = "EKS Auto Mode makes its nodes, no plan does".to_owned();
+            return Self { node_pool, code: ReasonCode::NodePoolOfAutoMode, text };
+        }
+        let class = &pool.spec.template.spec.node_class_ref.name;
+        let text = format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster");
+        Self { node_pool, code: ReasonCode::NodeClassMissing, text }
+    }
 }
 
 /// A reservation as one pool can use it.
@@ -58,13 +83,19 @@ impl Offer {
             overlaid: BTreeMap::new(),
             reserved: Vec::new(),
             reservations: reservations.all(),
+            left_out: Vec::new(),
             notes: refusals.notes(inputs.now),
         };
         offer.notes.extend(overlays.notes.iter().cloned());
         offer.notes.extend(reservations.notes.iter().cloned());
         for (position, pool) in inputs.node_pools.iter().enumerate() {
             let name = pool.spec.template.spec.node_class_ref.name.as_str();
-            let class = inputs.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
+            let is_ours = !pool.spec.template.spec.node_class_ref.is_of_auto_mode();
+            let mut classes = inputs.node_classes.iter().filter(|_| is_ours);
+            let class = classes.find(|class| class.metadata.name.as_deref() == Some(name));
+            if class.is_none() {
+                offer.left_out.push(LeftOut::of(pool, is_ours));
+            }
             let compile = |class: &crate::api::ec2_node_class::EC2NodeClass| {
                 let settings = NodeClassSettings::read(&class.spec).0;
                 let mut types: Vec<InstanceType> =
@@ -132,6 +163,11 @@ impl Offer {
         let mut offerings = types[position].offerings.iter();
         let offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?;
         Some(offering.price)
+    }
+
+    /// Pools without a class that this can use.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 
     /// What the reader should know of it.

@@ -14,6 +14,7 @@ use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
 use crate::core::buffers;
 use crate::core::catalog::Catalog;
+use crate::core::catalog::regions::SaidBy;
 use crate::core::defaults;
 use crate::core::disrupt::{Disruption, Removal, disrupt, drift, removed_pools, rollout};
 use crate::core::offer::RefusedOffering;
@@ -67,6 +68,8 @@ pub struct Policy {
     pub refused: Vec<RefusedOffering>,
     /// Zones that have a subnet, or `None` where no cloud was asked: then every zone of the catalog counts.
     pub zones_with_subnet: Option<Vec<String>>,
+    /// Who says that the region of the catalog is the right one.
+    pub region_said_by: SaidBy,
     /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
     /// to.
     pub moves_under_way: bool,
@@ -209,12 +212,12 @@ pub(super) fn assemble(
         pending,
         held_back: disruption.held_back,
         refused_nodes,
+        unlimited: report::unlimited(&builder.steps, &disruption.budgets),
         budgets: disruption.budgets.into_states(),
+        steps: builder.steps,
         balances: builder.balances,
         risks,
-        unlimited: report::unlimited(&builder.steps, &disruption.budgets),
         notes,
-        steps: builder.steps,
         summary,
     };
     plan.id = plan.content_hash();

@@ -3,6 +3,7 @@
 //! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
 
 mod against;
+pub mod beside;
 pub mod build;
 pub mod calendar;
 pub mod check;
@@ -21,6 +22,7 @@ pub mod why;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::catalog::matching::UnmatchedRequirements;
 use super::model::shared::Shared;
 use super::model::{HourlyPrice, Resources};
 
@@ -63,11 +65,11 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_nodes: Vec<RefusedNode>,
     pub budgets: Vec<BudgetState>,
-    /// What moves out of pools with `Balanced` came to there.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     /// Reasons for which this plan disrupts nodes of a pool, and no budget limits how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unlimited: Vec<Unlimited>,
+    /// What moves out of pools with `Balanced` came to there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub balances: Vec<Balance>,
     /// What may go wrong for whom when nodes go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -167,6 +169,8 @@ pub enum ReasonCode {
     Interrupted,
     // Why a pod stays pending.
     NoNodePool,
+    NodeClassMissing,
+    NodePoolOfAutoMode,
     NodePoolNotReady,
     LimitReached,
     RequirementsConflict,
@@ -336,6 +340,18 @@ pub struct PendingReason {
     pub node_pool: String,
     pub code: ReasonCode,
     pub text: String,
+    /// Which requirements of the pool match nothing, where no instance type does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unmatched: Option<UnmatchedRequirements>,
+    /// The instance types that the pool would take and that have no price, where there are no others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_price: Vec<String>,
+}
+
+impl PendingReason {
+    pub fn new(node_pool: &str, code: ReasonCode, text: String) -> Self {
+        Self { node_pool: node_pool.to_owned(), code, text, unmatched: None, without_price: Vec::new() }
+    }
 }
 
 /// A node that was bought for pods, and that kube-scheduler refused them: nothing is bought for them again for a while, twice as long after
@@ -398,6 +414,14 @@ pub struct BudgetState {
     pub denied_by: Option<String>,
 }
 
+/// A reason that no budget of a pool speaks of at the moment planned for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unlimited {
+    pub node_pool: String,
+    pub reason: String,
+}
+
 /// Prices of nodes that are disrupted at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -414,14 +438,6 @@ pub enum BudgetKind {
     NodePool,
     DisruptionBudget,
 }
-/// A reason that no budget of a pool speaks of at the moment planned for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Unlimited {
-    pub node_pool: String,
-    pub reason: String,
-}
-
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Note {

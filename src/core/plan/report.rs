@@ -58,7 +58,7 @@ pub fn pending(
         by_reason.entry((*code, text)).or_default().push(key(position));
     }
     for ((code, text), pods) in by_reason {
-        let reasons = vec![PendingReason { node_pool: String::new(), code, text: text.to_owned() }];
+        let reasons = vec![PendingReason::new("", code, text.to_owned())];
         entries.push(Pending { pods, reasons, smallest_change: None, changes: Vec::new() });
     }
     entries.iter_mut().for_each(|entry| entry.pods.sort());
@@ -227,7 +227,7 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
             Refusal::Limit { scope: Scope::Cluster, resource, limit, .. } => {
                 format!("spec.limits.{resource} of cutlist.yaml is {}", amount(resource, *limit))
             }
-            _ => "its requirements match no instance type that is offered".to_owned(),
+            _ => template.nothing_offered_text(),
         };
         Note {
             code: "StaticCapacityLimited".to_owned(),
@@ -380,10 +380,14 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     for pool in inputs.node_pools {
         let reference = &pool.spec.template.spec.node_class_ref.name;
         let name = pool.metadata.name.as_deref().unwrap_or_default();
-        if !inputs.node_classes.iter().any(|class| class.metadata.name.as_ref() == Some(reference)) {
+        if pool.spec.template.spec.node_class_ref.is_of_auto_mode() {
+            note("NodePoolOfAutoMode", format!("NodePool {name} is left out: EKS Auto Mode makes its nodes"));
+        } else if !inputs.node_classes.iter().any(|class| class.metadata.name.as_ref() == Some(reference)) {
             note(
                 "NodeClassMissing",
-                format!("NodePool {name} is not used: its EC2NodeClass {reference} is not in the definitions"),
+                format!(
+                    "NodePool {name} is not used: its EC2NodeClass {reference} is neither in the definitions nor in the cluster"
+                ),
             );
         }
         if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {

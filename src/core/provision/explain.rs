@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::api::keys;
 use crate::api::node_pool::Operator;
+use crate::core::catalog::values::Values;
 use crate::core::model::Requirement;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::plan::{PendingReason, ReasonCode};
@@ -61,12 +62,14 @@ pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<PendingReason>
     let distances = distances(engine, class);
     let mut reasons: Vec<PendingReason> = distances.iter().map(|distance| reason(engine, class, distance)).collect();
     let templates = &engine.problem.templates;
-    if templates.iter().all(Template::is_static) {
+    let left_out = engine.problem.offer.left_out();
+    reasons.extend(left_out.iter().map(|it| PendingReason::new(&it.node_pool, it.code, it.text.clone())));
+    if templates.iter().all(Template::is_static) && (left_out.is_empty() || !templates.is_empty()) {
         let text = match templates.is_empty() {
             true => "there is no NodePool that nodes could be created from".to_owned(),
             false => "every NodePool is static (spec.replicas): no node is created for a pod".to_owned(),
         };
-        reasons.push(PendingReason { node_pool: String::new(), code: ReasonCode::NoNodePool, text });
+        reasons.push(PendingReason::new("", ReasonCode::NoNodePool, text));
     }
     reasons
 }
@@ -79,7 +82,15 @@ fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -
     let texts: Vec<String> =
         distance.obstacles.iter().map(|refusal| describe(engine, class, distance.pool, refusal)).collect();
     let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
-    PendingReason { node_pool: distance.pool.to_owned(), code, text: texts.join("; ") }
+    let nothing = match distance.obstacles.contains(&Refusal::EmptyPool) {
+        true => template_of(engine, distance.pool).and_then(|template| template.nothing_offered.as_deref()),
+        false => None,
+    };
+    PendingReason {
+        unmatched: nothing.and_then(|nothing| nothing.unmatched.clone()),
+        without_price: nothing.map(|nothing| nothing.without_price.clone()).unwrap_or_default(),
+        ..PendingReason::new(distance.pool, code, texts.join("; "))
+    }
 }
 
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
@@ -201,7 +212,7 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
             format!("every new node would be too near the pods that the anti-affinity over {key} names")
         }
         Refusal::Offering => "no allowed instance type is offered in an allowed zone and capacity type".to_owned(),
-        Refusal::EmptyPool => "its requirements match no instance type that is offered".to_owned(),
+        Refusal::EmptyPool => template_of(engine, pool).map(Template::nothing_offered_text).unwrap_or_default(),
         Refusal::Limit { scope: Scope::Reservation(id), limit, .. } => {
             let instances =
                 if *limit == 1 { "the last instance".to_owned() } else { format!("all {limit} instances left") };
@@ -227,10 +238,15 @@ pub struct Sides<'p> {
     pub offered: Option<&'p Requirement>,
 }
 
+/// The template of a pool that is not for a reservation.
+fn template_of<'p>(engine: &Engine<'p, '_>, pool: &str) -> Option<&'p Template> {
+    engine.problem.templates.iter().find(|template| template.name == pool && !template.is_reserved())
+}
+
 pub fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Sides<'p>> {
     let problem = engine.problem;
     let variant = &problem.variants[*problem.classes[class].variants.last()?];
-    let template = problem.templates.iter().find(|template| template.name == pool && !template.is_reserved())?;
+    let template = template_of(engine, pool)?;
     Some(Sides { asked: variant.requirements.get(key)?, pool: template, offered: template.requirements.get(key) })
 }
 
@@ -250,9 +266,19 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             Some((own, requirement)) => {
                 format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement))
             }
-            None => format!("the pod wants {key} {asked}, which the catalog does not have"),
+            None => format!("the pod wants {key} {asked}, which the catalog does not have{}", near(&sides, key)),
         },
     }
+}
+
+/// What is wrong with the values that a pod asks for, as an addition to the sentence that none has them.
+fn near(sides: &Sides<'_>, key: &str) -> String {
+    let offerings = &sides.pool.offerings;
+    let all = offerings.all();
+    let values = Values::of_label(&offerings.region, key, offerings.values_of(&all, key));
+    let faults = sides.asked.to_entries(key).into_iter().flat_map(|it| values.faults(key, it.operator, &it.values));
+    let hints: Vec<String> = faults.filter_map(|fault| fault.hint).collect();
+    if hints.is_empty() { String::new() } else { format!(" ({})", hints.join("; ")) }
 }
 
 /// The pool's own requirement that leaves out what the pod asks for on another label, if it is one alone.

@@ -9,7 +9,7 @@ use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
 use crate::core::devices::Device;
 use crate::core::model::requirements::normalized;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
-use crate::core::offer::{Offer, Types};
+use crate::core::offer::{NothingOffered, Offer, Types};
 use crate::core::plan::Inputs;
 use crate::core::provision::refused_nodes::RefusedNodes;
 use crate::core::snapshot::Snapshot;
@@ -562,7 +562,11 @@ fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimen
             compiled.push((Rc::clone(types), Rc::clone(&offerings)));
             offerings
         });
-        templates.push(Template { replicas, ..Template::new(position, pool, offerings) });
+        let mut template = Template { replicas, ..Template::new(position, pool, offerings) };
+        if template.set.types().is_clear() {
+            template.nothing_offered = Some(Rc::new(NothingOffered::of(inputs, pool, types)));
+        }
+        templates.push(template);
         // Nodes of a static pool are there whether or not anything is reserved.
         for reserved in offer.reserved_of_pool(position).iter().filter(|_| replicas.is_none()) {
             let offerings = Rc::new(Offerings::new(&reserved.types, &inputs.catalog.region, zones, dimensions));

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::core::model::{Requirement, Requirements};
-use crate::core::offer::Reservation;
+use crate::core::offer::{NothingOffered, Reservation};
 
 use super::class::HostPort;
 use super::offerings::{OfferingSet, Offerings};
@@ -55,6 +55,8 @@ pub struct Template {
     pub limited_capacity: Vec<LimitedCapacity>,
     /// The most of each that any type of the pool takes.
     pub limited_capacity_most: LimitedCapacity,
+    /// Why it may buy nothing, where that is so.
+    pub nothing_offered: Option<Rc<NothingOffered>>,
     /// Of a static pool, which no pod opens a node of.
     pub replicas: Option<Replicas>,
     /// Into which its nodes are launched; beside it the pool has a template of its own, for nodes that are not reserved.
@@ -103,6 +105,7 @@ impl Template {
             limited_capacity: Vec::new(),
             limited_capacity_most: Rc::from([]),
             min_values,
+            nothing_offered: None,
             replicas: None,
             reservation: None,
         }
@@ -116,6 +119,12 @@ impl Template {
     /// Whether its nodes are launched into a capacity reservation.
     pub fn is_reserved(&self) -> bool {
         self.reservation.is_some()
+    }
+
+    /// Why it may buy nothing.
+    pub fn nothing_offered_text(&self) -> String {
+        let text = self.nothing_offered.as_ref().map(|nothing| nothing.text.clone());
+        text.unwrap_or_else(|| "its requirements match no instance type that is offered".to_owned())
     }
 
     /// Whether anything limits its nodes.

@@ -13,7 +13,7 @@ pub mod read;
 pub mod requests;
 #[cfg(test)]
 mod tests;
-mod trim;
+pub mod trim;
 pub mod write;
 mod yaml;
 

@@ -205,7 +205,8 @@ pub fn machines(snapshot: &Snapshot) -> Vec<Machine<'_>> {
         let labels = node.metadata.labels.clone().unwrap_or_default();
         machines.push(Machine { name, node: Some(node), claim: None, labels });
     }
-    for claim in &snapshot.node_claims {
+    // Nodes of EKS Auto Mode are there, and managed by somebody else.
+    for claim in snapshot.node_claims.iter().filter(|claim| !claim.spec.node_class_ref.is_of_auto_mode()) {
         let status = claim.status.as_ref();
         let provider_id = status.and_then(|status| status.provider_id.as_deref());
         let node_name = status.and_then(|status| status.node_name.as_deref());

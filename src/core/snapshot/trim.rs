@@ -35,7 +35,7 @@ const ANNOTATIONS: &[&str] = &[
 ];
 
 /// Begins the value that stands for user data in a written snapshot.
-const REDACTED: &str = "redacted: ";
+pub const REDACTED: &str = "redacted: ";
 
 fn matters(annotation: &str) -> bool {
     ANNOTATIONS.iter().any(|kept| annotation == *kept || (kept.ends_with(['/', '.']) && annotation.starts_with(kept)))

@@ -3,6 +3,7 @@
 //! To add one: write it in the file of its subject (or a new one), with the next free code of that file's hundred, and
 //! name it in that file's `RULES`. A code is never reused.
 
+pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
 pub mod ec2_node_class;
@@ -13,11 +14,12 @@ pub mod node_overlay;
 pub mod node_pool;
 pub mod reading;
 pub mod references;
+pub mod requirements;
 pub mod schema;
+pub mod unlimited;
 pub mod variables;
 
 use std::collections::HashMap;
-pub mod unlimited;
 use std::sync::LazyLock;
 
 use crate::api::validation::CelRule;
@@ -144,13 +146,15 @@ pub fn all() -> &'static [&'static Rule] {
             variables::RULES,
             schema::RULES,
             node_pool::RULES,
+            requirements::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
             kubelet::RULES,
+            unlimited::RULES,
             references::RULES,
+            auto_mode::RULES,
             files::RULES,
             node_overlay::RULES,
-            unlimited::RULES,
             capacity_buffer::RULES,
         ]
         .concat()

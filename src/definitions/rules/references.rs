@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Rule;
+use super::auto_mode::is_of_auto_mode;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
@@ -15,12 +16,12 @@ const CLASS_GROUP: &str = "karpenter.k8s.aws";
 pub static DUPLICATE: Rule =
     Rule::revision("CL0600", "duplicate-definition", Error, "A kind and name is defined once.", duplicate);
 pub static CLASS_MISSING: Rule =
-    Rule::revision("CL0601", "class-missing", Error, "The class that a pool refers to is defined.", class_missing);
+    Rule::revision("CL0601", "class-missing", Warning, "The class that a pool refers to is defined.", class_missing);
 pub static CLASS_KIND: Rule = Rule::revision(
     "CL0602",
     "class-kind",
     Error,
-    "A pool refers to an EC2NodeClass of the group karpenter.k8s.aws.",
+    "A pool refers to an EC2NodeClass of the group karpenter.k8s.aws, or to a NodeClass of EKS Auto Mode.",
     class_kind,
 );
 pub static CLASS_UNUSED: Rule =
@@ -82,9 +83,11 @@ fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
             let pointer = format!("{REFERENCE}/name");
             let hint = match suggest::nearest(name, classes.iter().copied()) {
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => "define it beside the pool: without a class the pool makes no nodes".to_owned(),
+                None => {
+                    "a plan takes it from the cluster; where that has none either, the pool makes no nodes".to_owned()
+                }
             };
-            let message = format!("there is no EC2NodeClass `{name}`");
+            let message = format!("the EC2NodeClass `{name}` is not in these files");
             Finding::at(&CLASS_MISSING, &pool.document, &pointer, Place::Value, message).hint(hint)
         })
         .collect()
@@ -92,7 +95,7 @@ fn class_missing(revision: &Revision<'_>) -> Vec<Finding> {
 
 fn class_kind(revision: &Revision<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for pool in revision.of(Kind::NodePool) {
+    for pool in revision.of(Kind::NodePool).filter(|pool| !is_of_auto_mode(&pool.document)) {
         for (field, wanted) in [("group", CLASS_GROUP), ("kind", Kind::EC2NodeClass.name())] {
             let pointer = format!("{REFERENCE}/{field}");
             // A group with a version, or an empty one, fails the schema.
@@ -132,7 +135,7 @@ fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
         for (pointer, name) in budget.document.items("/spec/nodePoolSelector/names") {
             let Some(name) = name.as_str().filter(|name| !pools.contains(name)) else { continue };
             let nearest = suggest::nearest(name, pools.iter().copied());
-            let message = format!("there is no NodePool `{name}`");
+            let message = format!("the NodePool `{name}` is not in these files");
             let finding = Finding::at(&POOL_MISSING, &budget.document, &pointer, Place::Value, message);
             findings.push(finding.maybe_hint(nearest.map(|nearest| format!("did you mean `{nearest}`?"))));
         }

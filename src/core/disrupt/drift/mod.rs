@@ -15,6 +15,7 @@ use crate::core::lifecycle::static_hash::{ec2_node_class_hash, node_pool_hash};
 use crate::core::model::Requirements;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::trim::REDACTED;
 
 use super::removed_pools::is_from_definitions;
 use super::{duration_text, seconds_between};
@@ -141,7 +142,9 @@ fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Optio
     let text = || format!("NodeClassDrift: EC2NodeClass {name} has changed");
     // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
     let hash = |spec| ec2_node_class_hash(spec, None);
-    if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH) {
+    // Of a class that a snapshot gives, user data is not known.
+    let is_redacted = defined.spec.user_data.as_ref().is_some_and(|text| text.starts_with(REDACTED));
+    if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH).filter(|_| !is_redacted) {
         return (hash(&defined.spec) != launched_with).then(text);
     }
     let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;

@@ -100,7 +100,7 @@ fn answer(
         return pending(engine, inputs, provisioning, *class, pods.len(), position);
     }
     if let Some((_, code, text)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
-        let reasons = vec![PendingReason { node_pool: String::new(), code: *code, text: text.clone() }];
+        let reasons = vec![PendingReason::new("", *code, text.clone())];
         return Answer::Pending {
             alike: 1,
             reasons,

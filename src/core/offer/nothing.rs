@@ -1,0 +1,108 @@
+//! Why a pool has nothing to buy: its requirements, prices that are not known, its class, its zones.
+
+use crate::api::keys;
+use crate::api::node_pool::NodePool;
+use crate::core::catalog::matching::{Entry, Matching, UnmatchedRequirements};
+use crate::core::catalog::node_class::NodeClassSettings;
+use crate::core::catalog::regions::SaidBy;
+use crate::core::catalog::{InstanceType, Offering};
+use crate::core::model::HourlyPrice;
+use crate::core::plan::Inputs;
+
+/// Why a pool can launch nothing.
+#[derive(Debug)]
+pub struct NothingOffered {
+    pub text: String,
+    /// The requirements, where it is them.
+    pub unmatched: Option<UnmatchedRequirements>,
+    /// The instance types that would do and have no price in the catalog, where it is that.
+    pub without_price: Vec<String>,
+}
+
+/// So many instance types are named.
+const TYPES_NAMED_MAX: usize = 5;
+
+impl NothingOffered {
+    /// `types`: the catalog as the class of the pool leaves it. O(requirements^2 x types).
+    pub fn of(inputs: &Inputs<'_>, pool: &NodePool, types: &[InstanceType]) -> Self {
+        let entries = entries(pool);
+        let matching = Matching::new(types, &inputs.catalog.region);
+        if let Some(unmatched) = matching.unmatched(&entries) {
+            let assumed = names_other_regions(inputs, &unmatched).then(|| region_text(inputs)).flatten();
+            let text = format!("{}{}", unmatched.text(), assumed.unwrap_or_default());
+            return Self { text, unmatched: Some(unmatched), without_price: Vec::new() };
+        }
+        let relevant = matching.relevant(&entries);
+        let found: Vec<&InstanceType> = matching.types(&relevant).collect();
+        let allowed = |it: &&Offering| relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));
+        let offered = |it: &InstanceType| it.offerings.iter().filter(allowed).any(|offering| offering.available);
+        let sold = |name: &str| inputs.catalog.instance_types.iter().find(|it| it.name == name);
+        let names: Vec<&str> = found.iter().map(|it| it.name.as_str()).collect();
+        // What has no price is not available, as in the reference.
+        let unpriced = |it: &InstanceType| {
+            it.offerings.iter().filter(allowed).all(|it| !it.available && it.price == HourlyPrice::ZERO)
+        };
+        let (text, without_price) = if found.iter().any(|it| offered(it)) {
+            (format!("{} match, but in no zone that has a subnet", named(&names)), Vec::new())
+        } else if !names.is_empty() && names.iter().filter_map(|name| sold(name)).all(unpriced) {
+            let text = format!(
+                "only {} match, which have no price in the catalog of {}: what it costs is not known, so it is not chosen",
+                named(&names),
+                inputs.catalog.date
+            );
+            (text, names.iter().map(|name| (*name).to_owned()).collect())
+        } else if names.is_empty() {
+            ("its requirements match no instance type that is offered".to_owned(), Vec::new())
+        } else if !launchable(inputs, pool, &names) {
+            let class = &pool.spec.template.spec.node_class_ref.name;
+            (format!("only {} match, which its EC2NodeClass {class} can not launch", named(&names)), Vec::new())
+        } else {
+            (format!("only {} match, for which EC2 has no capacity now", named(&names)), Vec::new())
+        };
+        Self { text, unmatched: None, without_price }
+    }
+}
+
+/// Requirements and labels of the pool.
+fn entries(pool: &NodePool) -> Vec<Entry> {
+    let template = &pool.spec.template;
+    let labels = template.metadata.labels.iter().map(|(key, value)| Entry::of_label(key, value));
+    template.spec.requirements.iter().map(Entry::new).chain(labels).collect()
+}
+
+/// Whether the class leaves any of these types as the catalog offers it.
+fn launchable(inputs: &Inputs<'_>, pool: &NodePool, names: &[&str]) -> bool {
+    let name = Some(&pool.spec.template.spec.node_class_ref.name);
+    let Some(class) = inputs.node_classes.iter().find(|it| it.metadata.name.as_ref() == name) else { return false };
+    let settings = NodeClassSettings::read(&class.spec).0;
+    let mut sold = inputs.catalog.instance_types.iter().filter(|it| names.contains(&it.name.as_str()));
+    sold.any(|it| settings.apply(it).offerings.iter().any(|offering| offering.available))
+}
+
+fn names_other_regions(inputs: &Inputs<'_>, unmatched: &UnmatchedRequirements) -> bool {
+    let of_place = |key: &str| matches!(key, keys::ZONE | keys::ZONE_ID | keys::REGION);
+    let named = unmatched.match_nothing.iter().filter(|it| of_place(&it.key)).flat_map(|it| &it.values);
+    let mut regions = named.map(|value| crate::core::catalog::regions::of_zone(value).unwrap_or(value));
+    regions.any(|region| region != inputs.catalog.region)
+}
+
+/// Who says that the plan is for this region.
+fn region_text(inputs: &Inputs<'_>) -> Option<String> {
+    let region = &inputs.catalog.region;
+    match inputs.policy.region_said_by {
+        SaidBy::Nobody => Some(format!("; {region} is only assumed: set spec.region in cutlist.yaml")),
+        SaidBy::Nodes => Some(format!("; {region} is where the nodes of the cluster are")),
+        SaidBy::NodePools => Some(format!("; {region} is where the zones of other NodePools are")),
+        SaidBy::Settings => None,
+    }
+}
+
+/// `m5.large`, or the first of many.
+fn named(names: &[&str]) -> String {
+    let mut shown: Vec<String> = names.iter().take(TYPES_NAMED_MAX).map(|name| (*name).to_owned()).collect();
+    let rest = names.len().saturating_sub(TYPES_NAMED_MAX);
+    if rest > 0 {
+        shown.push(format!("and {rest} more"));
+    }
+    shown.join(", ")
+}

@@ -1,0 +1,370 @@
+//! CL0325 to CL0349: what requirements say of instance types, held against the catalog in this binary. It may be older than what EC2
+//! sells, so nothing here is an error.
+
+use std::sync::LazyLock;
+
+use serde_json::Value;
+
+use super::Rule;
+use super::auto_mode::is_of_auto_mode;
+use crate::api::keys;
+use crate::api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
+use crate::core::catalog::Catalog;
+use crate::core::catalog::labels::AWS_PREFIX;
+use crate::core::catalog::matching::{Entry, Matching};
+use crate::core::catalog::regions::{self, Region, SaidBy};
+use crate::core::catalog::values::Fault;
+use crate::core::model::requirements::normalized;
+use crate::definitions::diagnostic::Severity::{Note, Warning};
+use crate::definitions::document::Document;
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::Kind;
+use crate::definitions::revision::{Object, Revision};
+
+pub static VALUE: Rule = Rule::revision(
+    "CL0325",
+    "value-of-no-instance-type",
+    Warning,
+    "Values that requirements and selectors name are those of some instance type.",
+    |revision| faults(revision, &VALUE, of_a_value),
+);
+pub static BOUND: Rule = Rule::revision(
+    "CL0326",
+    "bound-beyond-instance-types",
+    Warning,
+    "Gt, Lt, Gte, Lte and DoesNotExist leave some instance type.",
+    |revision| faults(revision, &BOUND, |fault, operator| fault.matches_nothing && !is_list(operator)),
+);
+pub static UNIT: Rule = Rule::revision(
+    "CL0327",
+    "bound-in-another-unit",
+    Warning,
+    "Bounds are in the unit of the label, and leave out some instance type.",
+    |revision| faults(revision, &UNIT, |fault, operator| !fault.matches_nothing && !is_list(operator)),
+);
+pub static TOGETHER: Rule = Rule::revision(
+    "CL0328",
+    "no-instance-type-for-all",
+    Warning,
+    "Some instance type matches all requirements together.",
+    together,
+);
+pub static ZONE: Rule = Rule::revision(
+    "CL0329",
+    "zone-of-another-region",
+    Warning,
+    "Zones are in the region that is planned for.",
+    zone_of_another_region,
+);
+pub static PRICE: Rule = Rule::revision(
+    "CL0330",
+    "instance-types-without-price",
+    Note,
+    "Some instance type that matches the requirements of a pool has a price in the catalog.",
+    without_price,
+);
+
+pub static RULES: &[&Rule] = &[&VALUE, &BOUND, &UNIT, &TOGETHER, &ZONE, &PRICE];
+
+/// Read once: labels of instance types are the same in every region.
+static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::built_in_anywhere().ok());
+static MATCHING: LazyLock<Option<Matching<'static>>> = LazyLock::new(|| Some(matching_of(CATALOG.as_ref()?)));
+
+/// Of which operating system nodes are, their class decides.
+const OF_CLASS: [&str; 2] = [keys::OPERATING_SYSTEM, keys::WINDOWS_BUILD];
+
+/// Places have a rule of their own, which knows the region.
+const PLACES: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::REGION];
+
+/// What [`super::node_pool::UNKNOWN_VALUE`] says of pools.
+const SAID_OF_POOLS: [&str; 2] = [keys::ARCHITECTURE, keys::CAPACITY_TYPE];
+
+fn matching_of(catalog: &Catalog) -> Matching<'_> {
+    Matching::new(&catalog.instance_types, &catalog.region)
+}
+
+fn is_list(operator: Operator) -> bool {
+    matches!(operator, Operator::In | Operator::NotIn)
+}
+
+fn of_a_value(fault: &Fault, operator: Operator) -> bool {
+    is_list(operator) && fault.value.is_some()
+}
+
+/// Whether a fault, under an operator, is what a rule is about.
+type Concerns = fn(&Fault, Operator) -> bool;
+
+/// One requirement, or one label of a selector, and where it stands.
+struct Written {
+    pointer: String,
+    entry: NodeSelectorRequirement,
+    /// Whether it is a label, whose value stands at the pointer itself.
+    is_label: bool,
+}
+
+impl Written {
+    fn place(&self, value: Option<usize>) -> String {
+        match value {
+            _ if self.is_label => self.pointer.clone(),
+            Some(index) => format!("{}/values/{index}", self.pointer),
+            None => format!("{}/operator", self.pointer),
+        }
+    }
+}
+
+/// Requirements that count together.
+struct List {
+    /// What the list is part of, for what concerns all of it.
+    pointer: String,
+    written: Vec<Written>,
+}
+
+/// Lists of requirements of one object: of a pool and an overlay one, of a pod its selector with each term of its affinity.
+fn lists(object: &Object) -> Vec<List> {
+    match object.kind {
+        Kind::NodePool => {
+            let pointer = "/spec/template/spec/requirements";
+            let mut written = labels(&object.document, "/spec/template/metadata/labels");
+            written.extend(requirements(&object.document, pointer));
+            if is_of_auto_mode(&object.document) {
+                written.iter_mut().for_each(as_of_karpenter);
+            }
+            vec![List { pointer: pointer.to_owned(), written }]
+        }
+        Kind::NodeOverlay => {
+            let pointer = "/spec/requirements";
+            vec![List { pointer: pointer.to_owned(), written: requirements(&object.document, pointer) }]
+        }
+        Kind::PodTemplate => lists_of_pod(&object.document, "/template/spec"),
+        _ => Vec::new(),
+    }
+}
+
+/// The labels of EKS Auto Mode are Karpenter's under another name.
+fn as_of_karpenter(written: &mut Written) {
+    if let Some(name) = written.entry.key.strip_prefix(keys::AUTO_MODE_PREFIX) {
+        written.entry.key = format!("{AWS_PREFIX}{name}");
+    }
+}
+
+fn lists_of_pod(document: &Document, spec: &str) -> Vec<List> {
+    let selector = || labels(document, &format!("{spec}/nodeSelector"));
+    let affinity = format!("{spec}/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
+    let terms: Vec<String> = document.items(&format!("{affinity}/nodeSelectorTerms")).map(|(term, _)| term).collect();
+    let of_term = |term: &String| {
+        let pointer = format!("{term}/matchExpressions");
+        let mut written = selector();
+        written.extend(requirements(document, &pointer));
+        List { pointer, written }
+    };
+    match terms.is_empty() {
+        true => vec![List { pointer: format!("{spec}/nodeSelector"), written: selector() }],
+        false => terms.iter().map(of_term).collect(),
+    }
+}
+
+/// Those that can be read and hold no variable: of the others the schema speaks.
+fn requirements(document: &Document, pointer: &str) -> Vec<Written> {
+    let read = |(pointer, entry): (String, &Value)| {
+        let entry: NodeSelectorRequirement = serde_json::from_value(entry.clone()).ok()?;
+        let is_open = std::iter::once(&entry.key).chain(&entry.values).any(|text| text.contains("${"));
+        (!is_open).then_some(Written { pointer, entry, is_label: false })
+    };
+    document.items(pointer).filter_map(read).collect()
+}
+
+fn labels(document: &Document, pointer: &str) -> Vec<Written> {
+    let read = |(pointer, key, value): (String, &str, &Value)| {
+        let value = value.as_str().filter(|value| !value.contains("${"))?;
+        let (key, values) = (key.to_owned(), vec![value.to_owned()]);
+        let entry = NodeSelectorRequirement { key, operator: Operator::In, values, min_values: None };
+        Some(Written { pointer, entry, is_label: true })
+    };
+    document.members(pointer).filter_map(read).collect()
+}
+
+fn objects<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = &'r Object> {
+    [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate].into_iter().flat_map(|kind| revision.of(kind))
+}
+
+/// What single requirements get wrong, as far as `concerns` the rule.
+fn faults(revision: &Revision<'_>, rule: &'static Rule, concerns: Concerns) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for object in objects(revision) {
+        for list in lists(object) {
+            for written in &list.written {
+                findings.extend(faults_of(&object.document, object.kind, written, rule, concerns));
+            }
+        }
+    }
+    findings
+}
+
+fn faults_of(
+    document: &Document,
+    kind: Kind,
+    written: &Written,
+    rule: &'static Rule,
+    concerns: Concerns,
+) -> Vec<Finding> {
+    let key = normalized(&written.entry.key);
+    let said_elsewhere = OF_CLASS.contains(&key)
+        || PLACES.contains(&key)
+        || (kind == Kind::NodePool && !written.is_label && SAID_OF_POOLS.contains(&key));
+    // A capacity type that is reserved is in no catalog, but in the account.
+    let is_reserved = |fault: &Fault| {
+        let value = fault.value.and_then(|index| written.entry.values.get(index));
+        key == keys::CAPACITY_TYPE && value.is_some_and(|value| value == keys::RESERVED)
+    };
+    let Some(matching) = MATCHING.as_ref().filter(|_| !said_elsewhere) else { return Vec::new() };
+    let faults = matching.values.faults(key, written.entry.operator, &written.entry.values);
+    let faults = faults.into_iter().filter(|fault| concerns(fault, written.entry.operator) && !is_reserved(fault));
+    faults
+        .map(|fault| {
+            let finding = Finding::at(rule, document, &written.place(fault.value), Place::Value, fault.message.clone());
+            finding.maybe_hint(fault.hint)
+        })
+        .collect()
+}
+
+/// Of a workload beside the definitions: what its pods ask for on labels that only nodes of EC2 have.
+pub fn of_workload(document: &Document) -> Vec<Finding> {
+    let spec = ["/spec/template/spec", "/spec/jobTemplate/spec/template/spec", "/template/spec", "/spec"];
+    let is_pods =
+        |spec: &&'static str| document.value.pointer(&format!("{spec}/containers")).is_some_and(Value::is_array);
+    let Some(spec) = spec.into_iter().find(is_pods) else { return Vec::new() };
+    let is_of_ec2 = |written: &&Written| {
+        let key = normalized(&written.entry.key);
+        key.starts_with(AWS_PREFIX) || matches!(key, keys::INSTANCE_TYPE | keys::CAPACITY_TYPE)
+    };
+    let lists = lists_of_pod(document, spec);
+    let written = lists.iter().flat_map(|list| &list.written).filter(is_of_ec2);
+    let rules: [(&'static Rule, Concerns); 2] =
+        [(&VALUE, of_a_value), (&BOUND, |fault, operator| fault.matches_nothing && !is_list(operator))];
+    let findings = written.flat_map(|written| {
+        rules.into_iter().flat_map(|(rule, concerns)| faults_of(document, Kind::PodTemplate, written, rule, concerns))
+    });
+    findings.collect()
+}
+
+/// What counts of a list for types alone: places depend on the region, and faults have been said.
+fn together(revision: &Revision<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for object in objects(revision) {
+        for list in lists(object).iter().filter(|list| !list.written.is_empty()) {
+            let Some(matching) = MATCHING.as_ref() else { return Vec::new() };
+            let entries = entries(list, |key| !OF_CLASS.contains(&key) && !PLACES.contains(&key));
+            let Some(unmatched) = matching.unmatched(&entries).filter(|it| it.match_nothing.is_empty()) else {
+                continue;
+            };
+            let keys: Vec<&str> = unmatched.exclude_each_other.iter().map(|it| it.key.as_str()).collect();
+            let one_key = keys.windows(2).all(|pair| pair[0] == pair[1]);
+            // That requirements on one key exclude each other is an error of its own.
+            let Some(last) = list.written.iter().rfind(|it| keys.contains(&normalized(&it.entry.key))) else {
+                continue;
+            };
+            if one_key && object.kind == Kind::NodePool {
+                continue;
+            }
+            let place = if last.is_label { last.pointer.clone() } else { format!("{}/key", last.pointer) };
+            let finding = Finding::at(&TOGETHER, &object.document, &place, Place::Value, unmatched.together_text());
+            findings.push(finding.hint(match object.kind {
+                Kind::NodePool => "the pool makes no node, unless the catalog is older than the type that is meant",
+                Kind::NodeOverlay => {
+                    "the overlay changes nothing, unless the catalog is older than the type that is meant"
+                }
+                _ => "no new node takes the pod, unless the catalog is older than the type that is meant",
+            }));
+        }
+    }
+    findings
+}
+
+fn entries(list: &List, counts: impl Fn(&str) -> bool) -> Vec<Entry> {
+    let entries = list.written.iter().map(|written| Entry::new(&written.entry));
+    entries.filter(|entry| counts(&entry.key)).collect()
+}
+
+/// Pools that only types without a price would serve.
+fn without_price(revision: &Revision<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pool in revision.of(Kind::NodePool) {
+        for list in lists(pool).iter().filter(|list| !list.written.is_empty()) {
+            let Some((catalog, matching)) = CATALOG.as_ref().zip(MATCHING.as_ref()) else { return Vec::new() };
+            let entries = entries(list, |key| !OF_CLASS.contains(&key) && !PLACES.contains(&key));
+            let relevant = matching.relevant(&entries);
+            let mut found = matching.types(&relevant).peekable();
+            let Some(first) = found.peek().map(|it| it.name.clone()) else { continue };
+            if found.all(|it| it.offerings.iter().all(|offering| !offering.available)) {
+                let message = format!(
+                    "only instance types without a price in the catalog of {} match, such as `{first}`",
+                    catalog.date
+                );
+                let finding = Finding::at(&PRICE, &pool.document, &list.pointer, Place::Key, message);
+                findings
+                    .push(finding.hint("no plan chooses them: give a catalog that has their prices with --catalog"));
+            }
+        }
+    }
+    findings
+}
+
+/// The region that definitions are for, by what they say themselves.
+fn region(revision: &Revision<'_>) -> Region {
+    let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
+    let pools: Vec<NodePool> =
+        revision.of(Kind::NodePool).filter_map(|it| serde_json::from_value(it.document.value.clone()).ok()).collect();
+    regions::find(settings, [], &pools)
+}
+
+fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {
+    let region = region(revision);
+    let mut findings = Vec::new();
+    for object in objects(revision) {
+        for list in lists(object) {
+            let places = list
+                .written
+                .iter()
+                .filter(|it| it.entry.operator == Operator::In && PLACES.contains(&normalized(&it.entry.key)));
+            for written in places {
+                findings.extend(elsewhere(&object.document, written, &region));
+            }
+        }
+    }
+    findings
+}
+
+fn elsewhere(document: &Document, written: &Written, region: &Region) -> Vec<Finding> {
+    let of_region = normalized(&written.entry.key) == keys::REGION;
+    let mut findings = Vec::new();
+    for (index, value) in written.entry.values.iter().enumerate() {
+        let place = written.place(Some(index));
+        let (name, is_zone) = match regions::of_zone(value) {
+            _ if of_region => (value.as_str(), false),
+            Some(name) => (name, true),
+            None => continue,
+        };
+        let message = match (name == region.name, region.said_by) {
+            (true, _) if is_zone && !of_region && regions::is_unknown_zone(value) => {
+                let message = format!("the built-in catalog has no zone {value} in {name}: no plan makes a node there");
+                findings.push(Finding::at(&ZONE, document, &place, Place::Value, message));
+                continue;
+            }
+            (true, _) => continue,
+            (false, SaidBy::Settings) => format!("{value} is not in {}, the region of cutlist.yaml", region.name),
+            (false, SaidBy::NodePools) => {
+                format!("{value} is not in {}, where the zones of the NodePools are", region.name)
+            }
+            // One region that the catalog does not have, or several.
+            (false, SaidBy::Nobody | SaidBy::Nodes) => {
+                format!("{value} is not in {}, which is only assumed", region.name)
+            }
+        };
+        let hint = match regions::is_known(name) {
+            true => format!("set spec.region in cutlist.yaml to the region of the cluster, such as {name}"),
+            false => format!("the built-in catalog has no region {name}: give a catalog of it with --catalog"),
+        };
+        findings.push(Finding::at(&ZONE, document, &place, Place::Value, message).hint(hint));
+    }
+    findings
+}
