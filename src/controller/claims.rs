@@ -14,7 +14,7 @@ use crate::core::catalog::Catalog;
 use crate::core::disrupt::evictions::Refusals;
 use crate::core::lifecycle::turns::Turns;
 use crate::core::lifecycle::{self, Effect, Observation};
-use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
+use crate::core::offer::{AddedCapacity, REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
@@ -68,6 +68,7 @@ pub struct Surroundings<'a, K, E> {
     pub catalog: &'a Catalog,
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
+    pub added_capacity: &'a AddedCapacity,
     pub now: Timestamp,
 }
 
