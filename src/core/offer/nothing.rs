@@ -6,7 +6,7 @@ use crate::core::catalog::matching::{Entry, Matching, UnmatchedRequirements};
 use crate::core::catalog::node_class::NodeClassSettings;
 use crate::core::catalog::regions::SaidBy;
 use crate::core::catalog::{InstanceType, Offering};
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, Requirements};
 use crate::core::plan::Inputs;
 
 /// Why a pool can launch nothing.
@@ -31,6 +31,10 @@ impl NothingOffered {
             let assumed = names_other_regions(inputs, &unmatched).then(|| region_text(inputs)).flatten();
             let text = format!("{}{}", unmatched.text(), assumed.unwrap_or_default());
             return Self { text, unmatched: Some(unmatched), without_price: Vec::new() };
+        }
+        if let Some(key) = label_without_value(pool) {
+            let text = format!("no value of label {key} meets all that it requires of it");
+            return Self { text, unmatched: None, without_price: Vec::new() };
         }
         let relevant = matching.relevant(&entries);
         let found: Vec<&InstanceType> = matching.types(&relevant).collect();
@@ -68,6 +72,14 @@ fn entries(pool: &NodePool) -> Vec<Entry> {
     let template = &pool.spec.template;
     let labels = template.metadata.labels.iter().map(|(key, value)| Entry::of_label(key, value));
     template.spec.requirements.iter().map(Entry::new).chain(labels).collect()
+}
+
+/// A label of which the requirements and labels of the pool leave no value that a node could have.
+fn label_without_value(pool: &NodePool) -> Option<String> {
+    let template = &pool.spec.template;
+    let mut requirements = Requirements::from_entries(&template.spec.requirements);
+    requirements.extend(&Requirements::from_labels(&template.metadata.labels));
+    requirements.iter().find(|(_, requirement)| !requirement.can_be_met()).map(|(key, _)| key.to_owned())
 }
 
 /// Whether the class leaves any of these types as the catalog offers it.
