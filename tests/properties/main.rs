@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod advice;
 mod bad_input;
 mod build;
 #[path = "../carried_out/mod.rs"]

@@ -13,11 +13,12 @@ use crate::core::lifecycle::conditions::transition;
 use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
+use crate::core::lifecycle::waits_for;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::provision::Provisioning;
 use crate::core::provision::backlog::is_reschedulable;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::scheduler::{Engine, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 
 use super::cost::{self, MoveCosts};
@@ -39,6 +40,8 @@ pub struct Candidate {
     pub price: Option<HourlyPrice>,
     /// Positions of the pods that would have to move.
     pub pods: Vec<usize>,
+    /// Those of them that can run nowhere else, because one of their volumes is a disk of this node.
+    pub held_by_disk: BTreeSet<usize>,
     /// Positions of the pods of CapacityBuffers whose room is here.
     pub buffer_pods: Vec<usize>,
     pub disruption_cost: f64,
@@ -77,9 +80,10 @@ impl Candidate {
         self.pods.is_empty() && self.buffer_pods.is_empty()
     }
 
-    /// Everything that needs another place when it goes.
+    /// Everything that needs another place when it goes, and can have one.
     pub fn displaced(&self) -> impl DoubleEndedIterator<Item = usize> {
-        self.pods.iter().chain(&self.buffer_pods).copied()
+        let movable = self.pods.iter().filter(|pod| !self.held_by_disk.contains(pod));
+        movable.chain(&self.buffer_pods).copied()
     }
 
     /// Whether its pods let it go to save money and `consolidateAfter` has passed, or why that does not count.
@@ -235,6 +239,7 @@ fn candidate(
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
         move_nanodollars: costs.of_leaving(engine.problem, host, price.unwrap_or_default(), &pods),
         payback_seconds: payback_seconds(inputs, pool),
+        held_by_disk: pods.iter().filter(|pod| is_held_by_disk(engine.problem, **pod)).copied().collect(),
         pods,
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
@@ -256,11 +261,31 @@ fn candidate(
         let goes_eventually = candidate.removal_cause.is_some()
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
         *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
+        let is_removed = candidate.removal_cause.as_ref().is_some_and(|it| it.code == ReasonCode::NodePoolRemoved);
+        let goes_with_data = goes_eventually || is_removed;
+        let obstacle = if goes_with_data { &mut candidate.waived } else { &mut candidate.obstacle };
+        *obstacle = obstacle.take().or_else(|| obstacle_of_volumes(engine.problem, &candidate.pods));
     }
     if let Some(((_, text), cause)) = candidate.obstacle.as_mut().zip(candidate.removal_cause.as_ref()) {
         *text = format!("{}, but {text}", cause.text);
     }
     candidate
+}
+
+fn is_held_by_disk(problem: &Problem<'_>, pod: usize) -> bool {
+    problem.disks.get(&pod).is_some_and(|disk| disk.holds_pod)
+}
+
+/// That what is on a volume would be lost. The reference takes such pods to get another volume, and they never run again.
+fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[usize]) -> Option<(ReasonCode, String)> {
+    let (pod, disk) = pods.iter().find_map(|pod| Some((*pod, problem.disks.get(pod)?)))?;
+    let so = if disk.holds_pod { "the pod fits on no other" } else { "what is on it would be lost" };
+    let text = format!(
+        "PersistentVolume {} of pod {} is a disk of this node: {so}",
+        disk.volume,
+        problem.snapshot.pods[pod].key()
+    );
+    Some((ReasonCode::LocalVolume, text))
 }
 
 /// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
@@ -292,7 +317,9 @@ fn obstacle(
         return None;
     }
     if !machine.is_initialized() {
-        return Some((ReasonCode::NotInitialized, "it has not initialized yet".to_owned()));
+        let waits_for = machine.claim.and_then(|claim| waits_for(claim, machine.node));
+        let because = waits_for.map_or_else(String::new, |text| format!(": {text}"));
+        return Some((ReasonCode::NotInitialized, format!("it has not initialized yet{because}")));
     }
     if pool.is_none() && candidate.removal_cause.is_none() {
         let name =

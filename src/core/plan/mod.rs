@@ -189,6 +189,8 @@ pub enum ReasonCode {
     Preempting,
     DevicesUnsatisfied,
     RefusedByScheduler,
+    // A pod of a DaemonSet that its node does not take; none is bought for it.
+    DaemonSetPodWaits,
     // Why a candidate is held back.
     ConsolidateAfterNotElapsed,
     ConsolidationDisabled,
@@ -208,6 +210,8 @@ pub enum ReasonCode {
     WaitsForCanary,
     RolloutHalted,
     NodeRepairBlocked,
+    // A volume of one of its pods is gone with it.
+    LocalVolume,
 }
 
 /// What must still hold when the step is carried out.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,7 @@ use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protectio
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::scheduler::Problem;
+use crate::core::scheduler::volumes::{Disk, is_reached_only_from};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::nodes::Machine;
 
@@ -58,6 +59,10 @@ pub enum RiskCode {
     VolumesDetach,
     /// A pod is never evicted because of its annotation, and its node has no time after which it ends all the same.
     DrainBlocked,
+    /// A pod is never evicted because of its annotation, and deleted when the grace period of its node is over.
+    DeletedAtDeadline,
+    /// A volume is a disk of a node that goes: what is on it is lost.
+    DataLost,
 }
 
 /// Numbers the waves of a plan that needs more than one; how many it needs. O(removals x waves x workloads on one).
@@ -91,7 +96,9 @@ pub fn risks(
     waves: u32,
 ) -> (Vec<Risk>, Vec<Note>) {
     let mut risks = of_workloads(steps, disturbed);
-    risks.extend(of_pods(steps, disturbed));
+    let lost = lost_with(problem);
+    risks.extend(of_pods(steps, disturbed, &lost));
+    risks.extend(of_disks(steps, problem, &lost));
     risks.extend(of_drains(steps, problem, now));
     risks.sort();
     risks.dedup();
@@ -147,34 +154,112 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
     let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
     let drained = removals.filter(|step| !step.waits_for_nothing()).filter_map(|step| step.node.as_deref());
     let drained: BTreeSet<&str> = drained.collect();
-    let waits_forever = |machine: &&Machine<'_>| {
-        let ends = |claim: &NodeClaim| {
-            claim.spec.termination_grace_period.is_some() || claim.annotation(TERMINATION_TIMESTAMP).is_some()
-        };
-        (machine.is_being_removed() || drained.contains(machine.name))
-            && machine.claim.is_some_and(|claim| !ends(claim))
+    let goes = |machine: &&Machine<'_>| {
+        machine.node.is_some() && (machine.is_being_removed() || drained.contains(machine.name))
     };
-    let waiting = problem.machines.iter().filter(|machine| machine.node.is_some());
-    let waiting: BTreeSet<&str> = waiting.filter(waits_forever).map(|machine| machine.name).collect();
-    let blocks = |pod: &Pod| {
-        let node = pod.spec.node_name.as_deref().filter(|node| waiting.contains(node))?;
+    let going = problem.machines.iter().filter(goes);
+    let going: BTreeMap<&str, &NodeClaim> = going.filter_map(|machine| Some((machine.name, machine.claim?))).collect();
+    let risk = |pod: &Pod| {
+        let node = pod.spec.node_name.as_deref()?;
+        let claim = going.get(node)?;
         if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
             return None;
         }
+        let (annotation, subject) = (keys::DO_NOT_DISRUPT, pod.key());
         let until = match protection(pod) {
-            Protection::Until(end) => end.to_string(),
-            _ => "somebody takes it off".to_owned(),
+            Protection::Until(end) => Some(end),
+            _ => None,
         };
+        let Some(deadline) = Deadline::of(claim, now) else {
+            let until = until.map_or_else(|| "somebody takes it off".to_owned(), |end| end.to_string());
+            let text = format!(
+                "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {annotation} until {until}"
+            );
+            return Some(Risk { code: RiskCode::DrainBlocked, subject, text });
+        };
+        // It has its own time to end before the deadline.
+        let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
+        let deleted = deadline.at.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN);
+        let ends = deadline.text;
         let text = format!(
-            "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {} until {until}",
-            keys::DO_NOT_DISRUPT
+            "node {node} goes: its drain waits for the annotation {annotation} until {ends} ends, and then the pod is deleted"
         );
-        Some(Risk { code: RiskCode::DrainBlocked, subject: pod.key(), text })
+        until.is_none_or(|end| end > deleted).then_some(Risk { code: RiskCode::DeletedAtDeadline, subject, text })
     };
-    problem.snapshot.pods.iter().filter_map(blocks).collect()
+    problem.snapshot.pods.iter().filter_map(risk).collect()
 }
 
-fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
+/// When the drain of a node ends whatever stands in its way.
+struct Deadline {
+    at: Timestamp,
+    text: String,
+}
+
+impl Deadline {
+    /// `None` where it never does.
+    fn of(claim: &NodeClaim, now: Timestamp) -> Option<Self> {
+        if let Some(written) = claim.annotation(TERMINATION_TIMESTAMP) {
+            let at = written.parse().unwrap_or(now);
+            return Some(Self { at, text: format!("its grace period at {written}") });
+        }
+        let period = claim.spec.termination_grace_period.as_ref()?;
+        let seconds = i64::try_from(period.seconds()?).unwrap_or(i64::MAX);
+        let began = claim.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
+        let at = began.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+        Some(Self { at, text: format!("its terminationGracePeriod {period}") })
+    }
+}
+
+/// By pod, the volume that goes with its node.
+fn lost_with<'p>(problem: &'p Problem<'_>) -> BTreeMap<String, &'p Disk> {
+    problem.disks.iter().map(|(pod, disk)| (problem.snapshot.pods[*pod].key(), disk)).collect()
+}
+
+/// What is lost with the disks of nodes that go. O(removals x (volumes + pods that need a disk)).
+fn of_disks(steps: &[Step], problem: &Problem<'_>, lost: &BTreeMap<String, &Disk>) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    let ephemeral: BTreeSet<String> = problem.snapshot.pods.iter().flat_map(ephemeral_claims).collect();
+    for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
+        let node = step.node.as_deref().unwrap_or(&step.node_claim);
+        let mut told = BTreeSet::new();
+        for pod in &step.pods {
+            let Some(Disk { volume, holds_pod }) = lost.get(pod) else { continue };
+            told.insert(volume.as_str());
+            let so = if *holds_pod { ", and the pod runs nowhere else until its claim is made anew" } else { "" };
+            let text =
+                format!("PersistentVolume {volume} is a disk of node {node}, which goes: what is on it is lost{so}");
+            risks.push(Risk { code: RiskCode::DataLost, subject: pod.clone(), text });
+        }
+        let machine = problem.machines.iter().find(|machine| machine.name == node);
+        let host_name = machine.and_then(|machine| machine.label(keys::HOSTNAME)).unwrap_or(node);
+        for volume in &problem.snapshot.persistent_volumes {
+            let (Some(name), Some(spec)) = (&volume.metadata.name, &volume.spec) else { continue };
+            let Some(claim) = &spec.claim_ref else { continue };
+            let key = format!(
+                "{}/{}",
+                claim.namespace.as_deref().unwrap_or_default(),
+                claim.name.as_deref().unwrap_or_default()
+            );
+            let is_told = told.contains(name.as_str()) || ephemeral.contains(&key);
+            if is_told || !is_reached_only_from(volume, node, host_name) {
+                continue;
+            }
+            let text = format!(
+                "PersistentVolume {name} of this PersistentVolumeClaim is a disk of node {node}, which goes: what is on it is lost"
+            );
+            risks.push(Risk { code: RiskCode::DataLost, subject: key, text });
+        }
+    }
+    risks
+}
+
+/// Claims, as `namespace/name`, that go with the pod.
+fn ephemeral_claims(pod: &Pod) -> impl Iterator<Item = String> {
+    let volumes = pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some());
+    volumes.map(|volume| format!("{}-{}", pod.key(), volume.name))
+}
+
+fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &Disk>) -> Vec<Risk> {
     let mut risks = Vec::new();
     // By two budgets, how many pods both cover.
     let mut covered_twice: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -188,8 +273,9 @@ fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
         if grace > LONG_DRAIN_SECONDS {
             risk(RiskCode::LongDrain, format!("may take {} to end", duration_text(grace)));
         }
-        let volumes = pod.spec.volumes.len();
-        if volumes > 0 {
+        let volumes = pod.spec.volumes.iter().filter(|volume| volume.persistent_volume_claim.is_some()).count();
+        // Of those that start nowhere else, none has to detach.
+        if volumes > 0 && !lost.contains_key(&pod.key()) {
             let noun = if volumes == 1 { "volume" } else { "volumes" };
             risk(RiskCode::VolumesDetach, format!("{volumes} {noun} must detach before it starts elsewhere"));
         }

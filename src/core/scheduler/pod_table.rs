@@ -16,7 +16,7 @@ use super::devices::{DeviceDemand, DeviceIndex};
 use super::known_requests::KnownRequests;
 use super::topology::{Group, GroupIndex};
 use super::vectors::Dimensions;
-use super::volumes::{VolumeDemand, VolumeIndex};
+use super::volumes::{Disk, VolumeDemand, VolumeIndex};
 
 pub struct PodTable {
     pub dimensions: Dimensions,
@@ -25,6 +25,8 @@ pub struct PodTable {
     pub invalid: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported: BTreeMap<usize, String>,
+    /// By position of the pod, the volume that is gone with its node.
+    pub disks: BTreeMap<usize, Disk>,
 }
 
 impl PodTable {
@@ -34,6 +36,7 @@ impl PodTable {
             requests: Vec::new(),
             invalid: BTreeMap::new(),
             not_supported: BTreeMap::new(),
+            disks: BTreeMap::new(),
         };
         let mut known = KnownRequests::default();
         for (position, pod) in snapshot.pods.iter().enumerate() {
@@ -83,6 +86,9 @@ impl PodTable {
                 let text = "its required node affinity has no term that matches a node: an empty term matches none";
                 self.invalid.insert(position, text.to_owned());
                 continue;
+            }
+            if let Some(disk) = volume_index.goes_with_node(pod) {
+                self.disks.insert(position, disk);
             }
             let mut volumes = match volume_index.demand(pod) {
                 Ok(volumes) => volumes,

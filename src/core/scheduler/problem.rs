@@ -68,6 +68,8 @@ pub struct Problem<'a> {
     pub not_supported_pods: BTreeMap<usize, String>,
     /// Nodes that were bought for pods which kube-scheduler does not let run there.
     pub refused_nodes: RefusedNodes,
+    /// By position of the pod, the volume that is gone with its node.
+    pub disks: BTreeMap<usize, super::volumes::Disk>,
     /// By node; empty where no pod asks for any.
     pub devices: Vec<Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
@@ -157,6 +159,7 @@ impl<'a> Problem<'a> {
             invalid_pods: pods.invalid,
             not_supported_pods: pods.not_supported,
             refused_nodes: RefusedNodes::default(),
+            disks: pods.disks,
             devices: Vec::new(),
             profile_of_variant: Vec::new(),
             names_pool_labels: Vec::new(),
