@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod advice;
+mod any_order;
 mod bad_input;
 mod build;
 #[path = "../carried_out/mod.rs"]

@@ -127,6 +127,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     let mut notes = report::preemption(&engine, inputs, &provisioning);
     notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
     notes.extend(report::note_of_lost_places(&problem, &provisioning));
+    notes.extend(report::note_of_binding_order(inputs, &provisioning));
     notes.extend(buffers::notes(inputs));
     notes.extend(changes_not_tried);
     notes.extend(report::notes_of_search(inputs, &problem, &provisioning));

@@ -198,7 +198,7 @@ fn bound(
     for class in pods.filter_map(|pod| problem.class_of_pod[*pod]) {
         *demand.entry(class).or_default() += 1;
     }
-    Some(price_of_staying + lower_bound(problem, &demand, &removed, &open)?)
+    Some(price_of_staying + lower_bound(problem, &demand, &removed, &open, !provisioning.counted_nodes_alone)?)
 }
 
 /// Reasons for which nodes of a pool go that no budget limits now.
@@ -236,6 +236,22 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
         }
     };
     provisioning.shortfalls.iter().map(note).collect()
+}
+
+/// Pods that run only if kube-scheduler takes them before others.
+pub fn note_of_binding_order(inputs: &Inputs<'_>, provisioning: &Provisioning) -> Option<Note> {
+    let mut pods: Vec<String> = provisioning.order_matters.iter().map(|pod| inputs.snapshot.pods[*pod].key()).collect();
+    pods.sort();
+    let (first, others) = (pods.first()?, pods.len() - 1);
+    let pods = match others {
+        0 => format!("pod {first} finds its place only if kube-scheduler takes it"),
+        1 => format!("pod {first} and 1 more find their places only if kube-scheduler takes them"),
+        _ => format!("pod {first} and {others} more find their places only if kube-scheduler takes them"),
+    };
+    Some(Note {
+        code: "BindingOrderMatters".to_owned(),
+        text: format!("{pods} before others that a topology spread counts, and that do not have it themselves"),
+    })
 }
 
 /// Pods that still run on nodes that go, and have lost the place that an earlier plan had for them.

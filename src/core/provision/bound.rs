@@ -8,12 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::filling::{Bin, Filling, Item};
-use super::cheapest::kinds::{Kind, kinds};
+use super::cheapest::kinds::{Kind, Place, kinds};
 use super::cheapest::market::{Offer, Purpose, item, number, offers, prices, unlimited};
 use super::cheapest::weights::{as_number, weights};
 use super::cheapest::zones::{self, Counts};
@@ -40,13 +39,15 @@ pub struct Open {
 }
 
 /// The least that nodes for the demand can cost, new ones and any number like those in `open`, when other nodes that exist (but
-/// those removed) give all their free room for nothing. The demand has the pods of the open nodes, too. `None` when a class can
+/// those removed) give all their free room for nothing. The demand has the pods of the open nodes, too. `spreads_hold`: over zones
+/// they are over all that pools have. `None` when a class can
 /// not be hosted at all. O(classes x offers + pods of the largest class x offers).
 pub fn lower_bound(
     problem: &Problem<'_>,
     demand: &BTreeMap<ClassIndex, usize>,
     removed: &BTreeSet<HostIndex>,
     open: &[Open],
+    spreads_hold: bool,
 ) -> Option<HourlyPrice> {
     // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
     let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
@@ -69,7 +70,7 @@ pub fn lower_bound(
     }
     let program = Program { problem, places, open, free: &free };
     let (per_pod, mut proven) = program.solve(&kinds, &offers, &start, BOUND_WORK);
-    if let Some(counts) = zones::certain(problem, &kinds, demand) {
+    if let Some(counts) = zones::certain(problem, &kinds, demand).filter(|_| spreads_hold) {
         proven = proven.max(program.proven_by_zone(&kinds, &counts, &per_pod, proven));
     }
     for resource in short(&kinds, &free) {
@@ -110,7 +111,7 @@ impl Program<'_> {
     /// this ends where the pods that must be in certain zones, each zone by itself, cost hardly more than that.
     fn proven_by_zone(&self, kinds: &[Kind], counts: &Counts, per_pod: &[f64], proven: f64) -> f64 {
         let mut in_zones = counts.clone();
-        in_zones.retain(|(_, zone), _| zone.is_some());
+        in_zones.retain(|(_, place), _| !place.is_empty());
         let solve = |counts: &Counts, start: &[f64], work: u64| {
             let divided = zones::divided(kinds, counts);
             self.solve(&divided, &all_offers(self.problem, &divided, self.open), start, work)
@@ -122,8 +123,8 @@ impl Program<'_> {
         if dearer < DEARER_LEAST * proven {
             return proven;
         }
-        let alone: BTreeMap<(usize, Option<Domain>), f64> = in_zones.into_keys().zip(alone).collect();
-        let start = |it: &(usize, Option<Domain>)| alone.get(it).copied().unwrap_or(0.0).max(per_pod[it.0]);
+        let alone: BTreeMap<(usize, Place), f64> = in_zones.into_keys().zip(alone).collect();
+        let start = |it: &(usize, Place)| alone.get(it).copied().unwrap_or(0.0).max(per_pod[it.0]);
         let start: Vec<f64> = counts.keys().map(start).collect();
         solve(counts, &start, ZONES_WORK).1
     }

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::settings::{MinValuesPolicy, Packing};
 use crate::core::disrupt::without_future;
 use crate::core::plan::Inputs;
+use crate::core::scheduler::topology::GroupIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use backlog::Backlog;
@@ -55,6 +56,10 @@ pub struct Provisioning {
     pub budget: cheapest::Budget,
     /// Static pools that stay below their replicas.
     pub shortfalls: Vec<Shortfall>,
+    /// Whether pods were spread over domains alone that have a node, or get one.
+    pub counted_nodes_alone: bool,
+    /// Pods that others may come before and be in the way of: positions in the snapshot.
+    pub order_matters: Vec<usize>,
 }
 
 /// Gives every waiting pod a place, as far as there is one. The engine then holds the result.
@@ -78,10 +83,12 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     }
     let since = engine.mark();
     let mut budget = cheapest::Budget::new(problem);
+    engine.hold_in_any_order(true);
     match packing {
         Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),
         Packing::Cheapest => priority::pack(engine, &order, &demand, &mut budget),
     };
+    engine.hold_in_any_order(false);
     let mut waiting = Waiting::new(&backlog, &settled);
     if packing == Packing::Karpenter {
         waiting.serve_in_turn(engine.placed_since(since));
@@ -101,10 +108,36 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let purchases = open.into_iter().filter_map(|host| {
         let pods = engine.host(host).pods.iter();
         let pods = pods.flat_map(|(class, count)| waiting.take(*class, *count, host)).collect();
-        Purchase::new(engine, host, pods, &mut lists)
+        Some((host, Purchase::new(engine, host, pods, &mut lists)?))
     });
-    let purchases = purchases.collect();
-    Provisioning { purchases, placements, unplaced: waiting.left(), backlog, shortfalls, budget }
+    let purchases: Vec<(HostIndex, Purchase)> = purchases.collect();
+    let counted_nodes_alone = engine.counted_nodes_alone();
+    let order_matters = order_matters(engine, &purchases, &placements);
+    let purchases = purchases.into_iter().map(|(_, purchase)| purchase).collect();
+    let unplaced = waiting.left();
+    Provisioning { purchases, placements, unplaced, backlog, shortfalls, budget, counted_nodes_alone, order_matters }
+}
+
+/// Pods with a spread whose domain others may have filled when kube-scheduler takes them.
+fn order_matters(
+    engine: &Engine<'_, '_>,
+    purchases: &[(HostIndex, Purchase)],
+    placements: &[(usize, HostIndex)],
+) -> Vec<usize> {
+    let too_full = engine.domains_that_may_be_too_full();
+    if too_full.is_empty() {
+        return Vec::new();
+    }
+    let problem = engine.problem;
+    let bought = purchases.iter().flat_map(|(host, purchase)| purchase.pods.iter().map(|pod| (*pod, *host)));
+    let affected = bought.chain(placements.iter().copied()).filter(|(pod, host)| {
+        let class = problem.class_of_pod[*pod];
+        let owns = |group: &GroupIndex| class.is_some_and(|class| problem.classes[class].spreads.contains(group));
+        too_full
+            .iter()
+            .any(|(group, domain)| owns(group) && engine.host(*host).domains[problem.groups[*group].key] == *domain)
+    });
+    affected.map(|(pod, _)| pod).collect()
 }
 
 /// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made

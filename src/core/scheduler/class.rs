@@ -42,6 +42,8 @@ pub struct PodClass {
     pub counted_in: Vec<GroupIndex>,
     /// Required anti-affinity terms of these pods.
     pub anti_affinity: Vec<GroupIndex>,
+    /// Spreads of these pods that must hold when all preferences were given up, ascending.
+    pub spreads: Vec<GroupIndex>,
     pub priority: i32,
     /// Whether kube-scheduler may evict pods of lower priority for these.
     pub preempts: bool,
@@ -155,6 +157,9 @@ impl ClassBuilder {
                 break;
             }
         }
+        let strictest = self.variants.last().map(|variant| variant.constraints.as_slice()).unwrap_or_default();
+        let is_spread = |group: &&GroupIndex| matches!(self.groups[**group].kind, GroupKind::Spread(_));
+        let spreads = strictest.iter().filter(is_spread).copied().collect();
         PodClass {
             namespace: pod.metadata.namespace.clone(),
             labels,
@@ -167,6 +172,7 @@ impl ClassBuilder {
             variants,
             counted_in: Vec::new(),
             anti_affinity,
+            spreads,
             priority: pod.spec.priority.unwrap_or(0),
             preempts: pod.spec.preemption_policy.as_deref() != Some("Never"),
         }

@@ -23,6 +23,7 @@ pub mod reach;
 pub mod refusal;
 pub mod rooms;
 pub mod selector;
+pub mod spreading;
 pub mod taints;
 pub mod template;
 pub mod topology;

@@ -25,6 +25,7 @@ use super::quota::{Limited, Quota, quotas};
 use super::reach::Reach;
 use super::refusal::Refusal;
 use super::rooms::Rooms;
+use super::spreading::Spreading;
 use super::taints::{EffectiveTaint, repelling};
 use super::template::{Replicas, Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
@@ -33,6 +34,14 @@ use super::volumes::NODE_NAME;
 
 /// Position of a pod in the snapshot, and its class.
 type PodOfClass = (usize, ClassIndex);
+
+/// By domain, whether a spread is over it.
+#[derive(Default)]
+struct Eligible {
+    all: Vec<bool>,
+    /// Those of nodes that exist.
+    there: Vec<bool>,
+}
 
 /// Labels that some requirement looks at, by key.
 type Labels = Vec<(String, String)>;
@@ -84,6 +93,9 @@ pub struct Problem<'a> {
     node_fit: Vec<Vec<bool>>,
     /// By group: which domains may be spread over.
     eligible: Vec<Vec<bool>>,
+    /// By group: those of them that have a node.
+    there: Vec<Vec<bool>>,
+    pub spreading: Spreading,
     /// By group and template: whether pods on its nodes are counted.
     counts_template: Vec<Vec<bool>>,
     /// By group and group of nodes.
@@ -167,6 +179,8 @@ impl<'a> Problem<'a> {
             named_slots: Vec::new(),
             node_fit: Vec::new(),
             eligible: Vec::new(),
+            there: Vec::new(),
+            spreading: Spreading::default(),
             counts_template: Vec::new(),
             counts_node_group: Vec::new(),
         };
@@ -175,6 +189,7 @@ impl<'a> Problem<'a> {
         problem.compile_profiles();
         problem.compile_groups();
         problem.refused_nodes = RefusedNodes::new(inputs, &problem.machines, &problem.class_of_pod);
+        problem.spreading = Spreading::new(&problem);
         problem
     }
 
@@ -349,12 +364,13 @@ impl<'a> Problem<'a> {
             let (counts_template, counts_node_group, eligible) = match &group.kind {
                 GroupKind::Spread(spread) => self.spread_scope(group, spread, &representative, &domains[group.key]),
                 GroupKind::Affinity | GroupKind::AntiAffinity => {
-                    (vec![true; self.templates.len()], vec![true; group_count], Vec::new())
+                    (vec![true; self.templates.len()], vec![true; group_count], Eligible::default())
                 }
             };
             self.counts_template.push(counts_template);
             self.counts_node_group.push(counts_node_group);
-            self.eligible.push(eligible);
+            self.eligible.push(eligible.all);
+            self.there.push(eligible.there);
         }
     }
 
@@ -366,7 +382,7 @@ impl<'a> Problem<'a> {
         spread: &Spread,
         representative: &[usize],
         domains: &BTreeSet<(usize, Domain)>,
-    ) -> (Vec<bool>, Vec<bool>, Vec<bool>) {
+    ) -> (Vec<bool>, Vec<bool>, Eligible) {
         let mut eligible = vec![false; self.domains.count(group.key)];
         let counts =
             |position: &usize| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
@@ -376,6 +392,7 @@ impl<'a> Problem<'a> {
                 *flag = true;
             }
         }
+        let there = eligible.clone();
         let no_filter = [Requirements::new()];
         let filters = if spread.node_filter.is_empty() { &no_filter[..] } else { &spread.node_filter };
         let mut counts_template = Vec::new();
@@ -398,7 +415,7 @@ impl<'a> Problem<'a> {
                 }
             }
         }
-        (counts_template, counts_node_group, eligible)
+        (counts_template, counts_node_group, Eligible { all: eligible, there })
     }
 
     /// What a template leaves for a variant, or why nothing.
@@ -465,6 +482,11 @@ impl<'a> Problem<'a> {
         flags.filter(|(_, eligible)| **eligible).filter_map(|(domain, _)| Domain::try_from(domain).ok())
     }
 
+    /// Whether a node is in the domain that the group counts.
+    pub fn is_there(&self, group: GroupIndex, domain: Domain) -> bool {
+        self.there[group].get(domain as usize).copied().unwrap_or(false)
+    }
+
     pub fn counts_node(&self, group: GroupIndex, node: usize) -> bool {
         self.counts_node_group[group][self.nodes[node].group]
     }
@@ -528,7 +550,7 @@ fn named_slots(requirements: &Requirements, template: &Template) -> Slots {
 }
 
 /// Values of a topology key that nodes of a template may have.
-fn template_values(template: &Template, set: &OfferingSet, filter: &Requirements, key: &str) -> Vec<String> {
+pub(super) fn template_values(template: &Template, set: &OfferingSet, filter: &Requirements, key: &str) -> Vec<String> {
     if template.offerings.defines(key) {
         return template.offerings.values_of(set, key).into_iter().map(str::to_owned).collect();
     }

@@ -153,7 +153,8 @@ pub struct Counters {
     pub hosts: HostSets,
     /// By domain: pods that the selector selects.
     matching: Vec<u32>,
-    /// By domain: pods that have this term themselves; for anti-affinity, which works in both directions.
+    /// By domain: pods that have this term themselves; for anti-affinity, which works in both directions, and for spreads, of
+    /// the pods that this plan places alone, which kube-scheduler has yet to find in order.
     owners: Vec<u32>,
     total_matching: u32,
     total_owners: u32,
@@ -183,6 +184,12 @@ impl Counters {
 
     pub fn owners_at(&self, domain: usize) -> u32 {
         self.owners.get(domain).copied().unwrap_or(0)
+    }
+
+    /// Domains with pods that have the term themselves.
+    pub fn owned(&self) -> impl Iterator<Item = Domain> {
+        let owned = self.owners.iter().enumerate().filter(|(_, owners)| **owners > 0);
+        owned.filter_map(|(domain, _)| Domain::try_from(domain).ok())
     }
 
     pub fn any_owners(&self) -> bool {

@@ -104,6 +104,7 @@ fn rebuild(
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
     let skews_before = engine.skews_around(ruined);
+    let too_full_before = engine.domains_that_may_be_too_full().len();
     let mark = engine.mark();
     let avoided = engine.avoids_crowds();
     let mut ways = vec![(true, false), (false, false)];
@@ -131,7 +132,8 @@ fn rebuild(
         }
         let after = (cost_of(engine, &bought) + engine.price_of_crowds(), bought.len());
         engine.avoid_crowds(avoided);
-        let as_spread = || engine.keeps_spreads(&skews_before);
+        let as_spread =
+            || engine.keeps_spreads(&skews_before) && engine.domains_that_may_be_too_full().len() <= too_full_before;
         if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before && as_spread() {
             return true;
         }

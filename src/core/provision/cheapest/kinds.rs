@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::Requirements;
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind};
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Problem};
 
@@ -29,9 +29,12 @@ pub struct Kind {
     pub most_per_node: usize,
     /// Numbers of the places of which a node has one, and each pod of this kind takes.
     pub exclusive: Vec<usize>,
-    /// The zone that its pods are meant for, where that was decided.
-    pub zone: Option<Domain>,
+    /// What its pods are meant for, as a zone or a capacity type, where that was decided.
+    pub place: Place,
 }
+
+/// By topology key the domain that was decided on; empty: anywhere.
+pub type Place = Vec<(KeyIndex, Domain)>;
 
 /// What classes of one kind have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -74,7 +77,7 @@ pub fn kinds(
             welcome: 0,
             most_per_node: 0,
             exclusive: places,
-            zone: None,
+            place: Place::new(),
         });
         kind.classes.push(*class);
         kind.count += count;

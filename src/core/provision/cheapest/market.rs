@@ -7,13 +7,12 @@ use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
 use crate::core::scheduler::template::{Template, TemplateIndex};
-use crate::core::scheduler::topology::Domain;
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{Engine, HostIndex, Problem};
 
 use super::dual::{Effort, Prices, Share, dual_prices};
 use super::filling::{Bin, Item};
-use super::kinds::Kind;
+use super::kinds::{Kind, Place};
 use super::weights::as_number;
 
 /// A type of a template that could be bought, in the slots in which it has one price.
@@ -133,8 +132,7 @@ fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_
         let purchasable: Vec<&OfferingSet> = purchasable.collect();
         if !purchasable.is_empty() {
             // Those of the zone that is meant, if one is.
-            let slots = kind.zone.map_or(Slots::MAX, |zone| slots_in_zone(problem, template, zone));
-            sets.push((kind.welcome, purchasable, slots));
+            sets.push((kind.welcome, purchasable, slots_in(template, &kind.place)));
         }
     }
     let mut offers = Vec::new();
@@ -159,9 +157,9 @@ fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_
     offers
 }
 
-/// The slots of a template that are in a zone.
-pub fn slots_in_zone(problem: &Problem<'_>, template: &Template, zone: Domain) -> Slots {
-    problem.domains.find(keys::ZONE).map_or(0, |key| template.reach[key].slots_of(zone))
+/// The slots of a template that are in a place.
+pub fn slots_in(template: &Template, place: &Place) -> Slots {
+    place.iter().fold(Slots::MAX, |slots, (key, domain)| slots & template.reach[*key].slots_of(*domain))
 }
 
 /// The slots of a type by what it costs there.

@@ -133,9 +133,28 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
     // What the search left out may still find a place pod by pod, for example when a limit has room for smaller nodes only.
     let mark = engine.mark();
     engine.avoid_crowds(false);
-    let leftover = karpenter::pack(engine, order, &leftover);
+    let leftover = last_resort(engine, order, &leftover);
     for host in engine.open_hosts().filter(|host| *host >= mark.hosts()) {
         improve::tighten(engine, host);
+    }
+    leftover
+}
+
+/// Pod by pod. What then is left is placed as kube-scheduler would: spread over what has a node, and where others may be in the way
+/// of pods that wait, if it takes those first. That runs at once or later; a pod that waits for a better plan does not.
+fn last_resort(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
+    let mut leftover = karpenter::pack(engine, order, demand);
+    let spreads = |class: &ClassIndex| {
+        let pods = &engine.problem.classes[*class];
+        !pods.spreads.is_empty() || !engine.problem.spreading.of_others(*class).is_empty()
+    };
+    if leftover.keys().any(spreads) {
+        engine.counting_nodes_alone(|engine| {
+            leftover = karpenter::pack(engine, order, &leftover);
+            let held = engine.hold_in_any_order(false);
+            leftover = karpenter::pack(engine, order, &leftover);
+            engine.hold_in_any_order(held);
+        });
     }
     leftover
 }

@@ -1,17 +1,17 @@
 //! A fleet chosen on paper, whole nodes with all their pods, and then carried out.
 //!
-//! What topology says about zones is settled first: pods that must be spread over zones, or be together in one, are sent to zones
-//! one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`super::columns`] finds
+//! What topology says about zones and capacity types is settled first: pods that must be spread over zones, or be together in one, are
+//! sent to zones one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`super::columns`] finds
 //! nodes. They are opened as the pods arrive in that same order, so that each arrival is allowed. What comes out otherwise than
 //! planned is bought for like everything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
-use crate::core::scheduler::offerings::Slots;
+use crate::core::scheduler::offerings::{Slots, is_slot_label};
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
@@ -20,8 +20,8 @@ use super::columns::{Node, nodes};
 use super::dual::{Effort, dual_prices};
 use super::filling::Item;
 use super::greedy::{Market, add, open, use_those_open};
-use super::kinds::Kind;
-use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in_zone, with_bins};
+use super::kinds::{Kind, Place};
+use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in, with_bins};
 use super::weights::share;
 use super::zones::{self, Counts};
 
@@ -93,7 +93,7 @@ impl Planned {
         let offers = offers(problem, &kinds, weight, problem.per_node, Purpose::Pricing);
         let (offers, bins) = with_bins(&kinds, &items, offers.into_iter());
         let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
-        if kinds.iter().any(|kind| kind.zone.is_some()) {
+        if kinds.iter().any(|kind| !kind.place.is_empty()) {
             // The market knows what a pod is worth where it may be in any zone.
             worth = dual_prices(&items, &bins, &worth, Effort::rough(ZONES_WORK)).per_pod;
         }
@@ -185,53 +185,100 @@ fn divided(
     let problem = engine.problem;
     let waiting = order.iter().filter(|class| demand.contains_key(class) && market.kind_of.contains_key(class));
     let waiting: Vec<ClassIndex> = waiting.copied().collect();
-    let key = problem.domains.find(keys::ZONE);
+    let keys = slot_keys(problem);
     let is_bound = |engine: &Engine<'_, '_>, class: ClassIndex| {
-        key.is_some_and(|key| engine.is_divided(key, class, market.variants[&class]))
+        keys.iter().any(|key| engine.is_divided(*key, class, market.variants[&class]))
     };
     let (bound, free): (Vec<ClassIndex>, Vec<ClassIndex>) =
         waiting.into_iter().partition(|class| is_bound(engine, *class));
     let one_by_one = |classes: &[ClassIndex]| -> Vec<ClassIndex> {
         classes.iter().flat_map(|class| std::iter::repeat_n(*class, demand[class])).collect()
     };
-    let mut sent: Vec<(ClassIndex, Option<Domain>)> = Vec::new();
-    if let Some(key) = key.filter(|_| !bound.is_empty()) {
-        let zones = preferred_zones(problem, market, key, &bound);
-        let pods: Vec<(ClassIndex, VariantIndex)> =
-            one_by_one(&bound).into_iter().map(|class| (class, market.variants[&class])).collect();
-        let destinations = engine.divided(key, &pods, |class| &zones[&market.kind_of[&class]]);
-        let arrivals = pods.into_iter().zip(destinations);
-        sent.extend(arrivals.filter(|(_, zone)| zone.is_some()).map(|((class, _), zone)| (class, zone)));
-    }
+    let mut sent = send(engine, market, &keys, &one_by_one(&bound));
     // Whom other topology holds back comes before those who go anywhere.
     let is_constrained = |class: &ClassIndex| !problem.variants[market.variants[class]].constraints.is_empty();
     let (constrained, rest): (Vec<ClassIndex>, Vec<ClassIndex>) = free.into_iter().partition(is_constrained);
-    sent.extend(one_by_one(&constrained).into_iter().chain(one_by_one(&rest)).map(|class| (class, None)));
-    by_kind_and_zone(market, &sent)
+    sent.extend(one_by_one(&constrained).into_iter().chain(one_by_one(&rest)).map(|class| (class, Place::new())));
+    by_kind_and_place(market, &sent)
 }
 
-/// By kind the zones where it can be, cheapest first.
-fn preferred_zones(
+/// Keys whose domains are slots of offerings: capacity types first, which differ most in price.
+fn slot_keys(problem: &Problem<'_>) -> Vec<KeyIndex> {
+    let known = (0..problem.domains.key_count()).filter(|key| is_slot_label(problem.domains.name(*key)));
+    let mut known: Vec<KeyIndex> = known.collect();
+    known.sort_by_key(|key| problem.domains.name(*key) != keys::CAPACITY_TYPE);
+    known
+}
+
+/// Where pods go that topology binds to slots, one after the other: each to the cheapest that is allowed. Those that may go nowhere
+/// are left out.
+fn send(
+    engine: &mut Engine<'_, '_>,
+    market: &Market,
+    keys: &[KeyIndex],
+    pods: &[ClassIndex],
+) -> Vec<(ClassIndex, Place)> {
+    let mut sent: Vec<(ClassIndex, Place)> = pods.iter().map(|class| (*class, Place::new())).collect();
+    for key in keys {
+        let variant = |class: ClassIndex| market.variants[&class];
+        let mut lost: BTreeSet<usize> = BTreeSet::new();
+        let concerns = |engine: &Engine<'_, '_>, class: ClassIndex| engine.is_divided(*key, class, variant(class));
+        let concerned: Vec<usize> = (0..sent.len()).filter(|position| concerns(engine, sent[*position].0)).collect();
+        if concerned.is_empty() {
+            continue;
+        }
+        let travellers = concerned.iter().map(|position| &sent[*position]);
+        let preferred = preferred(engine.problem, market, *key, travellers.clone());
+        let pods: Vec<(ClassIndex, VariantIndex)> = travellers.map(|(class, _)| (*class, variant(*class))).collect();
+        let destinations = engine.divided(*key, &pods, |position| {
+            let (class, place) = &sent[concerned[position]];
+            &preferred[&(market.kind_of[class], place.clone())]
+        });
+        for (position, domain) in concerned.into_iter().zip(destinations) {
+            match domain {
+                Some(domain) => sent[position].1.push((*key, domain)),
+                None => {
+                    lost.insert(position);
+                }
+            }
+        }
+        let mut position = 0;
+        sent.retain(|_| {
+            position += 1;
+            !lost.contains(&(position - 1))
+        });
+    }
+    sent
+}
+
+/// By kind, and the place that is decided on so far, the domains of a key where it can be and what a pod costs there, cheapest first.
+fn preferred<'s>(
     problem: &Problem<'_>,
     market: &Market,
     key: KeyIndex,
-    classes: &[ClassIndex],
-) -> BTreeMap<usize, Vec<Domain>> {
-    let of_templates = |zone: Domain| problem.templates.iter().map(|it| slots_in_zone(problem, it, zone)).collect();
-    let slots: Vec<(Domain, Vec<Slots>)> =
-        problem.domains.values(key).map(|(_, zone)| (zone, of_templates(zone))).collect();
+    pods: impl Iterator<Item = &'s (ClassIndex, Place)>,
+) -> BTreeMap<(usize, Place), Vec<(HourlyPrice, Domain)>> {
+    let domains: Vec<Domain> = problem.domains.values(key).map(|(_, domain)| domain).collect();
+    let mut slots: BTreeMap<Place, Vec<(Domain, Vec<Slots>)>> = BTreeMap::new();
     let mut sold_to: BTreeMap<usize, Vec<&Offer>> = BTreeMap::new();
-    let mut preferred = BTreeMap::new();
-    for position in classes.iter().map(|class| market.kind_of[class]) {
-        preferred.entry(position).or_insert_with(|| {
-            let kind = &market.kinds[position];
-            let sold = || market.offers.iter().filter(|offer| offer.allowed(kind) != 0).collect();
-            let sold = sold_to.entry(kind.welcome).or_insert_with(sold);
-            let priced = slots.iter().filter_map(|(zone, slots)| Some((cheapest_in(sold, kind, slots)?, *zone)));
-            let mut priced: Vec<(HourlyPrice, Domain)> = priced.collect();
-            priced.sort_by_key(|(price, _)| *price);
-            priced.into_iter().map(|(_, zone)| zone).collect()
+    let mut preferred: BTreeMap<(usize, Place), Vec<(HourlyPrice, Domain)>> = BTreeMap::new();
+    for (class, place) in pods {
+        let position = market.kind_of[class];
+        if preferred.contains_key(&(position, place.clone())) {
+            continue;
+        }
+        let slots = slots.entry(place.clone()).or_insert_with(|| {
+            let within = |domain: Domain| [place.as_slice(), &[(key, domain)]].concat();
+            let of_templates = |domain| problem.templates.iter().map(|it| slots_in(it, &within(domain))).collect();
+            domains.iter().map(|domain| (*domain, of_templates(*domain))).collect()
         });
+        let kind = &market.kinds[position];
+        let sold = || market.offers.iter().filter(|offer| offer.allowed(kind) != 0).collect();
+        let sold = sold_to.entry(kind.welcome).or_insert_with(sold);
+        let priced = slots.iter().filter_map(|(domain, slots)| Some((cheapest_in(sold, kind, slots)?, *domain)));
+        let mut priced: Vec<(HourlyPrice, Domain)> = priced.collect();
+        priced.sort_by_key(|(price, _)| *price);
+        preferred.insert((position, place.clone()), priced);
     }
     preferred
 }
@@ -246,18 +293,19 @@ fn cheapest_in(sold: &[&Offer], kind: &Kind, slots: &[Slots]) -> Option<HourlyPr
         .min()
 }
 
-fn by_kind_and_zone(market: &Market, sent: &[(ClassIndex, Option<Domain>)]) -> (Vec<Kind>, Vec<Item>, Arrivals) {
+fn by_kind_and_place(market: &Market, sent: &[(ClassIndex, Place)]) -> (Vec<Kind>, Vec<Item>, Arrivals) {
     let mut counts = Counts::new();
-    for (class, zone) in sent {
-        *counts.entry((market.kind_of[class], *zone)).or_default() += 1;
+    for (class, place) in sent {
+        *counts.entry((market.kind_of[class], place.clone())).or_default() += 1;
     }
     let kinds = zones::divided(&market.kinds, &counts);
-    let item = |((undivided, _), count): (&(usize, Option<Domain>), &usize)| Item {
+    let item = |((undivided, _), count): (&(usize, Place), &usize)| Item {
         count: number(*count),
         ..market.items[*undivided].clone()
     };
     let items = counts.iter().map(item).collect();
-    let positions: BTreeMap<(usize, Option<Domain>), usize> = counts.into_keys().zip(0..).collect();
-    let arrivals = sent.iter().map(|(class, zone)| (*class, positions[&(market.kind_of[class], *zone)])).collect();
+    let positions: BTreeMap<(usize, Place), usize> = counts.into_keys().zip(0..).collect();
+    let arrivals = sent.iter().map(|(class, place)| (*class, positions[&(market.kind_of[class], place.clone())]));
+    let arrivals = arrivals.collect();
     (kinds, items, arrivals)
 }

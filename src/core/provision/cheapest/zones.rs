@@ -6,21 +6,21 @@ use crate::api::keys;
 use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind};
 use crate::core::scheduler::{ClassIndex, Problem};
 
-use super::kinds::Kind;
+use super::kinds::{Kind, Place};
 
-/// Of kinds by position and zone, how many pods; no zone where they may be in any.
-pub type Counts = BTreeMap<(usize, Option<Domain>), usize>;
+/// Of kinds by position and place, how many pods; no place where they may be in any.
+pub type Counts = BTreeMap<(usize, Place), usize>;
 
 /// A kind for each count, in their order.
-pub fn divided(kinds: &[Kind], counts: &Counts) -> Vec<Kind> {
-    let mut welcomes: BTreeMap<(usize, Option<Domain>), usize> = BTreeMap::new();
-    let of_zone = |((position, zone), count): (&(usize, Option<Domain>), &usize)| {
+pub fn divided<'c>(kinds: &[Kind], counts: &'c Counts) -> Vec<Kind> {
+    let mut welcomes: BTreeMap<(usize, &Place), usize> = BTreeMap::new();
+    let of_place = |((position, place), count): (&'c (usize, Place), &usize)| {
         let kind = &kinds[*position];
         let next = welcomes.len();
-        let welcome = *welcomes.entry((kind.welcome, *zone)).or_insert(next);
-        Kind { count: *count, welcome, zone: *zone, ..kind.clone() }
+        let welcome = *welcomes.entry((kind.welcome, place)).or_insert(next);
+        Kind { count: *count, welcome, place: place.clone(), ..kind.clone() }
     };
-    counts.iter().map(of_zone).collect()
+    counts.iter().map(of_place).collect()
 }
 
 /// How many pods of each kind are in each zone at least, however they are placed, and how many may be in any. `None` where a spread
@@ -30,15 +30,16 @@ pub fn certain(problem: &Problem<'_>, kinds: &[Kind], demand: &BTreeMap<ClassInd
     if fewest.is_empty() {
         return None;
     }
+    let key = problem.domains.find(keys::ZONE)?;
     let mut counts = Counts::new();
     for (position, kind) in kinds.iter().enumerate() {
         let mut anywhere = kind.count;
         for (zones, fewest) in kind.classes.iter().filter_map(|class| fewest.get(class)) {
             anywhere -= zones.len() * fewest;
-            zones.iter().for_each(|zone| *counts.entry((position, Some(*zone))).or_default() += fewest);
+            zones.iter().for_each(|zone| *counts.entry((position, vec![(key, *zone)])).or_default() += fewest);
         }
         if anywhere > 0 {
-            counts.insert((position, None), anywhere);
+            counts.insert((position, Place::new()), anywhere);
         }
     }
     Some(counts)
@@ -76,7 +77,12 @@ fn fewest(problem: &Problem<'_>, class: ClassIndex, pods: usize, group: GroupInd
         variants.iter().all(|variant| problem.purchasable(*variant, template).is_err())
             || problem.counts_template(group, template)
     };
-    if problem.domains.name(compiled.key) != keys::ZONE || !all_obey || !(0..problem.templates.len()).all(is_counted) {
+    let is_everywhere = problem.spreading.reaches_all(class);
+    if problem.domains.name(compiled.key) != keys::ZONE
+        || !all_obey
+        || !is_everywhere
+        || !(0..problem.templates.len()).all(is_counted)
+    {
         return None;
     }
     let zones: Vec<Domain> = problem.eligible_domains(group).collect();

@@ -34,6 +34,7 @@ impl Engine<'_, '_> {
             && self.volumes_fit(class, host)
             && self.devices_fit(class, host)
             && !self.is_crowded(class, host)
+            && self.spread_of_others_that_fails(class, host).is_none()
     }
 
     /// The first node that exists, from `first` on and of those in `among`, that takes one more pod of the class.
@@ -139,7 +140,7 @@ impl Engine<'_, '_> {
         let allowed = domains.iter().copied();
         match &self.problem.groups[group].kind {
             GroupKind::Spread(spread) => {
-                let most = self.fewest(group, spread).saturating_add(spread.max_skew);
+                let most = self.fewest(group, spread, class).saturating_add(spread.max_skew);
                 let added = u32::from(self.is_counted(group, class));
                 let fits = |domain: &Domain| counters.matching(*domain) + added <= most;
                 allowed.filter(|domain| self.problem.is_eligible(group, *domain) && fits(domain)).collect()
@@ -237,9 +238,13 @@ impl Engine<'_, '_> {
         let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
         let by_host = |group: &GroupIndex| self.problem.domains.is_hostname(self.problem.groups[*group].key);
         let own = self.problem.variants[variant].constraints.iter().copied().filter(by_host);
-        own.into_iter().find(|group| !self.allows(*group, class, domain)).or_else(|| {
-            self.forbidden_by_others(class).filter(by_host).find(|group| self.counters[*group].owners(domain) > 0)
-        })
+        let of_others = || self.spreads_of_others(class).iter().copied().filter(by_host);
+        own.into_iter()
+            .find(|group| !self.allows(*group, class, domain))
+            .or_else(|| {
+                self.forbidden_by_others(class).filter(by_host).find(|group| self.counters[*group].owners(domain) > 0)
+            })
+            .or_else(|| of_others().find(|group| !self.lets_in(*group, host, domain)))
     }
 
     /// Anti-affinity terms of other pods that select this class.
@@ -275,7 +280,7 @@ impl Engine<'_, '_> {
             // A new host is always possible, so the emptiest holds none.
             return Some(count);
         }
-        self.problem.is_eligible(group, domain).then(|| count.saturating_sub(self.fewest(group, spread)))
+        self.problem.is_eligible(group, domain).then(|| count.saturating_sub(self.fewest(group, spread, class)))
     }
 
     /// By group, how far apart the fullest and the emptiest domain are; 0 for groups that are no spread over domains.
@@ -299,7 +304,7 @@ impl Engine<'_, '_> {
             GroupKind::Spread(spread) if !self.problem.domains.is_hostname(compiled.key) => {
                 let domains = self.problem.eligible_domains(group);
                 let fullest = domains.map(|domain| self.counters[group].matching(domain)).max().unwrap_or(0);
-                fullest.saturating_sub(self.fewest(group, spread))
+                fullest.saturating_sub(self.fewest_of(group, spread, |_| true))
             }
             _ => 0,
         }
@@ -330,11 +335,30 @@ impl Engine<'_, '_> {
         })
     }
 
-    /// Pods in the emptiest domain that counts; none while there are fewer domains than the constraint wants.
-    fn fewest(&self, group: GroupIndex, spread: &Spread) -> u32 {
+    /// Pods in the emptiest domain that counts for the class; none while there are fewer domains than the constraint wants.
+    pub(super) fn fewest(&self, group: GroupIndex, spread: &Spread, class: ClassIndex) -> u32 {
+        if self.problem.spreading.reaches_all(class) && !self.counts_nodes_alone {
+            return self.fewest_of(group, spread, |_| true);
+        }
+        self.fewest_of(group, spread, |domain| self.counts_for(group, class, domain))
+    }
+
+    /// The domains that a spread of pods of the class is over.
+    pub(super) fn counted_domains(&self, group: GroupIndex, class: ClassIndex) -> Vec<Domain> {
+        self.problem.eligible_domains(group).filter(|domain| self.counts_for(group, class, *domain)).collect()
+    }
+
+    /// Whether there is a node in the domain, or could be one for a pod of the class.
+    fn counts_for(&self, group: GroupIndex, class: ClassIndex, domain: Domain) -> bool {
+        let key = self.problem.groups[group].key;
+        (!self.counts_nodes_alone && self.problem.spreading.reaches(class, key, domain)) || self.has_node(group, domain)
+    }
+
+    /// The same among those of the domains that the spread is over.
+    pub(super) fn fewest_of(&self, group: GroupIndex, spread: &Spread, counts: impl Fn(Domain) -> bool) -> u32 {
         let mut domains = 0;
         let mut fewest = u32::MAX;
-        for domain in self.problem.eligible_domains(group) {
+        for domain in self.problem.eligible_domains(group).filter(|domain| counts(*domain)) {
             domains += 1;
             fewest = fewest.min(self.counters[group].matching(domain));
         }

@@ -3,6 +3,7 @@
 //! Trying a pod on a node that exists costs a lookup, a comparison of vectors and one lookup for each topology
 //! constraint; on a node to be created, also one comparison of vectors for each type it may still become.
 
+mod any_order;
 mod crowding;
 mod devices;
 mod division;
@@ -78,6 +79,12 @@ pub struct Engine<'p, 'a> {
     crowding: Crowding,
     /// Whether pods go only where they make no crowd that counts.
     avoids_crowds: bool,
+    /// Whether spreads are over domains that have a node, or get one by this plan, and over no others.
+    counts_nodes_alone: bool,
+    /// Whether that was so at some time.
+    counted_nodes_alone: bool,
+    /// Whether pods go only where nobody's spread is violated, in whichever order kube-scheduler takes them.
+    holds_in_any_order: bool,
 }
 
 impl<'p, 'a> Engine<'p, 'a> {
@@ -95,6 +102,9 @@ impl<'p, 'a> Engine<'p, 'a> {
             lowers_min_values: false,
             crowding: Crowding::new(problem.crowds.as_ref()),
             avoids_crowds: false,
+            counts_nodes_alone: false,
+            counted_nodes_alone: false,
+            holds_in_any_order: false,
         };
         for position in 0..problem.nodes.len() {
             engine.add_existing(position);
@@ -211,6 +221,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     pub fn place_on_existing(&mut self, class: ClassIndex, host: HostIndex) {
         self.add_pod(class, host);
         self.changes.push(Change::Placed { class, host, open_before: None });
+        self.keep_empty_domains_away(class);
     }
 
     /// Puts one pod of the class on an open node, which thereby becomes `narrowed`.
@@ -218,6 +229,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let before = self.settle(host, narrowed);
         self.add_pod(class, host);
         self.changes.push(Change::Placed { class, host, open_before: before });
+        self.keep_empty_domains_away(class);
     }
 
     /// Replaces the state of an open node; counts of its pods follow the domains it has settled on. The reference counts a pod
@@ -234,7 +246,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             false => Vec::new(),
         };
         for (class, count) in &pods {
-            self.count(host, *class, *count, -1);
+            self.count_arriving(host, *class, *count, -1);
         }
         let before = self.hosts[host].open.replace(Box::new(open));
         self.set_places(host, false);
@@ -242,7 +254,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.hosts[host].spot_pool = spot_pool;
         self.set_places(host, true);
         for (class, count) in &pods {
-            self.count(host, *class, *count, 1);
+            self.count_arriving(host, *class, *count, 1);
         }
         before
     }
@@ -261,12 +273,12 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     fn add_pod(&mut self, class: ClassIndex, host: HostIndex) {
-        self.count(host, class, 1, 1);
+        self.count_arriving(host, class, 1, 1);
         self.change_pod(class, host, 1);
     }
 
     fn take_pod(&mut self, class: ClassIndex, host: HostIndex) {
-        self.count(host, class, 1, -1);
+        self.count_arriving(host, class, 1, -1);
         self.change_pod(class, host, -1);
     }
 
@@ -361,6 +373,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let host = self.open_empty(open, capacity);
         self.add_pod(class, host);
         self.changes.push(Change::Placed { class, host, open_before: None });
+        self.keep_empty_domains_away(class);
         host
     }
 
@@ -456,8 +469,17 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     /// Takes one pod of a class off a host.
     pub fn remove_pod(&mut self, class: ClassIndex, host: HostIndex) {
-        self.take_pod(class, host);
+        self.leave(class, host, -1);
         self.changes.push(Change::Removed { class, host });
+    }
+
+    /// Of nodes that exist those leave that run there: what this plan places on them is not taken off again.
+    fn leave(&mut self, class: ClassIndex, host: HostIndex, sign: i8) {
+        match self.hosts[host].open {
+            Some(_) => self.count_arriving(host, class, 1, sign),
+            None => self.count(host, class, 1, sign),
+        }
+        self.change_pod(class, host, sign);
     }
 
     /// The host takes no more pods.
@@ -498,7 +520,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                         self.settle(host, *before);
                     }
                 }
-                Change::Removed { class, host } => self.add_pod(class, host),
+                Change::Removed { class, host } => self.leave(class, host, 1),
                 Change::Closed { host } => {
                     self.hosts[host].closed = false;
                     self.set_taking_pods(host, true);

@@ -2,14 +2,14 @@
 
 use super::Engine;
 use super::refused::Refused;
-use crate::core::model::{Requirement, Requirements};
+use crate::core::model::{HourlyPrice, Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{HostIndex, OpenNode};
 use crate::core::scheduler::offerings::{OfferingSet, Slots};
 use crate::core::scheduler::reach::only;
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, NO_DOMAIN};
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex, NO_DOMAIN};
 use crate::core::scheduler::vectors;
 
 /// One pod on its way to a node that would be created.
@@ -281,6 +281,10 @@ impl<'p> Engine<'p, '_> {
         for group in self.forbidden_by_others(arrival.class) {
             self.narrow_away_from_owners(&mut open, group, arrival.host)?;
         }
+        for group in self.spreads_of_others(arrival.class) {
+            self.narrow_to_spread_of_others(&mut open, *group)?;
+        }
+        self.narrow_to_domains_that_may_appear(&mut open)?;
         if open.set != with_room {
             self.narrow_to_room(&mut open, arrival)?;
         }
@@ -350,7 +354,12 @@ impl<'p> Engine<'p, '_> {
             !self.settles && reach.slots_in(&[domain]).is_some_and(|slots| slots & open.set.slots == 0)
         };
         let chosen: Vec<Domain> = match &self.problem.groups[group].kind {
-            // The emptiest domain; of equals the first by name.
+            // The emptiest domain; of equals the cheapest, then the first by name.
+            GroupKind::Spread(_) if self.settles => {
+                let least = allowed.iter().map(|domain| counters.matching(*domain)).min();
+                let mut emptiest = allowed.into_iter().filter(|domain| Some(counters.matching(*domain)) == least);
+                self.cheapest_domain(open, key, &mut emptiest).into_iter().collect()
+            }
             GroupKind::Spread(_) => {
                 let key = |domain: &Domain| (counters.matching(*domain), is_unsold(*domain));
                 allowed.into_iter().min_by_key(key).into_iter().collect()
@@ -369,6 +378,25 @@ impl<'p> Engine<'p, '_> {
             self.narrow_to_domains(open, group, &chosen)?;
         }
         Ok(())
+    }
+
+    /// Of some domains that an open node may come to be in, the one where it costs least; of equals the first.
+    pub(super) fn cheapest_domain(
+        &self,
+        open: &OpenNode,
+        key: KeyIndex,
+        domains: &mut dyn Iterator<Item = Domain>,
+    ) -> Option<Domain> {
+        let (first, second) = (domains.next()?, domains.next());
+        let Some(second) = second else { return Some(first) };
+        let template = &self.problem.templates[open.template];
+        let price = |domain: &Domain| {
+            let mut there = open.set.clone();
+            let is_priced = template.reach[key].restrict(&mut there, &[*domain]);
+            let price = template.offerings.cheapest(&there).map(|(_, _, price)| price);
+            is_priced.then_some(price.map_or((true, HourlyPrice::ZERO), |price| (false, price)))
+        };
+        [first, second].into_iter().chain(domains).min_by_key(price)
     }
 
     fn narrow_away_from_owners(
@@ -397,7 +425,12 @@ impl<'p> Engine<'p, '_> {
         Ok(())
     }
 
-    fn narrow_to_domains(&self, open: &mut OpenNode, group: GroupIndex, domains: &[Domain]) -> Result<(), Refused<'p>> {
+    pub(super) fn narrow_to_domains(
+        &self,
+        open: &mut OpenNode,
+        group: GroupIndex,
+        domains: &[Domain],
+    ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
         let reach = &self.problem.templates[open.template].reach[key];
         if reach.restrict(&mut open.set, domains) {
