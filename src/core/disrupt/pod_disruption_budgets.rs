@@ -87,7 +87,7 @@ impl<'a> PodDisruptionBudgets<'a> {
         let covering = self.covering(pod);
         let [guard] = covering.as_slice() else { return None };
         let is_counted = guard.budget.status.is_some();
-        let blocks = is_counted && guard.allowed_now() <= 0 && !unhealthy_may_go(guard.budget, pod);
+        let blocks = is_counted && guard.allowed_now() == 0 && !unhealthy_may_go(guard.budget, pod);
         (blocks && !guard.never_allows(pod)).then(|| guard.key())
     }
 

@@ -102,6 +102,14 @@ pub struct Problem<'a> {
     counts_node_group: Vec<Vec<bool>>,
 }
 
+/// What is no price is found by lint; here it counts as nothing.
+fn penalty_per_node(inputs: &Inputs<'_>) -> HourlyPrice {
+    match inputs.policy.packing {
+        Packing::Cheapest => HourlyPrice::from_dollars(inputs.policy.penalties.per_node_per_hour).unwrap_or_default(),
+        Packing::Karpenter => HourlyPrice::ZERO,
+    }
+}
+
 impl<'a> Problem<'a> {
     /// Compiles. O(pods + nodes + templates x types + profiles x (templates + node groups)).
     pub fn new(inputs: &Inputs<'a>) -> Self {
@@ -153,13 +161,7 @@ impl<'a> Problem<'a> {
             variants,
             groups,
             domains,
-            per_node: match inputs.policy.packing {
-                // What is no price is found by lint; here it counts as nothing.
-                Packing::Cheapest => {
-                    HourlyPrice::from_dollars(inputs.policy.penalties.per_node_per_hour).unwrap_or_default()
-                }
-                Packing::Karpenter => HourlyPrice::ZERO,
-            },
+            per_node: penalty_per_node(inputs),
             crowds,
             search_work: inputs.policy.search_work.unwrap_or(DEFAULT_SEARCH_WORK),
             templates,
