@@ -71,6 +71,11 @@ impl Requirement {
         self.allows_nothing() && !self.absence
     }
 
+    /// Whether a node can be made that satisfies this.
+    pub fn can_be_met(&self) -> bool {
+        self.absence || self.value_for(0).is_some()
+    }
+
     /// The allowed values when they can be listed.
     pub fn values(&self) -> Option<&BTreeSet<String>> {
         (!self.complement).then_some(&self.values)
@@ -79,6 +84,22 @@ impl Requirement {
     /// The only allowed value, if there is just one.
     pub fn single_value(&self) -> Option<&str> {
         self.values().filter(|values| values.len() == 1)?.first().map(String::as_str)
+    }
+
+    /// A value that is allowed: of those listed the first, else a number that depends on `choice` alone. `None` where there is
+    /// none that a label can have. O(values that are not allowed).
+    pub fn value_for(&self, choice: u64) -> Option<String> {
+        if !self.complement {
+            return self.values.first().cloned();
+        }
+        // A label has no sign.
+        let least = self.at_least.unwrap_or(0).max(0);
+        let most = self.at_most.unwrap_or(least.saturating_add(LARGEST_CHOSEN));
+        let count = u64::try_from(most.checked_sub(least)?).ok()?.saturating_add(1);
+        let tried = count.min(u64::try_from(self.values.len()).ok()?.saturating_add(1));
+        let number = |step: u64| least.checked_add_unsigned(choice.wrapping_add(step) % count);
+        let mut numbers = (0..tried).filter_map(number).map(|number| number.to_string());
+        numbers.find(|value| !self.values.contains(value))
     }
 
     fn within_bounds(&self, value: &str) -> bool {
@@ -147,6 +168,9 @@ impl Requirement {
         entries
     }
 }
+
+/// A number that nothing bounds above is at most this much above the least: enough that two nodes rarely have the same.
+const LARGEST_CHOSEN: i64 = 999_999_999;
 
 /// Requirements by label key. A key that is absent is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -327,6 +351,26 @@ mod tests {
         assert!(bound(Operator::Gt, "9223372036854775807").allows_nothing());
         assert!(bound(Operator::Gt, "many").allows_nothing());
         assert!(Requirement::new(Operator::Gt, ["1", "2"]).is_contradiction(), "a bound is one number");
+    }
+
+    #[test]
+    fn a_value_is_found_wherever_there_is_one() {
+        let exists = Requirement::new(Operator::Exists, [""; 0]);
+        assert_eq!(exists.value_for(7).as_deref(), Some("7"));
+        let between = bound(Operator::Gte, "3").intersection(&bound(Operator::Lte, "4"));
+        for choice in [0, 1, 2, u64::MAX] {
+            let value = between.value_for(choice).unwrap();
+            assert!(between.allows(&value), "{value}");
+            let but_three = between.intersection(&Requirement::new(Operator::NotIn, ["3"]));
+            assert_eq!(but_three.value_for(choice).as_deref(), Some("4"));
+        }
+        let neither = between.intersection(&Requirement::new(Operator::NotIn, ["3", "4"]));
+        assert_eq!(neither.value_for(0), None);
+        assert_eq!(bound(Operator::Lt, "0").value_for(0), None, "a label has no sign");
+        let high = bound(Operator::Gt, "9223372036854775806");
+        assert_eq!(high.value_for(5).as_deref(), Some("9223372036854775807"));
+        assert_eq!(bound(Operator::Gt, "9223372036854775807").value_for(0), None);
+        assert_eq!(Requirement::is_in(["b", "a"]).value_for(9).as_deref(), Some("a"));
     }
 
     #[test]

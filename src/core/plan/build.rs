@@ -197,9 +197,11 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Opt
         labels.insert(keys::CAPACITY_RESERVATION_ID.to_owned(), reservation.id.clone());
         labels.insert(keys::CAPACITY_RESERVATION_TYPE.to_owned(), reservation.reservation_type.clone());
     }
+    let mut custom = Requirements::new();
     for (key, requirement) in purchase.custom.iter() {
-        if let Some(value) = requirement.single_value() {
-            labels.insert(key.to_owned(), value.to_owned());
+        if let Some(value) = requirement.value_for(choice(name, key)) {
+            custom.add(key, Requirement::is_in([value.as_str()]));
+            labels.insert(key.to_owned(), value);
         }
     }
     let mut annotations = template.metadata.annotations.clone();
@@ -216,7 +218,7 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Opt
         name,
         NodeClaimSpec {
             node_class_ref: spec.node_class_ref.clone(),
-            requirements: claim_requirements(pool, purchase, reservation),
+            requirements: claim_requirements(pool, purchase, &custom, reservation),
             resources: ResourceRequests { requests: requests.collect() },
             taints: spec.taints.clone(),
             startup_taints: spec.startup_taints.clone(),
@@ -234,14 +236,21 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Opt
     claim
 }
 
-/// Requirements of the pool, with the types, zones and capacity type that the launch may use.
+/// A number for a label of a node, which has no other reason for one value than for the next: the same each time.
+fn choice(name: &str, key: &str) -> u64 {
+    let digest = Sha256::digest(format!("{name} {key}"));
+    digest.iter().take(size_of::<u64>()).fold(0, |number, byte| number << u8::BITS | u64::from(*byte))
+}
+
+/// Requirements of the pool, with the labels, types, zones and capacity type that the launch may use.
 fn claim_requirements(
     pool: &NodePool,
     purchase: &Purchase,
+    custom: &Requirements,
     reservation: Option<&Reservation>,
 ) -> Vec<crate::api::node_pool::NodeSelectorRequirement> {
     let mut requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
-    requirements.extend(&purchase.custom);
+    requirements.extend(custom);
     let zones: BTreeSet<&str> = purchase.alternatives.iter().map(|alternative| alternative.zone.as_str()).collect();
     requirements.add(keys::ZONE, Requirement::is_in(zones));
     requirements.add(keys::CAPACITY_TYPE, Requirement::is_in([purchase.capacity_type.as_str()]));

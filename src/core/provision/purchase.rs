@@ -22,7 +22,7 @@ pub struct Purchase {
     pub price: HourlyPrice,
     /// Type and zone in the order in which they are to be tried; the first is the one above.
     pub alternatives: Shared<Vec<Alternative>>,
-    /// Labels of the pool that have several values, as far as the pods narrowed them.
+    /// Labels of the pool, as far as the pods narrowed them: each with one value, or with those that the node's is chosen from.
     pub custom: Requirements,
     pub allocatable: Resources,
     /// Requests of the pods and DaemonSets that it will carry.
@@ -70,15 +70,17 @@ impl Purchase {
     }
 }
 
-/// Labels that are still open take their first value, so that the node is the same each time.
+/// Labels that are still open take the first value that is listed, so that the node is the same each time. Where none is listed the
+/// node gets one all the same, or it would lack what the pool asks for.
 fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
     let mut settled = Requirements::new();
     // A node gets these two when it has come that far; on a new claim they would say that it has.
     let is_stage = |key: &str| [keys::REGISTERED, keys::INITIALIZED].contains(&key);
     for (key, requirement) in pool.iter().filter(|(key, _)| !is_well_known(key) && !is_stage(key)) {
         let requirement = narrowed.get(key).unwrap_or(requirement);
-        if let Some(value) = requirement.values().and_then(|values| values.first()) {
-            settled.add(key, Requirement::is_in([value.as_str()]));
+        match requirement.values() {
+            Some(values) => values.first().into_iter().for_each(|value| settled.add(key, Requirement::is_in([value]))),
+            None => settled.add(key, requirement.clone()),
         }
     }
     settled

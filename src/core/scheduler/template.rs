@@ -2,6 +2,8 @@
 
 use std::rc::Rc;
 
+use fixedbitset::FixedBitSet;
+
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::core::model::{Requirement, Requirements};
@@ -81,6 +83,10 @@ impl Template {
         }
         let mut set = offerings.compile(&requirements);
         offerings.prune(&mut set);
+        // A label that no node can have as the pool wants it.
+        if requirements.iter().any(|(key, requirement)| !offerings.defines(key) && !requirement.can_be_met()) {
+            set = OfferingSet::new(FixedBitSet::with_capacity(offerings.types.len()), 0);
+        }
         let min_values = requirements
             .iter()
             .filter_map(|(key, requirement)| Some((key.to_owned(), usize::try_from(requirement.min_values?).ok()?)))

@@ -237,7 +237,7 @@ impl<'p> Engine<'p, '_> {
         for (key, requirement) in requirements.iter().filter(|(key, _)| !template.offerings.defines(key)) {
             let Some(mine) = open.custom.get(key).or_else(|| template.requirements.get(key)) else { continue };
             let both = mine.intersection(requirement);
-            if both.allows_nothing() && !(mine.allows_absence() && requirement.allows_absence()) {
+            if !both.can_be_met() {
                 return Err(Refused::Requirement(key));
             }
             if both != *mine {
