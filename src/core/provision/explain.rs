@@ -13,6 +13,7 @@ use crate::core::plan::{PendingReason, ReasonCode};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::template::Template;
+use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
 /// What keeps a class from one pool.
@@ -238,6 +239,7 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
     let Some(sides) = sides(engine, class, pool, key) else { return format!("pod and pool do not agree on {key}") };
     let asked = values(sides.asked);
     match sides.offered {
+        _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
         _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
         _ if sides.asked.is_contradiction() => {
             format!("what the pod asks for on {key} leaves no value: its selector and affinity exclude each other")

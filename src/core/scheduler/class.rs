@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{
-    Affinity, PodAffinityTerm, PreferredSchedulingTerm, Toleration, TopologySpreadConstraint, WeightedPodAffinityTerm,
+    Affinity, NodeSelector, PodAffinityTerm, PreferredSchedulingTerm, Toleration, TopologySpreadConstraint,
+    WeightedPodAffinityTerm,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::api::settings::PreferencePolicy;
 use crate::core::model::requirements::normalized;
-use crate::core::model::{Requirements, Resources};
+use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::devices::DeviceDemand;
 use super::selector;
 use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::Vector;
-use super::volumes::{Attachment, VolumeDemand, term_requirements};
+use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
 
 pub type ClassIndex = usize;
 /// Position in [`super::Problem::variants`].
@@ -329,11 +330,7 @@ impl Wishes {
         let node = affinity.node_affinity.as_ref();
         let required = node.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
         let mut wishes = Self {
-            required_nodes: required
-                .iter()
-                .flat_map(|selector| &selector.node_selector_terms)
-                .map(term_requirements)
-                .collect(),
+            required_nodes: required.map(required_nodes).unwrap_or_default(),
             preferred_nodes: node
                 .and_then(|node| node.preferred_during_scheduling_ignored_during_execution.clone())
                 .unwrap_or_default(),
@@ -406,6 +403,24 @@ impl Wishes {
         }
         false
     }
+}
+
+/// Any of these will do. Where no term matches any node, one that no node satisfies: a pod that runs stays where it is all the same.
+fn required_nodes(selector: &NodeSelector) -> Vec<Requirements> {
+    let mut terms = selector_requirements(selector);
+    if terms.is_empty() {
+        let mut nowhere = Requirements::new();
+        nowhere.add(NODE_NAME, Requirement::is_in([""; 0]));
+        terms.push(nowhere);
+    }
+    terms
+}
+
+/// Whether no node there is, or could be, matches the required node affinity of a pod.
+pub fn matches_no_node(pod: &Pod) -> bool {
+    let affinity = pod.spec.affinity.as_deref().and_then(|affinity| affinity.node_affinity.as_ref());
+    let required = affinity.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
+    required.is_some_and(|selector| selector_requirements(selector).is_empty())
 }
 
 /// Of equals the one that the pod names first comes last too: the reference wants it first, and gives it up first.

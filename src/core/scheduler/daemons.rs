@@ -11,7 +11,7 @@ use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::taints::{EffectiveTaint, repelling};
-use super::volumes::term_requirements;
+use super::volumes::selector_requirements;
 
 /// A DaemonSet as scheduling sees it.
 #[derive(Debug)]
@@ -63,18 +63,14 @@ impl Daemon {
         // A pod that runs is held to its node by an affinity that the controller added; the template's is what counts.
         let affinity = of_template.spec.affinity.as_deref().and_then(|affinity| affinity.node_affinity.as_ref());
         let required = affinity.and_then(|node| node.required_during_scheduling_ignored_during_execution.as_ref());
-        let mut requirements: Vec<Requirements> = required
-            .iter()
-            .flat_map(|terms| &terms.node_selector_terms)
-            .map(|term| {
-                let mut both = selector.clone();
-                both.extend(&term_requirements(term));
-                both
-            })
-            .collect();
-        if requirements.is_empty() {
-            requirements.push(selector);
-        }
+        let with_selector = |term: Requirements| {
+            let mut both = selector.clone();
+            both.extend(&term);
+            both
+        };
+        let terms = required.map(selector_requirements);
+        let requirements =
+            terms.map_or_else(|| vec![selector.clone()], |terms| terms.into_iter().map(with_selector).collect());
         let mut tolerations = pod.spec.tolerations.to_vec();
         tolerations.extend(implied_tolerations());
         Some(Self {

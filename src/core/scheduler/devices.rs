@@ -6,13 +6,12 @@ use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorTerm};
 
 use crate::api::settings::Scheduling;
 use crate::core::devices::{Choices, ClaimIndex, Demand, DeviceError, devices_by_node, is_about_labels};
-use crate::core::model::Requirements;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::Problem;
 use super::class::PodClass;
 use super::host::HostIndex;
-use super::volumes::{VolumeDemand, combine, term_requirements};
+use super::volumes::{NODE_NAME, VolumeDemand, combine, is_empty, selector_requirements, term_requirements};
 
 /// A class whose pods can be on some of the nodes that exist, and on no other.
 #[derive(Debug)]
@@ -61,7 +60,11 @@ impl<'a> DeviceIndex<'a> {
         let mut demand = self.claims.demand(pod)?;
         for selector in std::mem::take(&mut demand.selectors) {
             if is_about_labels(&selector) {
-                let terms = selector.node_selector_terms.iter().map(term_requirements).collect();
+                let terms = selector_requirements(&selector);
+                if terms.is_empty() {
+                    demand.selectors.push(selector);
+                    continue;
+                }
                 let combined = combine(std::mem::take(&mut volumes.alternatives), terms);
                 volumes.alternatives = combined.map_err(|error| DeviceError::NotSupported(error.to_string()))?;
             } else {
@@ -136,16 +139,9 @@ fn choices(demand: &Demand, devices: &[crate::core::devices::Device]) -> Option<
 
 /// Whether a term allows a node, by its labels and its name; an empty one allows none.
 fn allows(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str) -> bool {
-    let fields = term.match_fields.as_deref().unwrap_or_default();
-    let expressions = term.match_expressions.as_deref().unwrap_or_default();
-    let names = |values: &Option<Vec<String>>| values.iter().flatten().any(|value| value == name);
-    let allows_name = fields.iter().all(|field| match (field.key.as_str(), field.operator.as_str()) {
-        ("metadata.name", "In") => names(&field.values),
-        ("metadata.name", "NotIn") => !names(&field.values),
-        _ => false,
-    });
-    let requirements: Requirements = term_requirements(term);
-    (!fields.is_empty() || !expressions.is_empty()) && allows_name && requirements.allow_labels(labels)
+    let mut labels = labels.clone();
+    labels.insert(NODE_NAME.to_owned(), name.to_owned());
+    !is_empty(term) && term_requirements(term).allow_labels(&labels)
 }
 
 /// Positions of devices that are given away, of all classes.

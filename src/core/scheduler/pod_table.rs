@@ -11,7 +11,7 @@ use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, selector_keys};
+use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, matches_no_node, selector_keys};
 use super::devices::{DeviceDemand, DeviceIndex};
 use super::known_requests::KnownRequests;
 use super::topology::{Group, GroupIndex};
@@ -79,6 +79,11 @@ impl PodTable {
         let mut class_of_pod = vec![None; snapshot.pods.len()];
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let Some(requests) = self.requests[position].take() else { continue };
+            if pod.spec.node_name.is_none() && matches_no_node(pod) {
+                let text = "its required node affinity has no term that matches a node: an empty term matches none";
+                self.invalid.insert(position, text.to_owned());
+                continue;
+            }
             let mut volumes = match volume_index.demand(pod) {
                 Ok(volumes) => volumes,
                 Err(error) if pod.spec.node_name.is_none() => {

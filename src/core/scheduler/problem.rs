@@ -28,6 +28,7 @@ use super::taints::{EffectiveTaint, repelling};
 use super::template::{Replicas, Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::{self, Dimensions};
+use super::volumes::NODE_NAME;
 
 /// Position of a pod in the snapshot, and its class.
 type PodOfClass = (usize, ClassIndex);
@@ -185,6 +186,11 @@ impl<'a> Problem<'a> {
             let nominated = pod.preempting_on().and_then(|name| position_by_name.get(name));
             if let (Some(machine), Some(class)) = (nominated, self.class_of_pod[pod_position]) {
                 nominated_by_machine.entry(*machine).or_default().push((pod_position, class));
+            }
+        }
+        if looked_at.contains(NODE_NAME) {
+            for machine in &mut self.machines {
+                machine.labels.insert(NODE_NAME.to_owned(), machine.name.to_owned());
             }
         }
         let mut groups: BTreeMap<(Labels, Vec<EffectiveTaint>), usize> = BTreeMap::new();

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{
-    NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, TopologySelectorTerm,
+    NodeSelector, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+    TopologySelectorTerm,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
@@ -25,6 +26,9 @@ const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
 /// Of classes whose volumes people make.
 const NO_PROVISIONER: &str = "kubernetes.io/no-provisioner";
+
+/// What terms call the name of a node; among its labels it has no other name.
+pub const NODE_NAME: &str = "metadata.name";
 
 /// A volume that takes one attachment of its driver on the node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +68,12 @@ pub enum VolumeError {
     NoClass(String),
     #[error("PersistentVolumeClaim {0} waits for its volume: the StorageClass binds at once, not on first use")]
     ImmediateUnbound(String),
+    #[error(
+        "PersistentVolume {0} can be reached from no node: each term of its node affinity is empty, which matches none"
+    )]
+    Unreachable(String),
+    #[error("StorageClass {0} makes volumes nowhere: each of its allowedTopologies is empty, which matches no node")]
+    NoTopology(String),
     #[error("the volumes together allow more than 64 combinations of topology")]
     TooManyAlternatives,
     #[error("the volumes can not be reached from any one node")]
@@ -223,7 +233,12 @@ impl<'a> VolumeIndex<'a> {
         if class.provisioner == NO_PROVISIONER {
             return Ok((self.free_volumes(claim, namespace, name, spec)?, None));
         }
-        let alternatives = class.allowed_topologies.iter().flatten().map(topology_requirements).collect();
+        let topologies = class.allowed_topologies.as_deref().unwrap_or_default();
+        let named = topologies.iter().filter(|term| term.match_label_expressions.iter().flatten().next().is_some());
+        let alternatives: Vec<Requirements> = named.map(topology_requirements).collect();
+        if alternatives.is_empty() && !topologies.is_empty() {
+            return Err(VolumeError::NoTopology(name.to_owned()));
+        }
         let driver = match class.provisioner.as_str() {
             "kubernetes.io/aws-ebs" => "ebs.csi.aws.com",
             provisioner => provisioner,
@@ -242,7 +257,10 @@ impl<'a> VolumeIndex<'a> {
         let mut places = Vec::new();
         let meets = |volume: &&&PersistentVolume| is_free_for((namespace, claim), class, wanted, volume);
         for volume in self.volumes.values().filter(meets) {
-            let alternatives = reachable_from(volume)?;
+            let alternatives = match reachable_from(volume) {
+                Err(VolumeError::Unreachable(_)) => continue,
+                alternatives => alternatives?,
+            };
             if alternatives.is_empty() {
                 return Ok(Vec::new());
             }
@@ -260,14 +278,17 @@ impl<'a> VolumeIndex<'a> {
 /// one may name several, joined by two underscores. Empty: every node does.
 fn reachable_from(volume: &PersistentVolume) -> Result<Vec<Requirements>, VolumeError> {
     let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
-    let terms = affinity.into_iter().flat_map(|terms| &terms.node_selector_terms).map(term_requirements).collect();
+    let terms = affinity.map(selector_requirements);
+    if terms.as_ref().is_some_and(Vec::is_empty) {
+        return Err(VolumeError::Unreachable(volume.metadata.name.clone().unwrap_or_default()));
+    }
     let mut of_labels = Requirements::new();
     for (key, places) in volume.metadata.labels.iter().flatten() {
         if matches!(normalized(key), keys::ZONE | keys::REGION) {
             of_labels.add(key, Requirement::is_in(places.split("__").map(str::to_owned)));
         }
     }
-    combine(terms, if of_labels.is_empty() { Vec::new() } else { vec![of_labels] })
+    combine(terms.unwrap_or_default(), if of_labels.is_empty() { Vec::new() } else { vec![of_labels] })
 }
 
 /// Whether a volume can be bound to a claim of this namespace and name.
@@ -320,10 +341,22 @@ pub(super) fn combine(one: Vec<Requirements>, two: Vec<Requirements>) -> Result<
     }
 }
 
-/// The requirements of one term of a node selector; an operator that Kubernetes does not know allows nothing.
+/// The requirements of the terms of a node selector, any of which will do. An empty term matches no node, and stands for nothing; so
+/// where there are only such, or none, the selector matches no node.
+pub fn selector_requirements(selector: &NodeSelector) -> Vec<Requirements> {
+    selector.node_selector_terms.iter().filter(|term| !is_empty(term)).map(term_requirements).collect()
+}
+
+/// Whether a term names nothing.
+pub fn is_empty(term: &NodeSelectorTerm) -> bool {
+    term.match_expressions.as_ref().is_none_or(Vec::is_empty) && term.match_fields.as_ref().is_none_or(Vec::is_empty)
+}
+
+/// The requirements of one term, of a required one that is not empty; an operator that Kubernetes does not know allows nothing. The
+/// only field of a node that a term may name is one that it has as [`NODE_NAME`].
 pub fn term_requirements(term: &NodeSelectorTerm) -> Requirements {
     let mut requirements = Requirements::new();
-    for expression in term.match_expressions.iter().flatten() {
+    for expression in term.match_expressions.iter().chain(&term.match_fields).flatten() {
         let operator = match expression.operator.as_str() {
             "In" => Operator::In,
             "NotIn" => Operator::NotIn,

@@ -244,8 +244,8 @@ fn drop_selector(pod: &mut Pod, key: &str) {
     let Some(required) = required else { return };
     let mut asks_nothing = false;
     for term in &mut required.node_selector_terms {
-        if let Some(expressions) = &mut term.match_expressions {
-            expressions.retain(|expression| !is_on(&expression.key));
+        for all in [&mut term.match_expressions, &mut term.match_fields].into_iter().flatten() {
+            all.retain(|one| !is_on(&one.key));
         }
         asks_nothing |= is_empty(term);
     }

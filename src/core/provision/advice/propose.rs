@@ -4,6 +4,7 @@ use crate::api::keys;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::provision::explain::{amount, restricting, sides, values};
 use crate::core::scheduler::quota::Scope;
+use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
 use super::change::Change;
@@ -59,7 +60,7 @@ pub fn propose(
 fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Change> {
     let sides = sides(engine, class, pool, key)?;
     let node_pool = pool.to_owned();
-    if key == keys::NODE_POOL || sides.asked.is_contradiction() {
+    if matches!(key, keys::NODE_POOL | NODE_NAME) || sides.asked.is_contradiction() {
         return None;
     }
     let asked = sides.asked.values().map(|values| values.iter().cloned().collect::<Vec<_>>());

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use k8s_openapi::api::core::v1::{Node, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec};
+use k8s_openapi::api::core::v1::{
+    Node, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec,
+};
 use k8s_openapi::api::storage::v1::StorageClass;
 
 use crate::core::model::Quantity;
@@ -271,10 +273,16 @@ fn without_host_name(volume: &PersistentVolume) -> PersistentVolume {
     let Some(required) = spec.node_affinity.as_mut().and_then(|affinity| affinity.required.as_mut()) else {
         return volume;
     };
+    let mut named_host = Vec::new();
     for term in &mut required.node_selector_terms {
+        let mut expressions = term.match_expressions.iter().flatten();
+        named_host.push(expressions.any(|it| it.key == "kubernetes.io/hostname"));
         term.match_expressions.iter_mut().for_each(|all| all.retain(|it| it.key != "kubernetes.io/hostname"));
     }
-    if required.node_selector_terms.iter().any(|term| term.match_expressions.as_ref().is_none_or(Vec::is_empty)) {
+    let is_empty = |term: &NodeSelectorTerm| term.match_expressions.as_ref().is_none_or(Vec::is_empty);
+    // A term that was empty before matches nothing.
+    let named_more = named_host.iter().zip(&required.node_selector_terms).any(|(named, term)| *named && is_empty(term));
+    if named_more {
         spec.node_affinity = None;
     }
     volume
@@ -287,8 +295,10 @@ fn topology_allowed(class: &StorageClass, node: &Node) -> bool {
     terms.is_empty()
         || terms.iter().any(|term| {
             let expressions = term.match_label_expressions.as_deref().unwrap_or_default();
-            expressions
-                .iter()
-                .all(|expression| labels.get(&expression.key).is_some_and(|value| expression.values.contains(value)))
+            // An empty term matches nothing.
+            !expressions.is_empty()
+                && expressions.iter().all(|expression| {
+                    labels.get(&expression.key).is_some_and(|value| expression.values.contains(value))
+                })
         })
 }
