@@ -20,6 +20,7 @@ pub const EC2_NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
 pub const EC2_NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
 pub const CAPACITY_RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 pub const CAPACITY_RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+pub const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
 pub const INSTANCE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
 pub const INSTANCE_MEMORY: &str = "karpenter.k8s.aws/instance-memory";
 pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";
@@ -69,6 +70,8 @@ pub const LAUNCHED_SELECTORS: &str = "cutlist.dev/ec2nodeclass-selectors";
 pub const FIELD_MANAGER: &str = "cutlist";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
+/// Of instances that share a machine with those of other accounts.
+pub const DEFAULT_TENANCY: &str = "default";
 pub const ON_DEMAND: &str = "on-demand";
 pub const SPOT: &str = "spot";
 pub const RESERVED: &str = "reserved";

@@ -13,7 +13,7 @@ use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::lifecycle::turns::Turns;
 use crate::core::lifecycle::{self, Effect, Observation, conditions, drain};
-use crate::core::offer::{REFUSED_SECONDS, RefusedOffering};
+use crate::core::offer::{AddedCapacity, REFUSED_SECONDS, RefusedOffering};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
@@ -69,6 +69,7 @@ pub struct Surroundings<'a, K, E> {
     pub catalog: &'a Catalog,
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
+    pub added_capacity: &'a AddedCapacity,
     pub now: Timestamp,
 }
 

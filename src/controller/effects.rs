@@ -220,10 +220,13 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         let instance_type = types.iter().find(|instance_type| instance_type.name == instance.instance_type);
         let class_name = claim.spec.node_class_ref.name.as_str();
         let class = around.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(class_name));
-        // The class may change what a node of the type can hold: its kubelet settings, its disks.
-        let adjusted =
-            instance_type.zip(class).map(|(instance_type, class)| for_node_class(instance_type, &class.spec));
-        let instance_type = adjusted.as_ref().or(instance_type);
+        // The class may change what a node of the type can hold: its kubelet settings, its disks. So may overlays.
+        let of_class = |instance_type| match class {
+            Some(class) => for_node_class(instance_type, &class.spec),
+            None => instance_type.clone(),
+        };
+        let of_pool = |it| around.added_capacity.of_pool(label(claim, keys::NODE_POOL), it);
+        let instance_type = instance_type.map(of_class).map(of_pool);
         let facts = LaunchedInstance {
             provider_id: instance.provider_id.clone(),
             image_id: instance.image_id,
@@ -232,7 +235,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             capacity_type: instance.capacity_type.clone(),
             region: around.catalog.region.clone(),
         };
-        let written = launched(claim, &facts, instance_type, class.map(|class| &class.spec), around.now);
+        let written = launched(claim, &facts, instance_type.as_ref(), class, around.now);
         self.wrote();
         around.cluster.update_node_claim(&written).await?;
         self.say(&Event::LaunchedNodeClaim {

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::core::plan::Revision;
 use crate::core::snapshot::Snapshot;
@@ -39,7 +40,9 @@ pub async fn apply<K: Cluster>(
     // Classes first: a pool that names one should find it.
     let mut objects: Vec<(&'static str, String, Value)> = Vec::new();
     for class in &definitions.node_classes {
-        objects.push((NODE_CLASS, name_of(&class.value.metadata), written(&class.value)?));
+        // What was found for a class is written by those who look it up.
+        let applied = EC2NodeClass { status: None, ..class.value.clone() };
+        objects.push((NODE_CLASS, name_of(&applied.metadata), written(&applied)?));
     }
     for pool in &definitions.node_pools {
         objects.push((NODE_POOL, name_of(&pool.value.metadata), stamps::of_pool(&pool.value, written(&pool.value)?)));

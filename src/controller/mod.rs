@@ -56,9 +56,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
+use crate::core::lifecycle::conditions;
+use crate::core::offer::AddedCapacity;
 use crate::core::plan::{Inputs, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
@@ -168,7 +171,8 @@ pub struct Controller<R, K, E, F, C> {
 struct Known {
     catalog: Arc<Catalog>,
     prices: Prices,
-    zones_with_subnet: Vec<String>,
+    /// By EC2NodeClass.
+    zones_with_subnet: BTreeMap<String, Vec<String>>,
     until: Timestamp,
 }
 
@@ -318,13 +322,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let noted = self.note_failures(view, now).await?;
         let Some(known) = &self.catalog else { return Ok(false) };
         let node_pools = self.revisions.node_pools();
-        let node_classes: Vec<_> = snapshot.node_classes.iter().cloned().collect();
+        let node_classes = self.node_classes(snapshot);
+        let added_capacity = self.added_capacity(snapshot, now);
         let around = Surroundings {
             cluster: &self.ports.cluster,
             cloud: &self.ports.cloud,
             catalog: &known.catalog,
             node_pools: &node_pools,
             node_classes: &node_classes,
+            added_capacity: &added_capacity,
             now,
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
@@ -362,6 +368,32 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
     }
 
+    /// Those of the cluster. Which subnets they have the definitions may say, where nothing in the cluster does.
+    fn node_classes(&self, snapshot: &Snapshot) -> Vec<EC2NodeClass> {
+        let defined = self.revisions.in_force.iter().flat_map(|it| &it.definitions.node_classes);
+        let defined: BTreeMap<_, _> = defined.map(|class| (&class.value.metadata.name, &class.value)).collect();
+        let mut classes: Vec<EC2NodeClass> = snapshot.node_classes.iter().cloned().collect();
+        for class in &mut classes {
+            let of_definition = defined.get(&class.metadata.name).and_then(|defined| defined.status.as_ref());
+            let status = class.status.get_or_insert_default();
+            if let Some(found) = of_definition.filter(|_| status.subnets.is_empty()) {
+                status.subnets.clone_from(&found.subnets);
+            }
+        }
+        classes
+    }
+
+    /// What NodeOverlays add to nodes that are launched now; nothing where none is.
+    fn added_capacity(&self, snapshot: &Snapshot, now: Timestamp) -> AddedCapacity {
+        let in_force = self.revisions.in_force.as_ref();
+        let are_defined = in_force.is_some_and(|in_force| !in_force.definitions.node_overlays.is_empty());
+        let launches = snapshot.node_claims.iter().any(|claim| !claim.is_true(conditions::LAUNCHED));
+        if !launches || (!are_defined && snapshot.node_overlays.is_empty()) {
+            return AddedCapacity::default();
+        }
+        self.with_inputs(snapshot, false, now, AddedCapacity::new).unwrap_or_default()
+    }
+
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let mut wrote = false;
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
@@ -375,21 +407,23 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     async fn refresh_catalog(&mut self, now: Timestamp) -> Result<(), PortError> {
-        if self.catalog.as_ref().is_some_and(|known| now < known.until) {
+        let classes = self.revisions.node_class_names();
+        let is_known = |known: &Known| classes.iter().all(|class| known.zones_with_subnet.contains_key(class));
+        if self.catalog.as_ref().is_some_and(|known| now < known.until && is_known(known)) {
             return Ok(());
         }
         let catalog = self.ports.cloud.catalog().await?;
         let until = now.saturating_add(CATALOG_AGE).unwrap_or(now);
-        if let Some(known) = self.catalog.as_mut().filter(|known| Arc::ptr_eq(&known.catalog, &catalog)) {
+        let unchanged = self.catalog.as_mut().filter(|known| Arc::ptr_eq(&known.catalog, &catalog) && is_known(known));
+        if let Some(known) = unchanged {
             known.until = until;
             return Ok(());
         }
-        let mut zones_with_subnet: Vec<String> = Vec::new();
-        for class in self.revisions.node_class_names() {
-            zones_with_subnet.extend(self.ports.cloud.zones_with_subnet(&class).await?);
+        let mut zones_with_subnet = BTreeMap::new();
+        for class in classes {
+            let zones = self.ports.cloud.zones_with_subnet(&class).await?;
+            zones_with_subnet.insert(class, zones);
         }
-        zones_with_subnet.sort();
-        zones_with_subnet.dedup();
         let prices = Prices::new(&catalog);
         self.last_look = LastLook::default();
         self.catalog = Some(Known { catalog, prices, zones_with_subnet, until });

@@ -176,7 +176,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// What a plan is made of, by the definitions in force; `None` before there are any.
-    fn with_inputs<T>(
+    pub(super) fn with_inputs<T>(
         &self,
         snapshot: &Snapshot,
         moves_under_way: bool,
@@ -205,7 +205,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             snapshot,
             catalog: &known.catalog,
             policy: Policy {
-                zones_with_subnet: Some(known.zones_with_subnet.clone()),
+                zones_with_subnet: known.zones_with_subnet.clone(),
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
                 moves_under_way,

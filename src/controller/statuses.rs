@@ -32,11 +32,12 @@ pub async fn write<K: Cluster>(
     snapshot: &Snapshot,
     plan: &Plan,
     in_force: &InForce,
-    zones_with_subnet: &[String],
+    zones_with_subnet: &BTreeMap<String, Vec<String>>,
     now: Timestamp,
 ) -> Result<(), PortError> {
     for class in &snapshot.node_classes {
-        let conditions = conditions_of_class(class, zones_with_subnet, now);
+        let zones = class.metadata.name.as_ref().and_then(|name| zones_with_subnet.get(name));
+        let conditions = conditions_of_class(class, zones.is_none_or(|zones| !zones.is_empty()), now);
         if class.status.as_ref().is_none_or(|status| status.conditions != conditions) {
             let object = object(
                 "karpenter.k8s.aws/v1",
@@ -68,13 +69,12 @@ fn unless_changed(result: Result<(), PortError>) -> Result<(), PortError> {
     }
 }
 
-fn conditions_of_class(class: &EC2NodeClass, zones_with_subnet: &[String], now: Timestamp) -> Vec<Condition> {
+fn conditions_of_class(class: &EC2NodeClass, has_subnet: bool, now: Timestamp) -> Vec<Condition> {
     let mut written = class.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
     let generation = Some(class.metadata.generation.unwrap_or(1));
-    let (status, reason, message) = if zones_with_subnet.is_empty() {
-        ("False", "SubnetsNotFound", "subnetSelectorTerms found no subnet")
-    } else {
-        ("True", "Ready", "")
+    let (status, reason, message) = match has_subnet {
+        true => ("True", "Ready", ""),
+        false => ("False", "SubnetsNotFound", "subnetSelectorTerms found no subnet"),
     };
     conditions::write(&mut written, "SubnetsReady", status, reason, message, generation, now);
     conditions::write(&mut written, "Ready", status, reason, message, generation, now);

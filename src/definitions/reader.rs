@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::context::Context;
 use super::diagnostic::{Severity, Span};
@@ -16,6 +16,7 @@ use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, reading};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
 use crate::api::capacity_buffer::CapacityBuffer;
+use crate::api::ec2_node_class::Subnet;
 use crate::api::settings;
 use crate::api::source::SourceFile;
 
@@ -125,6 +126,7 @@ impl Reading {
                     self.misses(&document, substituted, &mut own);
                 }
                 own.extend(ambiguous(&document));
+                let subnets = subnets_found(kind, &document.value);
                 own.extend(schema::check(kind, &mut document));
                 for rule in rules::all() {
                     if let Check::Document(kinds, check) = rule.check
@@ -132,6 +134,9 @@ impl Reading {
                     {
                         own.extend(check(&document));
                     }
+                }
+                if let Some((status, root)) = subnets.zip(document.value.as_object_mut()) {
+                    root.insert("status".to_owned(), status);
                 }
                 let usable = !document.broken && !own.iter().any(|f| f.rule.severity == Severity::Error);
                 let staged = self.context.staged.contains(&source.path);
@@ -185,6 +190,14 @@ impl Reading {
             found.push(finding.hint(hint));
         }
     }
+}
+
+/// Of a class that was read from a cluster what its status says of subnets, which nobody without a cloud can know. The rest of a status
+/// is not the author's and is not read.
+fn subnets_found(kind: Kind, document: &Value) -> Option<Value> {
+    let subnets = document.pointer("/status/subnets").filter(|_| kind == Kind::EC2NodeClass)?;
+    let found: Vec<Subnet> = serde_json::from_value(subnets.clone()).ok()?;
+    (!found.is_empty()).then(|| json!({ "subnets": found }))
 }
 
 /// The file as text.

@@ -47,9 +47,15 @@ impl Cloud for EmbeddedCloud {
         }))
     }
 
-    /// Every zone of the region: the embedded account has a tagged subnet in each.
-    async fn zones_with_subnet(&self, _node_class: &str) -> Result<Vec<String>, PortError> {
+    /// Those of the subnets in the status of the class; where it has none, every zone of the region, since the embedded account has a
+    /// tagged subnet in each.
+    async fn zones_with_subnet(&self, node_class: &str) -> Result<Vec<String>, PortError> {
         Ok(self.world.with(|world| {
+            let status = world.node_classes.get(node_class).and_then(|class| class.status.as_ref());
+            let found = status.map(|status| status.subnets.as_slice()).unwrap_or_default();
+            if !found.is_empty() {
+                return found.iter().map(|it| it.zone.clone()).collect::<BTreeSet<_>>().into_iter().collect();
+            }
             let offerings = world.catalog.instance_types.iter().flat_map(|instance_type| &instance_type.offerings);
             offerings.map(|offering| offering.zone.clone()).collect::<BTreeSet<_>>().into_iter().collect()
         }))

@@ -12,6 +12,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::model::requirements::add_other_names;
 use crate::core::snapshot::pod::PodStatus;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
@@ -85,6 +86,10 @@ impl World {
         let id = |node: &Node| node.spec.as_ref().and_then(|spec| spec.provider_id.clone());
         for node in snapshot.nodes.iter_mut().filter(|node| id(node).is_some_and(|id| ids.contains(&id))) {
             hold(&mut node.metadata);
+        }
+        for node in &mut snapshot.nodes {
+            // The cloud's controllers keep these on every node. Snapshots that were written by hand do not have them.
+            node.metadata.labels.as_mut().into_iter().for_each(add_other_names);
         }
         self.load(snapshot);
         self.others.deployments.extend(deployments);

@@ -10,9 +10,11 @@ use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::IntOrString;
 use crate::core::catalog::node_class::{for_node_class, image_for};
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::Resources;
+use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
 use crate::core::plan::Alternative;
 use crate::ports::{Instance, LaunchRequest, Message};
@@ -217,9 +219,22 @@ impl World {
                 labels.insert(key.to_owned(), value.clone());
             }
         }
+        let mut offerings = instance_type.offerings.iter().filter(|offering| offering.zone == instance.zone);
+        if let Some(zone_id) = offerings.find_map(|offering| offering.zone_id.clone()) {
+            labels.insert(keys::ZONE_ID.to_owned(), zone_id);
+        }
+        add_other_names(&mut labels);
         // A kubelet may not give itself labels of kubernetes.io; those come with registration.
         let own = claim.and_then(|claim| claim.metadata.labels.clone()).unwrap_or_default();
         labels.extend(own.into_iter().filter(|(key, _)| !key.contains("kubernetes.io/")));
+        // What a NodeOverlay promises of the node is there: nobody would write one for devices that no plugin has.
+        let promised = claim.and_then(|claim| claim.status.as_ref());
+        let mut capacity = quantities(&instance_type.capacity);
+        let mut allocatable = quantities(&instance_type.allocatable());
+        if let Some(status) = promised {
+            capacity.extend(status.capacity.iter().map(as_quantity));
+            allocatable.extend(status.allocatable.iter().map(as_quantity));
+        }
         Some(Node {
             metadata: ObjectMeta {
                 name: Some(machine.node_name.clone()),
@@ -236,8 +251,8 @@ impl World {
                 ..NodeSpec::default()
             }),
             status: Some(NodeStatus {
-                capacity: Some(quantities(&instance_type.capacity)),
-                allocatable: Some(quantities(&instance_type.allocatable())),
+                capacity: Some(capacity),
+                allocatable: Some(allocatable),
                 conditions: Some(vec![self.ready_condition("False", "KubeletNotReady")]),
                 ..NodeStatus::default()
             }),
@@ -421,6 +436,10 @@ impl World {
 
 fn taint(key: &str, effect: &str) -> Taint {
     Taint { key: key.to_owned(), effect: effect.to_owned(), ..Taint::default() }
+}
+
+fn as_quantity((name, amount): (&String, &IntOrString)) -> (String, Quantity) {
+    (name.clone(), Quantity(amount.to_string()))
 }
 
 fn quantities(resources: &Resources) -> BTreeMap<String, Quantity> {

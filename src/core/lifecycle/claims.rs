@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::api::ec2_node_class::EC2NodeClassSpec;
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::IntOrString;
 use crate::core::catalog::InstanceType;
-use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
+use crate::core::model::{Requirement, Requirements, Resources};
 
 use super::conditions;
 use super::selectors::Selectors;
@@ -33,11 +33,12 @@ pub fn launched(
     claim: &NodeClaim,
     instance: &LaunchedInstance,
     instance_type: Option<&InstanceType>,
-    class: Option<&EC2NodeClassSpec>,
+    class: Option<&EC2NodeClass>,
     now: Timestamp,
 ) -> NodeClaim {
     let mut claim = claim.clone();
-    if let Some(class) = class {
+    let requirements = Requirements::from_entries(&claim.spec.requirements);
+    if let Some(class) = class.map(|class| &class.spec) {
         let annotations = claim.metadata.annotations.get_or_insert_default();
         annotations.insert(keys::LAUNCHED_CLASS_HASH.to_owned(), ec2_node_class_hash(class, None));
         annotations.insert(keys::LAUNCHED_SELECTORS.to_owned(), Selectors::of(class).to_text());
@@ -49,11 +50,12 @@ pub fn launched(
                 labels.insert(key.clone(), value.clone());
             }
         }
-        let mut offerings = instance_type.offerings.iter();
-        let zone_id = offerings.find(|offering| offering.zone == instance.zone).and_then(|it| it.zone_id.clone());
-        if let Some(zone_id) = zone_id {
-            labels.insert(keys::ZONE_ID.to_owned(), zone_id);
+        if let Some(tenancy) = tenancy(instance_type, requirements.get(keys::TENANCY)) {
+            labels.insert(keys::TENANCY.to_owned(), tenancy.to_owned());
         }
+    }
+    if let Some(zone_id) = zone_id(instance, instance_type, class) {
+        labels.insert(keys::ZONE_ID.to_owned(), zone_id.to_owned());
     }
     labels.insert(keys::INSTANCE_TYPE.to_owned(), instance.instance_type.clone());
     labels.insert(keys::ZONE.to_owned(), instance.zone.clone());
@@ -71,6 +73,27 @@ pub fn launched(
     conditions::set(&mut claim, conditions::LAUNCHED, "True", "Launched", "", now);
     conditions::set(&mut claim, conditions::REGISTERED, "Unknown", "NodeNotFound", "the node has not joined", now);
     claim
+}
+
+/// Of a shared machine where that is allowed.
+fn tenancy<'i>(instance_type: &'i InstanceType, asked: Option<&Requirement>) -> Option<&'i str> {
+    let values = instance_type.requirements.get(keys::TENANCY)?.iter();
+    let allowed = values.filter(|value| asked.is_none_or(|asked| asked.allows(value)));
+    allowed.map(String::as_str).min_by_key(|value| (*value != keys::DEFAULT_TENANCY, *value))
+}
+
+/// As the subnets of the class say, since the ids of zones are each account's own; else as the catalog does.
+fn zone_id<'i>(
+    instance: &LaunchedInstance,
+    instance_type: Option<&'i InstanceType>,
+    class: Option<&'i EC2NodeClass>,
+) -> Option<&'i str> {
+    let subnets = class.and_then(|class| class.status.as_ref()).into_iter().flat_map(|status| &status.subnets);
+    let of_class = subnets.filter(|subnet| subnet.zone == instance.zone).find_map(|subnet| subnet.zone_id.as_deref());
+    of_class.or_else(|| {
+        let mut offerings = instance_type?.offerings.iter();
+        offerings.find(|offering| offering.zone == instance.zone)?.zone_id.as_deref()
+    })
 }
 
 /// The claim after the cloud refused, for a reason that may pass.

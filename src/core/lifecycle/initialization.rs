@@ -8,7 +8,6 @@ use serde_json::json;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 use crate::core::snapshot::nodes;
 
 use super::registration::effect_name;
@@ -85,10 +84,11 @@ fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
         return Some(("KnownEphemeralTaintsExist", format!("the taint {} is still there", taint.key)));
     }
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    let extended = claim.spec.resources.requests.keys().find(|name| {
-        ![CPU, MEMORY, PODS, EPHEMERAL_STORAGE].contains(&name.as_str())
-            && allocatable.and_then(|resources| resources.get(*name)).is_none_or(|quantity| quantity.0 == "0")
-    });
+    let awaited = nodes::awaited(claim);
+    let extended = awaited
+        .iter()
+        .map(|(name, _)| name)
+        .find(|name| allocatable.and_then(|resources| resources.get(*name)).is_none_or(|quantity| quantity.0 == "0"));
     extended.map(|name| ("ResourceNotRegistered", format!("the resource {name} is not registered")))
 }
 

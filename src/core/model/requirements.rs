@@ -276,6 +276,15 @@ const ALIASES: [(&str, &str); 6] = [
     ("topology.ebs.csi.aws.com/zone", keys::ZONE),
 ];
 
+/// The labels that a node on AWS has under other names too: of older versions of Kubernetes, and of the CSI driver.
+pub fn add_other_names(labels: &mut BTreeMap<String, String>) {
+    for (other, current) in ALIASES {
+        if let Some(value) = labels.get(current).cloned() {
+            labels.entry(other.to_owned()).or_insert(value);
+        }
+    }
+}
+
 /// The current name of a label that had another one.
 pub fn normalized(key: &str) -> &str {
     ALIASES.iter().find(|(old, _)| *old == key).map_or(key, |(_, current)| current)

@@ -4,6 +4,7 @@ mod adjustment;
 mod overlays;
 mod refused;
 mod reservations;
+mod subnets;
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -15,11 +16,13 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Note};
 use crate::core::snapshot::nodes::Machine;
 
+pub use overlays::AddedCapacity;
 use overlays::Overlays;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, RefusedOffering, taken_back};
 pub use reservations::Reservation;
 use reservations::Reservations;
+pub use subnets::{Subnets, status_now};
 
 /// The instance types of one pool, in the order of the catalog.
 pub type Types = Rc<Vec<InstanceType>>;
@@ -32,6 +35,8 @@ pub struct Offer {
     pools: Vec<Option<Types>>,
     /// Pools whose prices or capacities an overlay changes, by name: their types, which count for nodes that exist too.
     overlaid: BTreeMap<String, Types>,
+    /// By position of the pool in the inputs: the zones in which it can launch nodes, where that is known.
+    zones: Vec<Option<Vec<String>>>,
     /// By position of the pool in the inputs.
     reserved: Vec<Vec<Reserved>>,
     reservations: Vec<Rc<Reservation>>,
@@ -56,6 +61,7 @@ impl Offer {
         let mut offer = Self {
             pools: Vec::new(),
             overlaid: BTreeMap::new(),
+            zones: Vec::new(),
             reserved: Vec::new(),
             reservations: reservations.all(),
             notes: refusals.notes(inputs.now),
@@ -75,6 +81,7 @@ impl Offer {
                 for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {
                     instance_type.offerings.iter_mut().filter(|it| is_reserved(it)).for_each(|it| it.available = false);
                 }
+                name_zones(&mut types, &Subnets::of(inputs, class).zone_ids());
                 Rc::new(types)
             };
             let types = class.map(|class| Rc::clone(of_class.entry(name).or_insert_with(|| compile(class))));
@@ -94,9 +101,15 @@ impl Offer {
                 usable.filter_map(|it| reserved(it, types, &settings, &refusals, inputs)).collect()
             });
             offer.reserved.push(reserved.unwrap_or_default());
+            offer.zones.push(class.and_then(|class| Subnets::of(inputs, class).zones()));
             offer.pools.push(types);
         }
         offer
+    }
+
+    /// The zones in which the pool at this position of the inputs can launch nodes; `None`: in any.
+    pub fn zones_of_pool(&self, pool: usize) -> Option<&[String]> {
+        self.zones.get(pool)?.as_deref()
     }
 
     /// The reservations that nodes of the pool at this position of the inputs can be launched into.
@@ -140,6 +153,21 @@ impl Offer {
     }
 }
 
+/// Gives zones the ids that they have in the account. Whatever is sold there gets the same.
+fn name_zones(types: &mut [InstanceType], zone_ids: &BTreeMap<&str, &str>) {
+    let is_other = |offering: &Offering| {
+        let id = zone_ids.get(offering.zone.as_str());
+        id.is_some_and(|id| offering.zone_id.as_deref() != Some(*id))
+    };
+    for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_other)) {
+        for offering in &mut instance_type.offerings {
+            if let Some(id) = zone_ids.get(offering.zone.as_str()) {
+                offering.zone_id = Some((*id).to_owned());
+            }
+        }
+    }
+}
+
 /// The type of a reservation as nodes of the class and the pool have it; `None` when none can be launched.
 fn reserved(
     reservation: &Rc<Reservation>,
@@ -156,6 +184,8 @@ fn reserved(
         return None;
     }
     let of_pool = of_pool.iter().find(|it| it.name == reservation.instance_type)?;
-    let types = Rc::new(vec![reservations::offered(reservation, of_pool, on_demand.zone_id.clone())]);
+    let mut of_zone = of_pool.offerings.iter().filter(|offering| offering.zone == reservation.zone);
+    let zone_id = of_zone.find_map(|offering| offering.zone_id.clone()).or_else(|| on_demand.zone_id.clone());
+    let types = Rc::new(vec![reservations::offered(reservation, of_pool, zone_id)]);
     Some(Reserved { reservation: Rc::clone(reservation), types })
 }

@@ -130,16 +130,46 @@ impl Overlays {
             types[*instance_type].offerings[*offering].price = *price;
         }
         for ((_, position), added) in self.capacities.range((pool, 0)..(pool + 1, 0)) {
-            let instance_type = &mut types[*position];
-            for (resource, amount) in added.iter() {
-                instance_type.capacity.set(resource, amount);
-                if resource.starts_with("hugepages-") {
-                    // The kubelet takes huge pages out of what pods can have of memory.
-                    let kept = instance_type.overhead.get(MEMORY).saturating_add(amount);
-                    instance_type.overhead.set(MEMORY, kept);
-                }
-            }
+            add(&mut types[*position], added);
         }
+    }
+}
+
+fn add(instance_type: &mut InstanceType, added: &Resources) {
+    for (resource, amount) in added.iter() {
+        instance_type.capacity.set(resource, amount);
+        if resource.starts_with("hugepages-") {
+            // The kubelet takes huge pages out of what pods can have of memory.
+            let kept = instance_type.overhead.get(MEMORY).saturating_add(amount);
+            instance_type.overhead.set(MEMORY, kept);
+        }
+    }
+}
+
+/// What overlays add to the nodes of pools, for those who launch one.
+#[derive(Debug, Default)]
+pub struct AddedCapacity {
+    /// By the names of pool and instance type.
+    added: BTreeMap<(String, String), Resources>,
+}
+
+impl AddedCapacity {
+    /// O(overlays x pools x offerings).
+    pub fn new(inputs: &Inputs<'_>) -> Self {
+        let name = |(pool, position): (usize, usize)| {
+            let pool = inputs.node_pools[pool].metadata.name.clone().unwrap_or_default();
+            (pool, inputs.catalog.instance_types[position].name.clone())
+        };
+        let capacities = Overlays::new(inputs).capacities.into_iter();
+        Self { added: capacities.map(|(place, added)| (name(place), added)).collect() }
+    }
+
+    /// The instance type as nodes of the pool have it.
+    pub fn of_pool(&self, pool: &str, mut instance_type: InstanceType) -> InstanceType {
+        if let Some(added) = self.added.get(&(pool.to_owned(), instance_type.name.clone())) {
+            add(&mut instance_type, added);
+        }
+        instance_type
     }
 }
 

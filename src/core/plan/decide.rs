@@ -65,8 +65,9 @@ pub struct Policy {
     /// What EC2 lately had no capacity for, as far as the caller remembers; those past
     /// [`crate::core::offer::REFUSED_SECONDS`] count as available again.
     pub refused: Vec<RefusedOffering>,
-    /// Zones that have a subnet, or `None` where no cloud was asked: then every zone of the catalog counts.
-    pub zones_with_subnet: Option<Vec<String>>,
+    /// By EC2NodeClass the zones in which it has a subnet, as the cloud said when it was asked. Of others the subnets in their status
+    /// count; where there are none either, every zone of the catalog does.
+    pub zones_with_subnet: BTreeMap<String, Vec<String>>,
     /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
     /// to.
     pub moves_under_way: bool,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::settings::Packing;
 use crate::core::buffers::is_of_buffer;
@@ -10,7 +11,7 @@ use crate::core::disrupt::removed_pools::removed_pools;
 use crate::core::disrupt::{Disruption, Going, duration_text, pods_text, seconds_between};
 use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
 use crate::core::model::HourlyPrice;
-use crate::core::offer::Reservation;
+use crate::core::offer::{Reservation, Subnets};
 use crate::core::provision::advice::{Adviser, change};
 use crate::core::provision::bound::{Open, lower_bound};
 use crate::core::provision::explain::{amount, explain, why_not_existing};
@@ -337,11 +338,8 @@ fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
 pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let mut notes = problem.offer.notes().to_vec();
     let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
-    if inputs.policy.zones_with_subnet.is_none() {
-        note(
-            "AllZonesAssumed",
-            format!("no cloud was asked: every zone of {} counts as having a subnet", inputs.catalog.region),
-        );
+    if let Some(text) = zones_assumed(inputs) {
+        note("AllZonesAssumed", text);
     }
     let unpriced: Vec<&str> = problem
         .machines
@@ -405,6 +403,20 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
     }
     notes
+}
+
+/// Where nobody says in which zones a class has subnets.
+fn zones_assumed(inputs: &Inputs<'_>) -> Option<String> {
+    let is_unknown = |class: &&EC2NodeClass| Subnets::of(inputs, class).zones().is_none();
+    let unknown: Vec<&EC2NodeClass> = inputs.node_classes.iter().filter(is_unknown).collect();
+    let all = unknown.len() == inputs.node_classes.len();
+    if unknown.is_empty() && (!all || !inputs.policy.zones_with_subnet.is_empty()) {
+        return None;
+    }
+    let names: Vec<&str> = unknown.iter().filter_map(|class| class.metadata.name.as_deref()).collect();
+    let which = if all { String::new() } else { format!(" for EC2NodeClass {}", names.join(", ")) };
+    let region = &inputs.catalog.region;
+    Some(format!("no cloud was asked: every zone of {region} counts as having a subnet{which}"))
 }
 
 /// Pods on nodes of which nobody knows what they take.

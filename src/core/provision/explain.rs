@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::model::Requirement;
+use crate::core::model::requirements::normalized;
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
 use crate::core::plan::{PendingReason, ReasonCode};
 use crate::core::scheduler::class::VariantIndex;
@@ -237,7 +238,7 @@ pub fn sides<'p>(engine: &Engine<'p, '_>, class: ClassIndex, pool: &str, key: &s
 
 fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> String {
     let Some(sides) = sides(engine, class, pool, key) else { return format!("pod and pool do not agree on {key}") };
-    let asked = values(sides.asked);
+    let (problem, asked) = (engine.problem, values(sides.asked));
     match sides.offered {
         _ if key == NODE_NAME => format!("the pod asks for a node by its name: {asked}"),
         _ if key == keys::NODE_POOL => format!("the pod asks for NodePool {asked}"),
@@ -252,9 +253,19 @@ fn describe_requirement(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, 
             Some((own, requirement)) => {
                 format!("the pod wants {key} {asked}, which the pool's {own} {} leaves out", values(requirement))
             }
+            None if is_in_subnets(key) && problem.offer.zones_of_pool(sides.pool.pool).is_some() => {
+                let class = sides.pool.requirements.get(keys::EC2_NODE_CLASS).and_then(Requirement::single_value);
+                let class = class.unwrap_or_default();
+                format!("the pod wants {key} {asked}, where EC2NodeClass {class} has no subnet")
+            }
             None => format!("the pod wants {key} {asked}, which the catalog does not have"),
         },
     }
+}
+
+/// Whether a label says in which subnets a node can be.
+fn is_in_subnets(key: &str) -> bool {
+    matches!(normalized(key), keys::ZONE | keys::ZONE_ID)
 }
 
 /// The pool's own requirement that leaves out what the pod asks for on another label, if it is one alone.

@@ -76,6 +76,8 @@ fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
     let mut settled = Requirements::new();
     // A node gets these two when it has come that far; on a new claim they would say that it has.
     let is_stage = |key: &str| [keys::REGISTERED, keys::INITIALIZED].contains(&key);
+    // Of tenancy the launch takes the usual one of those that are left.
+    settled.extend(&narrowed_tenancy(narrowed));
     for (key, requirement) in pool.iter().filter(|(key, _)| !is_well_known(key) && !is_stage(key)) {
         let requirement = narrowed.get(key).unwrap_or(requirement);
         match requirement.values() {
@@ -84,6 +86,14 @@ fn settled(narrowed: &Requirements, pool: &Requirements) -> Requirements {
         }
     }
     settled
+}
+
+fn narrowed_tenancy(narrowed: &Requirements) -> Requirements {
+    let mut tenancy = Requirements::new();
+    if let Some(requirement) = narrowed.get(keys::TENANCY).filter(|requirement| requirement.single_value().is_some()) {
+        tenancy.add(keys::TENANCY, requirement.clone());
+    }
+    tenancy
 }
 
 /// Labels of which the alternatives offer fewer values than the pool's `minValues` ask for.

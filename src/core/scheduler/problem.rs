@@ -308,7 +308,7 @@ impl<'a> Problem<'a> {
             let next = profiles.len();
             let profile = *profiles.entry(identity).or_insert(next);
             self.profile_of_variant.push(profile);
-            let of_pools = |key: &str| !self.templates.iter().all(|template| template.offerings.defines(key));
+            let of_pools = |key: &str| self.templates.iter().any(|template| template.chooses(key));
             self.names_pool_labels.push(variant.requirements.iter().any(|(key, _)| of_pools(key)));
             if profile == next {
                 self.template_fit.push(self.templates.iter().map(|template| template_fit(variant, template)).collect());
@@ -550,13 +550,13 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
 /// Before each its capacity reservations, cheapest type first.
 fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimensions: &Dimensions) -> Vec<Template> {
-    let zones = inputs.policy.zones_with_subnet.as_deref();
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
     let mut templates: Vec<Template> = Vec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
         let replicas = replicas(pool, machines);
         let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;
         let Some(types) = offer.of_pool(position).filter(|_| is_planned) else { continue };
+        let zones = offer.zones_of_pool(position);
         let known = compiled.iter().find(|(of, _)| Rc::ptr_eq(of, types)).map(|(_, offerings)| Rc::clone(offerings));
         let offerings = known.unwrap_or_else(|| {
             let offerings = Rc::new(Offerings::new(types, &inputs.catalog.region, zones, dimensions));

@@ -83,6 +83,12 @@ impl Template {
         }
         let mut set = offerings.compile(&requirements);
         offerings.prune(&mut set);
+        // Of what a type leaves open one value is chosen for each node.
+        let tenancies = offerings.types_by_value(keys::TENANCY).map(|(value, _)| value);
+        let tenancy = Requirement::is_in(tenancies);
+        if !tenancy.allows_nothing() && !set.types().is_clear() {
+            requirements.add(keys::TENANCY, tenancy);
+        }
         // A label that no node can have as the pool wants it.
         if requirements.iter().any(|(key, requirement)| !offerings.defines(key) && !requirement.can_be_met()) {
             set = OfferingSet::new(FixedBitSet::with_capacity(offerings.types.len()), 0);
@@ -112,6 +118,11 @@ impl Template {
             replicas: None,
             reservation: None,
         }
+    }
+
+    /// Whether each node gets a value of this label that is chosen for it, and has not the one of its type or zone.
+    pub fn chooses(&self, key: &str) -> bool {
+        key == keys::TENANCY || !self.offerings.defines(key)
     }
 
     /// Whether its nodes are there for their own sake.

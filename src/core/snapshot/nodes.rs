@@ -10,6 +10,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{IntOrString, TaintEffect};
 use crate::core::model::Resources;
 use crate::core::model::requirements::label;
+use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS};
 
 use super::Snapshot;
 
@@ -159,8 +160,21 @@ impl<'a> Machine<'a> {
         for (name, amount) in claim.iter() {
             merged.set(name, amount);
         }
+        // It is not initialized before it has these; until then whoever they are for has a place here.
+        for (name, amount) in self.claim.map(awaited).unwrap_or_default().iter() {
+            if merged.get(name) == 0 {
+                merged.set(name, amount);
+            }
+        }
         merged
     }
+}
+
+/// The extended resources that a claim asks for: a node is not initialized before it has some of each.
+pub fn awaited(claim: &NodeClaim) -> Resources {
+    let own = [CPU, MEMORY, PODS, EPHEMERAL_STORAGE];
+    let requests = claim.spec.resources.requests.iter().filter(|(name, _)| !own.contains(&name.as_str()));
+    readable(requests.map(|(name, quantity)| (name.as_str(), quantity.to_string())))
 }
 
 const UNSCHEDULABLE_TAINT: &str = "node.kubernetes.io/unschedulable";

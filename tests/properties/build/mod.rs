@@ -6,6 +6,8 @@ mod definitions;
 mod nodes;
 mod workloads;
 
+use std::collections::BTreeMap;
+
 use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_overlay::NodeOverlay;
@@ -130,6 +132,13 @@ impl Built {
         }
     }
 
+    /// Every class has subnets in the same zones.
+    fn zones_with_subnet(&self) -> BTreeMap<String, Vec<String>> {
+        let names = self.classes.iter().filter_map(|class| class.metadata.name.clone());
+        let zones = self.zones_with_subnet.iter();
+        zones.flat_map(|zones| names.clone().map(|name| (name, zones.clone()))).collect()
+    }
+
     pub fn inputs(&self, packing: Packing) -> Inputs<'_> {
         Inputs {
             revision: Revision { id: "abc".to_owned(), reference: "main".to_owned() },
@@ -145,7 +154,7 @@ impl Built {
             policy: Policy {
                 packing,
                 penalties: self.penalties.clone(),
-                zones_with_subnet: self.zones_with_subnet.clone(),
+                zones_with_subnet: self.zones_with_subnet(),
                 feature_gates: FeatureGates { node_overlay: true, static_capacity: true, ..FeatureGates::default() },
                 ..Policy::default()
             },

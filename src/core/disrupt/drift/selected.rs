@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassSpec, EC2NodeClassStatus};
+use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::node_class::image_for;
 use crate::core::lifecycle::selectors::Selectors;
+use crate::core::offer::{Subnets, status_now};
 use crate::core::plan::{Inputs, Note};
 use crate::core::snapshot::nodes::Machine;
 
@@ -146,15 +147,17 @@ impl Terms {
 pub struct Classes<'a> {
     name: &'a str,
     defined: Selectors,
+    subnets: Subnets<'a>,
     applied: Option<(Selectors, &'a EC2NodeClass)>,
     launched: Option<Selectors>,
 }
 
 impl<'a> Classes<'a> {
-    fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, defined: &EC2NodeClassSpec) -> Self {
+    fn of(inputs: &Inputs<'a>, claim: &NodeClaim, name: &'a str, defined: &'a EC2NodeClass) -> Self {
         let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name));
         let applied = applied.map(|class| (Selectors::of(&class.spec), class));
-        Self { name, defined: Selectors::of(defined), applied, launched: Selectors::launched_with(claim) }
+        let (subnets, defined) = (Subnets::of(inputs, defined), Selectors::of(&defined.spec));
+        Self { name, defined, subnets, applied, launched: Selectors::launched_with(claim) }
     }
 
     /// What the machine was launched with, as far as anybody can tell.
@@ -165,11 +168,7 @@ impl<'a> Classes<'a> {
     /// The status of the applied class, where it says what these terms find: the terms are the same, and it was found for them.
     fn status_for(&self, selector: Selector, terms: &Selectors) -> Option<&'a EC2NodeClassStatus> {
         let (_, applied) = self.applied.as_ref().filter(|(selectors, _)| selector.is_same(selectors, terms))?;
-        let status = applied.status.as_ref()?;
-        let is_older = |observed: i64| applied.metadata.generation.is_some_and(|generation| observed < generation);
-        // `Ready` is written by others than those who look things up.
-        let is_stale = status.conditions.iter().any(|it| it.observed_generation.is_some_and(is_older));
-        (!is_stale).then_some(status)
+        status_now(applied)
     }
 
     pub fn verdict(&self, selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Verdict {
@@ -180,7 +179,7 @@ impl<'a> Classes<'a> {
         let by_facts = match selector {
             Selector::Images => self.by_image(inputs, machine),
             Selector::SecurityGroups => None,
-            Selector::Subnets => self.by_zone(inputs, machine),
+            Selector::Subnets => self.by_zone(machine),
             Selector::CapacityReservations => self.by_reservation(machine),
         };
         if let Some(result) = by_facts {
@@ -219,19 +218,9 @@ impl<'a> Classes<'a> {
     }
 
     /// A subnet is in one zone: where none is selected in the node's, its own is not among them.
-    fn by_zone(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
+    fn by_zone(&self, machine: &Machine<'_>) -> Option<Result<(), String>> {
         let zone = machine.label(keys::ZONE)?;
-        let found = self.status_for(Selector::Subnets, &self.defined).map(|status| status.subnets.as_slice());
-        let zones: BTreeSet<&str> = match found.filter(|found| !found.is_empty()) {
-            Some(found) => found.iter().map(|subnet| subnet.zone.as_str()).collect(),
-            None => {
-                let now = Selector::Subnets.terms(&self.defined).ids()?;
-                let known = inputs.snapshot.node_classes.iter().filter_map(|class| class.status.as_ref());
-                let known: BTreeMap<&str, &str> =
-                    known.flat_map(|it| &it.subnets).map(|it| (it.id.as_str(), it.zone.as_str())).collect();
-                now.iter().map(|id| known.get(id.as_str()).copied()).collect::<Option<_>>()?
-            }
-        };
+        let zones = self.subnets.zones_found()?;
         let text = || format!("EC2NodeClass {} selects no subnet in {zone}, where the node is", self.name);
         (!zones.contains(zone)).then(|| Err(text()))
     }
@@ -320,5 +309,5 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
 /// The class of a claim's pool; `None` where it is not defined.
 pub fn classes<'a>(inputs: &Inputs<'a>, claim: &NodeClaim, pool: &NodePool) -> Option<Classes<'a>> {
     let defined = super::defined_class(inputs, pool)?;
-    Some(Classes::of(inputs, claim, defined.metadata.name.as_deref()?, &defined.spec))
+    Some(Classes::of(inputs, claim, defined.metadata.name.as_deref()?, defined))
 }

@@ -14,7 +14,7 @@ use crate::core::model::resources::{NODES, format_amount};
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
-use super::known::{Known, new_node, quantities, steps, to_core_taint};
+use super::known::{Known, add_old_names, new_node, quantities, steps, to_core_taint};
 use super::plan::place;
 use super::reservations;
 use super::violation::{Findings, ViolationCode};
@@ -84,8 +84,7 @@ fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Kno
             format!("{what} costs {}, not {price_per_hour}", offering.price),
         );
     }
-    let subnets = &known.inputs.policy.zones_with_subnet;
-    if subnets.as_ref().is_some_and(|zones| !zones.contains(zone)) {
+    if !known.may_have_subnet(pool, zone) {
         findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
     }
     let labels = labels(step, pool, &instance_type, &offering);
@@ -381,17 +380,6 @@ fn labels(step: &Step, pool: &NodePool, instance_type: &InstanceType, offering: 
     ] {
         labels.insert(key.to_owned(), value.to_owned());
     }
-    for (old, current) in [
-        ("failure-domain.beta.kubernetes.io/zone", keys::ZONE),
-        ("failure-domain.beta.kubernetes.io/region", keys::REGION),
-        ("beta.kubernetes.io/arch", keys::ARCHITECTURE),
-        ("beta.kubernetes.io/os", keys::OPERATING_SYSTEM),
-        ("beta.kubernetes.io/instance-type", keys::INSTANCE_TYPE),
-        ("topology.ebs.csi.aws.com/zone", keys::ZONE),
-    ] {
-        if let Some(value) = labels.get(current).cloned() {
-            labels.insert(old.to_owned(), value);
-        }
-    }
+    add_old_names(&mut labels);
     labels
 }

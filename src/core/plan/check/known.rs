@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, Subnet};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_overlay::NodeOverlay;
@@ -81,6 +81,29 @@ impl<'a> Known<'a> {
         Some(overlaid.map_or(offering.price, |pool| overlays::price(&self.overlays, pool, instance_type, offering)))
     }
 
+    /// Whether neither the cloud nor the status of the pool's class says that there is no subnet in the zone.
+    pub(super) fn may_have_subnet(&self, pool: &NodePool, zone: &str) -> bool {
+        let class = pool.spec.template.spec.node_class_ref.name.as_str();
+        let asked = self.inputs.policy.zones_with_subnet.get(class);
+        let found = self.subnets(pool);
+        asked.is_none_or(|zones| zones.iter().any(|it| it == zone))
+            && (found.is_empty() || found.iter().any(|subnet| subnet.zone == zone))
+    }
+
+    /// What the status of the class in the cluster, or of the defined one where the cluster has none, says of its subnets.
+    fn subnets(&self, pool: &NodePool) -> &[Subnet] {
+        let name = pool.spec.template.spec.node_class_ref.name.as_str();
+        let Some(defined) = self.classes.get(name) else { return &[] };
+        let applied = self.inputs.snapshot.node_classes.iter().find(|it| it.metadata.name.as_deref() == Some(name));
+        let class = applied.unwrap_or(defined);
+        let is_same = class.spec.subnet_selector_terms == defined.spec.subnet_selector_terms;
+        let status = class.status.as_ref().filter(|_| is_same);
+        let generation = class.metadata.generation;
+        let is_old = |observed: Option<i64>| observed.is_some_and(|it| generation.is_some_and(|now| it < now));
+        let current = status.filter(|it| !it.conditions.iter().any(|condition| is_old(condition.observed_generation)));
+        current.map(|status| status.subnets.as_slice()).unwrap_or_default()
+    }
+
     /// The type as nodes of this pool's class have it, and its offering.
     pub(super) fn launched(
         &self,
@@ -93,12 +116,16 @@ impl<'a> Known<'a> {
         let instance_type = *self.types.get(name)?;
         let changed = class.map_or_else(|| instance_type.clone(), |class| for_node_class(instance_type, &class.spec));
         let changed = overlays::with_capacity(&self.overlays, pool, &changed);
-        if capacity_type == keys::RESERVED {
-            return Some((changed, reservations::offering(instance_type, zone)?));
-        }
-        let mut offerings = instance_type.offerings.iter();
-        let mut offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
-        offering.price = overlays::price(&self.overlays, pool, instance_type, &offering);
+        let mut offering = if capacity_type == keys::RESERVED {
+            reservations::offering(instance_type, zone)?
+        } else {
+            let mut offerings = instance_type.offerings.iter();
+            let mut offering = offerings.find(|it| it.zone == zone && it.capacity_type == capacity_type)?.clone();
+            offering.price = overlays::price(&self.overlays, pool, instance_type, &offering);
+            offering
+        };
+        let subnet = self.subnets(pool).iter().find(|subnet| subnet.zone == zone && subnet.zone_id.is_some());
+        offering.zone_id = subnet.and_then(|subnet| subnet.zone_id.clone()).or(offering.zone_id);
         Some((changed, offering))
     }
 }
@@ -157,17 +184,35 @@ fn is_claim_of(claim: &NodeClaim, node: &Node) -> bool {
 }
 
 fn existing<'a>(mut node: Node, claim: Option<&'a NodeClaim>) -> Existing<'a> {
+    node.metadata.labels.as_mut().into_iter().for_each(add_old_names);
     let labels = node.metadata.labels.clone().unwrap_or_default();
     let initialized = labels.get(keys::INITIALIZED).is_some_and(|value| value == "true")
         || claim.is_some_and(|claim| claim.is_true("Initialized"));
     let taints = node.spec.get_or_insert_default().taints.get_or_insert_default();
     if let Some(claim) = claim.filter(|_| !initialized) {
         taints.retain(|taint| !goes_by_itself(taint, claim));
+        promised(&mut node, claim);
     }
+    let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default();
     let going = node.metadata.deletion_timestamp.is_some()
         || claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some())
         || taints.iter().any(|taint| taint.key == DISRUPTED);
     Existing { node, claim, pool: labels.get(keys::NODE_POOL).cloned(), initialized, going }
+}
+
+/// What a node that has not initialized will have: what its claim says, and the devices that the claim waits for.
+fn promised(node: &mut Node, claim: &NodeClaim) {
+    let Some(status) = claim.status.as_ref().filter(|status| !status.allocatable.is_empty()) else { return };
+    let amounts = node.status.get_or_insert_default().allocatable.get_or_insert_default();
+    for (name, amount) in &status.allocatable {
+        amounts.insert(name.clone(), Quantity(amount.to_string()));
+    }
+    for (name, amount) in &claim.spec.resources.requests {
+        let is_of_every_node = ["cpu", "memory", "pods", "ephemeral-storage"].contains(&name.as_str());
+        if !is_of_every_node && amounts.get(name).is_none_or(|there| there.0 == "0") {
+            amounts.insert(name.clone(), Quantity(amount.to_string()));
+        }
+    }
 }
 
 /// Startup taints, and those that the cluster takes off a node that becomes ready.
@@ -193,6 +238,22 @@ pub(super) fn to_core_taint(taint: &node_pool::Taint) -> Taint {
     }
 }
 
+/// The labels that Kubernetes and the CSI driver set under older names.
+pub(super) fn add_old_names(labels: &mut BTreeMap<String, String>) {
+    for (old, current) in [
+        ("failure-domain.beta.kubernetes.io/zone", keys::ZONE),
+        ("failure-domain.beta.kubernetes.io/region", keys::REGION),
+        ("beta.kubernetes.io/arch", keys::ARCHITECTURE),
+        ("beta.kubernetes.io/os", keys::OPERATING_SYSTEM),
+        ("beta.kubernetes.io/instance-type", keys::INSTANCE_TYPE),
+        ("topology.ebs.csi.aws.com/zone", keys::ZONE),
+    ] {
+        if let Some(value) = labels.get(current).cloned() {
+            labels.entry(old.to_owned()).or_insert(value);
+        }
+    }
+}
+
 /// The node that a claim will become, as far as the claim and the catalog say.
 fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
     let name = claim.metadata.name.clone().unwrap_or_default();
@@ -203,6 +264,7 @@ fn node_of_claim(claim: &NodeClaim, inputs: &Inputs<'_>) -> Node {
         }
     }
     labels.insert(keys::HOSTNAME.to_owned(), name.clone());
+    add_old_names(&mut labels);
     let status = claim.status.as_ref();
     let amounts = status.map(|status| &status.allocatable).filter(|amounts| !amounts.is_empty());
     let from_status =

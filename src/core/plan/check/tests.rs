@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::duration::NillableDuration;
+use std::collections::BTreeMap;
+
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
@@ -36,7 +38,7 @@ struct Case {
     overlays: Vec<NodeOverlay>,
     budgets: Vec<DisruptionBudget>,
     catalog: Catalog,
-    zones_with_subnet: Option<Vec<String>>,
+    zones_with_subnet: BTreeMap<String, Vec<String>>,
     policy: Policy,
     plan: Plan,
 }
@@ -225,7 +227,7 @@ fn valid() -> Case {
                 instance_type("m.2xlarge", 8, "32Gi", 0.4),
             ],
         })),
-        zones_with_subnet: None,
+        zones_with_subnet: BTreeMap::new(),
         policy: Policy::default(),
         plan: object(valid_plan()),
     }
@@ -341,7 +343,9 @@ fn what_is_created() {
     breaks(Code::OfferingNotAvailable, |case| {
         case.edit_step("new-1", json!({ "zone": "d", "launch": { "alternatives": [] } }));
     });
-    breaks(Code::ZoneWithoutSubnet, |case| case.zones_with_subnet = Some(vec!["b".to_owned()]));
+    breaks(Code::ZoneWithoutSubnet, |case| {
+        case.zones_with_subnet.extend([("default".to_owned(), vec!["b".to_owned()])])
+    });
     breaks(Code::WrongPrice, |case| {
         case.step("new-1").launch.as_mut().unwrap().alternatives[1].price_per_hour = HourlyPrice::ZERO;
     });

@@ -234,7 +234,7 @@ impl<'p> Engine<'p, '_> {
     /// Labels of the pool that have several values take those the pod asks for.
     fn narrow_custom<'r>(&self, open: &mut OpenNode, requirements: &'r Requirements) -> Result<(), Refused<'r>> {
         let template = &self.problem.templates[open.template];
-        for (key, requirement) in requirements.iter().filter(|(key, _)| !template.offerings.defines(key)) {
+        for (key, requirement) in requirements.iter().filter(|(key, _)| template.chooses(key)) {
             let Some(mine) = open.custom.get(key).or_else(|| template.requirements.get(key)) else { continue };
             let both = mine.intersection(requirement);
             if !both.can_be_met() {

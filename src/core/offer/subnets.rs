@@ -1,0 +1,79 @@
+//! The subnets of an EC2NodeClass, as far as anybody has said which they are: nodes are launched where there is one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus, Subnet};
+use crate::core::plan::Inputs;
+
+/// What is known of the subnets of a class.
+#[derive(Debug, Default)]
+pub struct Subnets<'a> {
+    /// Those that its terms select; empty where nobody says.
+    found: Vec<&'a Subnet>,
+    /// The zones that the cloud named when it was asked.
+    asked: Option<Vec<String>>,
+}
+
+impl<'a> Subnets<'a> {
+    /// By the status of the applied class, if its terms are those of the definitions; else by that of the definitions, which may have
+    /// been read from a cluster; else by the ids that the terms name. O(subnets of all classes).
+    pub fn of(inputs: &Inputs<'a>, class: &'a EC2NodeClass) -> Self {
+        let name = class.metadata.name.as_deref().unwrap_or_default();
+        let asked = inputs.policy.zones_with_subnet.get(name).cloned();
+        let applied = inputs.snapshot.node_classes.iter().find(|it| it.metadata.name == class.metadata.name);
+        let is_same =
+            applied.map(|it| terms(&it.spec.subnet_selector_terms) == terms(&class.spec.subnet_selector_terms));
+        let by_applied = applied.filter(|_| is_same == Some(true)).and_then(status_now);
+        let by_definition = class.status.as_ref().filter(|_| is_same != Some(false));
+        let said = by_applied.into_iter().chain(by_definition).find(|status| !status.subnets.is_empty());
+        let found = said.map_or_else(|| by_id(inputs, class), |status| status.subnets.iter().collect());
+        Self { found, asked }
+    }
+
+    /// The zones in which its terms find a subnet; `None` where nobody says.
+    pub fn zones_found(&self) -> Option<BTreeSet<&'a str>> {
+        (!self.found.is_empty()).then(|| self.found.iter().map(|subnet| subnet.zone.as_str()).collect())
+    }
+
+    /// The zones in which its nodes can be launched; `None` where nobody says, and any has to do.
+    pub fn zones(&self) -> Option<Vec<String>> {
+        let found = self.zones_found();
+        let asked = self.asked.as_ref().map(|asked| asked.iter().map(String::as_str).collect::<BTreeSet<_>>());
+        let zones = match (found, asked) {
+            (Some(found), Some(asked)) => &found & &asked,
+            (found, asked) => found.or(asked)?,
+        };
+        Some(zones.into_iter().map(str::to_owned).collect())
+    }
+
+    /// By zone the id that it has in the account, where the subnets say: names of zones are each account's own.
+    pub fn zone_ids(&self) -> BTreeMap<&'a str, &'a str> {
+        self.found.iter().filter_map(|subnet| Some((subnet.zone.as_str(), subnet.zone_id.as_deref()?))).collect()
+    }
+}
+
+/// The status of a class, unless it is about an earlier generation.
+pub fn status_now(class: &EC2NodeClass) -> Option<&EC2NodeClassStatus> {
+    let status = class.status.as_ref()?;
+    let is_older = |observed: i64| class.metadata.generation.is_some_and(|generation| observed < generation);
+    // `Ready` is written by others than those who look things up.
+    let is_stale = status.conditions.iter().any(|it| it.observed_generation.is_some_and(is_older));
+    (!is_stale).then_some(status)
+}
+
+/// Where each term names a subnet that some class has found.
+fn by_id<'a>(inputs: &Inputs<'a>, class: &EC2NodeClass) -> Vec<&'a Subnet> {
+    let classes = inputs.snapshot.node_classes.iter().chain(inputs.node_classes);
+    let known = classes.filter_map(|class| class.status.as_ref()).flat_map(|status| &status.subnets);
+    let known: BTreeMap<&str, &Subnet> = known.map(|subnet| (subnet.id.as_str(), subnet)).collect();
+    let of_term = class.spec.subnet_selector_terms.iter().map(|term| known.get(term.id.as_deref()?).copied());
+    of_term.collect::<Option<_>>().unwrap_or_default()
+}
+
+/// In any order.
+fn terms<T: Serialize>(terms: &[T]) -> BTreeSet<String> {
+    // Plain data always has a JSON form.
+    terms.iter().map(|term| serde_json::to_string(term).unwrap_or_default()).collect()
+}
