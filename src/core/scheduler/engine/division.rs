@@ -54,7 +54,7 @@ impl Engine<'_, '_> {
         let over_key = is_over(self.problem, key);
         let mut allowed = preferred.to_vec();
         for group in self.problem.variants[variant].constraints.iter().filter(|group| over_key(group)) {
-            allowed = self.allowed_domains(*group, class, &allowed);
+            allowed = self.allowed_domains(*group, class, &allowed, 0);
         }
         let forbidding: Vec<GroupIndex> = self.forbidden_by_others(class).filter(over_key).collect();
         allowed.into_iter().find(|domain| forbidding.iter().all(|group| self.counters[*group].owners(*domain) == 0))
