@@ -6,12 +6,12 @@ mod repairs;
 mod reservations;
 mod rollouts;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::duration::NillableDuration;
-use std::collections::BTreeMap;
-
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
@@ -344,7 +344,7 @@ fn what_is_created() {
         case.edit_step("new-1", json!({ "zone": "d", "launch": { "alternatives": [] } }));
     });
     breaks(Code::ZoneWithoutSubnet, |case| {
-        case.zones_with_subnet.extend([("default".to_owned(), vec!["b".to_owned()])])
+        case.zones_with_subnet.extend([("default".to_owned(), vec!["b".to_owned()])]);
     });
     breaks(Code::WrongPrice, |case| {
         case.step("new-1").launch.as_mut().unwrap().alternatives[1].price_per_hour = HourlyPrice::ZERO;
