@@ -34,7 +34,7 @@ pub struct Document {
     pub root: String,
     /// Plain scalars that programs read differently, by pointer; a finding only where we use the document.
     pub ambiguous: Vec<(String, Disagreement)>,
-    /// The YAML has duplicate or merge keys: reported already, and the document can not be used.
+    /// The YAML has duplicate keys: reported already, and the document can not be used.
     pub broken: bool,
 }
 
