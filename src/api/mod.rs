@@ -4,6 +4,7 @@
 //! This ring is plain data. It knows no other ring.
 
 pub mod capacity_buffer;
+pub mod cluster_fields;
 pub mod definitions;
 pub mod disruption_budget;
 pub mod duration;

@@ -16,7 +16,7 @@ use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, reading};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
 use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::settings;
+use crate::api::{cluster_fields, settings};
 use crate::api::source::SourceFile;
 
 pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
@@ -125,6 +125,9 @@ impl Reading {
                     self.misses(&document, substituted, &mut own);
                 }
                 own.extend(ambiguous(&document));
+                if kind.is_object() {
+                    own.extend(unread::set_by_cluster(&document));
+                }
                 own.extend(schema::check(kind, &mut document));
                 for rule in rules::all() {
                     if let Check::Document(kinds, check) = rule.check
@@ -237,7 +240,8 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
         .filter_map(|finding| Some((finding.file, finding.object.clone()?)))
         .collect();
     for object in revision.objects.into_iter().filter(|object| object.usable && !object.staged) {
-        let document = object.document;
+        let mut document = object.document;
+        cluster_fields::remove_from_metadata(&mut document.value);
         if document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
             continue;
         }
