@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_beats_the_file_beats_the_environment() {
-        let file = |path: &str, text: &str| SourceFile { path: path.to_owned(), content: text.as_bytes().to_vec() };
+        let file = |path: &str, text: &str| SourceFile::new(path, text);
         let files = [
             file(
                 "cutlist.yaml",

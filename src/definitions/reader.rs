@@ -20,7 +20,7 @@ use crate::api::{cluster_fields, settings};
 use crate::api::source::SourceFile;
 
 pub fn read(sources: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
-    let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| files::is_candidate(&file.path)).collect();
+    let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| file.has_content() && files::is_candidate(&file.path)).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     let context = Context::of(&sources, variables);
     let mut reading = Reading { context, ..Reading::default() };
