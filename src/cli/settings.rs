@@ -19,6 +19,11 @@ pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -
     definitions::read(files, &variables(files, arguments, |name| std::env::var(name).ok()))
 }
 
+/// The same to judge every file, as `lint` does.
+pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -> Definitions {
+    definitions::lint(files, &variables(files, arguments, |name| std::env::var(name).ok()))
+}
+
 /// The variables that override those of `cutlist.yaml`, and those that it lacks.
 fn variables(
     files: &[SourceFile],

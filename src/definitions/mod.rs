@@ -1,6 +1,7 @@
 //! READ. Text of a repository to validated definitions. Pure: files come in as bytes.
 //!
-//! The way of a file: bytes, text, documents with the place of each value (`document`), variables (`substitution`), the
+//! The way of a file: bytes, text, documents with the place of each value (`document`), what kustomizations make of them
+//! (`kustomize`), variables (`substitution`), the
 //! kind (`kinds`), the schema and CEL rules of the kind (`schema`), and the rules of the registry (`rules`), first on
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
@@ -11,11 +12,13 @@ mod document;
 mod files;
 mod findings;
 mod kinds;
+mod kustomize;
 mod limits;
 mod reader;
 mod revision;
 pub mod rules;
 mod schema;
+mod scopes;
 mod substitution;
 pub mod suggest;
 mod unread;
@@ -88,7 +91,13 @@ impl Definitions {
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// `variables` override those of `cutlist.yaml`.
 pub fn read(files: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
-    reader::read(files, variables)
+    reader::read(files, variables, reader::Purpose::Use)
+}
+
+/// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,
+/// and what none of them takes is read as well.
+pub fn lint(files: &[SourceFile], variables: &BTreeMap<String, String>) -> Definitions {
+    reader::read(files, variables, reader::Purpose::Judge)
 }
 
 /// The variables that `cutlist.yaml` gives, also when it has mistakes elsewhere.

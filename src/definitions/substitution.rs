@@ -90,7 +90,8 @@ impl Walk<'_> {
 
     /// What was written without quotes is read again, so that `${CPU}` can be a number; quoted text stays text.
     fn resolve(&mut self, text: String, pointer: &str) -> Value {
-        if !self.document.spans.is_plain(&format!("{}{pointer}", self.document.root)) {
+        let origin = self.document.origin(pointer);
+        if !origin.spans.is_plain(&origin.root) {
             return Value::String(text);
         }
         if let Some(what) = disagreement(&text) {
