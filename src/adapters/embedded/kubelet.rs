@@ -3,7 +3,7 @@
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::pod::PodCondition;
 
-use super::objects::written;
+use super::objects::{key_of, written};
 use super::world::{Timer, World};
 
 /// How long a container takes to start once its image is there, and an ordinary process to end after it was told to.
@@ -70,8 +70,13 @@ impl World {
     }
 
     pub(super) fn remove_pod(&mut self, key: &str) {
-        self.pods.remove(key);
+        let pod = self.pods.remove(key);
         self.nominations.remove(key);
+        // The pod owns the claims of its ephemeral volumes.
+        let volumes = pod.iter().flat_map(|pod| &pod.spec.volumes).filter(|volume| volume.ephemeral.is_some());
+        for claim in volumes.map(|volume| format!("{key}-{}", volume.name)) {
+            self.others.persistent_volume_claims.retain(|it| key_of(&it.metadata) != claim);
+        }
         self.touch();
     }
 }

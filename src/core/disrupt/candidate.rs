@@ -17,7 +17,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::provision::Provisioning;
 use crate::core::provision::backlog::is_reschedulable;
-use crate::core::scheduler::{Engine, HostIndex};
+use crate::core::scheduler::{Engine, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 
 use super::cost::{self, MoveCosts};
@@ -40,6 +40,8 @@ pub struct Candidate {
     /// Positions of the pods that would have to move.
     pub pods: Vec<usize>,
     /// Positions of the pods of CapacityBuffers whose room is here.
+    /// Those of them that can run nowhere else, because one of their volumes is a disk of this node.
+    pub held_by_disk: BTreeSet<usize>,
     pub buffer_pods: Vec<usize>,
     pub disruption_cost: f64,
     /// Billionths of a dollar that moving its pods is taken to cost.
@@ -77,9 +79,10 @@ impl Candidate {
         self.pods.is_empty() && self.buffer_pods.is_empty()
     }
 
-    /// Everything that needs another place when it goes.
+    /// Everything that needs another place when it goes, and can have one.
     pub fn displaced(&self) -> impl DoubleEndedIterator<Item = usize> {
-        self.pods.iter().chain(&self.buffer_pods).copied()
+        let movable = self.pods.iter().filter(|pod| !self.held_by_disk.contains(pod));
+        movable.chain(&self.buffer_pods).copied()
     }
 
     /// Whether its pods let it go to save money and `consolidateAfter` has passed, or why that does not count.
@@ -235,6 +238,7 @@ fn candidate(
         move_nanodollars: costs.of_leaving(engine.problem, host, price.unwrap_or_default(), &pods),
         payback_seconds: payback_seconds(inputs, pool),
         pods,
+        held_by_disk: pods.iter().filter(|pod| is_held_by_disk(engine.problem, **pod)).copied().collect(),
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
@@ -253,6 +257,10 @@ fn candidate(
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
         *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
     }
+        let is_removed = candidate.removal_cause.as_ref().is_some_and(|it| it.code == ReasonCode::NodePoolRemoved);
+        let goes_with_data = goes_eventually || is_removed;
+        let obstacle = if goes_with_data { &mut candidate.waived } else { &mut candidate.obstacle };
+        *obstacle = obstacle.take().or_else(|| obstacle_of_volumes(engine.problem, &candidate.pods));
     if let Some(((_, text), cause)) = candidate.obstacle.as_mut().zip(candidate.removal_cause.as_ref()) {
         *text = format!("{}, but {text}", cause.text);
     }
@@ -260,6 +268,22 @@ fn candidate(
 }
 
 /// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
+fn is_held_by_disk(problem: &Problem<'_>, pod: usize) -> bool {
+    problem.disks.get(&pod).is_some_and(|disk| disk.holds_pod)
+}
+
+/// That what is on a volume would be lost. The reference takes such pods to get another volume, and they never run again.
+fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[usize]) -> Option<(ReasonCode, String)> {
+    let (pod, disk) = pods.iter().find_map(|pod| Some((*pod, problem.disks.get(pod)?)))?;
+    let so = if disk.holds_pod { "the pod fits on no other" } else { "what is on it would be lost" };
+    let text = format!(
+        "PersistentVolume {} of pod {} is a disk of this node: {so}",
+        disk.volume,
+        problem.snapshot.pods[pod].key()
+    );
+    Some((ReasonCode::LocalVolume, text))
+}
+
 fn has_waited_as_defined(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> bool {
     let after = |pool: &NodePool| pool.spec.disruption.consolidate_after.seconds();
     let applied =

@@ -97,6 +97,10 @@ pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Lefto
                 engine.remove_pod(class, candidate.host);
             }
         }
+        // They are gone, and come back nowhere.
+        for class in candidate.held_by_disk.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
+            engine.remove_pod(class, candidate.host);
+        }
         engine.close(candidate.host);
     }
     demand

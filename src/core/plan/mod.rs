@@ -199,6 +199,8 @@ pub enum ReasonCode {
     NodeRepairBlocked,
 }
 
+    /// A volume of one of its pods is gone with it.
+    LocalVolume,
 /// What must still hold when the step is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "kind")]

@@ -15,6 +15,7 @@ use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protectio
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::scheduler::Problem;
+use crate::core::scheduler::volumes::{Disk, is_reached_only_from};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::nodes::Machine;
 
@@ -58,6 +59,8 @@ pub enum RiskCode {
     VolumesDetach,
     /// A pod is never evicted because of its annotation, and its node has no time after which it ends all the same.
     DrainBlocked,
+    /// A volume is a disk of a node that goes: what is on it is lost.
+    DataLost,
 }
 
 /// Numbers the waves of a plan that needs more than one; how many it needs. O(removals x waves x workloads on one).
@@ -91,7 +94,9 @@ pub fn risks(
     waves: u32,
 ) -> (Vec<Risk>, Vec<Note>) {
     let mut risks = of_workloads(steps, disturbed);
-    risks.extend(of_pods(steps, disturbed));
+    let lost = lost_with(problem);
+    risks.extend(of_pods(steps, disturbed, &lost));
+    risks.extend(of_disks(steps, problem, &lost));
     risks.extend(of_drains(steps, problem, now));
     risks.sort();
     risks.dedup();
@@ -174,7 +179,56 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
     problem.snapshot.pods.iter().filter_map(blocks).collect()
 }
 
-fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
+/// By pod, the volume that goes with its node.
+fn lost_with<'p>(problem: &'p Problem<'_>) -> BTreeMap<String, &'p Disk> {
+    problem.disks.iter().map(|(pod, disk)| (problem.snapshot.pods[*pod].key(), disk)).collect()
+}
+
+/// What is lost with the disks of nodes that go. O(removals x (volumes + pods that need a disk)).
+fn of_disks(steps: &[Step], problem: &Problem<'_>, lost: &BTreeMap<String, &Disk>) -> Vec<Risk> {
+    let mut risks = Vec::new();
+    let ephemeral: BTreeSet<String> = problem.snapshot.pods.iter().flat_map(ephemeral_claims).collect();
+    for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
+        let node = step.node.as_deref().unwrap_or(&step.node_claim);
+        let mut told = BTreeSet::new();
+        for pod in &step.pods {
+            let Some(Disk { volume, holds_pod }) = lost.get(pod) else { continue };
+            told.insert(volume.as_str());
+            let so = if *holds_pod { ", and the pod runs nowhere else until its claim is made anew" } else { "" };
+            let text =
+                format!("PersistentVolume {volume} is a disk of node {node}, which goes: what is on it is lost{so}");
+            risks.push(Risk { code: RiskCode::DataLost, subject: pod.clone(), text });
+        }
+        let machine = problem.machines.iter().find(|machine| machine.name == node);
+        let host_name = machine.and_then(|machine| machine.label(keys::HOSTNAME)).unwrap_or(node);
+        for volume in &problem.snapshot.persistent_volumes {
+            let (Some(name), Some(spec)) = (&volume.metadata.name, &volume.spec) else { continue };
+            let Some(claim) = &spec.claim_ref else { continue };
+            let key = format!(
+                "{}/{}",
+                claim.namespace.as_deref().unwrap_or_default(),
+                claim.name.as_deref().unwrap_or_default()
+            );
+            let is_told = told.contains(name.as_str()) || ephemeral.contains(&key);
+            if is_told || !is_reached_only_from(volume, node, host_name) {
+                continue;
+            }
+            let text = format!(
+                "PersistentVolume {name} of this PersistentVolumeClaim is a disk of node {node}, which goes: what is on it is lost"
+            );
+            risks.push(Risk { code: RiskCode::DataLost, subject: key, text });
+        }
+    }
+    risks
+}
+
+/// Claims, as `namespace/name`, that go with the pod.
+fn ephemeral_claims(pod: &Pod) -> impl Iterator<Item = String> {
+    let volumes = pod.spec.volumes.iter().filter(|volume| volume.ephemeral.is_some());
+    volumes.map(|volume| format!("{}-{}", pod.key(), volume.name))
+}
+
+fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>, lost: &BTreeMap<String, &Disk>) -> Vec<Risk> {
     let mut risks = Vec::new();
     // By two budgets, how many pods both cover.
     let mut covered_twice: BTreeMap<(String, String), usize> = BTreeMap::new();
@@ -188,8 +242,9 @@ fn of_pods(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
         if grace > LONG_DRAIN_SECONDS {
             risk(RiskCode::LongDrain, format!("may take {} to end", duration_text(grace)));
         }
-        let volumes = pod.spec.volumes.len();
-        if volumes > 0 {
+        let volumes = pod.spec.volumes.iter().filter(|volume| volume.persistent_volume_claim.is_some()).count();
+        // Of those that start nowhere else, none has to detach.
+        if volumes > 0 && !lost.contains_key(&pod.key()) {
             let noun = if volumes == 1 { "volume" } else { "volumes" };
             risk(RiskCode::VolumesDetach, format!("{volumes} {noun} must detach before it starts elsewhere"));
         }

@@ -72,6 +72,12 @@ impl Backlog {
         backlog.waiting = by_class(problem, &waiting);
         backlog.hold_back_from_claims_in_use(problem.snapshot);
         backlog
+                if let Some(disk) = problem.disks.get(pod).filter(|disk| disk.holds_pod) {
+                    let (machine, volume) = (problem.machines[node.machine].name, &disk.volume);
+                    let text = format!("PersistentVolume {volume} is a disk of node {machine}, which is being removed");
+                    backlog.not_schedulable.push((*pod, ReasonCode::VolumeUnsatisfied, text));
+                    continue;
+                }
     }
 
     /// Leaves a pod where it is for now.

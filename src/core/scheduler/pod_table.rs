@@ -16,7 +16,7 @@ use super::devices::{DeviceDemand, DeviceIndex};
 use super::known_requests::KnownRequests;
 use super::topology::{Group, GroupIndex};
 use super::vectors::Dimensions;
-use super::volumes::{VolumeDemand, VolumeIndex};
+use super::volumes::{Disk, VolumeDemand, VolumeIndex};
 
 pub struct PodTable {
     pub dimensions: Dimensions,
@@ -25,6 +25,8 @@ pub struct PodTable {
     pub invalid: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported: BTreeMap<usize, String>,
+    /// By position of the pod, the volume that is gone with its node.
+    pub disks: BTreeMap<usize, Disk>,
 }
 
 impl PodTable {
@@ -34,6 +36,7 @@ impl PodTable {
             requests: Vec::new(),
             invalid: BTreeMap::new(),
             not_supported: BTreeMap::new(),
+            disks: BTreeMap::new(),
         };
         let mut known = KnownRequests::default();
         for (position, pod) in snapshot.pods.iter().enumerate() {
@@ -79,6 +82,9 @@ impl PodTable {
         let mut class_of_pod = vec![None; snapshot.pods.len()];
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let Some(requests) = self.requests[position].take() else { continue };
+            if let Some(disk) = volume_index.goes_with_node(pod) {
+                self.disks.insert(position, disk);
+            }
             let mut volumes = match volume_index.demand(pod) {
                 Ok(volumes) => volumes,
                 Err(error) if pod.spec.node_name.is_none() => {

@@ -64,6 +64,8 @@ pub struct Problem<'a> {
     pub invalid_pods: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported_pods: BTreeMap<usize, String>,
+    /// By position of the pod, the volume that is gone with its node.
+    pub disks: BTreeMap<usize, super::volumes::Disk>,
     /// By node; empty where no pod asks for any.
     pub devices: Vec<Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
@@ -152,6 +154,7 @@ impl<'a> Problem<'a> {
             class_of_pod,
             invalid_pods: pods.invalid,
             not_supported_pods: pods.not_supported,
+            disks: pods.disks,
             devices: Vec::new(),
             profile_of_variant: Vec::new(),
             names_pool_labels: Vec::new(),

@@ -1,9 +1,10 @@
 //! What the volumes of a pod demand of its node: where they are, and how many may be attached.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::{
-    NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim, PersistentVolumeClaimSpec, TopologySelectorTerm,
+    Node, NodeSelectorRequirement, NodeSelectorTerm, PersistentVolume, PersistentVolumeClaim,
+    PersistentVolumeClaimSpec, TopologySelectorTerm,
 };
 use k8s_openapi::api::storage::v1::StorageClass;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as KubernetesQuantity;
@@ -12,6 +13,7 @@ use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::model::requirements::normalized;
 use crate::core::model::{Quantity, Requirement, Requirements};
+use crate::core::snapshot::pod::EphemeralSource;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::selector;
@@ -32,6 +34,14 @@ pub struct Attachment {
     pub driver: String,
     /// The claim or volume, so that two pods that share it count once.
     pub volume: String,
+}
+
+/// A volume that is gone with the node of the pod that uses it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    pub volume: String,
+    /// Whether the pod can run nowhere else.
+    pub holds_pod: bool,
 }
 
 /// What the volumes of one pod come to.
@@ -76,8 +86,12 @@ pub struct VolumeIndex<'a> {
     volumes: BTreeMap<&'a str, &'a PersistentVolume>,
     classes: BTreeMap<&'a str, &'a StorageClass>,
     default_class: Option<&'a str>,
+    /// By namespace and name of the claim that a volume is for.
+    claimed: BTreeMap<(&'a str, &'a str), &'a PersistentVolume>,
     /// Host names of nodes that stay, by name of the node.
     host_names: BTreeMap<&'a str, &'a str>,
+    /// Host names of all nodes.
+    all_host_names: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> VolumeIndex<'a> {
@@ -102,12 +116,19 @@ impl<'a> VolumeIndex<'a> {
             })
             .max_by_key(|class| class.metadata.creation_timestamp.as_ref().map(|time| time.0))
             .and_then(|class| class.metadata.name.as_deref());
-        let staying = snapshot.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none());
-        let host_names = staying.filter_map(|node| {
+        let host_name = |node: &'a Node| {
             let labels = node.metadata.labels.as_ref()?;
             Some((node.metadata.name.as_deref()?, labels.get(keys::HOSTNAME)?.as_str()))
+        };
+        let staying = snapshot.nodes.iter().filter(|node| node.metadata.deletion_timestamp.is_none());
+        let host_names = staying.filter_map(host_name);
+        let claimed = snapshot.persistent_volumes.iter().filter_map(|volume| {
+            let claim = volume.spec.as_ref()?.claim_ref.as_ref()?;
+            Some(((claim.namespace.as_deref()?, claim.name.as_deref()?), volume))
         });
         Self {
+            claimed: claimed.collect(),
+            all_host_names: snapshot.nodes.iter().filter_map(host_name).collect(),
             claims: claims.collect(),
             volumes: volumes.collect(),
             classes: classes.collect(),
@@ -123,14 +144,7 @@ impl<'a> VolumeIndex<'a> {
             let (alternatives, attachment) = if let Some(source) = &volume.persistent_volume_claim {
                 self.claim_demand(pod, &source.claim_name)?
             } else if let Some(ephemeral) = &volume.ephemeral {
-                let name = format!("{}-{}", pod.metadata.name, volume.name);
-                if self.claims.contains_key(&(pod.metadata.namespace.as_str(), name.as_str())) {
-                    self.claim_demand(pod, &name)?
-                } else {
-                    let template = ephemeral.volume_claim_template.as_ref().and_then(|template| template.get("spec"));
-                    let spec = template.and_then(|spec| serde_json::from_value(spec.clone()).ok()).unwrap_or_default();
-                    self.class_demand(&name, &pod.metadata.namespace, &spec)?
-                }
+                self.ephemeral_demand(pod, &volume.name, ephemeral)?
             } else {
                 continue;
             };
@@ -139,6 +153,28 @@ impl<'a> VolumeIndex<'a> {
         }
         demand.attachments.sort();
         Ok(demand)
+    }
+
+    fn ephemeral_demand(
+        &self,
+        pod: &Pod,
+        volume: &str,
+        source: &EphemeralSource,
+    ) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
+        let name = format!("{}-{volume}", pod.metadata.name);
+        let template = source.volume_claim_template.as_ref().and_then(|template| template.get("spec"));
+        let spec = template.and_then(|spec| serde_json::from_value(spec.clone()).ok()).unwrap_or_default();
+        let is_there = self.claims.contains_key(&(pod.metadata.namespace.as_str(), name.as_str()));
+        if !is_there {
+            return self.class_demand(&name, &pod.metadata.namespace, &spec);
+        }
+        let (alternatives, attachment) = self.claim_demand(pod, &name)?;
+        if pod.spec.node_name.is_none() {
+            return Ok((alternatives, attachment));
+        }
+        // The claim of a pod that runs goes with it: whoever comes in its place gets a new one.
+        let anew = self.class_demand(&name, &pod.metadata.namespace, &spec);
+        Ok((anew.map(|(alternatives, _)| alternatives).unwrap_or_default(), attachment))
     }
 
     fn claim_demand(&self, pod: &Pod, name: &str) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
@@ -174,15 +210,10 @@ impl<'a> VolumeIndex<'a> {
     /// `waits`: the pod is not on a node yet.
     fn bound_demand(&self, name: &str, waits: bool) -> Result<(Vec<Requirements>, Option<Attachment>), VolumeError> {
         let volume = self.volumes.get(name).ok_or_else(|| VolumeError::MissingVolume(name.to_owned()))?;
-        let mut alternatives = reachable_from(volume)?;
+        let alternatives = reachable_from(volume)?;
         let Some(spec) = &volume.spec else { return Ok((alternatives, None)) };
-        if spec.local.is_some() || spec.host_path.is_some() {
-            // A pod that leaves the node of its disk is taken to get another; one that waits can only go where the disk is.
-            if waits {
-                self.must_be_there(name, &alternatives)?;
-            } else {
-                alternatives.iter_mut().for_each(|requirements| requirements.remove(keys::HOSTNAME));
-            }
+        if waits {
+            self.must_be_there(name, &alternatives)?;
         }
         let in_tree = spec.aws_elastic_block_store.is_some().then_some("ebs.csi.aws.com");
         let driver = spec.csi.as_ref().map(|csi| csi.driver.as_str()).or(in_tree);
@@ -200,6 +231,31 @@ impl<'a> VolumeIndex<'a> {
             gone = gone.or(wanted.first());
         }
         gone.map_or(Ok(()), |node| Err(VolumeError::NodeGone { volume: volume.to_owned(), node: node.clone() }))
+    }
+
+    /// The volume of a pod that is gone with the pod's node: a disk of it, or such that nobody else reaches; rather one that keeps the
+    /// pod there. Claims of ephemeral volumes go with the pod, so nothing that somebody counts on is on them. O(volumes)
+    pub fn goes_with_node(&self, pod: &Pod) -> Option<Disk> {
+        let node = pod.spec.node_name.as_deref()?;
+        let host_name = self.all_host_names.get(node).copied().unwrap_or(node);
+        let sources = pod.spec.volumes.iter().filter_map(|volume| volume.persistent_volume_claim.as_ref());
+        let volumes = sources.filter_map(|source| self.bound(&pod.metadata.namespace, &source.claim_name));
+        let disks = volumes.filter_map(|volume| {
+            let holds_pod = is_reached_only_from(volume, node, host_name);
+            let disk = || Some(Disk { volume: volume.metadata.name.clone()?, holds_pod });
+            (holds_pod || is_on_host(volume)).then(disk).flatten()
+        });
+        disks.reduce(|first, next| if next.holds_pod && !first.holds_pod { next } else { first })
+    }
+
+    /// By whichever of the two names the other.
+    fn bound(&self, namespace: &str, claim: &str) -> Option<&'a PersistentVolume> {
+        let spec = self.claims.get(&(namespace, claim)).and_then(|claim| claim.spec.as_ref());
+        let name = spec.and_then(|spec| spec.volume_name.as_deref()).filter(|name| !name.is_empty());
+        match name {
+            Some(name) => self.volumes.get(name).copied(),
+            None => self.claimed.get(&(namespace, claim)).copied(),
+        }
     }
 
     fn class_demand(
@@ -254,6 +310,28 @@ impl<'a> VolumeIndex<'a> {
             _ => Ok(places),
         }
     }
+}
+
+/// Whether what is on the volume is on a disk of a node, whichever that is.
+fn is_on_host(volume: &PersistentVolume) -> bool {
+    volume.spec.as_ref().is_some_and(|spec| spec.local.is_some() || spec.host_path.is_some())
+}
+
+/// Whether a volume can be reached from one node and no other, by the name of the host or of the node.
+pub fn is_reached_only_from(volume: &PersistentVolume, node: &str, host_name: &str) -> bool {
+    let affinity = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
+    let terms = affinity.map_or(&[][..], |selector| &selector.node_selector_terms);
+    let names_it = |term: &NodeSelectorTerm| {
+        let names = |key: &str, operator: &str, values: &Option<Vec<String>>, wanted: (&str, &str)| {
+            let values: BTreeSet<&str> = values.iter().flatten().map(String::as_str).collect();
+            key == wanted.0 && operator == "In" && values.len() == 1 && values.contains(wanted.1)
+        };
+        let by = |wanted: (&'static str, &str), requirements: &Option<Vec<NodeSelectorRequirement>>| {
+            requirements.iter().flatten().any(|it| names(&it.key, &it.operator, &it.values, wanted))
+        };
+        by((keys::HOSTNAME, host_name), &term.match_expressions) || by(("metadata.name", node), &term.match_fields)
+    };
+    !terms.is_empty() && terms.iter().all(names_it)
 }
 
 /// What nodes must have that reach a volume, any of which will do: by its affinity, and by the labels of its place, of which

@@ -5,8 +5,8 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! `filters` answers "may this pod run on this node, and if not why"; `plan` goes through a whole plan, one file for each
-//! kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `repairs`, `rollouts`, `worth`, `budgets`,
-//! `crowds`, `summary`.
+//! kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `disks`, `repairs`, `rollouts`, `worth`,
+//! `budgets`, `crowds`, `summary`.
 
 pub mod filters;
 pub mod plan;
@@ -18,6 +18,7 @@ mod buffers;
 mod creations;
 mod crowds;
 pub mod daemons;
+mod disks;
 mod known;
 mod overlays;
 mod placements;

@@ -6,6 +6,7 @@ use crate::core::plan::{Plan, ReasonCode, StepKind};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::nodes;
 
+use super::disks::needs_disk;
 use super::filters::FilterContext;
 use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
 use super::plan::place;
@@ -165,7 +166,9 @@ fn everybody_has_a_place(
     };
     for step in removals.filter(|step| waits(step.reason.code)) {
         for pod in known.pods_on(removed_node(step)).filter(|pod| must_move(pod)) {
-            if !destinations.contains_key(&pod.key()) {
+            let needs_disk =
+                known.nodes.get(removed_node(step)).is_some_and(|existing| needs_disk(pod, existing, known));
+            if !needs_disk && !destinations.contains_key(&pod.key()) {
                 let text = format!("leaves node {} and has no other", removed_node(step));
                 findings.add(ViolationCode::PodWithoutPlace, format!("pod {}", pod.key()), text);
             }

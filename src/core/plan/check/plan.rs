@@ -5,7 +5,7 @@ use crate::core::plan::{Inputs, Plan, Step};
 use super::known::Known;
 use super::violation::{Findings, Violation};
 use super::{
-    adoptions, budgets, buffers, creations, crowds, placements, removals, rollouts, spread_defaults, structure,
+    adoptions, budgets, buffers, creations, crowds, disks, placements, removals, rollouts, spread_defaults, structure,
     summary, worth,
 };
 
@@ -23,6 +23,7 @@ pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
     creations::check(plan, &known, &mut findings);
     placements::check(plan, &known, &mut findings);
     removals::check(plan, &known, &mut findings);
+    disks::check(plan, &known, &mut findings);
     rollouts::check(plan, &known, &mut findings);
     worth::check(plan, &known, &mut findings);
     budgets::check(plan, &known, &mut findings);

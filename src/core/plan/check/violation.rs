@@ -38,6 +38,8 @@ pub enum ViolationCode {
     PodMovedWithoutReason,
     PendingPodForgotten,
     PendingPodFits,
+    /// A volume that is a disk of a node goes with it, and nothing makes the node go.
+    DataLost,
     // A node that may not go, or not now.
     NotRemovable,
     NotEmpty,

@@ -33,6 +33,8 @@ struct Mounted<'a> {
     name: String,
     claim: Option<&'a PersistentVolumeClaim>,
     spec: PersistentVolumeClaimSpec,
+    /// Of a pod that runs: its ephemeral volume goes with it, and whoever comes in its place gets another.
+    made_anew: Option<PersistentVolumeClaimSpec>,
 }
 
 pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
@@ -45,7 +47,7 @@ pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Op
         .iter()
         .find_map(|it| used_exclusively(it, pod, context))
         .or_else(|| over_attach_limit(pod, node, context))
-        .or_else(|| mounted.iter().find_map(|it| it.unbindable(pod, node, context)))
+        .or_else(|| mounted.iter().find_map(|it| it.unbindable(node, context)))
 }
 
 fn mounted<'a>(pod: &Pod, context: &FilterContext<'a>) -> Result<Vec<Mounted<'a>>, Refusal> {
@@ -58,16 +60,22 @@ fn mounted<'a>(pod: &Pod, context: &FilterContext<'a>) -> Result<Vec<Mounted<'a>
                 return Err(Refusal::new(Filter::VolumeBinding, format!("claim {} does not exist", source.claim_name)));
             };
             let spec = claim.spec.clone().unwrap_or_default();
-            mounted.push(Mounted { namespace, name: source.claim_name.clone(), claim: Some(claim), spec });
+            mounted.push(Mounted {
+                namespace,
+                name: source.claim_name.clone(),
+                claim: Some(claim),
+                spec,
+                made_anew: None,
+            });
         } else if let Some(source) = &volume.ephemeral {
             let name = format!("{}-{}", pod.metadata.name, volume.name);
             let claim = find(&name);
             let template = source.volume_claim_template.as_ref().and_then(|template| template.get("spec"));
-            let spec = match claim {
-                Some(claim) => claim.spec.clone(),
-                None => template.and_then(|spec| serde_json::from_value(spec.clone()).ok()),
-            };
-            mounted.push(Mounted { namespace, name, claim, spec: spec.unwrap_or_default() });
+            let template: Option<PersistentVolumeClaimSpec> =
+                template.and_then(|spec| serde_json::from_value(spec.clone()).ok());
+            let spec = claim.map_or_else(|| template.clone(), |claim| claim.spec.clone()).unwrap_or_default();
+            let made_anew = template.filter(|_| pod.spec.node_name.is_some() && claim.is_some());
+            mounted.push(Mounted { namespace, name, claim, spec, made_anew });
         }
     }
     Ok(mounted)
@@ -167,7 +175,11 @@ impl Mounted<'_> {
         defaults.max_by_key(|class| class.metadata.creation_timestamp.as_ref().map(|time| time.0))
     }
 
-    fn unbindable(&self, pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+    fn unbindable(&self, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+        if let Some(spec) = self.made_anew.clone() {
+            let (namespace, name) = (self.namespace.clone(), self.name.clone());
+            return Mounted { namespace, name, claim: None, spec, made_anew: None }.unbindable(node, context);
+        }
         let refuse = |text: String| Some(Refusal::new(Filter::VolumeBinding, format!("claim {}: {text}", self.name)));
         if self.claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some()) {
             return refuse("is being deleted".to_owned());
@@ -184,11 +196,7 @@ impl Mounted<'_> {
             let Some(volume) = context.volumes.get(name) else {
                 return refuse(format!("volume {name} does not exist"));
             };
-            return match pod.spec.node_name {
-                // Whoever leaves the node of a disk is taken to get another.
-                Some(_) => bound_elsewhere(&without_host_name(volume), node),
-                None => bound_elsewhere(volume, node),
-            };
+            return bound_elsewhere(volume, node);
         }
         let Some(class) = self.storage_class(context) else {
             return refuse("is not bound, and there is no storage class to make a volume".to_owned());
@@ -260,24 +268,6 @@ fn bound_elsewhere(volume: &PersistentVolume, node: &Node) -> Option<Refusal> {
         !node_labels(node).is_empty() && node_place.is_none_or(|place| !places.split("__").any(|it| it == place))
     })?;
     Some(Refusal::new(Filter::VolumeZone, format!("volume {name} is in another place by label {elsewhere}")))
-}
-
-/// A disk of a node as if it were one of any node like it.
-fn without_host_name(volume: &PersistentVolume) -> PersistentVolume {
-    let mut volume = volume.clone();
-    let Some(spec) = volume.spec.as_mut().filter(|spec| spec.local.is_some() || spec.host_path.is_some()) else {
-        return volume;
-    };
-    let Some(required) = spec.node_affinity.as_mut().and_then(|affinity| affinity.required.as_mut()) else {
-        return volume;
-    };
-    for term in &mut required.node_selector_terms {
-        term.match_expressions.iter_mut().for_each(|all| all.retain(|it| it.key != "kubernetes.io/hostname"));
-    }
-    if required.node_selector_terms.iter().any(|term| term.match_expressions.as_ref().is_none_or(Vec::is_empty)) {
-        spec.node_affinity = None;
-    }
-    volume
 }
 
 /// Terms are alternatives; a class without terms makes volumes everywhere.
