@@ -26,7 +26,7 @@ use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
 use crate::controller::{Controller, Journal, Mode, Options, Shutdown};
 use crate::core::plan::leaving::leaving;
-use crate::core::plan::moments::next_moment;
+use crate::core::plan::moments::{longest_wait, next_moment};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, decide};
 use crate::core::snapshot::{Snapshot, moment};
@@ -42,8 +42,8 @@ use progress::Progress;
 use revision::OneRevision;
 use tally::Tally;
 
-/// A cluster in which something is still under way after this time beyond the longest `consolidateAfter`, or these many plans, does not
-/// settle.
+/// A cluster in which something is still under way after this time beyond the longest `consolidateAfter` and what is known to end some
+/// time, or these many plans, does not settle.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
 const MOST_PLANS: usize = 1000;
 /// Looks in a row that found and changed nothing, after which a cluster is stuck: for an hour if they are retries.
@@ -118,7 +118,7 @@ async fn carry_on(
     shutdown: &Shutdown,
 ) -> bool {
     let patience = match arguments.until {
-        Until::Settled => PATIENCE.saturating_add(longest_consolidate_after(read)),
+        Until::Settled => PATIENCE.saturating_add(longest_consolidate_after(read)).saturating_add(known_waits(read)),
         Until::Seconds(seconds) => SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX)),
     };
     let end = read.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
@@ -151,7 +151,10 @@ async fn carry_on(
             settled_at = Some(generation);
         }
         let settled = settled_at == Some(generation);
-        idle.see(generation);
+        // A pod that takes its time to end is nothing that is stuck.
+        if is_still {
+            idle.see(generation);
+        }
         let is_over = match arguments.until {
             Until::Settled => settled || tally.borrow().plans() >= MOST_PLANS || idle.looks >= MOST_IDLE_LOOKS,
             Until::Seconds(_) => false,
@@ -189,6 +192,12 @@ fn longest_consolidate_after(read: &ReadInputs) -> SignedDuration {
     let pools = read.head.definitions.node_pools.iter();
     let seconds = pools.filter_map(|pool| pool.value.spec.disruption.consolidate_after.seconds()).max().unwrap_or(0);
     SignedDuration::from_secs(i64::try_from(seconds).unwrap_or(i64::MAX))
+}
+
+/// What ends at a known time is waited for.
+fn known_waits(read: &ReadInputs) -> SignedDuration {
+    let pools: Vec<_> = read.head.definitions.node_pools.iter().map(|it| it.value.clone()).collect();
+    longest_wait(&pools, &read.snapshot, read.now)
 }
 
 /// Lets the time pass at once in which nothing would happen but looks of the controller that find nothing; at most `left`. Whether

@@ -65,6 +65,15 @@ impl<'a> PodDisruptionBudgets<'a> {
         }
     }
 
+    /// The budget of a pod that was looked at, and allows no eviction now, but will when others of its pods are ready.
+    pub fn blocks_now(&self, pod: &Pod) -> Option<String> {
+        let covering = self.covering(pod);
+        let [guard] = covering.as_slice() else { return None };
+        let is_counted = guard.budget.status.is_some();
+        let blocks = is_counted && guard.allowed_now() <= 0 && !unhealthy_may_go(guard.budget, pod);
+        (blocks && !guard.never_allows(pod)).then(|| guard.key())
+    }
+
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
     /// that was not looked at yet allows none.
     pub fn obstacle(&self, pod: &Pod) -> Option<String> {

@@ -187,7 +187,7 @@ pub(super) fn assemble(
     let waves = risks::number_waves(&mut builder.steps, &disturbed);
     let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, inputs.now, waves);
     notes.extend(notes_of_risks);
-    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed);
+    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, inputs.now);
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

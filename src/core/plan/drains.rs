@@ -1,12 +1,17 @@
 //! How long it may take until the nodes of a plan are drained.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::keys;
 use crate::core::disrupt::duration_text;
 use crate::core::disrupt::pod_disruption_budgets::Never;
+use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
+use crate::core::lifecycle::drain::is_evicted;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::disturbed::Disturbed;
@@ -36,12 +41,20 @@ struct Queue {
 type Queues = BTreeMap<(u32, String), Queue>;
 
 /// Of a plan that moves no pod: none. What goes by force is not waited for. O(moved pods x budgets).
-pub(super) fn longest_drain(steps: &[Step], snapshot: &Snapshot, disturbed: &Disturbed<'_>) -> Option<LongestDrain> {
+pub(super) fn longest_drain(
+    steps: &[Step],
+    snapshot: &Snapshot,
+    disturbed: &Disturbed<'_>,
+    now: Timestamp,
+) -> Option<LongestDrain> {
     let is_drained = |step: &&Step| step.kind == StepKind::Remove && !step.pods.is_empty() && !step.waits_for_nothing();
     let drained: Vec<&Step> = steps.iter().filter(is_drained).collect();
     let queues = queues(&drained, disturbed);
+    let protected = protected(&drained, snapshot, now);
     let drains = drained.into_iter().map(|step| {
-        let (seconds, text) = bounded(step, snapshot, expected(step, disturbed, &queues));
+        let kept = step.node.as_deref().and_then(|node| protected.get(node));
+        let expected = kept.map_or_else(|| expected(step, disturbed, &queues), |kept| drain_of_kept(kept, now));
+        let (seconds, text) = bounded(step, snapshot, disturbed, expected);
         LongestDrain { node: step.node.clone().unwrap_or_else(|| step.node_claim.clone()), seconds, text }
     });
     // Of those that take as long the first.
@@ -54,6 +67,39 @@ fn length(seconds: Option<u64>) -> u64 {
 
 fn grace_seconds(pod: &Pod) -> u64 {
     u64::try_from(pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS)).unwrap_or(0)
+}
+
+/// By node, the pod whose annotation keeps it for longest. O(pods)
+fn protected<'s>(steps: &[&Step], snapshot: &'s Snapshot, now: Timestamp) -> BTreeMap<&'s str, &'s Pod> {
+    let nodes: BTreeSet<&str> = steps.iter().filter_map(|step| step.node.as_deref()).collect();
+    let until = |pod: &Pod| match protection(pod) {
+        Protection::Until(end) => end,
+        _ => Timestamp::MAX,
+    };
+    let mut protected: BTreeMap<&str, &Pod> = BTreeMap::new();
+    for pod in &snapshot.pods {
+        let Some(node) = pod.spec.node_name.as_deref().filter(|node| nodes.contains(node)) else { continue };
+        if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
+            continue;
+        }
+        let kept = protected.entry(node).or_insert(pod);
+        if (until(pod), Reverse(pod.key())) > (until(kept), Reverse(kept.key())) {
+            *kept = pod;
+        }
+    }
+    protected
+}
+
+/// Of a pod that is not evicted while its annotation holds.
+fn drain_of_kept(pod: &Pod, now: Timestamp) -> (Option<u64>, String) {
+    let text = format!("annotation {} of {}", keys::DO_NOT_DISRUPT, pod.key());
+    match protection(pod) {
+        Protection::Until(end) => {
+            let left = u64::try_from(end.duration_since(now).as_secs()).unwrap_or(0);
+            (Some(left.saturating_add(grace_seconds(pod))), format!("{text}, which holds until {end}"))
+        }
+        _ => (None, text),
+    }
 }
 
 fn queues(steps: &[&Step], disturbed: &Disturbed<'_>) -> Queues {
@@ -84,7 +130,7 @@ fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues) -> (Option<
         }
         None => {}
     }
-    let slowest = pods.iter().max_by_key(|pod| (grace_seconds(pod), std::cmp::Reverse(pod.key())));
+    let slowest = pods.iter().max_by_key(|pod| (grace_seconds(pod), Reverse(pod.key())));
     let mut longest = slowest.map_or((0, String::new()), |slowest| {
         let are_alike = pods.iter().all(|pod| grace_seconds(pod) == grace_seconds(slowest));
         let who = match pods.len() {
@@ -117,14 +163,27 @@ fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues) -> (Option<
 }
 
 /// With `terminationGracePeriod` nothing takes longer.
-fn bounded(step: &Step, snapshot: &Snapshot, drain: (Option<u64>, String)) -> (Option<u64>, String) {
+fn bounded(
+    step: &Step,
+    snapshot: &Snapshot,
+    disturbed: &Disturbed<'_>,
+    drain: (Option<u64>, String),
+) -> (Option<u64>, String) {
     let claim = snapshot.node_claims.iter().find(|claim| claim.metadata.name.as_ref() == Some(&step.node_claim));
     let limit = claim.and_then(|claim| claim.spec.termination_grace_period.as_ref()?.seconds());
     match (drain, limit) {
         ((seconds, text), Some(limit)) if limit < length(seconds) => {
-            (Some(limit), format!("{text}, and its terminationGracePeriod ends it"))
+            (Some(limit), format!("{text}, ended by terminationGracePeriod"))
         }
-        (drain, _) => drain,
+        // Nobody knows when the others of its pods will be ready.
+        ((seconds, text), Some(limit)) => match disturbed.by(step).find_map(|pod| disturbed.budgets.blocks_now(pod)) {
+            Some(budget) => {
+                let text = format!("PodDisruptionBudget {budget} allows no eviction now");
+                (Some(limit), format!("{text}, ended by terminationGracePeriod"))
+            }
+            None => (seconds, text),
+        },
+        (drain, None) => drain,
     }
 }
 
@@ -172,7 +231,7 @@ mod tests {
             }))
         };
         let steps = [step("a", wave_of_b.map(|_| 1)), step("b", wave_of_b)];
-        longest_drain(&steps, &snapshot, &Disturbed::new(&steps, &snapshot))
+        longest_drain(&steps, &snapshot, &Disturbed::new(&steps, &snapshot), Timestamp::UNIX_EPOCH)
     }
 
     #[test]

@@ -15,6 +15,8 @@ use crate::core::disrupt::windows::Period;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
+use crate::core::lifecycle::drain;
+use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::snapshot::nodes::{Machine, machines};
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -23,8 +25,8 @@ use super::calendar::{counted, edges, written};
 /// A moment that nobody thought of is seen this late at most.
 const LONGEST: SignedDuration = SignedDuration::from_hours(6);
 
-/// Nothing but time passes in a cluster until this moment, in which no node comes or goes; `None` where nodes are on their way, or
-/// one is not ready, whose repair would be due some time. O(claims + pods, and budgets for each time that one of their windows opens or closes).
+/// Nothing but time passes in a cluster until this moment, in which no node comes, and none goes but such that wait for the end of
+/// their grace period; `None` where nodes are on their way, or one is not ready, whose repair would be due some time. O(claims + pods, and budgets for each time that one of their windows opens or closes).
 pub fn next_moment(
     pools: &[NodePool],
     budgets: &[DisruptionBudget],
@@ -32,10 +34,12 @@ pub fn next_moment(
     now: Timestamp,
 ) -> Option<Timestamp> {
     let is_sound = machines(snapshot).iter().all(Machine::is_ready);
-    if !is_sound || !snapshot.node_claims.iter().all(is_at_rest) {
+    let moving = || snapshot.node_claims.iter().filter(|claim| !is_at_rest(claim));
+    let drains: Vec<Timestamp> = moving().filter_map(|claim| next_of_drain(claim, snapshot, now)).collect();
+    if !is_sound || drains.len() < moving().count() {
         return None;
     }
-    let latest = later(now, LONGEST);
+    let latest = drains.into_iter().fold(later(now, LONGEST), Timestamp::min);
     let of_claims = snapshot.node_claims.iter().flat_map(|claim| of_claim(claim, pools));
     let of_pods = snapshot.pods.iter().filter_map(|pod| protection_ends(pod, now));
     let soonest = of_claims.chain(of_pods).filter(|moment| *moment > now).fold(latest, Timestamp::min);
@@ -54,6 +58,41 @@ fn is_at_rest(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none()
         && claim.is_true(conditions::INITIALIZED)
         && claim.annotation(keys::REPLACED_BY).is_none()
+}
+
+/// When the next pod of a node that goes may be evicted or is deleted, or its grace period ends; `None` where nothing of that is to
+/// come.
+fn next_of_drain(claim: &NodeClaim, snapshot: &Snapshot, now: Timestamp) -> Option<Timestamp> {
+    claim.metadata.deletion_timestamp.as_ref()?;
+    let deadline = deadline(claim);
+    let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+    let pods = snapshot.pods.iter().filter(|pod| node.is_some() && pod.spec.node_name.as_deref() == node);
+    let pods: Vec<&Pod> = pods.collect();
+    let of_pods = drain::next(&pods, deadline, now).next_deadline;
+    let protections = pods.iter().filter_map(|pod| protection_ends(pod, now));
+    of_pods.into_iter().chain(deadline).chain(protections).filter(|moment| *moment > now).min()
+}
+
+/// When the grace period of a node that goes ends.
+fn deadline(claim: &NodeClaim) -> Option<Timestamp> {
+    let written = claim.annotation(TERMINATION_TIMESTAMP).and_then(|text| text.parse().ok());
+    let since = claim.metadata.deletion_timestamp.as_ref().map(|time| time.0);
+    let period = claim.spec.termination_grace_period.as_ref().and_then(NillableDuration::seconds);
+    written.or_else(|| Some(after(since?, period?)))
+}
+
+/// How long a cluster may have to wait for what is known to end some time: grace periods of nodes and of pods, and protections.
+pub fn longest_wait(pools: &[NodePool], snapshot: &Snapshot, now: Timestamp) -> SignedDuration {
+    let seconds = |period: &Option<NillableDuration>| period.as_ref().and_then(NillableDuration::seconds).unwrap_or(0);
+    let of_pools = pools.iter().map(|pool| seconds(&pool.spec.template.spec.termination_grace_period));
+    let of_claims = snapshot.node_claims.iter().map(|claim| seconds(&claim.spec.termination_grace_period));
+    let of_nodes = of_pools.chain(of_claims).max().unwrap_or(0);
+    let grace = |pod: &Pod| u64::try_from(pod.spec.termination_grace_period_seconds.unwrap_or(0)).unwrap_or(0);
+    let of_pods = snapshot.pods.iter().map(grace).max().unwrap_or(0);
+    let protected = snapshot.pods.iter().filter_map(|pod| protection_ends(pod, now)).max();
+    let protected = protected.map_or(SignedDuration::ZERO, |end| end.duration_since(now));
+    let grace = i64::try_from(of_nodes.saturating_add(of_pods)).unwrap_or(i64::MAX);
+    protected.saturating_add(SignedDuration::from_secs(grace))
 }
 
 /// When a node expires, and when it has been quiet for as long as its pool asks.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,8 @@ pub enum RiskCode {
     VolumesDetach,
     /// A pod is never evicted because of its annotation, and its node has no time after which it ends all the same.
     DrainBlocked,
+    /// A pod is never evicted because of its annotation, and deleted when the grace period of its node is over.
+    DeletedAtDeadline,
     /// A volume is a disk of a node that goes: what is on it is lost.
     DataLost,
 }
@@ -152,31 +154,60 @@ fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk>
     let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
     let drained = removals.filter(|step| !step.waits_for_nothing()).filter_map(|step| step.node.as_deref());
     let drained: BTreeSet<&str> = drained.collect();
-    let waits_forever = |machine: &&Machine<'_>| {
-        let ends = |claim: &NodeClaim| {
-            claim.spec.termination_grace_period.is_some() || claim.annotation(TERMINATION_TIMESTAMP).is_some()
-        };
-        (machine.is_being_removed() || drained.contains(machine.name))
-            && machine.claim.is_some_and(|claim| !ends(claim))
+    let goes = |machine: &&Machine<'_>| {
+        machine.node.is_some() && (machine.is_being_removed() || drained.contains(machine.name))
     };
-    let waiting = problem.machines.iter().filter(|machine| machine.node.is_some());
-    let waiting: BTreeSet<&str> = waiting.filter(waits_forever).map(|machine| machine.name).collect();
-    let blocks = |pod: &Pod| {
-        let node = pod.spec.node_name.as_deref().filter(|node| waiting.contains(node))?;
+    let going = problem.machines.iter().filter(goes);
+    let going: BTreeMap<&str, &NodeClaim> = going.filter_map(|machine| Some((machine.name, machine.claim?))).collect();
+    let risk = |pod: &Pod| {
+        let node = pod.spec.node_name.as_deref()?;
+        let claim = going.get(node)?;
         if pod.is_terminal() || pod.is_terminating() || !is_evicted(pod) || !is_protected(pod, now) {
             return None;
         }
+        let (annotation, subject) = (keys::DO_NOT_DISRUPT, pod.key());
         let until = match protection(pod) {
-            Protection::Until(end) => end.to_string(),
-            _ => "somebody takes it off".to_owned(),
+            Protection::Until(end) => Some(end),
+            _ => None,
         };
+        let Some(deadline) = Deadline::of(claim, now) else {
+            let until = until.map_or_else(|| "somebody takes it off".to_owned(), |end| end.to_string());
+            let text = format!(
+                "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {annotation} until {until}"
+            );
+            return Some(Risk { code: RiskCode::DrainBlocked, subject, text });
+        };
+        // It has its own time to end before the deadline.
+        let grace = pod.spec.termination_grace_period_seconds.unwrap_or(DEFAULT_GRACE_SECONDS);
+        let deleted = deadline.at.saturating_sub(SignedDuration::from_secs(grace)).unwrap_or(Timestamp::MIN);
+        let ends = deadline.text;
         let text = format!(
-            "node {node} goes and has no terminationGracePeriod: its drain waits for the annotation {} until {until}",
-            keys::DO_NOT_DISRUPT
+            "node {node} goes: its drain waits for the annotation {annotation} until {ends} ends, and then the pod is deleted"
         );
-        Some(Risk { code: RiskCode::DrainBlocked, subject: pod.key(), text })
+        until.is_none_or(|end| end > deleted).then_some(Risk { code: RiskCode::DeletedAtDeadline, subject, text })
     };
-    problem.snapshot.pods.iter().filter_map(blocks).collect()
+    problem.snapshot.pods.iter().filter_map(risk).collect()
+}
+
+/// When the drain of a node ends whatever stands in its way.
+struct Deadline {
+    at: Timestamp,
+    text: String,
+}
+
+impl Deadline {
+    /// `None` where it never does.
+    fn of(claim: &NodeClaim, now: Timestamp) -> Option<Self> {
+        if let Some(written) = claim.annotation(TERMINATION_TIMESTAMP) {
+            let at = written.parse().unwrap_or(now);
+            return Some(Self { at, text: format!("its grace period at {written}") });
+        }
+        let period = claim.spec.termination_grace_period.as_ref()?;
+        let seconds = i64::try_from(period.seconds()?).unwrap_or(i64::MAX);
+        let began = claim.metadata.deletion_timestamp.as_ref().map_or(now, |time| time.0);
+        let at = began.saturating_add(SignedDuration::from_secs(seconds)).unwrap_or(Timestamp::MAX);
+        Some(Self { at, text: format!("its terminationGracePeriod {period}") })
+    }
 }
 
 /// By pod, the volume that goes with its node.
