@@ -13,6 +13,7 @@ use crate::core::lifecycle::conditions::transition;
 use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
+use crate::core::lifecycle::waits_for;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::provision::Provisioning;
@@ -39,9 +40,9 @@ pub struct Candidate {
     pub price: Option<HourlyPrice>,
     /// Positions of the pods that would have to move.
     pub pods: Vec<usize>,
-    /// Positions of the pods of CapacityBuffers whose room is here.
     /// Those of them that can run nowhere else, because one of their volumes is a disk of this node.
     pub held_by_disk: BTreeSet<usize>,
+    /// Positions of the pods of CapacityBuffers whose room is here.
     pub buffer_pods: Vec<usize>,
     pub disruption_cost: f64,
     /// Billionths of a dollar that moving its pods is taken to cost.
@@ -237,8 +238,8 @@ fn candidate(
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
         move_nanodollars: costs.of_leaving(engine.problem, host, price.unwrap_or_default(), &pods),
         payback_seconds: payback_seconds(inputs, pool),
-        pods,
         held_by_disk: pods.iter().filter(|pod| is_held_by_disk(engine.problem, **pod)).copied().collect(),
+        pods,
         buffer_pods: Vec::new(),
         drifted_since: claim.and_then(|claim| transition(claim, "Drifted")).map(|time| time.to_string()),
         removal_cause,
@@ -256,18 +257,17 @@ fn candidate(
         let goes_eventually = candidate.removal_cause.is_some()
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
         *(if goes_eventually { &mut candidate.waived } else { &mut candidate.obstacle }) = of_pods;
-    }
         let is_removed = candidate.removal_cause.as_ref().is_some_and(|it| it.code == ReasonCode::NodePoolRemoved);
         let goes_with_data = goes_eventually || is_removed;
         let obstacle = if goes_with_data { &mut candidate.waived } else { &mut candidate.obstacle };
         *obstacle = obstacle.take().or_else(|| obstacle_of_volumes(engine.problem, &candidate.pods));
+    }
     if let Some(((_, text), cause)) = candidate.obstacle.as_mut().zip(candidate.removal_cause.as_ref()) {
         *text = format!("{}, but {text}", cause.text);
     }
     candidate
 }
 
-/// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
 fn is_held_by_disk(problem: &Problem<'_>, pod: usize) -> bool {
     problem.disks.get(&pod).is_some_and(|disk| disk.holds_pod)
 }
@@ -284,6 +284,7 @@ fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[usize]) -> Option<(ReasonC
     Some((ReasonCode::LocalVolume, text))
 }
 
+/// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
 fn has_waited_as_defined(inputs: &Inputs<'_>, pool: Option<&NodePool>) -> bool {
     let after = |pool: &NodePool| pool.spec.disruption.consolidate_after.seconds();
     let applied =
@@ -312,7 +313,9 @@ fn obstacle(
         return None;
     }
     if !machine.is_initialized() {
-        return Some((ReasonCode::NotInitialized, "it has not initialized yet".to_owned()));
+        let waits_for = machine.claim.and_then(|claim| waits_for(claim, machine.node));
+        let because = waits_for.map_or_else(String::new, |text| format!(": {text}"));
+        return Some((ReasonCode::NotInitialized, format!("it has not initialized yet{because}")));
     }
     if pool.is_none() && candidate.removal_cause.is_none() {
         let name =

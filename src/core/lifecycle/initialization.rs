@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{Node, Taint};
 use serde_json::json;
 
 use crate::api::keys;
@@ -25,7 +25,13 @@ const READINESS_TAINT_PREFIX: &str = "readiness.k8s.io/";
 
 pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
-    let Some(node) = observation.node else { return Reaction::default() };
+    let Some(node) = observation.node else {
+        let mut written = claim.clone();
+        let message = "its node is not there";
+        conditions::set(&mut written, conditions::INITIALIZED, "Unknown", "NodeNotFound", message, observation.now);
+        let write = (written != *claim).then(|| Effect::WriteClaim(Box::new(written)));
+        return Reaction { effects: write.into_iter().collect(), look_again_at: None };
+    };
     let name = node.metadata.name.clone().unwrap_or_default();
     let Seen { claim: written, is_of_use, fault } = see(Cow::Borrowed(claim), node, observation.now);
     let is_new = *written != *claim;
@@ -67,29 +73,71 @@ pub(super) fn reached(node: String, fault: Option<String>) -> impl Iterator<Item
 }
 
 /// What the node still lacks: reason and sentence.
-fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
+pub fn obstacle(claim: &NodeClaim, node: &Node) -> Option<(&'static str, String)> {
     if !is_ready(node) {
-        return Some(("NodeNotReady", "the node is not ready".to_owned()));
+        return Some(("NodeNotReady", not_ready(node)));
     }
     let taints = nodes::taints(node);
-    let startup = taints.iter().find(|taint| {
+    let startup = taints.iter().filter(|taint| {
         claim.spec.startup_taints.iter().any(|own| own.key == taint.key && effect_name(own.effect) == taint.effect)
     });
-    if let Some(taint) = startup {
-        return Some(("StartupTaintsExist", format!("the start-up taint {} is still there", taint.key)));
+    if let Some(text) = still_there("start-up taint", startup) {
+        return Some(("StartupTaintsExist", text));
     }
-    let ephemeral = taints
-        .iter()
-        .find(|taint| EPHEMERAL_TAINTS.contains(&taint.key.as_str()) || taint.key.starts_with(READINESS_TAINT_PREFIX));
-    if let Some(taint) = ephemeral {
-        return Some(("KnownEphemeralTaintsExist", format!("the taint {} is still there", taint.key)));
+    let ephemeral = taints.iter().filter(|taint| {
+        EPHEMERAL_TAINTS.contains(&taint.key.as_str()) || taint.key.starts_with(READINESS_TAINT_PREFIX)
+    });
+    if let Some(text) = still_there("taint", ephemeral) {
+        return Some(("KnownEphemeralTaintsExist", text));
     }
     let allocatable = node.status.as_ref().and_then(|status| status.allocatable.as_ref());
-    let extended = claim.spec.resources.requests.keys().find(|name| {
+    let missing = claim.spec.resources.requests.keys().filter(|name| {
         ![CPU, MEMORY, PODS, EPHEMERAL_STORAGE].contains(&name.as_str())
             && allocatable.and_then(|resources| resources.get(*name)).is_none_or(|quantity| quantity.0 == "0")
     });
-    extended.map(|name| ("ResourceNotRegistered", format!("the resource {name} is not registered")))
+    let missing: Vec<&str> = missing.map(String::as_str).collect();
+    match missing.as_slice() {
+        [] => None,
+        [one] => Some(("ResourceNotRegistered", format!("the resource {one} is not registered"))),
+        several => Some(("ResourceNotRegistered", format!("the resources {} are not registered", several.join(", ")))),
+    }
+}
+
+/// With what the kubelet says, where it says something.
+fn not_ready(node: &Node) -> String {
+    let conditions = node.status.as_ref().and_then(|status| status.conditions.as_deref()).unwrap_or_default();
+    let ready = conditions.iter().find(|condition| condition.type_ == "Ready");
+    let message = ready.and_then(|condition| condition.message.as_deref()).filter(|message| !message.is_empty());
+    let reason = ready.and_then(|condition| condition.reason.as_deref()).filter(|reason| !reason.is_empty());
+    match message.or(reason) {
+        Some(said) => format!("the node is not ready: {said}"),
+        None => "the node is not ready".to_owned(),
+    }
+}
+
+fn still_there<'t>(noun: &str, taints: impl Iterator<Item = &'t Taint>) -> Option<String> {
+    let keys: Vec<&str> = taints.map(|taint| taint.key.as_str()).collect();
+    match keys.as_slice() {
+        [] => None,
+        [one] => Some(format!("the {noun} {one} is still there")),
+        several => Some(format!("the {noun}s {} are still there", several.join(", "))),
+    }
+}
+
+/// What a machine of a claim waits for that has not initialized. What can not be seen on the node its NodeClaim may say.
+pub fn waits_for(claim: &NodeClaim, node: Option<&Node>) -> Option<String> {
+    let said = |type_: &str| claim.condition(type_).map(|it| it.message.clone()).filter(|message| !message.is_empty());
+    let with = |text: &str, said: Option<String>| said.map_or(text.to_owned(), |said| format!("{text}: {said}"));
+    match node {
+        Some(node) => obstacle(claim, node).map(|(_, text)| text).or_else(|| said(conditions::INITIALIZED)),
+        None if !claim.is_true(conditions::LAUNCHED) => {
+            Some(with("its instance is not launched", said(conditions::LAUNCHED)))
+        }
+        None if !claim.is_true(conditions::REGISTERED) => {
+            Some(said(conditions::REGISTERED).unwrap_or_else(|| "its node has not registered".to_owned()))
+        }
+        None => Some("its node is not there".to_owned()),
+    }
 }
 
 /// Whether the node's condition Ready is True.

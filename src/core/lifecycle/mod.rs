@@ -38,7 +38,7 @@ use serde_json::Value;
 use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
 
-pub use initialization::is_ready;
+pub use initialization::{is_ready, waits_for};
 pub use liveness::given_up;
 
 /// What is known about one claim at one moment.
