@@ -28,7 +28,7 @@ use crate::controller::{Controller, Journal, Mode, Options, Shutdown};
 use crate::core::plan::leaving::leaving;
 use crate::core::plan::moments::{longest_wait, next_moment};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
-use crate::core::plan::{Note, decide};
+use crate::core::plan::{Note, ReasonCode, decide};
 use crate::core::snapshot::{Snapshot, moment};
 use crate::definitions::Definitions;
 use crate::definitions::suggest::nearest;
@@ -258,9 +258,13 @@ fn simulation(
     let at_end =
         ReadInputs { head: read.head.clone(), snapshot, catalog: read.catalog.clone(), now, notes: Vec::new() };
     let last = inputs::with_inputs(&arguments.inputs, &at_end, decide);
+    let tallied = tally.summary(now, world.pods_evicted());
+    let waiting = last.pending.iter().filter(|it| it.reasons.iter().any(|it| it.code == ReasonCode::DaemonSetPodWaits));
     let summary = SimulationSummary {
+        // The fleet counts no pods of DaemonSets: most come and go with their nodes.
+        pods_pending_end: tallied.pods_pending_end + waiting.map(|it| it.pods.len()).sum::<usize>(),
         lower_bound_price_per_hour_end: last.summary.lower_bound_price_per_hour,
-        ..tally.summary(now, world.pods_evicted())
+        ..tallied
     };
     let mut notes: Vec<Note> = read.notes.iter().chain(&read.head.content.notes).cloned().collect();
     notes.extend(about_nodes(read));

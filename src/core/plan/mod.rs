@@ -178,6 +178,8 @@ pub enum ReasonCode {
     NotSupported,
     Preempting,
     DevicesUnsatisfied,
+    /// A pod of a DaemonSet that its node does not take; none is bought for it.
+    DaemonSetPodWaits,
     // Why a candidate is held back.
     ConsolidateAfterNotElapsed,
     ConsolidationDisabled,
@@ -197,10 +199,10 @@ pub enum ReasonCode {
     WaitsForCanary,
     RolloutHalted,
     NodeRepairBlocked,
-}
-
     /// A volume of one of its pods is gone with it.
     LocalVolume,
+}
+
 /// What must still hold when the step is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "kind")]

@@ -13,6 +13,7 @@ use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::age::Ages;
+use super::daemon_pods::{is_waiting_daemon, why_it_waits};
 
 /// Pods waiting for a place, and pods that are waiting for something else.
 #[derive(Debug, Default)]
@@ -38,8 +39,15 @@ impl Backlog {
             .map(|node| (node, &problem.machines[node.machine]))
             .flat_map(|(node, machine)| node.nominated.iter().map(move |(pod, _)| (*pod, machine)))
             .collect();
+        let hosts = problem.machines.iter().enumerate().map(|(host, machine)| (machine.name, host)).collect();
         let mut waiting: Vec<usize> = Vec::new();
         for (position, pod) in problem.snapshot.pods.iter().enumerate() {
+            if is_waiting_daemon(pod) {
+                let gate = obstacle(pod, position, problem);
+                let why = gate.or_else(|| why_it_waits(problem, &hosts, position));
+                backlog.not_schedulable.extend(why.map(|(code, text)| (position, code, text)));
+                continue;
+            }
             if !is_waiting(pod) {
                 continue;
             }
@@ -64,6 +72,12 @@ impl Backlog {
         }
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
+                if let Some(disk) = problem.disks.get(pod).filter(|disk| disk.holds_pod) {
+                    let (machine, volume) = (problem.machines[node.machine].name, &disk.volume);
+                    let text = format!("PersistentVolume {volume} is a disk of node {machine}, which is being removed");
+                    backlog.not_schedulable.push((*pod, ReasonCode::VolumeUnsatisfied, text));
+                    continue;
+                }
                 waiting.push(*pod);
                 backlog.displaced.insert(*pod);
             }
@@ -72,12 +86,6 @@ impl Backlog {
         backlog.waiting = by_class(problem, &waiting);
         backlog.hold_back_from_claims_in_use(problem.snapshot);
         backlog
-                if let Some(disk) = problem.disks.get(pod).filter(|disk| disk.holds_pod) {
-                    let (machine, volume) = (problem.machines[node.machine].name, &disk.volume);
-                    let text = format!("PersistentVolume {volume} is a disk of node {machine}, which is being removed");
-                    backlog.not_schedulable.push((*pod, ReasonCode::VolumeUnsatisfied, text));
-                    continue;
-                }
     }
 
     /// Leaves a pod where it is for now.

@@ -9,6 +9,7 @@ pub mod backlog;
 pub mod bound;
 pub mod cheapest;
 pub mod choice;
+pub mod daemon_pods;
 mod expected;
 pub mod explain;
 pub mod karpenter;

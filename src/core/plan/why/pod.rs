@@ -9,6 +9,7 @@ use crate::core::defaults;
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::provision::advice::{Adviser, change};
+use crate::core::provision::daemon_pods::{is_waiting_daemon, meant_for};
 pub use crate::core::provision::explain::ExistingNodes;
 use crate::core::provision::explain::{existing_nodes, explain};
 use crate::core::provision::{self, Provisioning, provision};
@@ -108,6 +109,14 @@ fn answer(
             changes: Vec::new(),
             smallest_change: None,
         };
+    }
+    if let Some(node) = meant_for(pod).filter(|_| is_waiting_daemon(pod)) {
+        let so = match problem.machines.iter().find(|machine| machine.name == node) {
+            Some(machine) if machine.is_being_removed() => "which is on its way out",
+            Some(machine) if !machine.is_initialized() => "which has not initialized yet",
+            _ => "where nothing keeps it from starting: kube-scheduler puts it there",
+        };
+        return Answer::NotPlanned { because: format!("its DaemonSet means it for node {node} alone, {so}") };
     }
     if let Some(because) = takes_no_part(pod) {
         return Answer::NotPlanned { because: because.to_owned() };
