@@ -104,9 +104,13 @@ pub fn format_amount(name: &str, amount: i64) -> String {
     if name == CPU {
         return if amount % 1000 == 0 { (amount / 1000).to_string() } else { format!("{amount}m") };
     }
-    let in_bytes = name == MEMORY || name == EPHEMERAL_STORAGE || name.starts_with("hugepages-");
-    let unit = BINARY.iter().find(|(_, size)| in_bytes && amount != 0 && amount % size == 0);
+    let unit = BINARY.iter().find(|(_, size)| is_in_bytes(name) && amount != 0 && amount % size == 0);
     unit.map_or_else(|| amount.to_string(), |(suffix, size)| format!("{}{suffix}", amount / size))
+}
+
+/// Whether amounts of a resource are bytes: memory and disks are, and huge pages of whichever size.
+pub fn is_in_bytes(name: &str) -> bool {
+    name == MEMORY || name == EPHEMERAL_STORAGE || name.starts_with("hugepages-")
 }
 
 impl FromIterator<(String, i64)> for Resources {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::model::Requirement;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use crate::core::model::resources::{CPU, is_in_bytes};
 use crate::core::plan::{PendingReason, ReasonCode};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::quota::Scope;
@@ -291,6 +291,8 @@ pub fn values(requirement: &Requirement) -> String {
     texts.collect::<Vec<_>>().join(" and ")
 }
 
+const MEBIBYTE: i64 = 1 << 20;
+
 /// An amount for people: cores with at most three decimals, bytes in GiB with one, counts as they are.
 pub fn amount(resource: &str, amount: i64) -> String {
     match resource {
@@ -298,10 +300,12 @@ pub fn amount(resource: &str, amount: i64) -> String {
             let text = format!("{}.{:03}", amount / 1000, (amount % 1000).abs());
             text.trim_end_matches('0').trim_end_matches('.').to_owned()
         }
-        MEMORY | EPHEMERAL_STORAGE => {
+        _ if is_in_bytes(resource) && amount != 0 => {
             let tenths = (i128::from(amount) * 10 + (1 << 29)) >> 30;
-            if tenths < 10 {
-                format!("{}Mi", amount >> 20)
+            if (-MEBIBYTE..MEBIBYTE).contains(&amount) {
+                if amount % 1024 == 0 { format!("{}Ki", amount / 1024) } else { amount.to_string() }
+            } else if tenths.abs() < 10 {
+                format!("{}Mi", amount / MEBIBYTE)
             } else {
                 format!("{}.{}Gi", tenths / 10, tenths % 10).replace(".0Gi", "Gi")
             }
@@ -313,6 +317,7 @@ pub fn amount(resource: &str, amount: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::model::resources::MEMORY;
 
     #[test]
     fn amounts_read_like_people_write_them() {
@@ -322,6 +327,15 @@ mod tests {
         assert_eq!(amount(MEMORY, 512 << 20), "512Mi");
         assert_eq!(amount(MEMORY, 14_162 << 20), "13.8Gi");
         assert_eq!(amount(MEMORY, 2 << 30), "2Gi");
+        assert_eq!(amount("ephemeral-storage", 400 << 30), "400Gi");
+        assert_eq!(amount("hugepages-2Mi", 4 << 30), "4Gi");
+        assert_eq!(amount("hugepages-1Gi", 1 << 30), "1Gi");
+        assert_eq!((amount("hugepages-2Mi", 2 << 20), amount("hugepages-2Mi", 0)), ("2Mi".to_owned(), "0".to_owned()));
+        assert_eq!(
+            (amount(MEMORY, 0), amount(MEMORY, 1 << 16), amount(MEMORY, 77)),
+            ("0".into(), "64Ki".into(), "77".into())
+        );
         assert_eq!(amount("nvidia.com/gpu", 4), "4");
+        assert_eq!(amount("vpc.amazonaws.com/pod-eni", 1), "1");
     }
 }
