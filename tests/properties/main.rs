@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod advice;
 mod bad_input;
 mod build;
 #[path = "../carried_out/mod.rs"]
@@ -88,14 +89,24 @@ fn advice_helps(built: &Built, packing: Packing) -> Result<(), String> {
     for pending in decide(&inputs).pending.iter().filter(|pending| !pending.changes.is_empty()) {
         let mut snapshot = inputs.snapshot.clone();
         let mut pools = inputs.node_pools.to_vec();
+        let (mut node_classes, mut node_overlays) = (inputs.node_classes.to_vec(), inputs.node_overlays.to_vec());
         let mut policy = inputs.policy.clone();
         for change in &pending.changes {
+            node_classes.iter_mut().for_each(|class| change.apply_to_node_class(class));
+            node_overlays.extend(change.overlay());
             pools.iter_mut().for_each(|pool| change.apply_to_pool(pool));
             change.apply_to_limits(&mut policy.limits);
             let meant = snapshot.pods.iter_mut().filter(|pod| pending.pods.contains(&pod.key()));
             meant.for_each(|pod| change.apply_to_pod(pod));
         }
-        let changed = Inputs { snapshot: &snapshot, node_pools: &pools, policy, ..inputs.clone() };
+        let changed = Inputs {
+            snapshot: &snapshot,
+            node_pools: &pools,
+            node_classes: &node_classes,
+            node_overlays: &node_overlays,
+            policy,
+            ..inputs.clone()
+        };
         let still: Vec<String> = decide(&changed).pending.into_iter().flat_map(|pending| pending.pods).collect();
         if pending.pods.iter().all(|pod| still.contains(pod)) {
             return Err(format!("{:?} still wait after: {:?}", pending.pods, pending.smallest_change));

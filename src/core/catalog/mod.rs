@@ -26,7 +26,7 @@ use super::model::{HourlyPrice, Resources};
 use crate::api::keys;
 
 pub use built_in::{Assumption, BuiltInError, assumptions};
-pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class};
+pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class, volume_of_pods};
 pub use parse::CatalogError;
 
 /// The version of the exchange format that this program writes and reads.

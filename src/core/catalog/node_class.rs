@@ -275,6 +275,21 @@ fn stated_volume(
     })
 }
 
+/// The device of the volume that holds pods' data, and its size in bytes; `None` where only the image knows which it is.
+pub fn volume_of_pods(node_class: &EC2NodeClassSpec) -> Option<(String, i64)> {
+    let family = node_class.resolved_ami_family();
+    let mappings = &node_class.block_device_mappings;
+    let of_family = ephemeral_device(family).map(str::to_owned);
+    let root = mappings.iter().find(|mapping| mapping.root_volume);
+    let last = mappings.last().filter(|_| family == AmiFamily::Custom);
+    let device = root.or(last).and_then(|mapping| mapping.device_name.clone()).or(of_family)?;
+    let bytes = NodeClassSettings::read(node_class).0.volume_bytes.unwrap_or(match windows_build(family) {
+        Some(_) => 50 * GIBIBYTE,
+        None => DEFAULT_VOLUME_BYTES,
+    });
+    Some((device, bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};

@@ -273,6 +273,15 @@ pub fn is_well_known(key: &str) -> bool {
     ) || key.strip_prefix("karpenter.k8s.aws/").is_some_and(|name| AWS_LABELS.contains(&name))
 }
 
+/// Labels that no template may set, because the controller does. Source: reference, section 2.3; as the rules of NodePool in
+/// `api::validation` have it.
+pub fn is_restricted(key: &str) -> bool {
+    let (domain, name) = key.split_once('/').unwrap_or((key, ""));
+    matches!(key, keys::NODE_POOL | keys::HOSTNAME)
+        || (domain.ends_with("karpenter.sh") && key != keys::CAPACITY_TYPE)
+        || (domain.ends_with("karpenter.k8s.aws") && !(domain == "karpenter.k8s.aws" && AWS_LABELS.contains(&name)))
+}
+
 /// Labels under `karpenter.k8s.aws/` that a requirement may use (reference, section 2.3).
 pub const AWS_LABELS: [&str; 32] = [
     "ec2nodeclass",

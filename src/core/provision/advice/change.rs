@@ -6,12 +6,15 @@ use k8s_openapi::api::core::v1::{NodeSelectorTerm, PodAffinityTerm, Toleration, 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::api::ec2_node_class::{BlockDeviceMapping, EC2NodeClass, InstanceStorePolicy};
+use crate::api::keys;
+use crate::api::node_overlay::{NodeOverlay, NodeOverlaySpec, OverlayRequirement};
 use crate::api::node_pool::{IntOrString, NodePool, NodeSelectorRequirement, Operator};
 use crate::core::model::Resources;
 use crate::core::model::requirements::normalized;
 use crate::core::snapshot::Pod;
 
-/// One change of a NodePool or of a pod. Amounts are Kubernetes quantities.
+/// One change of a NodePool, of its EC2NodeClass or NodeOverlays, or of a pod. Amounts are Kubernetes quantities.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 pub enum Change {
@@ -27,6 +30,12 @@ pub enum Change {
     AddLabel { node_pool: String, key: String, value: String },
     /// A requirement of a NodePool no longer asks for a number of values.
     DropMinValues { node_pool: String, key: String },
+    /// `instanceStorePolicy: RAID0` in an EC2NodeClass: pods' data is on the disks of the instance.
+    UseInstanceStore { node_class: String },
+    /// `volumeSize` of a device in `blockDeviceMappings` of an EC2NodeClass.
+    EnlargeVolume { node_class: String, device: String, from: String, to: String },
+    /// A new NodeOverlay says that nodes of a NodePool have this resource.
+    AddOverlay { node_pool: String, resource: String, amount: String },
     /// The pod tolerates a taint, `key=value:Effect`.
     Tolerate { taint: String },
     /// The pod requests less.
@@ -64,6 +73,15 @@ impl std::fmt::Display for Change {
             Self::DropMinValues { node_pool, key } => {
                 write!(formatter, "drop minValues of {key} in NodePool {node_pool}")
             }
+            Self::UseInstanceStore { node_class } => {
+                write!(formatter, "instanceStorePolicy: RAID0 in EC2NodeClass {node_class}")
+            }
+            Self::EnlargeVolume { node_class, device, from, to } => {
+                write!(formatter, "volumeSize of {device} {from} -> {to} in EC2NodeClass {node_class}")
+            }
+            Self::AddOverlay { node_pool, resource, amount } => {
+                write!(formatter, "a NodeOverlay with capacity {resource} {amount} for NodePool {node_pool}")
+            }
             Self::Tolerate { taint } => write!(formatter, "tolerate {taint} in the pod"),
             Self::LowerRequest { resource, from, to } => write!(formatter, "{resource} {from} -> {to} in the pod"),
             Self::DropSelector { key } => write!(formatter, "do not ask for {key} in the pod"),
@@ -87,6 +105,11 @@ pub fn text(changes: &[Change]) -> String {
 }
 
 impl Change {
+    /// Whether the pod gets less.
+    pub fn lowers(&self) -> bool {
+        matches!(self, Self::LowerRequest { .. })
+    }
+
     /// Changes the limits of the cluster, if it is they that are meant.
     pub fn apply_to_limits(&self, limits: &mut BTreeMap<String, IntOrString>) {
         if let Self::RaiseClusterLimit { resource, to, .. } = self {
@@ -137,6 +160,47 @@ impl Change {
         }
     }
 
+    /// Changes the class, if it is the one that is meant.
+    pub fn apply_to_node_class(&self, class: &mut EC2NodeClass) {
+        let name = class.metadata.name.clone().unwrap_or_default();
+        match self {
+            Self::UseInstanceStore { node_class } if *node_class == name => {
+                class.spec.instance_store_policy = Some(InstanceStorePolicy::RAID0);
+            }
+            Self::EnlargeVolume { node_class, device, to, .. } if *node_class == name => {
+                let mappings = &mut class.spec.block_device_mappings;
+                let position = mappings.iter().position(|it| it.device_name.as_ref() == Some(device)).or_else(|| {
+                    // A root volume need not say what it is called.
+                    mappings.iter().position(|it| it.root_volume && it.device_name.is_none())
+                });
+                let position = position.unwrap_or_else(|| {
+                    mappings.push(BlockDeviceMapping { device_name: Some(device.clone()), ..Default::default() });
+                    mappings.len() - 1
+                });
+                mappings[position].ebs.get_or_insert_default().volume_size = Some(IntOrString::String(to.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    /// The overlay that is new, if it is one.
+    pub fn overlay(&self) -> Option<NodeOverlay> {
+        let Self::AddOverlay { node_pool, resource, amount } = self else { return None };
+        let pool = OverlayRequirement {
+            key: keys::NODE_POOL.to_owned(),
+            operator: Operator::In,
+            values: vec![node_pool.clone()],
+        };
+        let spec = NodeOverlaySpec {
+            requirements: vec![pool],
+            price: None,
+            price_adjustment: None,
+            capacity: BTreeMap::from([(resource.clone(), IntOrString::String(amount.clone()))]),
+            weight: None,
+        };
+        Some(NodeOverlay::new(&overlay_name(node_pool, resource), spec))
+    }
+
     /// Changes the pod, if it is the pod that is meant.
     pub fn apply_to_pod(&self, pod: &mut Pod) {
         match self {
@@ -178,6 +242,13 @@ impl Change {
             _ => {}
         }
     }
+}
+
+/// Of lower-case letters, digits and dashes.
+fn overlay_name(node_pool: &str, resource: &str) -> String {
+    let text = format!("{node_pool}-{resource}").to_ascii_lowercase();
+    let name: String = text.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
+    name.trim_matches('-').to_owned()
 }
 
 /// `key=value:Effect` as the pod would tolerate it.

@@ -80,7 +80,9 @@ impl<'e, 'a> Adviser<'e, 'a> {
         for refused in nearest.iter().take(POOLS_MAX) {
             for side in [Side::Pool, Side::Pod] {
                 let most = best.as_ref().map_or(CHANGES_MAX, |best| best.len() - 1);
-                best = self.enough_for(pods, refused, side, scope, most).or(best);
+                // No pod is told to do with less where its pool can have what it needs.
+                let found = self.enough_for(pods, refused, side, scope, most);
+                best = found.filter(|found| best.is_none() || !found.iter().any(Change::lowers)).or(best);
             }
             if best.as_ref().is_some_and(|best| best.len() == 1) {
                 break;

@@ -1,12 +1,25 @@
 //! From what keeps a pod from a pool to what could be changed about it. Whether that is enough is for a trial to say.
 
+use std::collections::BTreeSet;
+
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec, InstanceStorePolicy};
 use crate::api::keys;
-use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use crate::core::catalog::{InstanceType, for_node_class, volume_of_pods};
+use crate::core::model::requirements::{is_restricted, is_well_known};
+use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
+use crate::core::plan::Inputs;
 use crate::core::provision::explain::{amount, restricting, sides, values};
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
 use super::change::Change;
+
+/// EC2 makes none larger.
+const VOLUME_MAX_BYTES: i64 = 64 << 40;
+/// Each comes closer by most of what was missing.
+const ENLARGEMENTS_MAX: usize = 12;
+/// Resources of devices that instance types have or have not.
+const OF_INSTANCES: [&str; 5] = ["nvidia.com/", "amd.com/", "aws.amazon.com/", "habana.ai/", "vpc.amazonaws.com/"];
 
 /// Whose side is changed where both could be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,12 +31,12 @@ pub enum Side {
 /// The change that would do away with a refusal, if there is one. `limit` and `used` tell what the pool's limit of a
 /// resource is and what is taken of it.
 pub fn propose(
-    engine: &Engine<'_, '_>,
-    class: ClassIndex,
+    (engine, class): (&Engine<'_, '_>, ClassIndex),
     pool: &str,
     refusal: &Refusal,
     side: Side,
     limit_and_use: &dyn Fn(&Scope, &str) -> (i64, i64),
+    inputs: Changed<'_, '_>,
 ) -> Option<Change> {
     let node_pool = || pool.to_owned();
     match refusal {
@@ -41,12 +54,11 @@ pub fn propose(
         Refusal::Taint(taint) => Some(Change::Tolerate { taint: taint.clone() }),
         Refusal::Requirement { key } if side == Side::Pod => Some(Change::DropSelector { key: key.clone() }),
         Refusal::Requirement { key } => wider_pool(engine, class, pool, key),
-        Refusal::Resource { name, requested, available } => Some(Change::LowerRequest {
-            resource: name.clone(),
-            from: amount(name, *requested),
-            to: at_most(name, *available),
-        })
-        .filter(|_| *available > 0 && available < requested),
+        Refusal::Resource { name, requested, available } => {
+            let short = Short { resource: name, requested: *requested, available: *available };
+            let more = if side == Side::Pool { more_on_a_node(engine, pool, &short, inputs) } else { None };
+            more.or_else(|| lower_request(&short))
+        }
         Refusal::Spread { key } => Some(Change::PreferSpread { key: key.clone() }),
         Refusal::Affinity { key } => Some(Change::PreferAffinity { key: key.clone() }),
         Refusal::AntiAffinity { key } => Some(Change::PreferAntiAffinity { key: key.clone() }),
@@ -54,6 +66,117 @@ pub fn propose(
         Refusal::MinValues { key } => Some(Change::DropMinValues { node_pool: node_pool(), key: key.clone() }),
         Refusal::Volume | Refusal::Devices | Refusal::Offering | Refusal::EmptyPool => None,
     }
+}
+
+/// The inputs as they were, and as the changes that are tried make them.
+#[derive(Clone, Copy)]
+pub struct Changed<'i, 'a> {
+    pub before: &'i Inputs<'a>,
+    pub now: &'i Inputs<'i>,
+}
+
+/// What one node lacks.
+struct Short<'s> {
+    resource: &'s str,
+    requested: i64,
+    available: i64,
+}
+
+/// Where nothing can be had of more than there is.
+fn lower_request(short: &Short<'_>) -> Option<Change> {
+    let Short { resource, requested, available } = *short;
+    let change = Change::LowerRequest {
+        resource: resource.to_owned(),
+        from: amount(resource, requested),
+        to: at_most(resource, available),
+    };
+    (available > 0 && available < requested).then_some(change)
+}
+
+/// What makes nodes of a pool offer more: larger disks, or an overlay of what no instance type has by itself.
+fn more_on_a_node(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Change> {
+    match short.resource {
+        EPHEMERAL_STORAGE => larger_disk(engine, pool, short, inputs),
+        CPU | MEMORY | PODS => None,
+        _ => overlay(pool, short, inputs),
+    }
+}
+
+fn class_of_pool<'i>(inputs: &'i Inputs<'_>, pool: &str) -> Option<&'i EC2NodeClass> {
+    let pool = inputs.node_pools.iter().find(|it| it.metadata.name.as_deref() == Some(pool))?;
+    let name = &pool.spec.template.spec.node_class_ref.name;
+    inputs.node_classes.iter().find(|class| class.metadata.name.as_ref() == Some(name))
+}
+
+/// The disks of the instance where an allowed type has them and they do, else a larger volume.
+fn larger_disk(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Change> {
+    let (before, class) = (class_of_pool(inputs.before, pool)?, class_of_pool(inputs.now, pool)?);
+    let node_class = class.metadata.name.clone()?;
+    let template = engine.problem.templates.iter().find(|it| it.name == pool && !it.is_reserved())?;
+    let mut offered = template.offerings.compile(&template.requirements);
+    template.offerings.prune(&mut offered);
+    let allowed = offered.types().ones().map(|position| template.offerings.types[position].name.as_str());
+    let allowed: BTreeSet<&str> = allowed.collect();
+    let types = inputs.now.catalog.instance_types.iter().filter(|it| allowed.contains(it.name.as_str()));
+    let on_a_node = |instance_type: &InstanceType, spec: &EC2NodeClassSpec| {
+        for_node_class(instance_type, spec).allocatable().get(EPHEMERAL_STORAGE)
+    };
+    let with_disks = EC2NodeClassSpec { instance_store_policy: Some(InstanceStorePolicy::RAID0), ..class.spec.clone() };
+    let is_new = class.spec.instance_store_policy.is_none();
+    if is_new && types.clone().any(|it| on_a_node(it, &with_disks) >= short.requested) {
+        return Some(Change::UseInstanceStore { node_class });
+    }
+    let (device, bytes) = volume_of_pods(&class.spec)?;
+    // Once is enough: it is made as large as it has to be.
+    if volume_of_pods(&before.spec)?.1 != bytes {
+        return None;
+    }
+    let first = types.clone().next()?;
+    let now = on_a_node(first, &class.spec);
+    let mut size = bytes;
+    for _ in 0..ENLARGEMENTS_MAX {
+        let mut larger = class.clone();
+        let change = Change::EnlargeVolume {
+            node_class: node_class.clone(),
+            device: device.clone(),
+            from: format_amount(EPHEMERAL_STORAGE, bytes),
+            to: at_least(EPHEMERAL_STORAGE, size),
+        };
+        change.apply_to_node_class(&mut larger);
+        let missing = short.requested - short.available - (on_a_node(first, &larger.spec) - now);
+        if missing <= 0 {
+            return (size <= VOLUME_MAX_BYTES).then_some(change);
+        }
+        // A part of it is kept back for the kubelet to notice in time that the disk is full.
+        size = size.saturating_add(missing / 9 * 10).saturating_add(1 << 30);
+    }
+    None
+}
+
+/// Of what EC2 sells nothing can be made up: those are resources that an agent on the node offers, and huge pages.
+fn overlay(pool: &str, short: &Short<'_>, inputs: Changed<'_, '_>) -> Option<Change> {
+    let resource = short.resource;
+    let is_sold = OF_INSTANCES.iter().any(|prefix| resource.starts_with(prefix))
+        || inputs.now.catalog.instance_types.iter().any(|it| it.capacity.get(resource) > 0);
+    let change = Change::AddOverlay {
+        node_pool: pool.to_owned(),
+        resource: resource.to_owned(),
+        amount: format_amount(resource, short.requested),
+    };
+    let name = change.overlay()?.metadata.name;
+    let is_there = inputs.now.node_overlays.iter().chain(&inputs.now.snapshot.node_overlays);
+    let is_there = is_there.into_iter().any(|overlay| overlay.metadata.name == name);
+    let may = inputs.now.policy.feature_gates.node_overlay && !is_sold && !is_there;
+    (may && short.available == 0).then_some(change)
+}
+
+/// Whether a template may set this label: not one that the controller sets or that instance types have.
+fn may_be_label(key: &str, value: &str) -> bool {
+    let edge = |letter: Option<char>| letter.is_none_or(|letter| letter.is_ascii_alphanumeric());
+    let inner = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    let is_value =
+        value.len() <= 63 && value.chars().all(inner) && edge(value.chars().next()) && edge(value.chars().next_back());
+    is_value && !is_restricted(key) && !is_well_known(key)
 }
 
 fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str) -> Option<Change> {
@@ -67,7 +190,8 @@ fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str)
         (Some(_), Some(values)) => Some(Change::OfferValues { node_pool, key: key.to_owned(), values }),
         (Some(_), None) => Some(Change::DropRequirement { node_pool, key: key.to_owned() }),
         (None, Some(values)) if !sides.pool.offerings.defines(key) => {
-            Some(Change::AddLabel { node_pool, key: key.to_owned(), value: values.first()?.clone() })
+            let value = values.iter().find(|value| may_be_label(key, value))?.clone();
+            Some(Change::AddLabel { node_pool, key: key.to_owned(), value })
         }
         (None, _) => {
             let (own, requirement) = restricting(&sides, key)?;
@@ -82,7 +206,7 @@ fn wider_pool(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, key: &str)
 pub fn at_least(resource: &str, needed: i64) -> String {
     let unit = match resource {
         CPU => 1000,
-        MEMORY | EPHEMERAL_STORAGE => 1 << 30,
+        _ if is_in_bytes(resource) => 1 << 30,
         _ => 1,
     };
     amount(resource, needed.saturating_add(unit - 1) / unit * unit)
@@ -92,8 +216,10 @@ pub fn at_least(resource: &str, needed: i64) -> String {
 fn at_most(resource: &str, available: i64) -> String {
     const MEBIBYTE: i64 = 1 << 20;
     match resource {
-        MEMORY | EPHEMERAL_STORAGE if available < MEBIBYTE => available.to_string(),
-        MEMORY | EPHEMERAL_STORAGE => {
+        // Whole pages.
+        _ if resource.starts_with("hugepages-") => format_amount(resource, available),
+        _ if is_in_bytes(resource) && available < MEBIBYTE => available.to_string(),
+        _ if is_in_bytes(resource) => {
             let tenths = (i128::from(available) * 10) >> 30;
             if tenths < 10 {
                 format!("{}Mi", available / MEBIBYTE)

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::Packing;
 use crate::core::model::Resources;
@@ -13,7 +15,7 @@ use crate::core::scheduler::{ClassIndex, Engine, Problem, quota};
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
 use super::change::Change;
-use super::propose::{Side, propose};
+use super::propose::{Changed, Side, propose};
 
 /// What is planned for in a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,14 +121,22 @@ impl<'e, 'a> Trials<'e, 'a> {
         pod.spec.node_name = None;
         pod.metadata.deletion_timestamp = None;
         self.bare.pods = vec![pod].into();
-        let inputs = Inputs { snapshot: &self.bare, node_pools: &pools, policy, ..self.inputs.clone() };
+        let (node_classes, node_overlays) = self.changed_others(changes);
+        let inputs = Inputs {
+            snapshot: &self.bare,
+            node_pools: &pools,
+            node_classes: &node_classes,
+            node_overlays: &node_overlays,
+            policy,
+            ..self.inputs.clone()
+        };
         let problem = Problem::new(&inputs);
         let mut engine = provision::engine(&problem, &inputs);
         let provisioning = provision(&mut engine, Packing::Karpenter);
         if provisioning.purchases.iter().any(|purchase| !purchase.pods.is_empty()) {
             Outcome::Placed(used(&engine))
         } else {
-            self.refused(&engine, problem.class_of_pod[0])
+            self.refused(&inputs, &engine, problem.class_of_pod[0])
         }
     }
 
@@ -137,7 +147,15 @@ impl<'e, 'a> Trials<'e, 'a> {
             snapshot.pods[*pod] = changed(&snapshot.pods[*pod], changes);
         }
         let policy = self.changed_policy(changes);
-        let inputs = Inputs { snapshot: &snapshot, node_pools: &pools, policy, ..self.inputs.clone() };
+        let (node_classes, node_overlays) = self.changed_others(changes);
+        let inputs = Inputs {
+            snapshot: &snapshot,
+            node_pools: &pools,
+            node_classes: &node_classes,
+            node_overlays: &node_overlays,
+            policy,
+            ..self.inputs.clone()
+        };
         let problem = Problem::new(&inputs);
         let mut engine = provision::engine(&problem, &inputs);
         let provisioning = provision(&mut engine, inputs.policy.packing);
@@ -145,7 +163,9 @@ impl<'e, 'a> Trials<'e, 'a> {
         let refused: BTreeSet<usize> = backlog.not_schedulable.iter().map(|(pod, ..)| *pod).collect();
         let left: BTreeSet<usize> = provisioning.unplaced.values().flatten().copied().chain(refused).collect();
         match pods.iter().find(|pod| left.contains(pod)) {
-            Some(pod) if pods.iter().all(|pod| left.contains(pod)) => self.refused(&engine, problem.class_of_pod[*pod]),
+            Some(pod) if pods.iter().all(|pod| left.contains(pod)) => {
+                self.refused(&inputs, &engine, problem.class_of_pod[*pod])
+            }
             _ => Outcome::Placed(used(&engine)),
         }
     }
@@ -158,19 +178,29 @@ impl<'e, 'a> Trials<'e, 'a> {
         pools
     }
 
+    fn changed_others(&self, changes: &[Change]) -> (Vec<EC2NodeClass>, Vec<NodeOverlay>) {
+        let mut node_classes = self.inputs.node_classes.to_vec();
+        for class in &mut node_classes {
+            changes.iter().for_each(|change| change.apply_to_node_class(class));
+        }
+        let added = changes.iter().filter_map(Change::overlay);
+        (node_classes, self.inputs.node_overlays.iter().cloned().chain(added).collect())
+    }
+
     fn changed_policy(&self, changes: &[Change]) -> Policy {
         let mut policy = self.inputs.policy.clone();
         changes.iter().for_each(|change| change.apply_to_limits(&mut policy.limits));
         policy
     }
 
-    fn refused(&self, engine: &Engine<'_, '_>, class: Option<ClassIndex>) -> Outcome {
+    /// `inputs`: those that were tried.
+    fn refused(&self, inputs: &Inputs<'_>, engine: &Engine<'_, '_>, class: Option<ClassIndex>) -> Outcome {
         let Some(class) = class else { return Outcome::Refused(Vec::new()) };
         let distances = distances(engine, class);
         let refused = distances.iter().map(|distance| Refused {
             pool: distance.pool.to_owned(),
-            on_side_of_pool: self.proposals(engine, class, distance, Side::Pool),
-            on_side_of_pod: self.proposals(engine, class, distance, Side::Pod),
+            on_side_of_pool: self.proposals(inputs, engine, class, (distance, Side::Pool)),
+            on_side_of_pod: self.proposals(inputs, engine, class, (distance, Side::Pod)),
         });
         Outcome::Refused(refused.collect())
     }
@@ -178,11 +208,12 @@ impl<'e, 'a> Trials<'e, 'a> {
     /// A change for each of the pool's obstacles; `None` as soon as there is one that nothing can be done about.
     fn proposals(
         &self,
+        inputs: &Inputs<'_>,
         engine: &Engine<'_, '_>,
         class: ClassIndex,
-        distance: &Distance<'_>,
-        side: Side,
+        (distance, side): (&Distance<'_>, Side),
     ) -> Option<Vec<Change>> {
+        let changed = Changed { before: self.inputs, now: inputs };
         let limit_and_use = |scope: &quota::Scope, resource: &str| {
             let name = Some(distance.pool).filter(|_| *scope == quota::Scope::NodePool);
             let pool = || self.inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == name);
@@ -198,7 +229,7 @@ impl<'e, 'a> Trials<'e, 'a> {
         let proposals = distance
             .obstacles
             .iter()
-            .map(|refusal| propose(engine, class, distance.pool, refusal, side, &limit_and_use));
+            .map(|refusal| propose((engine, class), distance.pool, refusal, side, &limit_and_use, changed));
         proposals.collect()
     }
 }
