@@ -1,4 +1,4 @@
-//! The traits the controller needs, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
+//! The traits the controller needs, what fails behind them, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -156,4 +156,16 @@ pub trait Forge {
 
 pub trait Clock {
     fn now(&self) -> Timestamp;
+}
+
+/// An error and its causes in one line.
+pub fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

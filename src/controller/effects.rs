@@ -14,7 +14,7 @@ use crate::core::lifecycle::{Effect, Milestone};
 use crate::core::model::Resources;
 use crate::core::offer::RefusedOffering;
 use crate::core::snapshot::Pod;
-use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind};
+use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, chain};
 
 use super::claims::{Claims, Progress, Surroundings};
 use super::events::Event;
@@ -75,7 +75,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Err(error) if error.kind == PortErrorKind::Denied => {
                 let is_new = !std::mem::replace(&mut self.memory().may_not_nominate, true);
                 if is_new {
-                    self.say(&Event::CallFailed { error: super::chain(&error) });
+                    self.say(&Event::CallFailed { error: chain(&error) });
                 }
                 Ok(())
             }

@@ -71,7 +71,7 @@ use crate::core::offer::AddedCapacity;
 use crate::core::plan::{Inputs, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
 use announced::Announced;
 use batch::BatchWindow;
@@ -480,16 +480,4 @@ fn longer(wait: SignedDuration, error: &PortError) -> SignedDuration {
         _ => POLL,
     };
     wait.saturating_mul(2).min(longest)
-}
-
-/// An error and its causes in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -15,7 +15,7 @@ use crate::core::disrupt::drift;
 use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 use crate::render::{self, plan::Style};
 
 use super::apply::{self, ApplyError};
@@ -26,7 +26,7 @@ use super::last_look::LastLook;
 use super::opening::{self, Place};
 use super::view::{View, name_of};
 use super::{
-    Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, chain, inventory, records, refused_nodes, statuses,
+    Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, inventory, records, refused_nodes, statuses,
 };
 
 /// NodeClaims that are written at the same time.

@@ -6,11 +6,11 @@ use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
 use crate::core::plan::{Note, Revision};
 use crate::definitions::{Definitions, Masks, OpenDefinition};
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
 use crate::render::diagnostics::{self, LintReport};
 
 use super::events::Event;
-use super::{Controller, RETRY, chain, inventory};
+use super::{Controller, RETRY, inventory};
 
 #[derive(Debug, Default)]
 pub struct Revisions {

@@ -321,7 +321,7 @@ impl Stage {
         script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", settings)]);
         let (forge, fuse) = (EmbeddedForge::default(), Fuse::default());
         let (launches, events) = (Rc::default(), Rc::default());
-        let controller = controller(&world, &script, &forge, &fuse, &launches, &events);
+        let controller = controller(decide, &world, &script, &forge, &fuse, &launches, &events);
         Self { world, script, forge, fuse, launches, events, controller }
     }
 
@@ -354,14 +354,15 @@ impl Stage {
     pub fn restart(&mut self) {
         self.fuse.disarm();
         self.script.reread();
-        self.controller = controller(&self.world, &self.script, &self.forge, &self.fuse, &self.launches, &self.events);
+        self.controller =
+            controller(decide, &self.world, &self.script, &self.forge, &self.fuse, &self.launches, &self.events);
     }
 
     /// The same, with another planner from now on.
     pub fn restart_with(&mut self, planner: fn(&Inputs<'_>) -> Plan) {
         self.script.reread();
         let (world, script, forge) = (&self.world, &self.script, &self.forge);
-        self.controller = with_planner(planner, world, script, forge, &self.fuse, &self.launches, &self.events);
+        self.controller = controller(planner, world, script, forge, &self.fuse, &self.launches, &self.events);
     }
 
     /// Runs until nothing more happens; `false` when the process crashed first or it never settles.
@@ -424,17 +425,6 @@ impl Stage {
 }
 
 fn controller(
-    world: &EmbeddedWorld,
-    script: &Script,
-    forge: &EmbeddedForge,
-    fuse: &Fuse,
-    launches: &Rc<RefCell<BTreeMap<String, Vec<String>>>>,
-    events: &Rc<RefCell<Vec<Event>>>,
-) -> TestController {
-    with_planner(decide, world, script, forge, fuse, launches, events)
-}
-
-fn with_planner(
     planner: fn(&Inputs<'_>) -> Plan,
     world: &EmbeddedWorld,
     script: &Script,

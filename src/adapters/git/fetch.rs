@@ -14,10 +14,9 @@ use super::asked::asks_itself;
 use super::cause::GitCause;
 use super::credentials::{Answers, CredentialsError, Secret, denied};
 use super::near::nearest;
-use super::process::chain;
 use super::read::at_commit;
 use super::tree::{self, TreeError};
-use crate::ports::{PortErrorKind, RevisionContent};
+use crate::ports::{PortErrorKind, RevisionContent, chain};
 
 /// Bytes of one fetch. A repository of definitions has a few; an answer without end must end.
 const FETCH_BYTES_MAX: usize = 1 << 30;

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::address::Address;
 use super::fetch::{Fetched, Target, fetch};
-use crate::ports::PortErrorKind;
+use crate::ports::{PortErrorKind, chain};
 
 /// The command by which this program fetches for another process of it. Nobody types it.
 pub const COMMAND: &str = "fetch-for-controller";
@@ -253,16 +253,4 @@ impl Life {
 fn end(answer: &Answer) -> ! {
     let _nobody_reads = self::answer(answer);
     std::process::exit(0)
-}
-
-/// An error and its causes in one line.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -31,7 +31,7 @@ pub async fn nodes(world: &EmbeddedWorld, client: &Client, shutdown: &Shutdown) 
     let mut learnt_at: Option<Instant> = None;
     while !shutdown.is_requested() {
         if let Err(error) = boot(world, client, &mut written, &mut learnt_at).await {
-            tracing::warn!(error = %crate::controller::chain(&error), "nodes of the embedded cloud");
+            tracing::warn!(error = %crate::ports::chain(&error), "nodes of the embedded cloud");
         }
         tokio::time::sleep(TICK).await;
     }

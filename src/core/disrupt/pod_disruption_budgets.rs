@@ -1,5 +1,7 @@
 //! PodDisruptionBudgets: whether the eviction API would let a pod go, now or ever.
 
+use std::cell::OnceCell;
+
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
@@ -13,8 +15,8 @@ pub struct PodDisruptionBudgets<'a> {
 /// One budget, and what it comes to.
 pub struct Guard<'a> {
     budget: &'a PodDisruptionBudget,
-    /// How many of its pods may be gone at a time when all others are ready.
-    pub at_a_time: usize,
+    snapshot: &'a Snapshot,
+    at_a_time: OnceCell<usize>,
 }
 
 /// Why no eviction of a pod will ever be allowed.
@@ -35,8 +37,13 @@ impl Guard<'_> {
         format!("{}/{}", self.budget.metadata.namespace.as_deref().unwrap_or_default(), self.name())
     }
 
+    /// How many of its pods may be gone at a time when all others are ready. O(pods) once, where nobody counted `expectedPods`.
+    pub fn at_a_time(&self) -> usize {
+        *self.at_a_time.get_or_init(|| at_a_time(self.budget, self.snapshot))
+    }
+
     fn never_allows(&self, pod: &Pod) -> bool {
-        self.at_a_time == 0 && !unhealthy_may_go(self.budget, pod)
+        self.at_a_time() == 0 && !unhealthy_may_go(self.budget, pod)
     }
 
     /// How many pods may be evicted, by the status of the budget. One that was not looked at yet allows none.
@@ -62,9 +69,9 @@ impl Guard<'_> {
 }
 
 impl<'a> PodDisruptionBudgets<'a> {
-    /// O(budgets, and pods for each whose `expectedPods` nobody counted).
+    /// O(budgets)
     pub fn new(snapshot: &'a Snapshot) -> Self {
-        let guard = |budget| Guard { budget, at_a_time: at_a_time(budget, snapshot) };
+        let guard = |budget| Guard { budget, snapshot, at_a_time: OnceCell::new() };
         Self { guards: snapshot.pod_disruption_budgets.iter().map(guard).collect() }
     }
 
@@ -176,7 +183,7 @@ mod tests {
         });
         let budgets = vec![serde_json::from_value(budget).unwrap()].into();
         let snapshot = Snapshot { pods: pods.into(), pod_disruption_budgets: budgets, ..Snapshot::default() };
-        PodDisruptionBudgets::new(&snapshot).guards[0].at_a_time
+        PodDisruptionBudgets::new(&snapshot).guards[0].at_a_time()
     }
 
     #[test]

@@ -145,16 +145,17 @@ fn expected(step: &Step, disturbed: &Disturbed<'_>, queues: &Queues) -> (Option<
     for guard in pods.iter().flat_map(|pod| budgets.covering(pod)) {
         let key = guard.key();
         let Some(queue) = queues.get(&(step.wave.unwrap_or(1), key.clone())) else { continue };
-        if guard.at_a_time == 0 || !seen.insert(key.clone()) {
+        if guard.at_a_time() == 0 || !seen.insert(key.clone()) {
             continue;
         }
-        let rounds = u64::try_from(queue.pods.div_ceil(guard.at_a_time)).unwrap_or(u64::MAX);
+        let rounds = u64::try_from(queue.pods.div_ceil(guard.at_a_time())).unwrap_or(u64::MAX);
         let seconds = rounds.saturating_mul(queue.longest_seconds);
         if rounds > 1 && seconds > longest.0 {
             let each = duration_text(i64::try_from(queue.longest_seconds).unwrap_or(i64::MAX));
             let text = format!(
                 "{} pods behind PodDisruptionBudget {key} go {} at a time, up to {each} each",
-                queue.pods, guard.at_a_time
+                queue.pods,
+                guard.at_a_time()
             );
             longest = (seconds, text);
         }
