@@ -10,7 +10,7 @@ mod at_once;
 #[path = "../program/mod.rs"]
 mod program;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -103,6 +103,108 @@ fn it_begins_with_the_plan_of_cutlist_plan() {
         compared += 1;
     }
     assert!(compared > 3, "compared {compared}");
+}
+
+/// Cases of `tests/plan` in which plan and simulation rightly differ, and why.
+const DIFFER: [(&str, &str); 7] = [
+    (
+        "expired-takes-no-pending-pods",
+        "kube-scheduler binds the pending pod to the node that expires before anybody plans",
+    ),
+    ("not-initialized-for-other-reasons", "a claim that never registered is given up before the first plan"),
+    ("overlays", "instances of the world have no devices of an overlay, so none of its nodes initializes"),
+    ("pod-disruption-budget-covers-everything", "the world counts anew what a budget allows"),
+    ("preemption", "kube-scheduler evicts for the nominated pod before anybody plans"),
+    ("refused-node-by-a-plugin", "the world has no plugin of kube-scheduler that refuses the pods"),
+    ("what-keeps-a-node", "the world runs the DaemonSet on every node, of whose pods the budget then lets one go"),
+];
+
+/// Why a node is held back whatever happens around it.
+const LASTING: [&str; 5] =
+    ["LocalVolume", "ConsolidationDisabled", "UnknownNodePool", "UnknownInstanceType", "NotSupported"];
+
+/// Clusters of `tests/plan` that need nothing but themselves.
+fn planned_clusters() -> Vec<PathBuf> {
+    let mut cases = program::folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plan"));
+    let is_whole = |case: &PathBuf| case.join("definitions").is_dir() && case.join("cluster.yaml").is_file();
+    cases.retain(|case| is_whole(case) && !case.join("arguments").is_file() && !case.join("base").is_dir());
+    cases.retain(|case| !has_error(case) && DIFFER.iter().all(|(differs, _)| *differs != name(case)));
+    assert!(cases.len() > 80, "the cases are missing");
+    cases
+}
+
+fn texts<'v>(list: &'v Value, field: &'v str) -> impl Iterator<Item = &'v str> {
+    list.as_array().into_iter().flatten().filter_map(move |it| it[field].as_str())
+}
+
+fn pods_of(list: &Value) -> impl Iterator<Item = &str> {
+    let lists = list.as_array().into_iter().flatten();
+    lists.flat_map(|it| it["pods"].as_array().into_iter().flatten()).filter_map(Value::as_str)
+}
+
+fn workload(pod: &str) -> &str {
+    pod.rsplit_once('-').map_or(pod, |(workload, _)| workload)
+}
+
+fn by_workload(pending: &Value) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    pods_of(pending).for_each(|pod| *counts.entry(workload(pod)).or_default() += 1);
+    counts
+}
+
+/// What contradicts what a plan says of a cluster, in what came of it.
+fn contradictions(plan: &Value, simulation: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let steps = plan["steps"].as_array().unwrap();
+    let first = simulation["plans"].get(0);
+    // What is on its way out goes, and what kube-scheduler has room for is bound, before the first plan is made.
+    let is_at_rest = plan["summary"]["nodesLeaving"].is_null() && plan["placements"].as_array().unwrap().is_empty();
+    if let Some(first) = first.filter(|_| is_at_rest) {
+        for field in ["nodesAfter", "nodesCreated", "podsDisrupted", "podsPlaced", "podsPending", "pricePerHourAfter"] {
+            let (planned, simulated) = (&plan["summary"][field], &first["summary"][field]);
+            if planned != simulated {
+                found.push(format!("{field} is {planned}, and {simulated} in the first plan of the simulation"));
+            }
+        }
+        if first["steps"] != steps.len() {
+            found.push(format!("{} steps, and {} in the simulation", steps.len(), first["steps"]));
+        }
+    }
+    if first.is_none() && steps.iter().any(|step| step["kind"] != "hold") {
+        found.push("nothing of the plan is done".to_owned());
+    }
+    if simulation["settled"] == true {
+        let creations = steps.iter().filter(|step| step["kind"] == "create");
+        let bought = creations.flat_map(|step| step["pods"].as_array().unwrap()).filter_map(Value::as_str);
+        let placed: BTreeSet<&str> = bought.chain(texts(&plan["placements"], "pod")).collect();
+        // Which of the replicas of one workload wait is for kube-scheduler to say.
+        let (planned, at_end) = (by_workload(&plan["pending"]), by_workload(&simulation["pending"]));
+        let more = |pod: &&str| at_end.get(workload(pod)) > planned.get(workload(pod));
+        let pending = pods_of(&simulation["pending"]).filter(|pod| placed.contains(pod)).filter(more);
+        found.extend(pending.map(|pod| format!("{pod} has a place, and is pending at the end")));
+        let held: BTreeSet<&str> = texts(&simulation["heldBack"], "node").collect();
+        let leaving: BTreeSet<&str> = texts(&simulation["leaving"], "node").collect();
+        let lasting = plan["heldBack"].as_array().unwrap().iter();
+        let lasting = lasting.filter(|it| it["code"].as_str().is_some_and(|code| LASTING.contains(&code)));
+        let gone = lasting.filter_map(|it| it["node"].as_str());
+        let gone = gone.filter(|node| !held.contains(node) && !leaving.contains(node));
+        found.extend(gone.map(|node| format!("{node} is held back for good, and gone at the end")));
+    }
+    found
+}
+
+/// Whatever the cluster: the simulation does what the plan says, and does not end in what the plan rules out.
+#[test]
+fn plans_and_simulations_of_one_cluster_agree() {
+    let complaints = complaints(&planned_clusters(), |case| {
+        let json = |command: &str| serde_json::from_str::<Value>(&run(case, command, &["-o", "json"]).stdout);
+        let (Ok(plan), Ok(simulation)) = (json("plan"), json("simulate")) else {
+            return [Some(format!("{}: no JSON", name(case))), None];
+        };
+        let found = contradictions(&plan, &simulation);
+        [(!found.is_empty()).then(|| format!("{}: {}", name(case), found.join("; "))), None]
+    });
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
 }
 
 /// Once settled, another run from the same cluster gives the same, and every count fits the series.

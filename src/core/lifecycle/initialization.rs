@@ -131,7 +131,7 @@ pub fn waits_for(claim: &NodeClaim, node: Option<&Node>) -> Option<String> {
             Some(with("its instance is not launched", said(conditions::LAUNCHED)))
         }
         None if !claim.is_true(conditions::REGISTERED) => {
-            Some(with("its node has not registered", said(conditions::REGISTERED)))
+            Some(said(conditions::REGISTERED).unwrap_or_else(|| "its node has not registered".to_owned()))
         }
         None => Some("its node is not there".to_owned()),
     }
