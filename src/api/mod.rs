@@ -4,10 +4,12 @@
 //! This ring is plain data. It knows no other ring.
 
 pub mod capacity_buffer;
+pub mod cluster_fields;
 pub mod definitions;
 pub mod disruption_budget;
 pub mod duration;
 pub mod ec2_node_class;
+pub mod kustomization;
 pub mod node_claim;
 pub mod node_overlay;
 pub mod node_plan;

@@ -1,15 +1,43 @@
 //! A file of a repository of definitions, as it is handed from the adapter that read it to the ring that understands it.
 
+use super::kustomization;
+
 /// Path with `/` between its parts, relative to the root (or the sub-path) that was asked for; and content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourceFile {
     pub path: String,
     pub content: Vec<u8>,
+    pub standing: Standing,
+}
+
+/// Why a file is among those that were read.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    /// It is what was asked for.
+    #[default]
+    Own,
+    /// A kustomization names it; it lies outside of what was asked for, or could not hold definitions by its name.
+    Named,
+    /// It is the file with this path, by another way: a symbolic link. Has no content of its own.
+    LinkTo(String),
+    /// A symbolic link that was not followed, since it leads out of the repository or nowhere. Has no content.
+    LinkNotFollowed,
+}
+
+impl SourceFile {
+    pub fn new(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        Self { path: path.into(), content: content.into(), standing: Standing::Own }
+    }
+
+    /// Whether it stands for itself: is read, counted, and part of what identifies a revision.
+    pub fn has_content(&self) -> bool {
+        matches!(self.standing, Standing::Own | Standing::Named)
+    }
 }
 
 /// Whether a file may hold definitions: by extension, and not inside a folder (or with a name) that starts with a dot.
 pub fn may_hold_definitions(path: &str) -> bool {
     let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
-    matches!(extension, Some("yaml" | "yml" | "json"))
-        && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
+    let is_named_so = matches!(extension, Some("yaml" | "yml" | "json")) || kustomization::is_file(path);
+    is_named_so && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
 }

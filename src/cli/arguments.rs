@@ -62,7 +62,7 @@ impl Command {
 /// What a plan is made from.
 #[derive(Debug, Args)]
 pub struct InputArguments {
-    /// Folder or Git clone with definitions; a bare folder of manifests works too
+    /// Folder or Git clone with definitions; a bare folder of manifests works too, and `-` for standard input
     pub path: PathBuf,
     /// Read the definitions of this commit, branch or tag instead of the files on disk
     #[arg(long, value_name = "REF")]
@@ -251,7 +251,7 @@ pub enum PlanOutput {
 
 #[derive(Debug, Args)]
 pub struct LintArguments {
-    /// Folders or files with definitions
+    /// Folders or files with definitions; `-` is a stream of them on standard input
     #[arg(required = true)]
     pub paths: Vec<PathBuf>,
     #[arg(short, long, value_enum, default_value_t = LintOutput::Text)]

@@ -16,7 +16,8 @@ use crate::core::catalog::{self, Catalog};
 use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Note, Policy};
 use crate::core::snapshot::{Snapshot, read};
-use crate::definitions::Definitions;
+use crate::definitions::rules::{self, Rule};
+use crate::definitions::{Definitions, Diagnostic};
 use crate::ports::RevisionContent;
 use crate::render::diagnostics::{self, LintReport};
 
@@ -59,6 +60,13 @@ pub struct ReadRevision {
 
 pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Result<ReadRevision, Failure> {
     let path = arguments.path.as_path();
+    if is_stdin(path) && reference.is_none() {
+        if arguments.snapshot.iter().any(|path| is_stdin(path)) {
+            let error = anyhow::anyhow!("definitions and snapshot can not both come from standard input");
+            return Err(Failure::usage(2, error));
+        }
+        return with_definitions(arguments, definitions_of_stdin(ERROR)?);
+    }
     let content = match reference {
         Some(reference) => git::read_revision(path, reference),
         None => git::read_folder(path),
@@ -71,24 +79,67 @@ pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Res
             None => failure,
         }
     })?;
+    with_definitions(arguments, content)
+}
+
+fn with_definitions(arguments: &InputArguments, mut content: RevisionContent) -> Result<ReadRevision, Failure> {
     let definitions = settings::read_definitions(&content.files, &arguments.definitions);
     if definitions.has_errors() {
-        return Err(unusable(&content, &definitions, path));
+        return Err(unusable(&content, &definitions, &arguments.path));
+    }
+    // What is left out of a plan is said with it.
+    let left_out = |diagnostic: &&Diagnostic| LEFT_OUT.iter().any(|rule| rule.code == diagnostic.code);
+    for diagnostic in definitions.diagnostics.iter().filter(left_out) {
+        let Diagnostic { file, span, message, .. } = diagnostic;
+        let text = format!("{}:{}: {message}", shown(file), span.line);
+        content.notes.push(Note { code: "LeftOut".to_owned(), text });
     }
     Ok(ReadRevision { content, definitions })
+}
+
+/// Findings that say that something is not in the definitions, or is not as another program would build it.
+static LEFT_OUT: [&Rule; 4] = [
+    &rules::reading::TEMPLATE,
+    &rules::kustomize::NOT_CARRIED_OUT,
+    &rules::kustomize::APART,
+    &rules::kustomize::FOLLOWED,
+];
+
+/// The file that is read from standard input, and how it is shown.
+const STDIN_FILE: &str = "stdin.yaml";
+pub const STDIN_SHOWN: &str = "<stdin>";
+
+fn shown(file: &str) -> &str {
+    if file == STDIN_FILE { STDIN_SHOWN } else { file }
+}
+
+pub fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A stream of definitions from standard input.
+pub fn definitions_of_stdin(code: u8) -> Result<RevisionContent, Failure> {
+    let bytes = read_file(Path::new("-")).context("standard input").map_err(|error| Failure::usage(code, error))?;
+    Ok(git::of_text(STDIN_FILE, bytes, "standard input"))
 }
 
 /// Shows what is wrong, and says that no plan is made from it.
 fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -> Failure {
     let mut report = LintReport::new();
-    report.add(definitions, str::to_owned);
+    report.add(definitions, |file| shown(file).to_owned());
     let source = |name: &str| {
-        let file = content.files.iter().find(|file| file.path == name)?;
+        let file = content.files.iter().find(|file| shown(&file.path) == name)?;
         std::str::from_utf8(&file.content).ok()
     };
     anstream::eprint!("{}", diagnostics::text(&report, source, true));
     let error = anyhow::anyhow!("no plan is made from definitions with errors");
-    Failure::usage(ERROR, error).with_hint(format!("`cutlist lint {}` shows them again", path.display()))
+    let path = path.display();
+    let several = definitions.diagnostics.iter().any(|it| it.code == rules::kustomize::SEVERAL.code);
+    Failure::usage(ERROR, error).with_hint(if several {
+        format!("`cutlist plan {path}/FOLDER` plans one of the kustomizations")
+    } else {
+        format!("`cutlist lint {path}` shows them again")
+    })
 }
 
 /// Reads the live cluster, or all snapshots into one; none is an empty cluster.
@@ -124,7 +175,7 @@ fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), F
 }
 
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    if path.as_os_str() == "-" {
+    if is_stdin(path) {
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes)?;
         return Ok(bytes);

@@ -1,15 +1,17 @@
 //! `cutlist lint`
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::arguments::{LintArguments, LintOutput};
 use super::exit::{Failure, Outcome};
+use super::inputs;
 use super::output;
 use super::settings;
 use crate::adapters::git;
-use crate::api::source::SourceFile;
-use crate::api::{scenario, settings as settings_file};
+use crate::api::source::{SourceFile, Standing};
+use crate::api::{kustomization, scenario, settings as settings_file};
+use crate::ports::RevisionContent;
 use crate::render::diagnostics::{self, LintReport};
 
 /// Exit code for arguments that name nothing that can be read.
@@ -19,15 +21,13 @@ const USAGE: u8 = 2;
 #[derive(Default)]
 struct Set {
     files: Vec<SourceFile>,
-    /// How the path of a file begins, and what was typed in its place; longest beginnings first.
-    prefixes: Vec<(String, String)>,
+    /// The paths of the files as the user knows them.
+    typed: BTreeMap<String, String>,
 }
 
 impl Set {
-    /// The path as the user knows it.
     fn typed(&self, path: &str) -> String {
-        let prefix = self.prefixes.iter().find_map(|(own, typed)| Some((typed, path.strip_prefix(own.as_str())?)));
-        prefix.map_or_else(|| path.to_owned(), |(typed, rest)| format!("{typed}{rest}"))
+        self.typed.get(path).cloned().unwrap_or_else(|| path.to_owned())
     }
 }
 
@@ -35,7 +35,7 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     let sets = sets(&arguments.paths)?;
     let mut report = LintReport::new();
     for set in &sets {
-        report.add(&settings::read_definitions(&set.files, &arguments.definitions), |path| set.typed(path));
+        report.add(&settings::lint_definitions(&set.files, &arguments.definitions), |path| set.typed(path));
     }
     match arguments.output {
         LintOutput::Json => output::data(&diagnostics::json(&report)),
@@ -49,46 +49,117 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
 
 /// A folder with its own `cutlist.yaml` is a repository by itself; everything else that was typed belongs together.
 fn sets(paths: &[PathBuf]) -> Result<Vec<Set>, Failure> {
-    let mut together = Set::default();
     let mut sets = Vec::new();
-    for (index, path) in paths.iter().enumerate() {
-        let content = git::read_folder(path).map_err(|error| {
-            let hint = error.hint();
-            let failure = Failure::usage(USAGE, error);
-            match hint {
-                Some(hint) => failure.with_hint(hint),
-                None => failure,
-            }
-        })?;
-        let files = content.files;
-        let of_folder = !path.is_file();
-        let folder = if of_folder { Some(path.as_path()) } else { path.parent() };
-        let typed = match folder.map(|folder| folder.display().to_string()).unwrap_or_default() {
-            text if text == "." && of_folder => String::new(),
-            text if text.is_empty() || text.ends_with('/') => text,
-            text => text + "/",
-        };
-        let is_root =
-            files.iter().any(|file| [settings_file::FILE_NAME, scenario::FILE_NAME].contains(&file.path.as_str()));
-        if is_root || (of_folder && paths.len() == 1) {
-            sets.push(Set { files, prefixes: vec![(String::new(), typed)] });
+    let mut others = Vec::new();
+    for path in paths {
+        let content = read(path)?;
+        let is_root = content
+            .files
+            .iter()
+            .any(|file| [settings_file::FILE_NAME, scenario::FILE_NAME].contains(&file.path.as_str()));
+        if is_root || (!path.is_file() && paths.len() == 1) {
+            let typed = content.files.iter().map(|file| (file.path.clone(), typed(path, &file.path))).collect();
+            sets.push(Set { files: content.files, typed });
         } else {
-            // Files of different folders may have one name; what is before it keeps them apart.
-            let own = format!("{index}/");
-            together
-                .files
-                .extend(files.into_iter().map(|file| SourceFile { path: format!("{own}{}", file.path), ..file }));
-            together.prefixes.push((own, typed));
+            others.push((path.as_path(), content.files));
         }
     }
+    let together = together(others);
     if !together.files.is_empty() {
         sets.push(together);
     }
     Ok(sets)
 }
 
+fn read(path: &Path) -> Result<RevisionContent, Failure> {
+    if inputs::is_stdin(path) {
+        return inputs::definitions_of_stdin(USAGE);
+    }
+    git::read_folder(path).map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::usage(USAGE, error);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    })
+}
+
+/// The path of a file as the user would write it, given what was typed.
+fn typed(path: &Path, file: &str) -> String {
+    if inputs::is_stdin(path) {
+        return inputs::STDIN_SHOWN.to_owned();
+    }
+    let folder = if path.is_file() { path.parent() } else { Some(path) };
+    let folder = folder.map(|folder| folder.display().to_string()).unwrap_or_default();
+    // Above what was typed, as short as it can be written.
+    if file.starts_with("..")
+        && let Some(above) = kustomization::join(&folder, file)
+    {
+        return above;
+    }
+    match folder.as_str() {
+        "" => file.to_owned(),
+        "." if !path.is_file() => file.to_owned(),
+        folder if folder.ends_with('/') => format!("{folder}{file}"),
+        folder => format!("{folder}/{file}"),
+    }
+}
+
+/// Files of different folders in one set, where each is called by its place on disk: a file that was typed twice, or that
+/// lies in a folder that was typed as well, is one file.
+fn together(paths: Vec<(&Path, Vec<SourceFile>)>) -> Set {
+    let mut places: BTreeMap<PathBuf, (SourceFile, String)> = BTreeMap::new();
+    for (path, files) in paths {
+        let folder = if path.is_file() { path.parent() } else { Some(path) };
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        for file in files {
+            // What a link was followed to has that path; a link of its own keeps the one it has.
+            let lexical =
+                kustomization::join(&root.to_string_lossy(), &file.path).map(|below| Path::new("/").join(below));
+            let lexical = lexical.unwrap_or_else(|| root.join(&file.path));
+            let place = if file.has_content() { lexical.canonicalize().unwrap_or(lexical) } else { lexical };
+            let shown = typed(path, &file.path);
+            match places.get_mut(&place) {
+                // What was asked for in one place is not only named by a kustomization in another.
+                Some((known, known_shown)) if known.standing != Standing::Own && file.standing == Standing::Own => {
+                    (*known, *known_shown) = (file, shown);
+                }
+                Some(_) => {}
+                None => {
+                    places.insert(place, (file, shown));
+                }
+            }
+        }
+    }
+    let mut set = Set::default();
+    let above = common(places.keys());
+    for (place, (file, shown)) in places {
+        let below = place.strip_prefix(&above).unwrap_or(&place);
+        // A folder that was typed is read, whatever it is called.
+        let parts = below.iter().map(|part| part.to_string_lossy());
+        let parts = parts.map(|part| part.strip_prefix('.').map_or(part.clone(), |rest| format!("_{rest}").into()));
+        let path = parts.collect::<Vec<_>>().join("/");
+        set.typed.insert(path.clone(), shown);
+        set.files.push(SourceFile { path, ..file });
+    }
+    set
+}
+
+/// The folder that holds all the files.
+fn common<'p>(places: impl Iterator<Item = &'p PathBuf>) -> PathBuf {
+    let folders = places.filter_map(|place| place.parent().map(Path::to_owned));
+    let shared = |one: PathBuf, other: PathBuf| {
+        one.iter().zip(other.iter()).take_while(|(one, other)| one == other).map(|(part, _)| part).collect()
+    };
+    folders.reduce(shared).unwrap_or_default()
+}
+
 /// The text of each file by its path as it was typed.
 fn texts(sets: &[Set]) -> BTreeMap<String, &str> {
-    let files = sets.iter().flat_map(|set| set.files.iter().map(move |file| (set.typed(&file.path), file)));
+    let files = sets.iter().flat_map(|set| {
+        set.files.iter().filter(|file| file.has_content()).map(move |file| (set.typed(&file.path), file))
+    });
     files.filter_map(|(path, file)| Some((path, str::from_utf8(&file.content).ok()?))).collect()
 }

@@ -13,12 +13,21 @@ pub const PREFIX: &str = "CUTLIST_VAR_";
 /// of `cutlist.yaml`. The environment holds secrets of whoever runs this, and definitions are written by others: nothing else
 /// of it is read.
 pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -> Definitions {
+    definitions::read(files, &given_for(files, arguments))
+}
+
+/// The same to judge every file, as `lint` does.
+pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -> Definitions {
+    definitions::lint(files, &given_for(files, arguments))
+}
+
+fn given_for(files: &[SourceFile], arguments: &DefinitionArguments) -> GivenVariables {
     let mut given = given(arguments, std::env::vars_os().filter_map(as_text));
     given.only_in_environment = definitions::variable_names(files)
         .into_iter()
         .filter(|name| std::env::var_os(name).is_some())
         .collect::<BTreeSet<String>>();
-    definitions::read(files, &given)
+    given
 }
 
 /// Hides what comes from the environment, wherever it is shown.

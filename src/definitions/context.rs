@@ -52,6 +52,11 @@ impl Context {
         context
     }
 
+    /// The folder of templates that the file lies in.
+    pub fn template_of(&self, path: &str) -> Option<&str> {
+        self.templates.iter().map(String::as_str).find(|folder| path.starts_with(folder))
+    }
+
     /// Entries of `spec.paths` under which there is nothing.
     pub fn unused_paths(&self, sources: &[&SourceFile]) -> Vec<Finding> {
         let Some(settings) = &self.settings else { return Vec::new() };

@@ -3,14 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::api::source::SourceFile;
-use crate::api::{scenario, settings};
+use crate::api::{kustomization, scenario, settings};
 
 pub use crate::api::source::may_hold_definitions as is_candidate;
 
 /// Whether `paths` of the settings let the file in; without any, all are. Settings and scenario always are.
 pub fn is_selected(path: &str, paths: &[String]) -> bool {
-    let root = path == settings::FILE_NAME || path == scenario::FILE_NAME;
-    root || paths.is_empty() || paths.iter().any(|entry| covers(entry, path))
+    is_of_root(path) || paths.is_empty() || paths.iter().any(|entry| covers(entry, path))
+}
+
+/// Whether it is one of the files that are Cutlist's own.
+pub fn is_of_root(path: &str) -> bool {
+    path == settings::FILE_NAME || path == scenario::FILE_NAME
 }
 
 /// Whether `entry`, a file or folder as people write it (`./pools/`), is or holds `path`.
@@ -36,8 +40,8 @@ pub fn is_of_another_tool(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     path.ends_with(".json")
         || name.starts_with("values")
-        || ["Chart.yaml", "Chart.lock", "kustomization.yaml", "kustomization.yml", "Kustomization", "mkdocs.yml"]
-            .contains(&name)
+        || kustomization::is_file(path)
+        || ["Chart.yaml", "Chart.lock", "mkdocs.yml"].contains(&name)
         || ["docker-compose", "compose", "Taskfile", "buf"].iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -43,7 +43,7 @@ impl Finding {
     ) -> Self {
         Self {
             rule,
-            file: document.file,
+            file: document.file_of(pointer),
             span: document.place(pointer, place),
             pointer: Some(pointer.to_owned()),
             message: message.into(),
@@ -68,7 +68,7 @@ impl Finding {
     /// Names what stands at `pointer` of another document.
     #[must_use]
     pub fn related(mut self, document: &Document, pointer: &str, message: impl Into<String>) -> Self {
-        self.related.push((document.file, document.place(pointer, Place::Value), message.into()));
+        self.related.push((document.file_of(pointer), document.place(pointer, Place::Value), message.into()));
         self
     }
 

@@ -1,6 +1,7 @@
 //! READ. Text of a repository to validated definitions. Pure: files come in as bytes.
 //!
-//! The way of a file: bytes, text, documents with the place of each value (`document`), variables (`substitution`), the
+//! The way of a file: bytes, text, documents with the place of each value (`document`), what kustomizations make of them
+//! (`kustomize`), variables (`substitution`), the
 //! kind (`kinds`), the schema and CEL rules of the kind (`schema`), and the rules of the registry (`rules`), first on
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
@@ -13,6 +14,7 @@ mod files;
 mod findings;
 mod given;
 mod kinds;
+mod kustomize;
 mod limits;
 mod misses;
 mod open;
@@ -20,6 +22,7 @@ mod reader;
 mod revision;
 pub mod rules;
 mod schema;
+mod scopes;
 mod substitution;
 pub mod suggest;
 mod unread;
@@ -116,7 +119,13 @@ impl Definitions {
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// Variables that are given override those of `cutlist.yaml`.
 pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given)
+    reader::read(files, given, reader::Purpose::Use)
+}
+
+/// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,
+/// and what none of them takes is read as well.
+pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
+    reader::read(files, given, reader::Purpose::Judge)
 }
 
 /// The names in `${NAME}` that occur in files that `read` would look at.

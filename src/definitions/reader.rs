@@ -9,46 +9,157 @@ use serde_json::{Value, json};
 
 use super::context::Context;
 use super::diagnostic::{Severity, Span};
-use super::document::{self, Document};
+use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
 use super::given::GivenVariables;
 use super::kinds::{Class, Kind, classify};
+use super::kustomize::{self, Build, Layout, Role};
 use super::misses::Misses;
 use super::open::{self, OpenDefinition};
 use super::revision::{Object, Revision};
-use super::rules::{self, Check, kinds as kind_rules, reading};
+use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
+use super::scopes::{self, Scope};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::ec2_node_class::Subnet;
-use crate::api::source::SourceFile;
+use crate::api::source::{SourceFile, Standing};
+use crate::api::{cluster_fields, kustomization};
 
-pub fn read(sources: &[SourceFile], given: &GivenVariables) -> Definitions {
-    let mut sources: Vec<&SourceFile> = sources.iter().filter(|file| files::is_candidate(&file.path)).collect();
+/// What the files are read for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To plan and to apply what they define together.
+    Use,
+    /// To say what is wrong with any of them.
+    Judge,
+}
+
+pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) -> Definitions {
+    let is_read = |file: &&SourceFile| match &file.standing {
+        Standing::Own | Standing::LinkNotFollowed => files::is_candidate(&file.path) || !file.has_content(),
+        Standing::Named => true,
+        Standing::LinkTo(_) => false,
+    };
+    let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
+    let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     let context = Context::of(&sources, &given.values());
-    let mut reading = Reading { context, ..Reading::default() };
-    for (index, source) in sources.iter().enumerate() {
-        if files::is_selected(&source.path, &reading.context.paths) {
-            reading.file(index, source);
-        }
+    let parsed = parsed(&sources, &context);
+    let layout = Layout::of(&sources, &links, &parsed, &context.paths);
+    let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
+        Some(root) => vec![root],
+        None => layout.tops.clone(),
+    };
+    let (builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
+    let mut reading = Reading { context, findings, ..Reading::default() };
+    for (index, (source, parsed)) in sources.iter().zip(&parsed).enumerate() {
+        let how = how(index, source, &layout, used.contains(&index), purpose, &reading.context.paths);
+        reading.file(index, source, parsed, how);
     }
-    let revision = Revision { paths: sources.iter().map(|s| s.path.as_str()).collect(), objects: reading.objects };
+    for build in builds {
+        reading.build(build, &sources);
+    }
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
-    for rule in rules::all() {
-        if let Check::Revision(check) = rule.check {
-            reading.findings.extend(check(&revision).into_iter().filter(|finding| !open::hides_of(&revision, finding)));
+    let objects = std::mem::take(&mut reading.objects);
+    let scopes = match purpose {
+        Purpose::Judge => scopes::apart(objects),
+        Purpose::Use => {
+            let (scope, findings) = scopes::together(objects, |build| layout.name(build));
+            reading.findings.extend(findings);
+            vec![scope]
         }
+    };
+    let mut definitions: Option<Definitions> = None;
+    for scope in scopes {
+        let found = judged(scope, &sources, &mut reading.findings);
+        definitions.get_or_insert(found);
     }
-    let mut definitions = typed(revision, &mut reading.findings);
+    let mut definitions = definitions.unwrap_or_default();
     definitions.notes = reading.misses.notes();
     definitions.files_read = reading.files_read;
     definitions.documents_read = reading.documents_read;
     definitions.documents_skipped = reading.documents_skipped;
+    definitions.definitions_found = reading.definitions_found;
     definitions.diagnostics = diagnostics(reading.findings, &sources);
     definitions.masks = given.masks();
     definitions.masks.diagnostics(&mut definitions.diagnostics);
     definitions
+}
+
+/// Holds the objects of a scope against each other; gives the values of those in which no error was found.
+fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>) -> Definitions {
+    let paths = sources.iter().map(|source| source.path.as_str()).collect();
+    let (objects, judge) = scope.into_parts();
+    let revision = Revision { paths, objects };
+    for rule in rules::all() {
+        if let Check::Revision(check) = rule.check {
+            findings.extend(
+                check(&revision)
+                    .into_iter()
+                    .filter(|finding| judge.judges(finding) && !open::hides_of(&revision, finding)),
+            );
+        }
+    }
+    typed(revision, findings)
+}
+
+/// Every file that may be needed: of a repository with kustomizations also those that the settings leave out.
+fn parsed(sources: &[&SourceFile], context: &Context) -> Vec<Parsed> {
+    let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
+    let parsed = |(index, source): (usize, &&SourceFile)| {
+        let is_needed = has_kustomizations || files::is_selected(&source.path, &context.paths);
+        if !source.has_content() || !is_needed || context.template_of(&source.path).is_some() {
+            return Parsed::default();
+        }
+        match text_of(index, source) {
+            Ok(text) => document::parse(index, &text),
+            Err(finding) => Parsed { findings: vec![*finding], ..Parsed::default() },
+        }
+    };
+    sources.iter().enumerate().map(parsed).collect()
+}
+
+/// What becomes of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    Skipped,
+    /// A kustomization used it: its objects are judged as it built them.
+    Counted(Role),
+    /// The same, and what is wrong with it wherever it is used.
+    InPart(Role),
+    Whole,
+    /// Whole, and it is part of nothing that is built.
+    Apart,
+    NotFollowed,
+}
+
+fn how(
+    index: usize,
+    source: &SourceFile,
+    layout: &Layout<'_>,
+    is_used: bool,
+    purpose: Purpose,
+    paths: &[String],
+) -> How {
+    let is_asked_for = source.standing == Standing::Own && files::is_selected(&source.path, paths);
+    let role = layout.role(index);
+    let judges = purpose == Purpose::Judge && is_asked_for;
+    match (source.standing == Standing::LinkNotFollowed, role, is_used) {
+        (true, ..) => How::NotFollowed,
+        (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
+        (_, Role::Patch, false) if judges => How::InPart(role),
+        (.., true) => How::Counted(role),
+        (_, Role::Kustomization | Role::Part, false) if is_asked_for => How::Counted(role),
+        (_, Role::Plain, false) if is_asked_for => How::Whole,
+        (_, Role::Apart, false) if judges => How::Apart,
+        (_, Role::Resource | Role::Apart | Role::Patch, false)
+            if judges || (is_asked_for && layout.tops.is_empty()) =>
+        {
+            How::Whole
+        }
+        _ => How::Skipped,
+    }
 }
 
 #[derive(Default)]
@@ -57,30 +168,65 @@ struct Reading {
     findings: Vec<Finding>,
     objects: Vec<Object>,
     misses: Misses,
+    /// Charts whose templates were passed over.
+    charts: BTreeSet<String>,
     files_read: usize,
     documents_read: usize,
     documents_skipped: usize,
+    definitions_found: usize,
 }
 
 impl Reading {
-    fn file(&mut self, index: usize, source: &SourceFile) {
-        if self.context.templates.iter().any(|folder| source.path.starts_with(folder.as_str())) {
-            let message = "a template of a Helm chart is not read";
-            let finding = Finding::at_span(&reading::TEMPLATE, index, Span::start(), message);
-            self.findings.push(finding.hint("lint what it renders: helm template CHART > rendered.yaml"));
+    fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
+        if how == How::NotFollowed {
+            let message = "the symbolic link leads out of the repository, or nowhere: not followed";
+            return self.findings.push(Finding::at_span(&kustomize_rules::LINK, index, Span::start(), message));
+        }
+        if how == How::Skipped {
+            return;
+        }
+        if let Some(chart) = self.context.template_of(&source.path) {
+            // One note for a chart, at its first template.
+            if self.charts.insert(chart.to_owned()) {
+                let message = "templates of a Helm chart are not read";
+                let finding = Finding::at_span(&reading::TEMPLATE, index, Span::start(), message);
+                self.findings.push(finding.hint("lint what the chart renders: helm template CHART | cutlist lint -"));
+            }
             return;
         }
         self.files_read += 1;
-        let text = match text_of(index, source) {
-            Ok(text) => text,
-            Err(finding) => return self.findings.push(*finding),
-        };
-        let parsed = document::parse(index, &text);
         self.documents_read += parsed.count;
-        let mut found = parsed.findings;
+        let mut found = parsed.findings.clone();
+        match how {
+            How::Whole | How::Apart => self.documents(source, parsed, &mut found),
+            How::InPart(role) => self.in_part(parsed, role, &mut found),
+            How::Counted(role) => {
+                let is_ours = |it: &&Document| matches!(classify(&it.value), Class::Read(_));
+                let objects = parsed.documents.iter().filter(is_ours).count();
+                self.definitions_found += if role == Role::Resource { objects } else { 0 };
+            }
+            How::Skipped | How::NotFollowed => {}
+        }
+        let is_ours = |it: &Document| matches!(classify(&it.value), Class::Read(kind) if kind.is_object());
+        if how == How::Apart
+            && let Some(document) = parsed.documents.iter().find(|it| is_ours(it))
+        {
+            let message = "the kustomization beside this file does not name it: it is no part of what is built";
+            let finding = Finding::at(&kustomize_rules::APART, document, "/kind", Place::Key, message);
+            found.push(finding.hint("name it under `resources`, or remove it"));
+        }
+        if found.len() > limits::FILE_FINDINGS {
+            let more = found.len() - limits::FILE_FINDINGS;
+            found.sort_by_key(|finding| (finding.rule.severity, finding.span.line, finding.span.column));
+            found.truncate(limits::FILE_FINDINGS);
+            found.push(Finding::at_span(&reading::TOO_MANY, index, Span::start(), format!("{more} more findings")));
+        }
+        self.findings.extend(found);
+    }
+
+    fn documents(&mut self, source: &SourceFile, parsed: &Parsed, found: &mut Vec<Finding>) {
         let mut no_object = None;
-        let documents = parsed.documents.len();
-        for document in parsed.documents {
+        for document in parsed.documents.iter().cloned() {
             match classify(&document.value) {
                 Class::NoObject => {
                     self.documents_skipped += 1;
@@ -92,22 +238,50 @@ impl Reading {
                         found.push(finding);
                     }
                 }
-                class => self.document(class, document, source, &mut found),
+                class => self.document(class, document, source, found),
             }
         }
         // One note for a file, and none where a file has objects as well, or findings anyway.
         if let Some(note) = no_object
-            && documents == 1
+            && parsed.documents.len() == 1
             && found.is_empty()
             && !files::is_of_another_tool(&source.path)
         {
             found.push(note);
         }
-        if found.len() > limits::FILE_FINDINGS {
-            let more = found.len() - limits::FILE_FINDINGS;
-            found.sort_by_key(|finding| (finding.rule.severity, finding.span.line, finding.span.column));
-            found.truncate(limits::FILE_FINDINGS);
-            found.push(Finding::at_span(&reading::TOO_MANY, index, Span::start(), format!("{more} more findings")));
+    }
+
+    /// What is wrong in a document wherever it is used: what is missing in it may come from elsewhere.
+    fn in_part(&mut self, parsed: &Parsed, role: Role, found: &mut Vec<Finding>) {
+        for document in &parsed.documents {
+            let class = classify(&document.value);
+            self.documents_skipped += usize::from(!matches!(class, Class::Read(_) | Class::Old(_)));
+            let Class::Read(kind) = class else { continue };
+            self.definitions_found += usize::from(role == Role::Resource);
+            let mut document = kustomize::without_directives(document);
+            substitution::apply(kind, &mut document, &self.context.variables);
+            found.extend(ambiguous(&document));
+            let checked = schema::check(kind, &mut document, &mut false);
+            found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
+        }
+    }
+
+    /// Objects as a kustomization built them.
+    fn build(&mut self, build: Build, sources: &[&SourceFile]) {
+        let mut found = Vec::new();
+        for document in build.documents {
+            let Some(source) = sources.get(document.file) else { continue };
+            let objects = self.objects.len();
+            match classify(&document.value) {
+                // The files say it already.
+                Class::NoObject | Class::Incomplete { .. } => {}
+                class => {
+                    let (skipped, counted) = (self.documents_skipped, self.definitions_found);
+                    self.document(class, document, source, &mut found);
+                    (self.documents_skipped, self.definitions_found) = (skipped, counted);
+                }
+            }
+            self.objects.iter_mut().skip(objects).for_each(|object| object.build = Some(build.top));
         }
         self.findings.extend(found);
     }
@@ -119,6 +293,7 @@ impl Reading {
                     self.documents_skipped += 1;
                     return found.push(finding);
                 }
+                self.definitions_found += 1;
                 let mut own = Vec::new();
                 if kind.is_object() {
                     let misses = substitution::apply(kind, &mut document, &self.context.variables);
@@ -127,6 +302,9 @@ impl Reading {
                 own.extend(ambiguous(&document));
                 let mut unchecked = false;
                 let subnets = subnets_found(kind, &document.value);
+                if kind.is_object() {
+                    own.extend(unread::set_by_cluster(&document));
+                }
                 own.extend(schema::check(kind, &mut document, &mut unchecked));
                 for rule in rules::all() {
                     if let Check::Document(kinds, check) = rule.check
@@ -141,7 +319,7 @@ impl Reading {
                 }
                 let usable = !document.broken && !own.iter().any(|f| f.rule.severity == Severity::Error);
                 let staged = self.context.staged.contains(&source.path);
-                self.objects.push(Object { kind, document, usable, unchecked, staged });
+                self.objects.push(Object { kind, document, usable, unchecked, staged, build: None });
                 found.extend(own);
             }
             Class::Foreign => {
@@ -211,7 +389,7 @@ fn ambiguous(document: &Document) -> Vec<Finding> {
 
 /// Values of the documents in which no error was found.
 fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
-    let mut definitions = Definitions { definitions_found: revision.objects.len(), ..Definitions::default() };
+    let mut definitions = Definitions::default();
     // An error of a rule over all documents makes those it names unusable as well.
     let refused: BTreeSet<(usize, String)> = findings
         .iter()
@@ -219,7 +397,8 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
         .filter_map(|finding| Some((finding.file, finding.object.clone()?)))
         .collect();
     for object in revision.objects.into_iter().filter(|object| object.usable && !object.staged) {
-        let document = object.document;
+        let mut document = object.document;
+        cluster_fields::remove_from_metadata(&mut document.value);
         if document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
             continue;
         }

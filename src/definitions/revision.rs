@@ -4,7 +4,7 @@ use super::document::Document;
 use super::kinds::Kind;
 
 /// A document of a kind that is read.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Object {
     pub kind: Kind,
     pub document: Document,
@@ -14,6 +14,8 @@ pub struct Object {
     pub unchecked: bool,
     /// Content that a scenario will commit later: checked, but not part of this revision.
     pub staged: bool,
+    /// The file of the kustomization that it was built by.
+    pub build: Option<usize>,
 }
 
 impl Object {

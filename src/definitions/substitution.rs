@@ -51,7 +51,7 @@ pub enum MissKind {
 }
 
 /// Which texts of a document hold variables.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Variables {
     /// Values with a variable that was left as written, by pointer.
     open_values: BTreeSet<String>,
@@ -202,7 +202,8 @@ impl Walk<'_> {
 
     /// What was written without quotes is read again, so that `${CPU}` can be a number; quoted text stays text.
     fn resolve(&mut self, text: String, pointer: &str) -> Value {
-        if !self.document.spans.is_plain(&format!("{}{pointer}", self.document.root)) {
+        let origin = self.document.origin(pointer);
+        if !origin.spans.is_plain(&origin.root) {
             return Value::String(text);
         }
         if let Some(what) = disagreement(&text) {

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn read_text(text: &str) -> Definitions {
-    read(&[SourceFile { path: "a.yaml".to_owned(), content: text.as_bytes().to_vec() }], &GivenVariables::default())
+    read(&[SourceFile::new("a.yaml", text)], &GivenVariables::default())
 }
 
 fn shown(definitions: &Definitions) -> Vec<String> {
@@ -61,10 +61,8 @@ fn every_schema_compiles() {
 fn reads_typed_values() {
     let variables = BTreeMap::from([("CLUSTER_NAME".to_owned(), "demo".to_owned())]);
     let content = format!("{POOL}---\n{CLASS}").into_bytes();
-    let definitions = read(
-        &[SourceFile { path: "a.yaml".to_owned(), content }],
-        &GivenVariables { typed: variables, ..GivenVariables::default() },
-    );
+    let definitions =
+        read(&[SourceFile::new("a.yaml", content)], &GivenVariables { typed: variables, ..GivenVariables::default() });
     assert_eq!(shown(&definitions), Vec::<String>::new());
     assert_eq!(definitions.node_pools[0].value.metadata.name.as_deref(), Some("default"));
     assert_eq!(definitions.node_classes[0].value.spec.role.as_deref(), Some("node-demo"));
@@ -113,7 +111,7 @@ fn codes_are_unique_and_in_order() {
 }
 
 fn read_bytes(content: &[u8]) -> Definitions {
-    read(&[SourceFile { path: "a.yaml".to_owned(), content: content.to_vec() }], &GivenVariables::default())
+    read(&[SourceFile::new("a.yaml", content)], &GivenVariables::default())
 }
 
 fn rules_of(definitions: &Definitions) -> Vec<&str> {
@@ -240,7 +238,7 @@ proptest! {
         let changed = mutate(&format!("{POOL}---\n{CLASS}"), &changes);
         let intact = CLASS.replace("name: default", "name: intact");
         let files = [("a.yaml", changed.as_str()), ("b.yaml", &intact)];
-        let files = files.map(|(path, text)| SourceFile { path: path.to_owned(), content: text.as_bytes().to_vec() });
+        let files = files.map(|(path, text)| SourceFile::new(path, text));
         let definitions = read(&files, &GivenVariables::default());
         prop_assert!(definitions.node_classes.iter().any(|class| class.file == "b.yaml"));
         for diagnostic in &definitions.diagnostics {

@@ -6,7 +6,7 @@ use super::kinds::{Kind, OldKind};
 use super::rules::kinds as rules;
 use super::rules::schema::UNKNOWN_FIELD;
 use super::suggest;
-use crate::api::{scenario, settings};
+use crate::api::{cluster_fields, scenario, settings};
 
 /// Settings and scenarios count only at their place.
 pub fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
@@ -75,6 +75,21 @@ pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
             Finding::at(&rules::UNKNOWN_KIND, document, "/kind", Place::Value, message)
         }
     }
+}
+
+/// What a cluster wrote into the object before somebody saved it. Not read, and never applied.
+pub fn set_by_cluster(document: &Document) -> Option<Finding> {
+    let found = cluster_fields::found(&document.value);
+    let first = found.first()?;
+    let names: Vec<String> =
+        found.iter().map(|pointer| format!("`{}`", document::spans::field_path(pointer))).collect();
+    let message = format!(
+        "a cluster sets {}: a definition must not have {}",
+        names.join(", "),
+        if found.len() == 1 { "it" } else { "them" }
+    );
+    let finding = Finding::at(&rules::SET_BY_CLUSTER, document, first, Place::Key, message);
+    Some(finding.hint("remove what was exported with the object: it is not applied"))
 }
 
 /// An object of a version before 1: what to write now, and the slips in it.

@@ -91,7 +91,12 @@ pub fn clean<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
 
 /// Paths with contents, for comparison.
 pub fn files(content: &RevisionContent) -> Vec<(&str, &str)> {
-    content.files.iter().map(|file| (file.path.as_str(), str::from_utf8(&file.content).unwrap())).collect()
+    content
+        .files
+        .iter()
+        .filter(|file| file.has_content())
+        .map(|file| (file.path.as_str(), str::from_utf8(&file.content).unwrap()))
+        .collect()
 }
 
 pub fn notes(content: &RevisionContent) -> Vec<(&str, &str)> {

@@ -55,7 +55,10 @@ fn links_out_of_a_folder_are_not_followed() {
     assert_eq!(files(&content), [("pool.yaml", "pool")]);
     assert_eq!(
         notes(&content),
-        [("SymbolicLinksLeftOut", "symbolic links are not followed: circle, dangling.yaml, outside, secret.yaml")]
+        [(
+            "SymbolicLinksLeftOut",
+            "symbolic links that lead nowhere, or out of the repository, are not followed: dangling.yaml, outside, secret.yaml"
+        )]
     );
 }
 
@@ -154,7 +157,10 @@ fn links_and_submodules_of_a_commit_are_left_out() {
     ]);
     fixture.commit("Add what leads away", &[]);
     let expected = [
-        ("SymbolicLinksLeftOut", "symbolic links are not followed: passwd.yaml, up"),
+        (
+            "SymbolicLinksLeftOut",
+            "symbolic links that lead nowhere, or out of the repository, are not followed: passwd.yaml, up",
+        ),
         ("SubmodulesLeftOut", "submodules are not read: vendor/inner"),
     ];
     for content in [read_folder(&fixture.path()).unwrap(), read_revision(&fixture.path(), "main").unwrap()] {
@@ -162,6 +168,80 @@ fn links_and_submodules_of_a_commit_are_left_out() {
         assert_eq!(notes(&content), expected);
         assert!(!content.revision.id.contains("dirty"));
     }
+}
+
+#[test]
+fn links_inside_a_repository_are_followed_and_count_once() {
+    let fixture = Fixture::new();
+    fixture.write("shared/pool.yaml", "pool");
+    fixture.write("shared/more/class.yaml", "class");
+    fixture.write("clusters/prod/own.yaml", "own");
+    // As it is where a file system has no links.
+    fixture.write("clusters/prod/text.yaml", "../../shared/pool.yaml");
+    for (target, link) in [
+        ("../../shared/pool.yaml", "clusters/prod/pool.yaml"),
+        ("../../shared", "clusters/prod/shared"),
+        ("shared", "clusters/prod/again"),
+        ("..", "clusters/prod/up"),
+        ("loop.yaml", "clusters/prod/loop.yaml"),
+        ("shared/pool.yaml", "pool.yaml"),
+    ] {
+        symlink(target, fixture.path().join(link)).unwrap();
+    }
+    fixture.commit("Share files", &[]);
+    for sub_path in ["", "clusters/prod"] {
+        let path = fixture.path().join(sub_path);
+        let on_disk = read_folder(&path).unwrap();
+        let at_commit = read_revision(&path, "main").unwrap();
+        for content in [&on_disk, &at_commit] {
+            let own = files(content);
+            let expected: &[_] = match sub_path {
+                "" => &[
+                    ("clusters/prod/own.yaml", "own"),
+                    ("shared/more/class.yaml", "class"),
+                    ("shared/pool.yaml", "pool"),
+                ],
+                // What lies elsewhere is called by the first of the links that lead to it.
+                _ => &[("again/more/class.yaml", "class"), ("again/pool.yaml", "pool"), ("own.yaml", "own")],
+            };
+            assert_eq!(own, expected, "{sub_path}");
+        }
+        assert!(!on_disk.revision.id.contains("dirty"), "{:?}", on_disk.notes);
+        assert_eq!(on_disk.files, at_commit.files);
+    }
+}
+
+/// What a kustomization names is read wherever it lies in the repository, on disk as at a commit.
+#[test]
+fn what_kustomizations_name_is_read_as_well() {
+    let fixture = Fixture::new();
+    let files_of_it: [(&str, &str); 6] = [
+        ("base/kustomization.yaml", "resources: [all.yaml, ../shared/more.yaml]"),
+        ("base/all.yaml", "all"),
+        ("base/unnamed.yaml", "unnamed"),
+        ("shared/more.yaml", "more"),
+        (
+            "overlays/prod/kustomization.yaml",
+            "resources: [../../base, ../../../outside, ../../missing]\npatches: [{path: p.patch}]",
+        ),
+        ("overlays/prod/p.patch", "patch"),
+    ];
+    let id = fixture.commit("Lay out", &files_of_it);
+    let path = fixture.path().join("overlays/prod");
+    let on_disk = read_folder(&path).unwrap();
+    let at_commit = read_revision(&path, "main").unwrap();
+    let paths: Vec<&str> = files(&on_disk).into_iter().map(|(path, _)| path).collect();
+    let expected = [
+        "../../base/all.yaml",
+        "../../base/kustomization.yaml",
+        "../../shared/more.yaml",
+        "kustomization.yaml",
+        "p.patch",
+    ];
+    assert_eq!(paths, expected);
+    assert_eq!((on_disk.files, on_disk.revision.id), (at_commit.files, id));
+    fixture.write("base/all.yaml", "changed");
+    assert!(read_folder(&path).unwrap().revision.id.contains("dirty"), "the base is a part of it");
 }
 
 #[test]

@@ -397,7 +397,10 @@ async fn links_and_submodules_are_left_out() {
     assert_eq!(
         notes(&content),
         [
-            ("SymbolicLinksLeftOut", "symbolic links are not followed: passwd.yaml"),
+            (
+                "SymbolicLinksLeftOut",
+                "symbolic links that lead nowhere, or out of the repository, are not followed: passwd.yaml"
+            ),
             ("SubmodulesLeftOut", "submodules are not read: vendor")
         ]
     );

@@ -56,7 +56,8 @@ fn every_code_has_a_case() {
         texts += &std::fs::read_to_string(entry.unwrap().path().join("expected.txt")).unwrap_or_default();
     }
     // Found by unit tests, since the files would be huge, or not be text; or only by comparing with what is installed.
-    let elsewhere = ["CL0001", "CL0002", "CL0007", "CL0010", "CL0013", "CL0209", "CL0308", "CL0309"];
+    // CL0019 is no matter of lint, where kustomizations stand side by side.
+    let elsewhere = ["CL0019", "CL0001", "CL0002", "CL0007", "CL0010", "CL0013", "CL0209", "CL0308", "CL0309"];
     let missing: Vec<&str> = cutlist::definitions::rules::all()
         .iter()
         .map(|rule| rule.code)
@@ -123,6 +124,72 @@ fn the_environment_is_the_operators() {
     let typed = format!("{NAME}=In");
     let (text, _) = lint_with_secret(&["--variable-from-environment", NAME, "--variable", &typed], NAME);
     assert!(!text.contains("must be one of"), "{text}");
+}
+
+/// As lists of changed files and hooks give them.
+#[test]
+fn a_file_that_is_typed_twice_is_one_file() {
+    let absolute = folder().join("merge-keys/input").canonicalize().unwrap();
+    let (once, code) = lint(&folder(), &["merge-keys/input/all.yaml"]);
+    for other in ["merge-keys/input/all.yaml", "./merge-keys/../merge-keys/input/all.yaml"] {
+        assert_eq!(lint(&folder(), &["merge-keys/input/all.yaml", other]), (once.clone(), code), "{other}");
+    }
+    let arguments = ["merge-keys/input/all.yaml", "merge-keys/input", absolute.to_str().unwrap()];
+    let (text, _) = lint(&folder(), &arguments);
+    let (folder_alone, _) = lint(&folder(), &["merge-keys/input"]);
+    assert!(!text.contains("defined twice"), "{text}");
+    assert_eq!(text.lines().last(), folder_alone.lines().last());
+    // A link and the file that it leads to.
+    let (text, code) =
+        lint(&folder(), &["kustomize-links/input/pools.yaml", "kustomize-links/input/shared/pools.yaml"]);
+    assert_eq!((text.as_str(), code), ("1 file, 2 definitions: clean\n", 0));
+}
+
+/// A patch that is typed alone is still a patch: the kustomization beside it says so.
+#[test]
+fn a_patch_alone_is_no_definition() {
+    let (text, code) = lint(&folder(), &["kustomize/input/overlays/prod/limits.yaml"]);
+    assert_eq!((text.as_str(), code), ("1 file: no definitions found\n", 0));
+    let (text, code) = lint(&folder(), &["kustomize/input/overlays/prod"]);
+    assert_eq!((text.as_str(), code), ("4 files, 2 definitions: clean\n", 0));
+}
+
+#[test]
+fn definitions_may_come_from_standard_input() {
+    let case = folder().join("merge-keys");
+    let output = Command::new(env!("CARGO_BIN_EXE_cutlist"))
+        .args(["lint", "-"])
+        .stdin(std::fs::File::open(case.join("input/all.yaml")).unwrap())
+        .env_clear()
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let expected = lint(&case, &["input/all.yaml"]).0;
+    assert!(text.contains("--> <stdin>:14:5"), "{text}");
+    assert_eq!(text, expected.replace("input/all.yaml", "<stdin>"));
+}
+
+/// Each folder of `built/` has an overlay, and what the real `kustomize build` (5.7) makes of it.
+#[test]
+fn kustomizations_are_built_as_kustomize_builds_them() {
+    let mut cases = 0;
+    for entry in std::fs::read_dir(folder().join("built")).unwrap() {
+        let case = entry.unwrap().path();
+        let read = |path: &Path| {
+            let content = cutlist::adapters::git::read_folder(path).unwrap();
+            let definitions = cutlist::definitions::read(&content.files, &Default::default());
+            assert!(!definitions.has_errors(), "{}: {:?}", path.display(), definitions.diagnostics);
+            let mut pools: Vec<_> = definitions.node_pools.into_iter().map(|it| it.value).collect();
+            let mut classes: Vec<_> = definitions.node_classes.into_iter().map(|it| it.value).collect();
+            pools.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
+            classes.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
+            assert!(pools.len() > 1 && !classes.is_empty(), "{}", path.display());
+            (pools, classes, definitions.pod_templates.into_iter().map(|it| it.value).collect::<Vec<_>>())
+        };
+        assert_eq!(read(&case.join("overlay")), read(&case.join("built.yaml")), "{}", case.display());
+        cases += 1;
+    }
+    assert!(cases > 2, "the cases are missing");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn errors(built: &Built) -> BTreeSet<String> {
     let files: Vec<SourceFile> = pools
         .chain(others)
         .enumerate()
-        .map(|(number, text)| SourceFile { path: format!("{number}.json"), content: text.into_bytes() })
+        .map(|(number, text)| SourceFile::new(format!("{number}.json"), text.into_bytes()))
         .collect();
     let found = definitions::read(&files, &GivenVariables::default());
     let errors = found.diagnostics.iter().filter(|it| it.severity == definitions::Severity::Error);

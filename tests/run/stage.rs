@@ -35,7 +35,7 @@ pub struct Script {
 impl Script {
     /// A commit with these files.
     pub fn commit(&self, id: &str, files: &[(&str, &str)]) {
-        let files = files.iter().map(|(path, text)| SourceFile { path: (*path).into(), content: (*text).into() });
+        let files = files.iter().map(|(path, text)| SourceFile::new(*path, *text));
         self.coming.borrow_mut().push_back(Ok(RevisionContent {
             revision: Revision { id: id.to_owned(), reference: "main".to_owned() },
             title: format!("commit {id}"),

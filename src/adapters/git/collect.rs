@@ -1,6 +1,6 @@
 //! The files of one reading, within stated limits; and notes about what was left out.
 
-use crate::api::source::{SourceFile, may_hold_definitions};
+use crate::api::source::{SourceFile, Standing, may_hold_definitions};
 use crate::core::plan::Note;
 
 /// One file of definitions. The largest that people keep are generated lists of some hundred kilobytes.
@@ -64,7 +64,7 @@ impl Collector {
         }
     }
 
-    pub fn add(&mut self, path: String, content: Vec<u8>) -> Result<(), LimitError> {
+    pub fn add(&mut self, path: String, content: Vec<u8>, standing: Standing) -> Result<(), LimitError> {
         if content.len() > FILE_BYTES_MAX {
             return Err(LimitError::FileTooLarge { path });
         }
@@ -72,23 +72,31 @@ impl Collector {
         if self.bytes > TOTAL_BYTES_MAX {
             return Err(LimitError::TooManyBytes);
         }
-        self.files.push(SourceFile { path, content });
+        self.files.push(SourceFile { path, content, standing });
         Ok(())
     }
 
-    pub fn leave_out(&mut self, path: &str, why: LeftOut) {
+    pub fn leave_out(&mut self, path: &str, why: LeftOut) -> Result<(), LimitError> {
         match why {
-            LeftOut::SymbolicLink if is_worth_a_note(path) => self.links.push(path.to_owned()),
+            LeftOut::SymbolicLink if is_worth_a_note(path) => {
+                self.links.push(path.to_owned());
+                self.add(path.to_owned(), Vec::new(), Standing::LinkNotFollowed)?;
+            }
             LeftOut::SymbolicLink => {}
             LeftOut::Submodule => self.submodules.push(path.to_owned()),
         }
+        Ok(())
     }
 
     /// Files and notes, both in the order of paths.
     pub fn finish(mut self) -> (Vec<SourceFile>, Vec<Note>) {
         self.files.sort();
         let notes = [
-            note("SymbolicLinksLeftOut", "symbolic links are not followed", self.links),
+            note(
+                "SymbolicLinksLeftOut",
+                "symbolic links that lead nowhere, or out of the repository, are not followed",
+                self.links,
+            ),
             note("SubmodulesLeftOut", "submodules are not read", self.submodules),
         ];
         (self.files, notes.into_iter().flatten().collect())
@@ -121,27 +129,31 @@ mod tests {
     #[test]
     fn says_what_it_left_out() {
         let mut collector = Collector::default();
-        collector.leave_out("pool.yaml", LeftOut::SymbolicLink);
-        collector.leave_out("pools", LeftOut::SymbolicLink);
-        collector.leave_out("logo.png", LeftOut::SymbolicLink);
-        collector.leave_out("vendor", LeftOut::Submodule);
+        collector.leave_out("pool.yaml", LeftOut::SymbolicLink).unwrap();
+        collector.leave_out("pools", LeftOut::SymbolicLink).unwrap();
+        collector.leave_out("logo.png", LeftOut::SymbolicLink).unwrap();
+        collector.leave_out("vendor", LeftOut::Submodule).unwrap();
         let (_, notes) = collector.finish();
         let texts: Vec<&str> = notes.iter().map(|note| note.text.as_str()).collect();
-        assert_eq!(texts, ["symbolic links are not followed: pool.yaml, pools", "submodules are not read: vendor"]);
+        let links = "symbolic links that lead nowhere, or out of the repository, are not followed: pool.yaml, pools";
+        assert_eq!(texts, [links, "submodules are not read: vendor"]);
     }
 
     #[test]
     fn refuses_what_is_too_much() {
         let mut collector = Collector::default();
         let path = || "a.yaml".to_owned();
-        assert_eq!(collector.add(path(), vec![0; FILE_BYTES_MAX]), Ok(()));
-        assert_eq!(collector.add(path(), vec![0; FILE_BYTES_MAX + 1]), Err(LimitError::FileTooLarge { path: path() }));
+        assert_eq!(collector.add(path(), vec![0; FILE_BYTES_MAX], Standing::Own), Ok(()));
+        assert_eq!(
+            collector.add(path(), vec![0; FILE_BYTES_MAX + 1], Standing::Own),
+            Err(LimitError::FileTooLarge { path: path() })
+        );
         assert_eq!(collector.enter("a", DEPTH_MAX + 1), Err(LimitError::TooDeep { path: "a".to_owned() }));
         let mut collector = Collector { entries: ENTRIES_MAX - 1, ..Collector::default() };
         assert_eq!(collector.enter("a", 0), Ok(()));
         assert_eq!(collector.enter("b", 0), Err(LimitError::TooManyEntries));
         let mut collector = Collector { bytes: TOTAL_BYTES_MAX, ..Collector::default() };
-        assert_eq!(collector.add(path(), vec![0]), Err(LimitError::TooManyBytes));
+        assert_eq!(collector.add(path(), vec![0], Standing::Own), Err(LimitError::TooManyBytes));
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use super::collect::{Collector, LeftOut, LimitError};
-use crate::api::source::may_hold_definitions;
+use super::collect::{Collector, LimitError};
+use super::walk::{self, Entry, Files, Kind, Scope};
+use crate::api::kustomization::join;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FolderError {
@@ -14,22 +15,17 @@ pub(super) enum FolderError {
     Limit(#[from] LimitError),
 }
 
-/// What the walk does with links, and what it passes over.
+/// What the walk passes over. Paths are relative to what may be reached.
 pub(super) trait Rules {
-    /// Whether links to files inside the folder are read as those files.
-    const FOLLOWS_LINKS_INSIDE: bool;
-    /// Whether the entry is passed over; `path` is relative to the folder.
     fn ignores(&self, path: &str, is_folder: bool) -> bool;
     /// Whether the folder is another repository.
     fn is_submodule(&self, path: &str, folder: &Path) -> bool;
 }
 
-/// A folder that is no clone. Links inside it are followed, since that is how Kubernetes mounts a ConfigMap.
+/// A folder that is no clone.
 pub(super) struct Plain;
 
 impl Rules for Plain {
-    const FOLLOWS_LINKS_INSIDE: bool = true;
-
     fn ignores(&self, _: &str, _: bool) -> bool {
         false
     }
@@ -39,75 +35,125 @@ impl Rules for Plain {
     }
 }
 
-/// Reads what may hold definitions under `root`, which exists.
-pub(super) fn collect<R: Rules>(root: &Path, rules: &R) -> Result<Collector, FolderError> {
-    let mut collector = Collector::default();
-    let canonical_root = root.canonicalize().map_err(|source| unreadable(root, source))?;
-    let mut folders = vec![(root.to_owned(), String::new(), 0)];
-    while let Some((folder, prefix, depth)) = folders.pop() {
-        let entries = match std::fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            // It was removed since its parent was listed.
-            Err(error) if error.kind() == ErrorKind::NotFound && depth > 0 => continue,
-            Err(source) => return Err(unreadable(&folder, source)),
-        };
-        for entry in entries {
-            let entry = entry.map_err(|source| unreadable(&folder, source))?;
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let path = format!("{prefix}{name}");
-            collector.enter(&path, depth)?;
-            if name.starts_with('.') {
-                continue;
-            }
-            let Some(kind) = gone_is_none(entry.file_type(), &entry.path())? else { continue };
-            if rules.ignores(&path, kind.is_dir()) {
-                continue;
-            }
-            if kind.is_dir() {
-                if rules.is_submodule(&path, &entry.path()) {
-                    collector.leave_out(&path, LeftOut::Submodule);
-                } else {
-                    folders.push((entry.path(), format!("{path}/"), depth + 1));
-                }
-            } else if kind.is_symlink() {
-                if R::FOLLOWS_LINKS_INSIDE
-                    && may_hold_definitions(&path)
-                    && leads_inside(&entry.path(), &canonical_root)
-                {
-                    read_file(&entry.path(), path, &mut collector)?;
-                } else {
-                    collector.leave_out(&path, LeftOut::SymbolicLink);
-                }
-            } else if kind.is_file() && may_hold_definitions(&path) {
-                read_file(&entry.path(), path, &mut collector)?;
-            }
-        }
+/// How far a walk from a folder may go.
+pub(super) struct Reach {
+    /// Everything that may be reached lies below it.
+    top: PathBuf,
+    scope: Scope,
+}
+
+impl Reach {
+    /// From `folder`, in a clone: as far as the clone goes.
+    pub fn of_work_tree(work_tree: &Path, sub_path: &str) -> Self {
+        let scope = Scope { root: sub_path.to_owned(), links: String::new(), named: String::new() };
+        Self { top: work_tree.to_owned(), scope }
     }
-    Ok(collector)
+
+    /// From `folder`, in no repository. Below the folder in which somebody works, that one is as far as it goes. Elsewhere
+    /// links stay in the folder, and a kustomization may name any other, as it may for the program that it is written for.
+    pub fn of_folder(folder: &Path) -> Result<Self, FolderError> {
+        let folder = folder.canonicalize().map_err(|source| unreadable(folder, source))?;
+        let current = std::env::current_dir().and_then(|current| current.canonicalize());
+        let current = current.ok().filter(|current| current.parent().is_some() && folder != *current);
+        let (top, is_below) = match current.filter(|current| folder.starts_with(current)) {
+            Some(current) => (current, true),
+            None => (folder.ancestors().last().unwrap_or(&folder).to_owned(), false),
+        };
+        let root = folder.strip_prefix(&top).map(text_of).unwrap_or_default();
+        let links = if is_below { String::new() } else { root.clone() };
+        Ok(Self { top, scope: Scope { root, links, named: String::new() } })
+    }
 }
 
-/// Reads one file, which is called `path` from then on.
-pub(super) fn collect_file(file: &Path, path: String) -> Result<Collector, FolderError> {
+fn text_of(path: &Path) -> String {
+    path.iter().map(std::ffi::OsStr::to_string_lossy).collect::<Vec<_>>().join("/")
+}
+
+/// Reads what may hold definitions in the folder.
+pub(super) fn collect<R: Rules>(reach: &Reach, rules: &R) -> Result<Collector, FolderError> {
+    let disk = Disk { top: &reach.top, rules };
     let mut collector = Collector::default();
-    read_file(file, path, &mut collector)?;
+    let finds = walk::find(&disk, &reach.scope, &mut collector)?;
+    walk::collect(&disk, &reach.scope, finds, &mut collector)?;
     Ok(collector)
 }
 
-fn leads_inside(link: &Path, canonical_root: &Path) -> bool {
-    link.canonicalize().is_ok_and(|target| target.starts_with(canonical_root) && target.is_file())
+/// Reads one file of the folder, which is called `name` from then on.
+pub(super) fn collect_file(reach: &Reach, file: &Path, name: String) -> Result<Collector, FolderError> {
+    let disk = Disk { top: &reach.top, rules: &Plain };
+    let mut collector = Collector::default();
+    let place = file.canonicalize().map_err(|source| unreadable(file, source))?;
+    // A link that was typed is followed wherever it leads.
+    let Ok(place) = place.strip_prefix(&reach.top).map(text_of) else {
+        if let Some(content) = content(&place, &name)? {
+            collector.add(name, content, Default::default())?;
+        }
+        return Ok(collector);
+    };
+    let finds = walk::find_one(&disk, &reach.scope, (name, place), &mut collector)?;
+    walk::collect(&disk, &reach.scope, finds, &mut collector)?;
+    Ok(collector)
+}
+
+struct Disk<'a, R: Rules> {
+    top: &'a Path,
+    rules: &'a R,
+}
+
+impl<R: Rules> Files for Disk<'_, R> {
+    type Error = FolderError;
+
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, FolderError> {
+        let place = self.top.join(folder);
+        let mut entries = Vec::new();
+        // It may have been removed since its parent was listed.
+        let Some(listed) = gone_is_none(std::fs::read_dir(&place), &place)? else { return Ok(entries) };
+        for entry in listed {
+            let entry = entry.map_err(|source| unreadable(&place, source))?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let Some(kind) = gone_is_none(entry.file_type(), &entry.path())? else { continue };
+            let path = join(folder, &name).unwrap_or_default();
+            // Before Git is asked, which has an opinion on its own folder.
+            if !name.starts_with('.') && self.rules.ignores(&path, kind.is_dir()) {
+                continue;
+            }
+            let kind = match kind {
+                kind if kind.is_symlink() => Kind::Link,
+                kind if kind.is_dir() && self.rules.is_submodule(&path, &entry.path()) => Kind::Submodule,
+                kind if kind.is_dir() => Kind::Folder,
+                kind if kind.is_file() => Kind::File,
+                _ => continue,
+            };
+            entries.push(Entry { name, kind });
+        }
+        Ok(entries)
+    }
+
+    fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, FolderError> {
+        let Ok(place) = self.top.join(path).canonicalize() else { return Ok(None) };
+        let Ok(below) = place.strip_prefix(self.top) else { return Ok(None) };
+        let below = text_of(below);
+        let kind = if place.is_dir() { Kind::Folder } else { Kind::File };
+        let is_git = below.split('/').any(|part| part == ".git");
+        let is_there = kind == Kind::Folder || place.is_file();
+        Ok((is_there && !is_git && !self.rules.ignores(&below, kind == Kind::Folder)).then_some((below, kind)))
+    }
+
+    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, FolderError> {
+        content(&self.top.join(path), known_as)
+    }
 }
 
 /// Reads a file, unless it was removed since its folder was listed: editors write beside a file and rename.
-fn read_file(file: &Path, path: String, collector: &mut Collector) -> Result<(), FolderError> {
-    let Some(open) = gone_is_none(std::fs::File::open(file), file)? else { return Ok(()) };
+fn content(file: &Path, known_as: &str) -> Result<Option<Vec<u8>>, FolderError> {
+    let Some(open) = gone_is_none(std::fs::File::open(file), file)? else { return Ok(None) };
     let metadata = open.metadata().map_err(|source| unreadable(file, source))?;
-    let bytes_max = Collector::bytes_max(&path, metadata.len())?;
+    let bytes_max = Collector::bytes_max(known_as, metadata.len())?;
     let mut content = Vec::new();
     // One byte more than allowed tells a file that grew meanwhile from one that just fits.
     let bytes_read = open.take(bytes_max as u64 + 1).read_to_end(&mut content);
     bytes_read.map_err(|source| unreadable(file, source))?;
-    Ok(collector.add(path, content)?)
+    Ok(Some(content))
 }
 
 fn gone_is_none<T>(result: std::io::Result<T>, path: &Path) -> Result<Option<T>, FolderError> {

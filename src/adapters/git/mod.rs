@@ -1,5 +1,5 @@
 //! Where definitions come from: folders, clones and remote repositories. Only files that may hold definitions are read,
-//! nothing is checked out, and no link or submodule is followed.
+//! nothing is checked out, no submodule is read, and no link is followed that leads out of the repository.
 //!
 //! | what | where |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
+//! | which files these are: links, and what kustomizations name | `walk.rs` |
 //! | what may be read at most, and what was left out | `collect.rs` |
 
 #![expect(clippy::disallowed_methods, reason = "this adapter reads files")]
@@ -27,6 +28,7 @@ mod read;
 mod remote;
 mod scripted;
 mod tree;
+mod walk;
 mod watch;
 mod work_tree;
 
@@ -36,7 +38,7 @@ pub use cause::GitCause;
 pub use collect::LimitError;
 pub use credentials::CredentialsError;
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
-pub use read::{ReadError, read_folder, read_revision};
+pub use read::{ReadError, of_text, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
 pub use scripted::{Changes, ScriptError, ScriptedRepository};
 pub use watch::WatchedFolder;

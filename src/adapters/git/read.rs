@@ -9,10 +9,11 @@ use sha2::{Digest, Sha256};
 
 use super::cause::GitCause;
 use super::collect::{Collector, LimitError};
-use super::folder::{self, FolderError, Plain};
+use super::folder::{self, FolderError, Plain, Reach};
 use super::near::nearest;
 use super::tree::{self, TreeError};
 use super::work_tree::{self, WorkTree};
+use crate::api::kustomization;
 use crate::api::source::SourceFile;
 use crate::core::plan::{Note, Revision};
 use crate::ports::RevisionContent;
@@ -122,6 +123,13 @@ pub fn read_revision(path: &Path, reference: &str) -> Result<RevisionContent, Re
     Ok(at_commit(collector, &commit, reference))
 }
 
+/// Definitions that came as text, such as from standard input; their file is called `name`.
+pub fn of_text(name: &str, content: Vec<u8>, reference: &str) -> RevisionContent {
+    let files = vec![SourceFile::new(name, content)];
+    let revision = Revision { id: hash(&files), reference: reference.to_owned() };
+    RevisionContent { revision, title: String::new(), files, rewritten: false, notes: Vec::new() }
+}
+
 pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
     let place = match Place::find(path) {
         Ok(Some(place)) => place,
@@ -143,8 +151,13 @@ pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
 }
 
 fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
-    let collector =
-        if path.is_dir() { folder::collect(path, &Plain) } else { folder::collect_file(path, file_name(path)) };
+    let folder = if path.is_dir() { path } else { folder_of(path) };
+    let reach = Reach::of_folder(folder).map_err(folder_error)?;
+    let collector = if path.is_dir() {
+        folder::collect(&reach, &Plain)
+    } else {
+        folder::collect_file(&reach, path, file_name(path))
+    };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     notes.extend(note);
     let revision = Revision { id: hash(&files), reference: path.display().to_string() };
@@ -154,11 +167,15 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
 
 fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
     let damaged = |source: git2::Error| ReadError::DamagedRepository { path: path.to_owned(), source: source.into() };
+    let work_tree = place.repository.workdir().map(Path::canonicalize).transpose();
+    let work_tree = work_tree.map_err(|source| ReadError::Unreadable { path: path.to_owned(), source })?;
+    let work_tree = work_tree.unwrap_or_else(|| path.to_owned());
     let collector = if path.is_dir() {
-        let rules = WorkTree::new(&place.repository, &place.sub_path).map_err(damaged)?;
-        folder::collect(path, &rules)
+        let rules = WorkTree::new(&place.repository).map_err(damaged)?;
+        folder::collect(&Reach::of_work_tree(&work_tree, &place.sub_path), &rules)
     } else {
-        folder::collect_file(path, file_name(path))
+        let folder = kustomization::folder(&place.sub_path);
+        folder::collect_file(&Reach::of_work_tree(&work_tree, folder), path, file_name(path))
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     let reference = place.branch();
@@ -302,6 +319,10 @@ fn title(commit: &Commit<'_>) -> String {
     commit.summary_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
 
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
@@ -309,7 +330,7 @@ fn file_name(path: &Path) -> String {
 /// A hash over paths and contents; each is preceded by its length, so that no two lists give the same input.
 fn hash(files: &[SourceFile]) -> String {
     let mut hasher = Sha256::new();
-    for file in files {
+    for file in files.iter().filter(|file| file.has_content()) {
         for part in [file.path.as_bytes(), &file.content] {
             hasher.update((part.len() as u64).to_be_bytes());
             hasher.update(part);

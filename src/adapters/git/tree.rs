@@ -1,13 +1,15 @@
 //! The files of a commit, straight from its objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Tree};
+use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Tree, TreeEntry};
 
 use super::cause::GitCause;
-use super::collect::{Collector, LeftOut, LimitError};
-use crate::api::source::may_hold_definitions;
+use super::collect::{Collector, LimitError};
+use super::walk::{self, Entry, Files, Finds, Kind, Scope};
+use crate::api::kustomization::{self, join};
+use crate::api::source::Standing;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TreeError {
@@ -22,15 +24,10 @@ pub(super) enum TreeError {
 /// Reads what may hold definitions under `sub_path` (`/` between the parts; empty: everything) of a commit.
 /// A `sub_path` that names a file gives that file.
 pub(super) fn collect(repository: &Repository, commit: &Commit<'_>, sub_path: &str) -> Result<Collector, TreeError> {
+    let objects = Objects::of(repository, commit)?;
     let mut collector = Collector::default();
-    let found = walk(repository, commit, sub_path, &mut collector)?;
-    let database = repository.odb().map_err(|source| object_error(commit.id(), sub_path, source))?;
-    for (path, id) in found {
-        let (bytes, _) = database.read_header(id).map_err(|source| object_error(id, &path, source))?;
-        Collector::bytes_max(&path, bytes as u64)?;
-        let blob = repository.find_blob(id).map_err(|source| object_error(id, &path, source))?;
-        collector.add(path, blob.content().to_vec())?;
-    }
+    let finds = objects.find(sub_path, &mut collector)?;
+    walk::collect(&objects, &everywhere(), finds, &mut collector)?;
     Ok(collector)
 }
 
@@ -40,58 +37,151 @@ pub(super) fn identities(
     commit: &Commit<'_>,
     sub_path: &str,
 ) -> Result<BTreeMap<String, Oid>, TreeError> {
-    walk(repository, commit, sub_path, &mut Collector::default())
+    let objects = Objects::of(repository, commit)?;
+    let finds = objects.find(sub_path, &mut Collector::default())?;
+    let finds: Vec<_> = finds.into_iter().filter(|(_, found)| !matches!(found.standing, Standing::LinkTo(_))).collect();
+    let mut places: BTreeSet<String> = finds.iter().map(|(_, found)| found.place.clone()).collect();
+    let mut identities = BTreeMap::new();
+    for (path, found) in finds {
+        let Some((id, _)) = objects.entry(&found.place)? else { continue };
+        match objects.link_as_text(id, &found.place)? {
+            None => {
+                identities.insert(path, id);
+            }
+            Some(target) => {
+                if let (Some((id, _)), true) = (objects.entry(&target)?, places.insert(target)) {
+                    identities.insert(path, id);
+                }
+            }
+        }
+    }
+    Ok(identities)
 }
 
-fn walk(
-    repository: &Repository,
-    commit: &Commit<'_>,
-    sub_path: &str,
-    collector: &mut Collector,
-) -> Result<BTreeMap<String, Oid>, TreeError> {
-    let mut found = BTreeMap::new();
-    let root = commit.tree().map_err(|source| object_error(commit.id(), "", source))?;
-    let mut folders: Vec<(Tree<'_>, String, usize)> = Vec::new();
-    if sub_path.is_empty() {
-        folders.push((root, String::new(), 0));
-    } else {
-        let entry = root.get_path(Path::new(sub_path)).map_err(|source| match source.code() {
-            ErrorCode::NotFound => TreeError::PathNotThere(sub_path.to_owned()),
-            _ => object_error(root.id(), sub_path, source),
-        })?;
-        match entry.kind() {
-            Some(ObjectType::Tree) => folders.push((find_tree(repository, entry.id(), sub_path)?, String::new(), 0)),
-            Some(ObjectType::Blob) if entry.filemode() != i32::from(FileMode::Link) => {
-                found.insert(sub_path.rsplit('/').next().unwrap_or(sub_path).to_owned(), entry.id());
+/// Of a commit everything may be reached.
+fn everywhere() -> Scope {
+    Scope { root: String::new(), links: String::new(), named: String::new() }
+}
+
+/// Links in links; a circle of them ends here.
+const LINKS_MAX: usize = 40;
+
+struct Objects<'r> {
+    repository: &'r Repository,
+    root: Tree<'r>,
+}
+
+impl<'r> Objects<'r> {
+    fn of(repository: &'r Repository, commit: &Commit<'r>) -> Result<Self, TreeError> {
+        let root = commit.tree().map_err(|source| object_error(commit.id(), "", source))?;
+        Ok(Self { repository, root })
+    }
+
+    fn find(&self, sub_path: &str, collector: &mut Collector) -> Result<Finds, TreeError> {
+        let not_there = || TreeError::PathNotThere(sub_path.to_owned());
+        let (place, kind) = self.resolve(sub_path)?.ok_or_else(not_there)?;
+        let scope = |root: String| Scope { root, links: String::new(), named: String::new() };
+        match kind {
+            Kind::Folder => walk::find(self, &scope(place), collector),
+            Kind::File => {
+                let name = sub_path.rsplit('/').next().unwrap_or(sub_path).to_owned();
+                let folder = kustomization::folder(sub_path).to_owned();
+                walk::find_one(self, &scope(folder), (name, place), collector)
             }
-            _ => return Err(TreeError::PathNotThere(sub_path.to_owned())),
+            Kind::Link | Kind::Submodule => Err(not_there()),
         }
     }
-    while let Some((tree, prefix, depth)) = folders.pop() {
-        for entry in &tree {
-            let name = String::from_utf8_lossy(entry.name_bytes());
-            let path = format!("{prefix}{name}");
-            collector.enter(&path, depth)?;
-            if name.starts_with('.') {
+
+    /// What stands at a path, links not followed.
+    fn entry(&self, path: &str) -> Result<Option<(Oid, Kind)>, TreeError> {
+        if path.is_empty() {
+            return Ok(Some((self.root.id(), Kind::Folder)));
+        }
+        match self.root.get_path(Path::new(path)) {
+            Ok(entry) => Ok(kind_of(&entry).map(|kind| (entry.id(), kind))),
+            Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
+            Err(source) => Err(object_error(self.root.id(), path, source)),
+        }
+    }
+
+    /// Where a link leads that is a file with the path in it, as the walk takes it. Larger files are none, and not read.
+    fn link_as_text(&self, id: Oid, place: &str) -> Result<Option<String>, TreeError> {
+        let failed = |source| object_error(id, place, source);
+        let (bytes, _) = self.repository.odb().and_then(|database| database.read_header(id)).map_err(failed)?;
+        if bytes > walk::LINK_BYTES_MAX {
+            return Ok(None);
+        }
+        let content = self.content(place, place)?.unwrap_or_default();
+        walk::link_as_text(self, &everywhere(), place, &content)
+    }
+
+    fn target(&self, link: Oid, path: &str) -> Result<String, TreeError> {
+        let blob = self.repository.find_blob(link).map_err(|source| object_error(link, path, source))?;
+        Ok(String::from_utf8_lossy(blob.content()).into_owned())
+    }
+}
+
+impl Files for Objects<'_> {
+    type Error = TreeError;
+
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, TreeError> {
+        let Some((id, Kind::Folder)) = self.entry(folder)? else { return Ok(Vec::new()) };
+        let tree = find_tree(self.repository, id, folder)?;
+        let entry = |entry: TreeEntry<'_>| {
+            let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
+            kind_of(&entry).map(|kind| Entry { name, kind })
+        };
+        Ok(tree.iter().filter_map(entry).collect())
+    }
+
+    fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, TreeError> {
+        let mut place = String::new();
+        let mut kind = Kind::Folder;
+        let mut rest: Vec<String> = parts(path);
+        let mut links = 0;
+        while let Some(part) = rest.pop() {
+            let Some(next) = join(&place, &part).filter(|next| kind == Kind::Folder && !next.starts_with("..")) else {
+                return Ok(None);
+            };
+            let Some((id, next_kind)) = self.entry(&next)? else { return Ok(None) };
+            if next_kind != Kind::Link {
+                (place, kind) = (next, next_kind);
                 continue;
             }
-            match entry.kind() {
-                Some(ObjectType::Tree) => {
-                    let tree = find_tree(repository, entry.id(), &path)?;
-                    folders.push((tree, format!("{path}/"), depth + 1));
-                }
-                Some(ObjectType::Commit) => collector.leave_out(&path, LeftOut::Submodule),
-                Some(ObjectType::Blob) if entry.filemode() == i32::from(FileMode::Link) => {
-                    collector.leave_out(&path, LeftOut::SymbolicLink);
-                }
-                Some(ObjectType::Blob) if may_hold_definitions(&path) => {
-                    found.insert(path, entry.id());
-                }
-                _ => {}
+            links += 1;
+            let target = self.target(id, &next)?;
+            if links > LINKS_MAX || target.starts_with('/') {
+                return Ok(None);
             }
+            rest.extend(parts(&target));
         }
+        Ok(Some((place, kind)))
     }
-    Ok(found)
+
+    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, TreeError> {
+        let Some((id, Kind::File)) = self.entry(path)? else { return Ok(None) };
+        let failed = |source| object_error(id, known_as, source);
+        let database = self.repository.odb().map_err(failed)?;
+        let (bytes, _) = database.read_header(id).map_err(failed)?;
+        Collector::bytes_max(known_as, bytes as u64)?;
+        let blob = self.repository.find_blob(id).map_err(failed)?;
+        Ok(Some(blob.content().to_vec()))
+    }
+}
+
+/// The parts of a path, the first one last.
+fn parts(path: &str) -> Vec<String> {
+    path.split('/').rev().filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect()
+}
+
+fn kind_of(entry: &TreeEntry<'_>) -> Option<Kind> {
+    match entry.kind()? {
+        ObjectType::Tree => Some(Kind::Folder),
+        ObjectType::Commit => Some(Kind::Submodule),
+        ObjectType::Blob if entry.filemode() == i32::from(FileMode::Link) => Some(Kind::Link),
+        ObjectType::Blob => Some(Kind::File),
+        _ => None,
+    }
 }
 
 fn find_tree<'a>(repository: &'a Repository, id: Oid, path: &str) -> Result<Tree<'a>, TreeError> {

@@ -14,23 +14,19 @@ use crate::core::plan::Note;
 /// Passes over what Git ignores, and over other repositories; as a reading of a commit would.
 pub(super) struct WorkTree<'a> {
     repository: &'a Repository,
-    /// Path of the folder in the work tree, with `/` at its end unless it is empty.
-    prefix: String,
     tracked: BTreeSet<String>,
     submodules: BTreeSet<String>,
 }
 
 impl<'a> WorkTree<'a> {
-    /// `sub_path` is empty for the whole work tree.
-    pub fn new(repository: &'a Repository, sub_path: &str) -> Result<Self, git2::Error> {
+    pub fn new(repository: &'a Repository) -> Result<Self, git2::Error> {
         let (mut tracked, mut submodules) = (BTreeSet::new(), BTreeSet::new());
         for entry in repository.index()?.iter() {
             let path = String::from_utf8_lossy(&entry.path).into_owned();
             let is_submodule = entry.mode == u32::from(FileMode::Commit);
             if is_submodule { &mut submodules } else { &mut tracked }.insert(path);
         }
-        let prefix = if sub_path.is_empty() { String::new() } else { format!("{sub_path}/") };
-        Ok(Self { repository, prefix, tracked, submodules })
+        Ok(Self { repository, tracked, submodules })
     }
 
     fn is_tracked(&self, path: &str, is_folder: bool) -> bool {
@@ -43,17 +39,14 @@ impl<'a> WorkTree<'a> {
 }
 
 impl Rules for WorkTree<'_> {
-    const FOLLOWS_LINKS_INSIDE: bool = false;
-
     fn ignores(&self, path: &str, is_folder: bool) -> bool {
-        let path = format!("{}{path}", self.prefix);
         // What is tracked is never ignored. The slash says that the path is a folder even if it is gone by now.
-        let asked = if is_folder { format!("{path}/") } else { path.clone() };
-        !self.is_tracked(&path, is_folder) && self.repository.is_path_ignored(Path::new(&asked)).unwrap_or(false)
+        let asked = if is_folder { format!("{path}/") } else { path.to_owned() };
+        !self.is_tracked(path, is_folder) && self.repository.is_path_ignored(Path::new(&asked)).unwrap_or(false)
     }
 
     fn is_submodule(&self, path: &str, folder: &Path) -> bool {
-        self.submodules.contains(&format!("{}{path}", self.prefix)) || folder.join(".git").exists()
+        self.submodules.contains(path) || folder.join(".git").exists()
     }
 }
 
@@ -69,11 +62,15 @@ pub(super) fn differences(
         other => other?,
     };
     let mut differing = BTreeSet::new();
-    for file in files {
+    for file in files.iter().filter(|file| file.has_content()) {
         let identity = Oid::hash_object(ObjectType::Blob, &file.content).ok();
         if identity.is_none() || committed.remove(&file.path) != identity {
             differing.insert(file.path.clone());
         }
+    }
+    // A file that is read under another path is no missing one.
+    for link in files.iter().filter(|file| !file.has_content()) {
+        committed.remove(&link.path);
     }
     differing.extend(committed.into_keys());
     Ok(differing)

@@ -91,7 +91,7 @@ async fn files_of<T: Stored>(client: &Client) -> Result<Vec<SourceFile>, PortErr
             source: Some(source),
         })?;
         let name = watched.metadata.name.unwrap_or_default();
-        files.push(SourceFile { path: format!("{}/{name}.yaml", T::RESOURCE), content: content.into_bytes() });
+        files.push(SourceFile::new(format!("{}/{name}.yaml", T::RESOURCE), content));
     }
     files.sort_by(|one, two| one.path.cmp(&two.path));
     Ok(files)

@@ -65,7 +65,12 @@ pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, 
         folder: folder.to_owned(),
         region: region.name,
         scenario: scenario.value,
-        files: files.into_iter().map(|file| (file.path, file.content)).collect(),
+        // A path out of the folder can not be one of the repository that is played.
+        files: files
+            .into_iter()
+            .filter(|file| file.has_content() && !file.path.starts_with(".."))
+            .map(|file| (file.path, file.content))
+            .collect(),
         objects,
         applied_later,
     })

@@ -60,6 +60,11 @@ impl Collector {
         place: &dyn Fn() -> Place<'a>,
     ) -> Result<(), ReadError> {
         let Some(entry) = KINDS.iter().find(|entry| entry.kind == kind && entry.api_version == api_version) else {
+            match (api_version, kind) {
+                ("v1", "Status") => return Err(ReadError::Status { answer: answer(&object) }),
+                ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "Table") => return Err(ReadError::Table),
+                _ => {}
+            }
             let name = format!("{api_version}/{kind}");
             if KINDS.iter().any(|entry| entry.kind == kind && group(entry.api_version) == group(api_version)) {
                 *self.other_versions.entry(name.clone()).or_default() += 1;
@@ -72,6 +77,15 @@ impl Collector {
         (entry.add)(&mut self.snapshot, &object, &mut self.makers).map_err(named)?;
         self.objects += 1;
         Ok(())
+    }
+
+    /// What there is instead, where there is no object of a kind that planning uses: `2 x v1/ConfigMap`.
+    pub(super) fn only_unused(&self) -> Option<String> {
+        if self.objects > 0 || self.snapshot.ignored.is_empty() {
+            return None;
+        }
+        let kinds = self.snapshot.ignored.iter().map(|(kind, count)| format!("{count} x {kind}"));
+        Some(kinds.collect::<Vec<_>>().join(", "))
     }
 
     pub(super) fn merge_into(mut self, into: &mut Snapshot) -> ReadReport {
@@ -95,6 +109,28 @@ impl Collector {
 
 fn group(api_version: &str) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
+}
+
+/// What an API server answered instead of objects: `pods is forbidden (Forbidden)`.
+fn answer(object: &Object<'_>) -> String {
+    #[derive(Default, Deserialize)]
+    struct Status {
+        #[serde(default)]
+        status: Option<String>,
+        #[serde(default)]
+        message: Option<String>,
+        #[serde(default)]
+        reason: Option<String>,
+    }
+    let status: Status = match object {
+        Object::Json(text) => serde_json::from_str(text).unwrap_or_default(),
+        Object::Value(value) => Status::deserialize(value).unwrap_or_default(),
+    };
+    match (status.message.filter(|message| !message.is_empty()), status.reason) {
+        (Some(message), Some(reason)) => format!("{message} ({reason})"),
+        (Some(text), None) | (None, Some(text)) => text,
+        (None, None) => status.status.unwrap_or_else(|| "a Status without a message".to_owned()),
+    }
 }
 
 /// `Pod shop/web-1`, as far as the object has a name.

@@ -33,6 +33,22 @@ pub enum ReadError {
         /// `spec.containers[0].ports: invalid type: ...`
         problem: String,
     },
+    #[error("it is an answer of the API server, not objects: {answer}")]
+    Status {
+        /// `pods is forbidden (Forbidden)`
+        answer: String,
+    },
+    #[error("it is a table for people to read, not objects")]
+    Table,
+    #[error("it is a page of HTML, not objects")]
+    Page,
+    #[error("it is a message, not objects: {line}")]
+    Message { line: String },
+    #[error("no object in it is of a kind that planning uses, only {kinds}")]
+    NothingUsed {
+        /// `2 x v1/ConfigMap`
+        kinds: String,
+    },
     #[error("{place}: lists inside lists, {limit} deep")]
     TooDeep { place: String, limit: usize },
 }
@@ -54,6 +70,7 @@ pub fn read(bytes: &[u8], into: &mut Snapshot) -> Result<ReadReport, ReadError> 
     let mut collector = Collector::default();
     match text.trim_start().as_bytes().first() {
         None => return Err(ReadError::Empty),
+        Some(b'<') => return Err(ReadError::Page),
         Some(b'{' | b'[') => match json::read(&text, &mut collector)? {
             json::End::OfText => {}
             // JSON objects between the separators of YAML: a YAML stream.
@@ -66,10 +83,40 @@ pub fn read(bytes: &[u8], into: &mut Snapshot) -> Result<ReadReport, ReadError> 
         Some(_) if text.lines().all(|line| matches!(line.trim(), "" | "---" | "...") || line.starts_with('#')) => {
             return Err(ReadError::Empty);
         }
-        Some(_) => yaml::read(&text, &mut collector)?,
+        Some(_) => {
+            if let Some(error) = for_people(&text) {
+                return Err(error);
+            }
+            yaml::read(&text, &mut collector)?;
+        }
     }
     if collector.documents == 0 {
         return Err(ReadError::Empty);
     }
+    // An empty list is an empty cluster. Objects of other kinds alone are another file than was meant, and a plan for no
+    // cluster at all looks like one in which there is nothing to do.
+    if let Some(kinds) = collector.only_unused() {
+        return Err(ReadError::NothingUsed { kinds });
+    }
     Ok(collector.merge_into(into))
+}
+
+/// How what `kubectl` says to people begins; as YAML it would be text, or a mapping that means nothing.
+const MESSAGES: [&str; 6] = [
+    "Error from server",
+    "error: ",
+    "Unable to connect to the server",
+    "The connection to the server",
+    "No resources found",
+    "You must be logged in",
+];
+/// The columns with which its tables begin.
+const COLUMNS: [&str; 3] = ["NAME ", "NAMESPACE ", "LAST SEEN "];
+
+fn for_people(text: &str) -> Option<ReadError> {
+    let line = text.trim_start().lines().next()?.trim_end();
+    if MESSAGES.iter().any(|beginning| line.starts_with(beginning)) {
+        return Some(ReadError::Message { line: line.to_owned() });
+    }
+    COLUMNS.iter().any(|column| line.starts_with(column)).then_some(ReadError::Table)
 }

@@ -161,9 +161,26 @@ fn errors_name_the_object_the_field_and_the_line() {
         ("\n\n[3]", "line 3, column 2: invalid type: integer `3`, expected a Kubernetes object"),
         (r#"{"kind": "List", "items": 3}"#, "line 1, column 27: invalid type: integer `3`, expected a sequence"),
         ("{\n\"kind\": oops}", "line 2, column 9: expected value"),
+        ("some text", "line 1, column 1: invalid type: string \"some text\", expected a Kubernetes object"),
+        ("No resources found", "it is a message, not objects: No resources found"),
+        ("Error from server (Forbidden): no\nmore", "it is a message, not objects: Error from server (Forbidden): no"),
+        ("NAME    READY\nweb-1   1/1\n", "it is a table for people to read, not objects"),
+        ("\n<!DOCTYPE html>\n<html>", "it is a page of HTML, not objects"),
         (
-            "No resources found",
-            "line 1, column 1: invalid type: string \"No resources found\", expected a Kubernetes object",
+            r#"{"kind": "Table", "apiVersion": "meta.k8s.io/v1", "rows": []}"#,
+            "it is a table for people to read, not objects",
+        ),
+        (
+            "apiVersion: v1\nkind: Status\nreason: Unauthorized\n",
+            "it is an answer of the API server, not objects: Unauthorized",
+        ),
+        (
+            r#"{"kind": "List", "items": [{"apiVersion": "v1", "kind": "Status", "message": "no", "reason": "Forbidden"}]}"#,
+            "it is an answer of the API server, not objects: no (Forbidden)",
+        ),
+        (
+            r#"{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}}"#,
+            "no object in it is of a kind that planning uses, only 1 x v1/Secret",
         ),
         (
             r#"{"apiVersion": "v1", "kind": "Node", "metadata": {}}"#,

@@ -7,7 +7,7 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 use super::scalars::{self, Disagreement};
 use super::spans::{self, Node, SpanIndex};
-use crate::definitions::diagnostic::Span;
+use crate::definitions::diagnostic::{Severity, Span};
 use crate::definitions::findings::Finding;
 use crate::definitions::limits;
 use crate::definitions::rules::reading;
@@ -106,6 +106,7 @@ impl Walk<'_> {
             Event::DocumentStart(explicit, _) => {
                 let start = if explicit { at.end } else { at.start };
                 let start = start.byte_offset().unwrap_or(0);
+                let start = if explicit { start } else { line_start(self.text, start) };
                 let scanned = ScannedDocument { range: start..start, empty: true, ..ScannedDocument::default() };
                 self.document = Some(Open { scanned, ..Open::default() });
             }
@@ -238,7 +239,7 @@ impl Walk<'_> {
                     let anchor = Anchor { pointer: String::new(), scalar: arrival.scalar };
                     open.anchors.insert(arrival.anchor, anchor);
                 }
-                open.scanned.broken |= !findings.is_empty();
+                open.scanned.broken |= findings.iter().any(|finding| finding.rule.severity == Severity::Error);
                 self.scan.findings.extend(findings);
                 return None;
             }
@@ -307,7 +308,7 @@ fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (Str
         let message = "a key must be text, not a mapping or a list".to_owned();
         return (String::new(), vec![Finding::at_span(&reading::COMPLEX_KEY, file, arrival.span, message)]);
     };
-    if text == "<<" && arrival.plain {
+    if text == spans::MERGE_KEY && arrival.plain && keys.insert(text.clone(), arrival.span).is_none() {
         let message = "merge keys are not YAML 1.2, and not every program that reads this file knows them".to_owned();
         let finding = Finding::at_span(&reading::MERGE_KEY, file, arrival.span, message);
         return (text, vec![finding.hint("repeat the fields, or use an alias for the whole value")]);
@@ -320,6 +321,12 @@ fn key(file: usize, arrival: &Arrival, keys: &mut HashMap<String, Span>) -> (Str
     }
     keys.insert(text.clone(), arrival.span);
     (text, Vec::new())
+}
+
+/// The start of the line, where only blanks are before `start`: lines that are indented alike must stay so.
+fn line_start(text: &str, start: usize) -> usize {
+    let before = text.get(..start).unwrap_or_default();
+    start - before.len() + before.trim_end_matches(' ').len()
 }
 
 /// The end of the word at `start`, for a node whose event has no width of its own.

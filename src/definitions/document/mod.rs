@@ -22,8 +22,8 @@ use spans::SpanIndex;
 
 pub use scalars::{Disagreement, disagreement};
 
-/// One document of a file, or one item of a `List`.
-#[derive(Debug)]
+/// One document of a file, or one item of a `List`; or what a kustomization made of it.
+#[derive(Clone, Debug)]
 pub struct Document {
     /// Index of the file it stands in.
     pub file: usize,
@@ -35,19 +35,56 @@ pub struct Document {
     pub root: String,
     /// Plain scalars that programs read differently, by pointer; a finding only where we use the document.
     pub ambiguous: Vec<(String, Disagreement)>,
-    /// The YAML has duplicate or merge keys: reported already, and the document can not be used.
+    /// The YAML has duplicate keys: reported already, and the document can not be used.
     pub broken: bool,
     /// Which texts hold variables, once they were looked for.
     pub variables: Variables,
+    /// Parts that stand elsewhere, by pointer: what a patch wrote.
+    pub parts: Vec<(String, Origin)>,
+}
+
+/// Where a value stands: a node of a YAML document in a file.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    pub file: usize,
+    pub spans: Arc<SpanIndex>,
+    pub text: Arc<str>,
+    /// Pointer of the value inside the YAML document.
+    pub root: String,
 }
 
 impl Document {
+    /// Where what `pointer` points at was written.
+    pub fn origin(&self, pointer: &str) -> Origin {
+        let under = |(outer, origin): &(String, Origin)| {
+            let rest = pointer.strip_prefix(outer.as_str())?;
+            (rest.is_empty() || rest.starts_with('/'))
+                .then(|| (outer.len(), Origin { root: format!("{}{rest}", origin.root), ..origin.clone() }))
+        };
+        // Of two at one pointer the later one wrote over the earlier.
+        let nearest = self.parts.iter().filter_map(under).max_by_key(|(length, _)| *length);
+        nearest.map_or_else(
+            || Origin {
+                file: self.file,
+                spans: Arc::clone(&self.spans),
+                text: Arc::clone(&self.text),
+                root: format!("{}{pointer}", self.root),
+            },
+            |(_, origin)| origin,
+        )
+    }
+
+    /// The file in which what `pointer` points at stands.
+    pub fn file_of(&self, pointer: &str) -> usize {
+        if self.parts.is_empty() { self.file } else { self.origin(pointer).file }
+    }
+
     /// The place of what `pointer` (inside this document) points at.
     pub fn place(&self, pointer: &str, place: Place) -> Span {
-        let whole = format!("{}{pointer}", self.root);
+        let origin = self.origin(pointer);
         match place {
-            Place::Key => self.spans.key(&whole),
-            Place::Value => self.spans.value(&whole),
+            Place::Key => origin.spans.key(&origin.root),
+            Place::Value => origin.spans.value(&origin.root),
         }
     }
 
@@ -63,17 +100,18 @@ impl Document {
     /// A scalar as it stands in the file.
     pub fn written(&self, pointer: &str) -> Option<String> {
         let span = self.place(pointer, Place::Value);
-        self.text.get(span.start_byte..span.end_byte).map(str::to_owned)
+        self.origin(pointer).text.get(span.start_byte..span.end_byte).map(str::to_owned)
     }
 
     /// Where `form`, a substitution, first stands in the key or value at `pointer`, whose text may go over many lines.
     pub fn occurrence(&self, pointer: &str, place: Place, form: &str) -> Option<Span> {
         let value = self.place(pointer, place);
-        let rest = self.text.get(value.start_byte..)?;
+        let text = self.origin(pointer).text;
+        let rest = text.get(value.start_byte..)?;
         let escaped = |offset: usize| rest.get(..offset).is_some_and(|before| before.ends_with('$'));
         let (offset, _) = rest.match_indices(form).find(|(offset, _)| !escaped(*offset))?;
         let start_byte = value.start_byte + offset;
-        let before = self.text.get(..start_byte)?;
+        let before = text.get(..start_byte)?;
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = value.line + rest.get(..offset)?.matches('\n').count();
         let column = before.get(line_start..)?.trim_start_matches('\u{feff}').chars().count() + 1;
@@ -133,6 +171,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
                     ambiguous: scanned.ambiguous,
                     broken: scanned.broken,
                     variables: Variables::default(),
+                    parts: Vec::new(),
                 };
                 split_list(document, &mut parsed);
             }
@@ -175,6 +214,7 @@ fn split_list(mut document: Document, parsed: &mut Parsed) {
             ambiguous,
             broken: document.broken,
             variables: Variables::default(),
+            parts: Vec::new(),
         });
     }
 }

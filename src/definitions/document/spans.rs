@@ -20,8 +20,10 @@ pub struct SpanIndex {
     nodes: HashMap<String, Node>,
 }
 
-/// Aliases may stand for aliases; nobody writes more than two or three levels.
-const ALIAS_HOPS: usize = 16;
+/// The key under which other mappings are merged into one.
+pub const MERGE_KEY: &str = "<<";
+/// Aliases may stand for aliases, and merge keys bring merge keys; nobody writes more than two or three levels.
+const LOOKUPS: usize = 64;
 
 impl SpanIndex {
     /// The first node wins: a duplicate key is reported, and its second value is not used.
@@ -32,25 +34,32 @@ impl SpanIndex {
     }
 
     pub fn get(&self, pointer: &str) -> Option<&Node> {
+        self.find(pointer, &mut { LOOKUPS })
+    }
+
+    /// Looks at the pointer itself, then at what its aliases stand for, then into what its merge keys bring.
+    fn find(&self, pointer: &str, lookups: &mut usize) -> Option<&Node> {
         if let Some(node) = self.nodes.get(pointer) {
             return Some(node);
         }
-        let mut pointer = pointer.to_owned();
-        for _ in 0..ALIAS_HOPS {
-            pointer = self.through_alias(&pointer)?;
-            if let Some(node) = self.nodes.get(&pointer) {
-                return Some(node);
-            }
-        }
-        None
-    }
-
-    /// Replaces the longest part of `pointer` that is an alias by what the alias stands for.
-    fn through_alias(&self, pointer: &str) -> Option<String> {
+        *lookups = lookups.checked_sub(1)?;
         let mut outer = pointer;
         loop {
+            let rest = pointer.strip_prefix(outer)?;
             if let Some(target) = self.nodes.get(outer).and_then(|node| node.alias.as_ref()) {
-                return Some(format!("{target}{}", pointer.strip_prefix(outer)?));
+                return self.find(&format!("{target}{rest}"), lookups);
+            }
+            let merge = format!("{outer}/{MERGE_KEY}");
+            // What is under the merge key itself is no member that it brings.
+            let is_member = !rest.is_empty() && rest.split('/').nth(1) != Some(MERGE_KEY);
+            if is_member && self.nodes.contains_key(&merge) {
+                let items = (0..).map(|index| format!("{merge}/{index}"));
+                let items = items.take_while(|item| self.nodes.contains_key(item));
+                let found = std::iter::once(merge.clone()).chain(items);
+                let mut found = found.filter_map(|source| self.find(&format!("{source}{rest}"), lookups));
+                if let Some(node) = found.next() {
+                    return Some(node);
+                }
             }
             outer = outer.rsplit_once('/')?.0;
         }

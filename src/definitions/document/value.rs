@@ -9,6 +9,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, EnumAccess, Error as _, MapAccess, SeqAccess, VariantAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::spans::MERGE_KEY;
 use crate::definitions::limits;
 
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub fn read(text: &str) -> Result<Value, ValueError> {
     seed.deserialize(serde_yaml::Deserializer::from_str(text)).map_err(|error| {
         let message = error.to_string();
         let limit = values.get() > limits::DOCUMENT_VALUES || message.contains("limit exceeded");
+        // Its lines are counted from the start of the document, which nobody can look up.
+        let message = message.split(" at line ").next().unwrap_or_default().to_owned();
         ValueError { message, limit }
     })
 }
@@ -113,7 +116,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
         while let Some(key) = access.next_key_seed(self)? {
             let value = access.next_value_seed(self)?;
             let key = key_text(key).ok_or_else(|| A::Error::custom("a key must be text"))?;
-            if key == "<<" {
+            if key == MERGE_KEY {
+                if !is_mergeable(&value) {
+                    return Err(A::Error::custom("`<<` takes a mapping or a list of mappings"));
+                }
                 merged.push(value);
             } else if !map.contains_key(&key) {
                 map.insert(key, value);
@@ -138,6 +144,13 @@ fn key_text(key: Value) -> Option<String> {
         Value::Bool(value) => Some(value.to_string()),
         Value::Null => Some("null".to_owned()),
         Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn is_mergeable(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.iter().all(Value::is_object),
+        value => value.is_object(),
     }
 }
 

@@ -64,6 +64,13 @@ pub static EMPTY_PATH: Rule =
 pub static NO_SETTINGS: Rule =
     Rule::pass("CL0111", "no-settings", Error, "The file cutlist.yaml at the root holds Settings.");
 
+pub static SET_BY_CLUSTER: Rule = Rule::pass(
+    "CL0112",
+    "set-by-the-cluster",
+    Warning,
+    "A definition has none of the fields that a cluster sets, as `kubectl get -o yaml` writes them.",
+);
+
 pub static RULES: &[&Rule] = &[
     &UNKNOWN_KIND,
     &MISSPELT_KIND,
@@ -76,6 +83,7 @@ pub static RULES: &[&Rule] = &[
     &MISPLACED_FILE,
     &EMPTY_PATH,
     &NO_SETTINGS,
+    &SET_BY_CLUSTER,
 ];
 
 fn name_missing(document: &Document) -> Vec<Finding> {

@@ -10,6 +10,7 @@ pub mod ec2_node_class;
 pub mod files;
 pub mod kinds;
 pub mod kubelet;
+pub mod kustomize;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod reading;
@@ -71,6 +72,13 @@ impl Rule {
     /// About the form that a schema gives.
     pub(super) fn is_of_schema(&self) -> bool {
         self.code.starts_with("CL02")
+    }
+
+    /// What it says of a field is true whatever else the object has.
+    pub(super) fn is_of_one_field(&self) -> bool {
+        use schema::{NOT_ONE_OF, OUT_OF_RANGE, PATTERN, UNKNOWN_FIELD, UNQUOTED, WRONG_TYPE};
+        let codes = [&UNKNOWN_FIELD, &WRONG_TYPE, &UNQUOTED, &NOT_ONE_OF, &PATTERN, &OUT_OF_RANGE].map(|it| it.code);
+        codes.contains(&self.code)
     }
 
     pub(super) const fn pass(
@@ -142,6 +150,7 @@ pub fn all() -> &'static [&'static Rule] {
     static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
         [
             reading::RULES,
+            kustomize::RULES,
             kinds::RULES,
             variables::RULES,
             schema::RULES,

@@ -1,0 +1,298 @@
+//! Which files are read: what lies in the folder that was asked for, what links stand for, and what kustomizations name.
+//!
+//! The same walk over a folder on disk and over the tree of a commit. Paths have `/` between their parts; those of
+//! [`Files`] are relative to the root of everything that may be reached, those of [`Found`] to the folder that was asked for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Deserialize;
+
+use super::collect::{Collector, LeftOut, LimitError};
+use crate::api::kustomization::{self, join};
+use crate::api::source::{Standing, may_hold_definitions};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Folder,
+    Link,
+    Submodule,
+}
+
+pub(super) struct Entry {
+    pub name: String,
+    pub kind: Kind,
+}
+
+/// Where files lie.
+pub(super) trait Files {
+    type Error: From<LimitError>;
+    /// What is in a folder, itself no link; nothing if it is gone.
+    fn entries(&self, folder: &str) -> Result<Vec<Entry>, Self::Error>;
+    /// What the path leads to when every link in it is followed. `None`: nowhere, or out of what may be reached.
+    fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, Self::Error>;
+    /// The content of a file, itself no link; `None` if it is gone.
+    fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, Self::Error>;
+}
+
+/// Where a walk begins, and how far it may go.
+pub(super) struct Scope {
+    /// The folder that was asked for, itself no link.
+    pub root: String,
+    /// Links are followed within this folder, kustomizations within the other one.
+    pub links: String,
+    pub named: String,
+}
+
+/// A file to read.
+#[derive(Debug)]
+pub(super) struct Found {
+    /// Where it lies, itself no link.
+    pub place: String,
+    pub standing: Standing,
+}
+
+/// By path.
+pub(super) type Finds = BTreeMap<String, Found>;
+
+struct Walk<'f, F: Files> {
+    files: &'f F,
+    scope: &'f Scope,
+    collector: &'f mut Collector,
+    finds: Finds,
+    /// Path of the find that lies there.
+    by_place: BTreeMap<String, String>,
+    entered: BTreeSet<String>,
+    /// Links to follow, by path.
+    links: BTreeMap<String, (String, Kind, usize)>,
+    /// Folders that were entered by another way, by path.
+    again: Vec<(String, String)>,
+}
+
+/// Finds everything that belongs to the folder.
+pub(super) fn find<F: Files>(files: &F, scope: &Scope, collector: &mut Collector) -> Result<Finds, F::Error> {
+    let mut walk = Walk::new(files, scope, collector);
+    walk.folder(scope.root.clone(), String::new(), 0)?;
+    walk.follow()?;
+    walk.complete()?;
+    Ok(walk.finds)
+}
+
+/// Finds one file of the folder, and what says how it is used: the kustomization beside it.
+pub(super) fn find_one<F: Files>(
+    files: &F,
+    scope: &Scope,
+    (name, place): (String, String),
+    collector: &mut Collector,
+) -> Result<Finds, F::Error> {
+    let mut walk = Walk::new(files, scope, collector);
+    walk.add(name, place, Standing::Own);
+    walk.kustomization_of("")?;
+    walk.complete()?;
+    Ok(walk.finds)
+}
+
+/// Hands the content of the files to the collector.
+pub(super) fn collect<F: Files>(
+    files: &F,
+    scope: &Scope,
+    finds: Finds,
+    collector: &mut Collector,
+) -> Result<(), F::Error> {
+    let is_link = |found: &Found| matches!(found.standing, Standing::LinkTo(_));
+    let places = finds.iter().filter(|(_, found)| !is_link(found));
+    let mut by_place: BTreeMap<String, String> =
+        places.map(|(path, found)| (found.place.clone(), path.clone())).collect();
+    for (path, found) in finds {
+        if is_link(&found) {
+            collector.add(path, Vec::new(), found.standing)?;
+            continue;
+        }
+        let Some(content) = files.content(&found.place, &path)? else { continue };
+        let Some(target) = link_as_text(files, scope, &found.place, &content)? else {
+            collector.add(path, content, found.standing)?;
+            continue;
+        };
+        if let Some(first) = by_place.get(&target) {
+            collector.add(path, Vec::new(), Standing::LinkTo(first.clone()))?;
+        } else if let Some(content) = files.content(&target, &path)? {
+            by_place.insert(target, path.clone());
+            collector.add(path, content, found.standing)?;
+        }
+    }
+    Ok(())
+}
+
+/// Longer than any path that somebody links to.
+pub(super) const LINK_BYTES_MAX: usize = 1024;
+
+/// The file that a link leads to which is a file with the path as its only text: what Git makes of a link where the file
+/// system has none, and what is left of one that was copied by such a program.
+pub(super) fn link_as_text<F: Files>(
+    files: &F,
+    scope: &Scope,
+    place: &str,
+    content: &[u8],
+) -> Result<Option<String>, F::Error> {
+    let text = std::str::from_utf8(content).ok().filter(|text| text.len() <= LINK_BYTES_MAX);
+    let text = text.filter(|text| text.contains('/') || text.contains('.'));
+    let Some(text) = text.filter(|text| !text.contains(|c: char| c.is_whitespace() || c == ':')) else {
+        return Ok(None);
+    };
+    let target = join(kustomization::folder(place), text).filter(|path| !path.starts_with("..") && path != place);
+    let Some(target) = target.filter(|target| may_hold_definitions(target)) else { return Ok(None) };
+    let found = files.resolve(&target)?;
+    Ok(found.filter(|(_, kind)| *kind == Kind::File).map(|(target, _)| target).filter(|it| is_within(&scope.links, it)))
+}
+
+fn is_within(folder: &str, path: &str) -> bool {
+    folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+impl<'f, F: Files> Walk<'f, F> {
+    fn new(files: &'f F, scope: &'f Scope, collector: &'f mut Collector) -> Self {
+        let (finds, by_place, entered, links, again) = Default::default();
+        Self { files, scope, collector, finds, by_place, entered, links, again }
+    }
+
+    /// A file that was found before counts once.
+    fn add(&mut self, path: String, place: String, standing: Standing) {
+        let standing = match self.by_place.get(&place) {
+            Some(first) if *first == path => return,
+            Some(first) => Standing::LinkTo(first.clone()),
+            None => standing,
+        };
+        if !matches!(standing, Standing::LinkTo(_)) {
+            self.by_place.insert(place.clone(), path.clone());
+        }
+        self.finds.entry(path).or_insert(Found { place, standing });
+    }
+
+    /// Everything in a folder but its links, which wait until all that lies there by itself is found.
+    fn folder(&mut self, place: String, path: String, depth: usize) -> Result<(), F::Error> {
+        let mut folders = vec![(place, path, depth)];
+        while let Some((folder, prefix, depth)) = folders.pop() {
+            if !self.entered.insert(folder.clone()) {
+                self.again.push((prefix, folder));
+                continue;
+            }
+            for Entry { name, kind } in self.files.entries(&folder)? {
+                let (path, place) = (below(&prefix, &name), below(&folder, &name));
+                self.collector.enter(&path, depth)?;
+                if name.starts_with('.') {
+                    continue;
+                }
+                match kind {
+                    Kind::Folder => folders.push((place, path, depth + 1)),
+                    Kind::File if may_hold_definitions(&path) => self.add(path, place, Standing::Own),
+                    Kind::File => {}
+                    Kind::Submodule => self.collector.leave_out(&path, LeftOut::Submodule)?,
+                    Kind::Link => match self.files.resolve(&place)? {
+                        Some((target, kind)) if is_within(&self.scope.links, &target) => {
+                            self.links.insert(path, (target, kind, depth));
+                        }
+                        _ => self.collector.leave_out(&path, LeftOut::SymbolicLink)?,
+                    },
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows links, in the order of their paths. Ends, since no folder is entered twice.
+    fn follow(&mut self) -> Result<(), F::Error> {
+        while let Some((path, (target, kind, depth))) = self.links.pop_first() {
+            match kind {
+                Kind::File if may_hold_definitions(&path) => self.add(path, target, Standing::Own),
+                Kind::Folder => self.folder(target, path, depth + 1)?,
+                Kind::File | Kind::Link | Kind::Submodule => {}
+            }
+        }
+        for (path, folder) in std::mem::take(&mut self.again) {
+            let beginning = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+            let places = self.by_place.range(beginning.clone()..);
+            let inside = places.take_while(|(place, _)| place.starts_with(&beginning));
+            let names: Vec<String> = inside.map(|(place, _)| place.clone()).collect();
+            for place in names {
+                let Some(rest) = place.strip_prefix(&beginning) else { continue };
+                let path = below(&path, rest);
+                self.collector.enter(&path, 0)?;
+                self.add(path, place, Standing::Own);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what kustomizations name and the walk did not come by.
+    fn complete(&mut self) -> Result<(), F::Error> {
+        let is_kustomization = |path: &&String| kustomization::is_file(path);
+        let mut waiting: BTreeSet<String> = self.finds.keys().filter(is_kustomization).cloned().collect();
+        let mut seen = waiting.clone();
+        while let Some(path) = waiting.pop_first() {
+            for reference in self.references(&path)? {
+                let target = join(kustomization::folder(&path), &reference);
+                let Some(target) = target.filter(|_| !kustomization::is_remote(&reference)) else { continue };
+                self.collector.enter(&target, 0)?;
+                if let Some(found) = self.named(target)?
+                    && seen.insert(found.clone())
+                {
+                    waiting.insert(found);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kustomization names; nothing for what is none.
+    fn references(&self, path: &str) -> Result<Vec<String>, F::Error> {
+        let Some(found) = self.finds.get(path) else { return Ok(Vec::new()) };
+        let content = self.files.content(&found.place, path)?.unwrap_or_default();
+        let text = String::from_utf8_lossy(&content);
+        let first = serde_yaml::Deserializer::from_str(&text).next();
+        let value = first.and_then(|document| serde_json::Value::deserialize(document).ok());
+        let references = value.as_ref().map(kustomization::references).unwrap_or_default();
+        Ok(references.into_iter().map(|reference| reference.path).collect())
+    }
+
+    /// Adds what is named by this path, and gives the path of the kustomization if it is a folder with one.
+    fn named(&mut self, path: String) -> Result<Option<String>, F::Error> {
+        if self.finds.contains_key(&path) {
+            return Ok(None);
+        }
+        match self.reach(&path)? {
+            Some((place, Kind::File)) => {
+                self.add(path, place, Standing::Named);
+                Ok(None)
+            }
+            Some((_, Kind::Folder)) => self.kustomization_of(&path),
+            _ => Ok(None),
+        }
+    }
+
+    fn kustomization_of(&mut self, folder: &str) -> Result<Option<String>, F::Error> {
+        for name in kustomization::FILE_NAMES {
+            let path = below(folder, name);
+            if self.finds.contains_key(&path) {
+                return Ok(Some(path));
+            }
+            if let Some((place, Kind::File)) = self.reach(&path)? {
+                self.add(path.clone(), place, Standing::Named);
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where a path that is relative to the folder that was asked for leads.
+    fn reach(&self, path: &str) -> Result<Option<(String, Kind)>, F::Error> {
+        let Some(whole) = join(&self.scope.root, path).filter(|whole| !whole.starts_with("..")) else {
+            return Ok(None);
+        };
+        let found = self.files.resolve(&whole)?;
+        Ok(found.filter(|(place, _)| is_within(&self.scope.named, place)))
+    }
+}

@@ -1,0 +1,267 @@
+//! One kustomization after another: resources, components, and what is done with them, in the order of `kustomize build`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::layout::{Layout, Target};
+use super::{Item, patch, replace, transform};
+use crate::api::kustomization::Purpose;
+use crate::definitions::document::{Document, Parsed};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::{Class, classify};
+use crate::definitions::rules::kustomize as rules;
+use crate::definitions::suggest;
+
+/// What was built of one kustomization that no other one takes from.
+#[derive(Debug)]
+pub struct Build {
+    pub top: usize,
+    pub documents: Vec<Document>,
+}
+
+/// Kustomizations in kustomizations; deeper ones are made to exhaust the reader.
+const DEPTH_MAX: usize = 32;
+/// Objects of all builds together, those counted that are built more than once.
+const ITEMS_MAX: usize = 100_000;
+
+/// Builds `tops`. Gives also the files that had a part in it, and what was found on the way.
+pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Build>, BTreeSet<usize>, Vec<Finding>) {
+    let mut builder = Builder {
+        layout,
+        parsed,
+        used: BTreeSet::new(),
+        findings: Vec::new(),
+        path: Vec::new(),
+        built: BTreeMap::new(),
+        items: 0,
+    };
+    let mut builds = Vec::new();
+    for top in tops {
+        let documents = builder.accumulate(*top, Vec::new()).into_iter().map(|item| item.document).collect();
+        builds.push(Build { top: *top, documents });
+    }
+    (builds, builder.used, builder.findings)
+}
+
+pub(super) struct Builder<'b> {
+    pub layout: &'b Layout<'b>,
+    pub parsed: &'b [Parsed],
+    /// Files that had a part in it.
+    pub used: BTreeSet<usize>,
+    pub findings: Vec<Finding>,
+    /// Kustomizations that are being built, outermost first.
+    path: Vec<usize>,
+    /// What was made of those that begin with nothing: a base is taken by each overlay.
+    built: BTreeMap<usize, Vec<Item>>,
+    items: usize,
+}
+
+/// Fields that are carried out, or that change no object of ours.
+const KNOWN: [&str; 34] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "resources",
+    "bases",
+    "components",
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "namePrefix",
+    "nameSuffix",
+    "namespace",
+    "labels",
+    "commonLabels",
+    "commonAnnotations",
+    "replacements",
+    "configurations",
+    // Of other objects than ours.
+    "configMapGenerator",
+    "secretGenerator",
+    "generatorOptions",
+    "images",
+    "imageTags",
+    "replicas",
+    "validators",
+    "buildMetadata",
+    "sortOptions",
+    "inventory",
+    "helmGlobals",
+    // Named in a finding.
+    "generators",
+    "transformers",
+    "helmCharts",
+    "helmChartInflationGenerator",
+    "vars",
+    "openapi",
+];
+const UNSUPPORTED: [(&str, &str); 7] = [
+    ("generators", "what generators make is not read"),
+    ("transformers", "transformers are not carried out"),
+    ("helmCharts", "Helm charts are not rendered"),
+    ("helmChartInflationGenerator", "Helm charts are not rendered"),
+    ("vars", "vars are left as they are written"),
+    ("openapi", "merge keys of an OpenAPI schema are not used: a list in a patch takes the place of the whole list"),
+    ("crds", "what the schemas of custom resources say of references is not used"),
+];
+
+impl Builder<'_> {
+    /// Everything that a kustomization makes of what its parent has (a component), or of nothing.
+    fn accumulate(&mut self, kustomization: usize, before: Vec<Item>) -> Vec<Item> {
+        let Some(document) = self.layout.document(kustomization) else { return before };
+        if self.path.contains(&kustomization) || self.path.len() >= DEPTH_MAX {
+            let message = "the kustomization takes resources from itself, by way of others";
+            self.findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, message));
+            return before;
+        }
+        let is_fresh = before.is_empty();
+        if let Some(built) = self.built.get(&kustomization).filter(|_| is_fresh) {
+            let items = built.clone();
+            self.items += items.len();
+            return if self.items > ITEMS_MAX { self.too_many(document) } else { items };
+        }
+        self.path.push(kustomization);
+        self.used.insert(kustomization);
+        self.check_fields(document);
+        let mut items = before;
+        for wanted in [Purpose::Resource, Purpose::Component] {
+            for (reference, target) in self.layout.references(kustomization) {
+                if reference.purpose == wanted {
+                    items = self.take(document, &reference.pointer, &reference.path, wanted, target, items);
+                }
+            }
+        }
+        self.transform(kustomization, document, &mut items);
+        self.path.pop();
+        self.items += items.len();
+        if self.items > ITEMS_MAX {
+            return self.too_many(document);
+        }
+        if is_fresh {
+            self.built.insert(kustomization, items.clone());
+        }
+        items
+    }
+
+    fn too_many(&mut self, document: &Document) -> Vec<Item> {
+        let message = format!("kustomizations make more than {ITEMS_MAX} objects together");
+        self.findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, message));
+        Vec::new()
+    }
+
+    /// In the order of `kustomize build`.
+    fn transform(&mut self, kustomization: usize, document: &Document, items: &mut Vec<Item>) {
+        for found in patch::of(self, kustomization, document, "patchesStrategicMerge") {
+            patch::apply(self, &found, items);
+        }
+        for found in patch::of(self, kustomization, document, "patches") {
+            patch::apply(self, &found, items);
+        }
+        transform::namespace(document, items);
+        self.findings.extend(transform::names(document, items));
+        transform::labels(document, items);
+        transform::annotations(document, items);
+        for found in patch::of(self, kustomization, document, "patchesJson6902") {
+            patch::apply(self, &found, items);
+        }
+        replace::apply(self, kustomization, document, items);
+    }
+
+    fn take(
+        &mut self,
+        document: &Document,
+        pointer: &str,
+        path: &str,
+        purpose: Purpose,
+        target: Target,
+        mut items: Vec<Item>,
+    ) -> Vec<Item> {
+        let is_component = |it: usize| self.layout.document(it).and_then(|it| it.str("/kind")) == Some("Component");
+        let problem = match target {
+            Target::Kustomization(other) => match (purpose, is_component(other)) {
+                (Purpose::Component, true) => return self.accumulate(other, items),
+                (Purpose::Component, false) => format!("`{path}` is no component: its kind is not Component"),
+                (_, true) => format!("`{path}` is a component, which goes under `components`"),
+                (_, false) => {
+                    items.extend(self.accumulate(other, Vec::new()));
+                    return items;
+                }
+            },
+            Target::File(file) if purpose == Purpose::Resource && self.layout.document(file).is_none() => {
+                self.used.insert(file);
+                let documents = self.parsed.get(file).map_or(&[][..], |parsed| &parsed.documents);
+                let objects = documents.iter().filter(|it| !matches!(classify(&it.value), Class::NoObject));
+                items.extend(objects.cloned().map(Item::new));
+                return items;
+            }
+            Target::File(_) if purpose == Purpose::Resource => format!("`{path}` is a kustomization: name its folder"),
+            Target::File(_) => format!("`{path}` is a file, and a component is a folder"),
+            Target::Folder => format!("`{path}` has no kustomization.yaml"),
+            Target::Remote => {
+                let message = format!("`{path}` lies elsewhere, and is not read");
+                let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, pointer, Place::Value, message);
+                self.findings.push(finding.hint(BUILD_HINT));
+                return items;
+            }
+            Target::Missing => return self.missing(document, pointer, path, items),
+        };
+        self.findings.push(Finding::at(&rules::INVALID, document, pointer, Place::Value, problem));
+        items
+    }
+
+    fn missing(&mut self, document: &Document, pointer: &str, path: &str, items: Vec<Item>) -> Vec<Item> {
+        self.findings.push(not_there(document, pointer, path));
+        items
+    }
+
+    fn check_fields(&mut self, document: &Document) {
+        for (pointer, field, value) in document.members("") {
+            if let Some((_, what)) = UNSUPPORTED.iter().find(|(name, _)| *name == field) {
+                let is_empty = value.as_array().is_some_and(Vec::is_empty) || value.is_null();
+                if !is_empty {
+                    let finding = Finding::at(&rules::NOT_CARRIED_OUT, document, &pointer, Place::Key, *what);
+                    self.findings.push(finding.hint(BUILD_HINT));
+                }
+            } else if !KNOWN.contains(&field) {
+                let message = format!("unknown field `{field}` in a kustomization");
+                let nearest = suggest::nearest(field, KNOWN.iter().copied());
+                let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+                let finding = Finding::at(&rules::INVALID, document, &pointer, Place::Key, message);
+                self.findings.push(finding.maybe_hint(hint));
+            }
+        }
+        for field in LISTS {
+            let pointer = format!("/{field}");
+            if document.value.get(field).is_some_and(|value| !matches!(value, Value::Array(_) | Value::Null)) {
+                let message = format!("`{field}` must be a list");
+                self.findings.push(Finding::at(&rules::INVALID, document, &pointer, Place::Key, message));
+            }
+        }
+    }
+}
+
+const LISTS: [&str; 8] = [
+    "resources",
+    "bases",
+    "components",
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "labels",
+    "replacements",
+];
+pub(super) const BUILD_HINT: &str = "to have all of it: kustomize build FOLDER | cutlist lint -";
+
+/// A file or folder that is named and can not be read.
+pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Finding {
+    let message = format!("there is no `{path}` that can be read");
+    let hint = if path.starts_with('/') {
+        "write a path that is relative to the folder of the kustomization"
+    } else if path.contains("..") {
+        "a path is relative to the folder of the kustomization, and must not leave the repository"
+    } else {
+        "a path is relative to the folder of the kustomization"
+    };
+    Finding::at(&rules::INVALID, document, pointer, Place::Value, message).hint(hint)
+}

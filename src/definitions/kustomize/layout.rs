@@ -1,0 +1,181 @@
+//! Which files are kustomizations, and what the other files are to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::api::kustomization::{self, Purpose, Reference, folder, is_remote, join};
+use crate::api::source::{SourceFile, Standing};
+use crate::definitions::document::{Document, Parsed};
+use crate::definitions::files;
+
+/// What a reference leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    File(usize),
+    Kustomization(usize),
+    /// A folder without a kustomization.
+    Folder,
+    Remote,
+    /// Not there, or not to be read.
+    Missing,
+}
+
+/// What a file is to the kustomizations around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// No kustomization has to do with it.
+    Plain,
+    Kustomization,
+    /// A kustomization takes objects from it.
+    Resource,
+    Patch,
+    /// Replacements or a configuration.
+    Part,
+    /// It lies beside a kustomization, or below one, that does not name it.
+    Apart,
+}
+
+pub struct Layout<'a> {
+    sources: &'a [&'a SourceFile],
+    by_path: BTreeMap<&'a str, usize>,
+    /// By index of the file.
+    kustomizations: BTreeMap<usize, &'a Document>,
+    roles: BTreeMap<usize, Role>,
+    /// Those that no other one takes resources from.
+    pub tops: Vec<usize>,
+}
+
+impl<'a> Layout<'a> {
+    pub fn of(
+        sources: &'a [&'a SourceFile],
+        links: &'a [&'a SourceFile],
+        parsed: &'a [Parsed],
+        paths: &[String],
+    ) -> Self {
+        let mut by_path: BTreeMap<&str, usize> =
+            sources.iter().enumerate().map(|(index, source)| (source.path.as_str(), index)).collect();
+        for link in links {
+            if let Standing::LinkTo(target) = &link.standing
+                && let Some(index) = by_path.get(target.as_str()).copied()
+            {
+                by_path.entry(link.path.as_str()).or_insert(index);
+            }
+        }
+        let kustomizations = sources.iter().zip(parsed).enumerate().filter_map(|(index, (source, parsed))| {
+            let document = parsed.documents.first().filter(|_| kustomization::is_file(&source.path))?;
+            is_kustomization(document).then_some((index, document))
+        });
+        let kustomizations = kustomizations.collect();
+        let mut layout = Self { sources, by_path, kustomizations, roles: BTreeMap::new(), tops: Vec::new() };
+        layout.assign_roles(paths);
+        layout
+    }
+
+    pub fn document(&self, kustomization: usize) -> Option<&'a Document> {
+        self.kustomizations.get(&kustomization).copied()
+    }
+
+    pub fn path(&self, file: usize) -> &'a str {
+        self.sources.get(file).map_or("", |source| source.path.as_str())
+    }
+
+    pub fn role(&self, file: usize) -> Role {
+        self.roles.get(&file).copied().unwrap_or(Role::Plain)
+    }
+
+    /// Whether the folder that was asked for is one that is built.
+    pub fn of_root(&self) -> Option<usize> {
+        self.tops.iter().copied().find(|top| folder(self.path(*top)).is_empty())
+    }
+
+    /// The folder of a kustomization as people call it.
+    pub fn name(&self, kustomization: usize) -> &'a str {
+        match folder(self.path(kustomization)) {
+            "" => ".",
+            folder => folder,
+        }
+    }
+
+    pub fn references(&self, kustomization: usize) -> Vec<(Reference, Target)> {
+        let Some(document) = self.document(kustomization) else { return Vec::new() };
+        let around = folder(self.path(kustomization));
+        let references = kustomization::references(&document.value).into_iter();
+        references.map(|reference| (reference.clone(), self.target(around, &reference.path))).collect()
+    }
+
+    pub fn target(&self, around: &str, path: &str) -> Target {
+        if is_remote(path) {
+            return Target::Remote;
+        }
+        let Some(path) = join(around, path) else { return Target::Missing };
+        if let Some(index) = self.by_path.get(path.as_str()) {
+            return Target::File(*index);
+        }
+        let inside = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+        let of_folder = kustomization::FILE_NAMES.iter().find_map(|name| self.by_path.get(inside(name).as_str()));
+        if let Some(index) = of_folder {
+            return Target::Kustomization(*index);
+        }
+        let below = inside("");
+        let mut after = self.by_path.range(below.as_str()..);
+        let is_folder = after.next().is_some_and(|(path, _)| path.starts_with(&below));
+        if is_folder { Target::Folder } else { Target::Missing }
+    }
+
+    fn assign_roles(&mut self, paths: &[String]) {
+        let mut roles: BTreeMap<usize, Role> =
+            self.kustomizations.keys().map(|index| (*index, Role::Kustomization)).collect();
+        let mut taken = BTreeSet::new();
+        for kustomization in self.kustomizations.keys() {
+            for (reference, target) in self.references(*kustomization) {
+                match (reference.purpose, target) {
+                    (Purpose::Resource | Purpose::Component, Target::Kustomization(other)) => {
+                        taken.insert(other);
+                    }
+                    (Purpose::Resource, Target::File(file)) => {
+                        roles.entry(file).or_insert(Role::Resource);
+                    }
+                    (Purpose::Patch, Target::File(file)) => {
+                        // A file can be named for both; then it is an object, too.
+                        roles.entry(file).or_insert(Role::Patch);
+                    }
+                    (Purpose::Replacement | Purpose::Configuration, Target::File(file)) => {
+                        roles.entry(file).or_insert(Role::Part);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        for (index, source) in self.sources.iter().enumerate() {
+            let is_governed =
+                || self.kustomizations.keys().any(|it| files::covers(folder(self.path(*it)), &source.path));
+            if !roles.contains_key(&index) && !files::is_of_root(&source.path) && is_governed() {
+                roles.insert(index, Role::Apart);
+            }
+        }
+        let is_asked_for = |index: &usize| {
+            self.sources
+                .get(*index)
+                .is_some_and(|source| source.standing == Standing::Own && files::is_selected(&source.path, paths))
+        };
+        let is_component = |document: &Document| document.str("/kind") == Some("Component");
+        let asked_for: Vec<usize> = self
+            .kustomizations
+            .iter()
+            .filter(|(index, document)| is_asked_for(index) && !is_component(document))
+            .map(|(index, _)| *index)
+            .collect();
+        let tops: Vec<usize> = asked_for.iter().copied().filter(|index| !taken.contains(index)).collect();
+        // Where each takes from another one, they go round in a circle: the first shows it.
+        self.tops = if tops.is_empty() { asked_for.into_iter().take(1).collect() } else { tops };
+        self.roles = roles;
+    }
+}
+
+/// Flux has a kind of the same name, which is no such file.
+fn is_kustomization(document: &Document) -> bool {
+    let group = document.str("/apiVersion").map(|text| text.split('/').next().unwrap_or(text));
+    let kind = document.str("/kind").unwrap_or("Kustomization");
+    document.value.is_object()
+        && group.is_none_or(|group| group == kustomization::GROUP)
+        && ["Kustomization", "Component"].contains(&kind)
+}

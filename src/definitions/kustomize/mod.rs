@@ -1,0 +1,81 @@
+//! Kustomizations: built here, so that every value keeps the file and line it was written in.
+//!
+//! Fields and their order are those of `kustomize build`. What is not carried out is named in a finding. One thing is more
+//! than it does: what refers to an object by its name follows when the name gets a prefix or a suffix.
+//!
+//! | what | where |
+//! |---|---|
+//! | which files are kustomizations, and what the others are to them | `layout.rs` |
+//! | one kustomization: its resources, and what is done with them | `build.rs` |
+//! | which objects a patch is for | `select.rs` |
+//! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
+//! | names, labels, annotations, namespaces | `transform.rs` |
+//! | values copied from one object to others | `replace.rs` |
+
+mod build;
+mod layout;
+mod merge;
+mod operations;
+mod patch;
+mod replace;
+mod select;
+mod transform;
+
+pub use build::{Build, build};
+pub use layout::{Layout, Role};
+
+use super::document::{Document, Origin};
+
+/// An object on its way through a kustomization.
+#[derive(Clone, Debug)]
+struct Item {
+    document: Document,
+    /// Names that it had before: a patch may call it by any of them.
+    earlier_names: Vec<String>,
+}
+
+impl Item {
+    fn new(document: Document) -> Self {
+        Self { document, earlier_names: Vec::new() }
+    }
+
+    fn text(&self, pointer: &str) -> &str {
+        self.document.str(pointer).unwrap_or_default()
+    }
+
+    fn kind(&self) -> &str {
+        self.text("/kind")
+    }
+
+    fn name(&self) -> &str {
+        self.text("/metadata/name")
+    }
+
+    fn group_and_version(&self) -> (&str, &str) {
+        let text = self.text("/apiVersion");
+        text.split_once('/').unwrap_or(("", text))
+    }
+
+    /// The name now, and those before.
+    fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.name()).chain(self.earlier_names.iter().map(String::as_str))
+    }
+
+    /// What is written at `pointer` from now on stands at `origin`.
+    fn written(&mut self, pointer: &str, origin: Origin) {
+        let inside = |outer: &str| outer.strip_prefix(pointer).is_some_and(|r| r.is_empty() || r.starts_with('/'));
+        self.document.parts.retain(|(outer, _)| !inside(outer));
+        self.document.ambiguous.retain(|(outer, _)| !inside(outer));
+        self.document.parts.push((pointer.to_owned(), origin));
+    }
+}
+
+/// A patch as a document of its kind: without directives, and without what it removes.
+pub fn without_directives(patch: &Document) -> Document {
+    Document { value: merge::cleaned(&patch.value), ..patch.clone() }
+}
+
+/// The document as a place.
+fn origin(document: &Document, pointer: &str) -> Origin {
+    document.origin(pointer)
+}

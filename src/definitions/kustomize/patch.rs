@@ -1,0 +1,260 @@
+//! Patches: where they are written, and which objects they are for.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::build::{Builder, not_there};
+use super::layout::Target;
+use super::select::Selector;
+use super::{Item, merge, operations};
+use crate::api::kustomization::folder;
+use crate::definitions::diagnostic::Severity;
+use crate::definitions::document::{self, Document, Origin, spans::Node, spans::SpanIndex};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::{Class, Kind, classify};
+use crate::definitions::rules::kustomize as rules;
+use crate::definitions::suggest;
+
+/// An entry of a list of patches.
+pub(super) struct Found<'d> {
+    kustomization: &'d Document,
+    /// Of the entry.
+    pointer: String,
+    documents: Vec<Document>,
+    target: Option<Selector>,
+    may_rename: bool,
+    may_change_kind: bool,
+}
+
+/// The entries of one field, without those in which something is wrong.
+pub(super) fn of<'d>(
+    builder: &mut Builder<'_>,
+    kustomization: usize,
+    document: &'d Document,
+    field: &str,
+) -> Vec<Found<'d>> {
+    let entries: Vec<(String, &Value)> = document.items(&format!("/{field}")).collect();
+    entries.into_iter().filter_map(|(pointer, entry)| found(builder, kustomization, document, pointer, entry)).collect()
+}
+
+fn found<'d>(
+    builder: &mut Builder<'_>,
+    kustomization: usize,
+    document: &'d Document,
+    pointer: String,
+    entry: &Value,
+) -> Option<Found<'d>> {
+    let text = |member: &str| entry.get(member).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+    let problem = |builder: &mut Builder<'_>, at: &str, message: String| {
+        builder.findings.push(Finding::at(&rules::INVALID, document, at, Place::Value, message));
+    };
+    let documents = match (entry.as_str(), text("path"), text("patch")) {
+        (Some(text), ..) if text.contains('\n') || text.contains(": ") => inline(builder, document, &pointer, text),
+        (Some(path), ..) => from_file(builder, kustomization, document, &pointer, path),
+        (None, Some(path), None) => from_file(builder, kustomization, document, &format!("{pointer}/path"), path),
+        (None, None, Some(text)) => inline(builder, document, &format!("{pointer}/patch"), text),
+        (None, Some(_), Some(_)) => {
+            problem(builder, &pointer, "a patch has either `path` or `patch`".to_owned());
+            None
+        }
+        (None, None, None) => {
+            problem(builder, &pointer, "a patch has `path` or `patch`".to_owned());
+            None
+        }
+    }?;
+    let selector = entry.get("target").filter(|target| !target.is_null()).map(Selector::of).transpose();
+    let target = match selector {
+        Ok(target) => target,
+        Err((field, message)) => {
+            problem(builder, &format!("{pointer}/target/{field}"), message);
+            return None;
+        }
+    };
+    let option = |name: &str| entry.pointer(&format!("/options/{name}")) == Some(&Value::Bool(true));
+    let (may_rename, may_change_kind) = (option("allowNameChange"), option("allowKindChange"));
+    Some(Found { kustomization: document, pointer, documents, target, may_rename, may_change_kind })
+}
+
+fn from_file(
+    builder: &mut Builder<'_>,
+    kustomization: usize,
+    document: &Document,
+    pointer: &str,
+    path: &str,
+) -> Option<Vec<Document>> {
+    match builder.layout.target(folder(builder.layout.path(kustomization)), path) {
+        Target::File(file) => {
+            builder.used.insert(file);
+            builder.parsed.get(file).map(|parsed| parsed.documents.clone())
+        }
+        Target::Remote | Target::Missing | Target::Folder | Target::Kustomization(_) => {
+            builder.findings.push(not_there(document, pointer, path));
+            None
+        }
+    }
+}
+
+/// A patch that is text in the kustomization: with its places there, if it is written as a block.
+pub(super) fn inline(
+    builder: &mut Builder<'_>,
+    document: &Document,
+    pointer: &str,
+    text: &str,
+) -> Option<Vec<Document>> {
+    let parsed = document::parse(document.file, &Arc::from(text));
+    if let Some(error) = parsed.findings.iter().find(|finding| finding.rule.severity == Severity::Error) {
+        let message = format!("the patch can not be read: {}", error.message);
+        builder.findings.push(Finding::at(&rules::INVALID, document, pointer, Place::Value, message));
+        return None;
+    }
+    let origin = document.origin(pointer);
+    if let Some(in_place) = block(&origin, text) {
+        let is_same = in_place.len() == parsed.documents.len()
+            && in_place.iter().zip(&parsed.documents).all(|(one, other)| one.value == other.value);
+        if is_same {
+            return Some(in_place);
+        }
+    }
+    let mut spans = SpanIndex::default();
+    let value = origin.spans.value(&origin.root);
+    spans.insert("", Node { key: None, value, plain: false, alias: None });
+    let spans = Arc::new(spans);
+    let placed = |it: Document| Document {
+        spans: Arc::clone(&spans),
+        text: Arc::clone(&origin.text),
+        ambiguous: Vec::new(),
+        root: String::new(),
+        ..it
+    };
+    Some(parsed.documents.into_iter().map(placed).collect())
+}
+
+/// Reads a block of lines where it stands. Everything around it is blanked, and lines that are indented alike are a
+/// document like any other.
+fn block(origin: &Origin, text: &str) -> Option<Vec<Document>> {
+    let start = origin.spans.value(&origin.root).start_byte;
+    let rest = origin.text.get(start..)?;
+    let begin = if rest.starts_with('|') {
+        start + rest.find('\n')? + 1
+    } else {
+        origin.text.get(..start)?.rfind('\n').map_or(0, |newline| newline + 1)
+    };
+    let lines = text.lines().count();
+    let length: usize = origin.text.get(begin..)?.split_inclusive('\n').take(lines).map(str::len).sum();
+    let block = origin.text.get(begin..begin + length)?;
+    let blank = |text: &str| text.bytes().map(|byte| if byte == b'\n' { '\n' } else { ' ' }).collect::<String>();
+    let masked: Arc<str> = format!("{}{block}", blank(origin.text.get(..begin)?)).into();
+    let parsed = document::parse(origin.file, &masked);
+    let documents = parsed.documents.into_iter();
+    Some(documents.map(|it| Document { text: Arc::clone(&origin.text), ..it }).collect())
+}
+
+/// Applies an entry to all objects that it is for.
+pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Vec<Item>) {
+    for patch in &found.documents {
+        let chosen: Vec<usize> = match &found.target {
+            Some(target) => (0..items.len()).filter(|it| items.get(*it).is_some_and(|it| target.fits(it))).collect(),
+            None => (0..items.len()).filter(|it| items.get(*it).is_some_and(|it| is_named_by(it, patch))).collect(),
+        };
+        if chosen.is_empty() {
+            builder.findings.extend(without_object(found, patch));
+            continue;
+        }
+        match &patch.value {
+            Value::Array(_) if found.target.is_some() => {
+                for index in chosen {
+                    let Some(item) = items.get_mut(index) else { continue };
+                    if let Err((pointer, message)) = operations::apply(item, patch) {
+                        let finding = Finding::at(&rules::INVALID, patch, &pointer, Place::Value, message);
+                        builder.findings.push(finding.hint(OPERATION_HINT));
+                    }
+                }
+            }
+            Value::Object(_) => merge_into(found, patch, &chosen, items),
+            _ => {
+                let message = "a patch is a part of an object, or a list of operations for a `target`";
+                builder.findings.push(Finding::at(&rules::INVALID, patch, "", Place::Value, message));
+            }
+        }
+    }
+}
+
+const OPERATION_HINT: &str = "the kustomization can not be built with it";
+
+fn merge_into(found: &Found<'_>, patch: &Document, chosen: &[usize], items: &mut Vec<Item>) {
+    let mut removed = Vec::new();
+    for index in chosen {
+        let Some(item) = items.get_mut(*index) else { continue };
+        let name = item.name().to_owned();
+        if !merge::apply(item, patch) {
+            removed.push(*index);
+            continue;
+        }
+        for (may, pointer) in [(found.may_rename, "/metadata/name"), (found.may_change_kind, "/kind")] {
+            let value = patch.value.pointer(pointer).filter(|value| may && value.is_string());
+            if let (Some(value), Some(old)) = (value, item.document.value.pointer_mut(pointer)) {
+                *old = value.clone();
+                item.written(pointer, patch.origin(pointer));
+            }
+        }
+        if item.name() != name && !item.earlier_names.contains(&name) {
+            item.earlier_names.push(name);
+        }
+    }
+    let mut index = 0;
+    items.retain(|_| {
+        index += 1;
+        !removed.contains(&(index - 1))
+    });
+}
+
+/// Whether a patch without a target is for the object: by kind, name and, where it gives one, namespace.
+fn is_named_by(item: &Item, patch: &Document) -> bool {
+    let text = |pointer: &str| patch.str(pointer).unwrap_or_default();
+    let namespace = text("/metadata/namespace");
+    item.kind() == text("/kind")
+        && item.text("/apiVersion") == text("/apiVersion")
+        && item.names().any(|name| name == text("/metadata/name"))
+        && (namespace.is_empty() || namespace == item.text("/metadata/namespace"))
+}
+
+/// What is said of a patch that is for nothing.
+fn without_object(found: &Found<'_>, patch: &Document) -> Option<Finding> {
+    if found.target.is_none() {
+        if patch.value.is_array() {
+            let message = "a list of operations needs a `target`";
+            return Some(Finding::at(&rules::INVALID, found.kustomization, &found.pointer, Place::Value, message));
+        }
+        return match classify(&patch.value) {
+            Class::NoObject | Class::Incomplete { .. } => {
+                let message =
+                    "a patch without a `target` has apiVersion, kind and metadata.name of the object it is for";
+                Some(Finding::at(&rules::INVALID, patch, "", Place::Key, message))
+            }
+            Class::Foreign => None,
+            _ => {
+                let kind = patch.str("/kind").unwrap_or_default();
+                let message =
+                    format!("there is no {kind} `{}` for this patch", patch.str("/metadata/name").unwrap_or_default());
+                let finding = Finding::at(&rules::INVALID, patch, "/metadata/name", Place::Value, message);
+                Some(finding.hint("a patch changes an object of the `resources`; the kustomization can not be built"))
+            }
+        };
+    }
+    // A component is for many, some of which have what it patches.
+    if found.kustomization.str("/kind") == Some("Component") {
+        return None;
+    }
+    let pointer = format!("{}/target", found.pointer);
+    let kind = found.kustomization.str(&format!("{pointer}/kind")).unwrap_or_default();
+    let names = || Kind::ALL.iter().filter(|kind| kind.is_object()).map(|kind| kind.name());
+    let is_ours = names().any(|name| name == kind);
+    let meant = suggest::nearest(kind, names()).filter(|_| !is_ours && !kind.is_empty());
+    if !is_ours && meant.is_none() {
+        return None;
+    }
+    let message = "no object is meant by this target: the patch changes nothing";
+    let finding = Finding::at(&rules::WITHOUT_EFFECT, found.kustomization, &pointer, Place::Key, message);
+    Some(finding.maybe_hint(meant.map(|meant| format!("did you mean `{meant}`?"))))
+}

@@ -1,0 +1,152 @@
+//! Names, labels, annotations and namespaces that a kustomization gives to all its objects.
+
+use serde_json::{Map, Value, json};
+
+use super::{Item, origin};
+use crate::definitions::document::{Document, Origin, spans};
+use crate::definitions::findings::{Finding, Place};
+use crate::definitions::kinds::{Class, Kind, classify};
+use crate::definitions::rules::kustomize as rules;
+
+/// Kinds whose names mean something to others, and stay.
+const KEEP_THEIR_NAMES: [&str; 3] = ["CustomResourceDefinition", "Namespace", "APIService"];
+
+/// Where an object names another one: the kind it is in, the kind it names, and the pointer; `*` is each entry.
+const REFERENCES: [(Kind, Kind, &str); 3] = [
+    (Kind::NodePool, Kind::EC2NodeClass, "/spec/template/spec/nodeClassRef/name"),
+    (Kind::CapacityBuffer, Kind::PodTemplate, "/spec/podTemplateRef/name"),
+    (Kind::DisruptionBudget, Kind::NodePool, "/spec/nodePoolSelector/names/*"),
+];
+
+fn kind_of(item: &Item) -> Option<Kind> {
+    match classify(&item.document.value) {
+        Class::Read(kind) => Some(kind),
+        _ => None,
+    }
+}
+
+/// Puts `namespace` into what lives in one. Of kinds that are not ours, those in none do not matter here.
+pub(super) fn namespace(document: &Document, items: &mut [Item]) {
+    let Some(namespace) = document.str("/namespace").filter(|namespace| !namespace.is_empty()) else { return };
+    for item in items.iter_mut().filter(|item| kind_of(item).is_none_or(Kind::is_namespaced)) {
+        set(item, "/metadata", "namespace", &json!(namespace), origin(document, "/namespace"), true);
+    }
+}
+
+/// Prefix and suffix; what refers to a name follows.
+pub(super) fn names(document: &Document, items: &mut [Item]) -> Option<Finding> {
+    let text = |pointer| document.str(pointer).unwrap_or_default();
+    let (prefix, suffix) = (text("/namePrefix"), text("/nameSuffix"));
+    if prefix.is_empty() && suffix.is_empty() {
+        return None;
+    }
+    let mut renamed: Vec<(Kind, String, String)> = Vec::new();
+    for item in items.iter_mut().filter(|item| !KEEP_THEIR_NAMES.contains(&item.kind()) && !item.name().is_empty()) {
+        let old = item.name().to_owned();
+        let new = format!("{prefix}{old}{suffix}");
+        if let Some(kind) = kind_of(item) {
+            renamed.push((kind, old.clone(), new.clone()));
+        }
+        if let Some(name) = item.document.value.pointer_mut("/metadata/name") {
+            *name = json!(new);
+        }
+        if !item.earlier_names.contains(&old) {
+            item.earlier_names.push(old);
+        }
+    }
+    let mut class_followed = false;
+    for item in items.iter_mut() {
+        let Some(kind) = kind_of(item) else { continue };
+        for (_, to, pointer) in REFERENCES.iter().filter(|(of, ..)| *of == kind) {
+            for at in each(&item.document.value, pointer) {
+                let Some(Value::String(name)) = item.document.value.pointer_mut(&at) else { continue };
+                let new = renamed.iter().find(|(kind, old, _)| kind == to && old == name).map(|(.., new)| new);
+                if let Some(new) = new {
+                    new.clone_into(name);
+                    class_followed |= *to == Kind::EC2NodeClass;
+                }
+            }
+        }
+    }
+    let is_configured = document.value.get("configurations").is_some();
+    if !class_followed || is_configured {
+        return None;
+    }
+    let field = if prefix.is_empty() { "nameSuffix" } else { "namePrefix" };
+    let message =
+        format!("`{field}` renames classes: nodeClassRef of the pools follows here, not in `kustomize build`");
+    let finding = Finding::at(&rules::FOLLOWED, document, &format!("/{field}"), Place::Key, message);
+    Some(finding.hint("if another program builds it: name nodeClassRef in a nameReference, under `configurations`"))
+}
+
+/// The pointers that one with `*` stands for.
+fn each(value: &Value, pointer: &str) -> Vec<String> {
+    match pointer.strip_suffix("/*") {
+        None => vec![pointer.to_owned()],
+        Some(list) => {
+            let length = value.pointer(list).and_then(Value::as_array).map_or(0, Vec::len);
+            (0..length).map(|index| format!("{list}/{index}")).collect()
+        }
+    }
+}
+
+/// `commonLabels` and `labels`; selectors and templates of workloads are no business of ours.
+pub(super) fn labels(document: &Document, items: &mut [Item]) {
+    give(document, "/commonLabels", "/metadata/labels", items, |_| true, true);
+    for (entry, value) in document.items("/labels") {
+        let pairs = format!("{entry}/pairs");
+        give(document, &pairs, "/metadata/labels", items, |_| true, true);
+        for field in value.get("fields").and_then(Value::as_array).into_iter().flatten() {
+            let Some(path) = field.get("path").and_then(Value::as_str) else { continue };
+            let pointer = format!("/{}", path.trim_matches('/'));
+            let create = field.get("create") == Some(&Value::Bool(true));
+            give(document, &pairs, &pointer, items, |item| is_of(item, field), create);
+        }
+    }
+}
+
+/// Whether the object is of the kind that a field's specification is for.
+fn is_of(item: &Item, field: &Value) -> bool {
+    let (group, version) = item.group_and_version();
+    let fits = |name: &str, own: &str| {
+        let wanted = field.get(name).and_then(Value::as_str).unwrap_or_default();
+        wanted.is_empty() || wanted == own
+    };
+    fits("group", group) && fits("version", version) && fits("kind", item.kind())
+}
+
+pub(super) fn annotations(document: &Document, items: &mut [Item]) {
+    give(document, "/commonAnnotations", "/metadata/annotations", items, |_| true, true);
+}
+
+/// Puts the pairs at `from` into the mapping at `to` of the objects.
+fn give(document: &Document, from: &str, to: &str, items: &mut [Item], takes: impl Fn(&Item) -> bool, create: bool) {
+    let pairs: Vec<(String, String, Value)> =
+        document.members(from).map(|(pointer, key, value)| (pointer, key.to_owned(), value.clone())).collect();
+    for item in items.iter_mut().filter(|item| takes(item)) {
+        for (pointer, key, value) in &pairs {
+            set(item, to, key, value, origin(document, pointer), create);
+        }
+    }
+}
+
+/// Writes a member of the mapping at `pointer`, which is made where `create` says so.
+pub(super) fn set(item: &mut Item, pointer: &str, key: &str, value: &Value, origin: Origin, create: bool) {
+    let mut map = &mut item.document.value;
+    for part in pointer.split('/').skip(1) {
+        let Some(members) = map.as_object_mut() else { return };
+        let part = spans::unescape(part);
+        if !members.contains_key(&part) && !create {
+            return;
+        }
+        let next = members.entry(part).or_insert_with(|| Value::Object(Map::new()));
+        if next.is_null() {
+            *next = Value::Object(Map::new());
+        }
+        map = next;
+    }
+    if let Some(members) = map.as_object_mut() {
+        members.insert(key.to_owned(), value.clone());
+        item.written(&spans::join(pointer, key), origin);
+    }
+}
