@@ -244,6 +244,17 @@ impl ClassBuilder {
         self.group(&term.topology_key, kind, selector_of(pod, term), namespaces)
     }
 
+    /// The groups of the terms with which a pod keeps others away.
+    pub fn anti_affinity_groups(&mut self, pod: &Pod) -> Vec<GroupIndex> {
+        let mut groups: Vec<GroupIndex> = required_anti_affinity(pod)
+            .iter()
+            .map(|term| self.affinity_group(pod, term, GroupKind::AntiAffinity))
+            .collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
     fn namespaces_of(&self, pod: &Pod, term: &PodAffinityTerm) -> BTreeSet<String> {
         let mut namespaces: BTreeSet<String> = term.namespaces.iter().flatten().cloned().collect();
         if let Some(namespace_selector) = &term.namespace_selector {
@@ -433,6 +444,16 @@ pub fn matches_no_node(pod: &Pod) -> bool {
 fn heaviest_last<T>(terms: &mut [T], weight: impl Fn(&T) -> i32) {
     terms.reverse();
     terms.sort_by_key(weight);
+}
+
+fn required_anti_affinity(pod: &Pod) -> &[PodAffinityTerm] {
+    let pods = pod.spec.affinity.as_deref().and_then(|affinity| affinity.pod_anti_affinity.as_ref());
+    pods.and_then(|it| it.required_during_scheduling_ignored_during_execution.as_deref()).unwrap_or_default()
+}
+
+/// Whether a pod keeps others away.
+pub fn repels(pod: &Pod) -> bool {
+    !required_anti_affinity(pod).is_empty()
 }
 
 /// Label keys that some selector of this pod looks at.

@@ -11,6 +11,7 @@ use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::taints::{EffectiveTaint, repelling};
+use super::topology::GroupIndex;
 use super::volumes::selector_requirements;
 
 /// A DaemonSet as scheduling sees it.
@@ -23,6 +24,12 @@ pub struct Daemon {
     pub requirements: Vec<Requirements>,
     pub tolerations: Vec<Toleration>,
     pub host_ports: Vec<super::class::HostPort>,
+    /// As the template says: what terms of other pods look at, and its own terms.
+    pub pod: Pod,
+    /// Groups that count its pods.
+    pub counted_in: Vec<GroupIndex>,
+    /// Its required anti-affinity terms.
+    pub anti_affinity: Vec<GroupIndex>,
 }
 
 /// The DaemonSets of a cluster. O(pods + DaemonSets).
@@ -80,7 +87,15 @@ impl Daemon {
             requirements,
             tolerations,
             host_ports: super::class::host_ports(pod),
+            pod: of_template,
+            counted_in: Vec::new(),
+            anti_affinity: Vec::new(),
         })
+    }
+
+    /// Whether other pods look at where its pods are, or it keeps them away.
+    pub fn is_looked_at(&self) -> bool {
+        !self.counted_in.is_empty() || !self.anti_affinity.is_empty()
     }
 
     /// Whether it runs on a node whose labels may still have any of these values.

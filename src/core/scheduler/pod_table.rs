@@ -11,7 +11,8 @@ use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, matches_no_node, selector_keys};
+use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, matches_no_node, repels, selector_keys};
+use super::daemons::Daemon;
 use super::devices::{DeviceDemand, DeviceIndex};
 use super::known_requests::KnownRequests;
 use super::topology::{Group, GroupIndex};
@@ -69,11 +70,14 @@ impl PodTable {
         soft_taints_exist: bool,
         scheduling: &Scheduling,
         by_workload: bool,
+        daemons: &mut [Daemon],
     ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
         let device_index = DeviceIndex::new(snapshot, scheduling);
         let mut selected_keys = BTreeSet::new();
         snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
+        let keep_others_away = daemons.iter().filter(|daemon| repels(&daemon.pod));
+        keep_others_away.for_each(|daemon| selector_keys(&daemon.pod, &mut selected_keys));
         let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy);
         let mut classes: Vec<PodClass> = Vec::new();
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
@@ -129,7 +133,14 @@ impl PodTable {
             }
             class_of_pod[position] = Some(class);
         }
+        for daemon in daemons.iter_mut() {
+            daemon.anti_affinity = builder.anti_affinity_groups(&daemon.pod);
+        }
         let selectors = SelectorIndex::new(&builder.groups);
+        for daemon in daemons {
+            let labels = &daemon.pod.metadata.labels;
+            daemon.counted_in = selectors.groups_that_select(&builder.groups, &daemon.namespace, labels);
+        }
         for class in &mut classes {
             class.request = self.dimensions.vector(&class.requests);
             class.counted_in = selectors.groups_that_select(&builder.groups, &class.namespace, &class.labels);
@@ -286,7 +297,7 @@ mod tests {
     fn classes_of(pods: Vec<Pod>) -> Vec<Option<ClassIndex>> {
         let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };
         let mut table = PodTable::new(&snapshot);
-        table.classes(&snapshot, false, &Scheduling::default(), false).1
+        table.classes(&snapshot, false, &Scheduling::default(), false, &mut []).1
     }
 
     /// Of the same owner as all others here.

@@ -27,7 +27,7 @@ use super::refusal::Refusal;
 use super::rooms::Rooms;
 use super::spreading::Spreading;
 use super::taints::{EffectiveTaint, repelling};
-use super::template::{Replicas, Template, TemplateIndex};
+use super::template::{Neighbour, Replicas, Template, TemplateIndex};
 use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::{self, Dimensions};
 use super::volumes::NODE_NAME;
@@ -117,7 +117,7 @@ impl<'a> Problem<'a> {
         let mut machines = machines(snapshot);
         // The order in which nodes are tried, so that their number is their place in it.
         machines.sort_by(|one, two| (!one.is_initialized(), one.name).cmp(&(!two.is_initialized(), two.name)));
-        let daemons = daemons(snapshot);
+        let mut daemons = daemons(snapshot);
         let mut pods = PodTable::new(snapshot);
         for daemon in &daemons {
             pods.intern_dimensions(&daemon.requests);
@@ -143,7 +143,10 @@ impl<'a> Problem<'a> {
             node_taints.iter().flatten().any(soft) || templates.iter().flat_map(|template| &template.taints).any(soft);
 
         let (classes, class_of_pod, builder) =
-            pods.classes(snapshot, soft_taints_exist, &inputs.policy.scheduling, crowds::count(inputs));
+            pods.classes(snapshot, soft_taints_exist, &inputs.policy.scheduling, crowds::count(inputs), &mut daemons);
+        for template in &mut templates {
+            template.neighbours = neighbours(template, &daemons);
+        }
         let crowds = Crowds::new(inputs, &machines, &class_of_pod, classes.len(), &templates);
         let ClassBuilder { groups, mut domains, variants, .. } = builder;
         intern_domains(&mut domains, &machines, &templates);
@@ -261,10 +264,12 @@ impl<'a> Problem<'a> {
             host_ports.extend(self.classes[*class].host_ports.iter().cloned());
         }
         let node_requirements = Requirements::from_labels(&machine.labels);
-        for daemon in self
+        let mut neighbours = Vec::new();
+        for (number, daemon) in self
             .daemons
             .iter()
-            .filter(|daemon| !daemons_present.contains(&(daemon.namespace.as_str(), daemon.name.as_str())))
+            .enumerate()
+            .filter(|(_, daemon)| !daemons_present.contains(&(daemon.namespace.as_str(), daemon.name.as_str())))
         {
             let defined = |key: &str, requirement: &Requirement| {
                 node_requirements.get(key).is_some() || requirement.allows_absence()
@@ -272,6 +277,10 @@ impl<'a> Problem<'a> {
             if daemon.runs_on(&node_requirements, &taints, &defined) {
                 vectors::add(&mut free, &self.dimensions.vector(&daemon.requests), -1);
                 host_ports.extend(daemon.host_ports.iter().cloned());
+                // On a node that has been up for a while its pod waits for something, nobody knows how long.
+                if daemon.is_looked_at() && !machine.is_initialized() {
+                    neighbours.push(number);
+                }
             }
         }
         ExistingNode {
@@ -282,6 +291,7 @@ impl<'a> Problem<'a> {
             group,
             pods,
             nominated,
+            neighbours,
             host_ports,
             attachment_limits: attachment_limits.get(machine.name).cloned().unwrap_or_default(),
             being_removed: machine.is_being_removed(),
@@ -651,6 +661,17 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
     let any = |_: &str, _: &Requirement| true;
     let running = daemons.iter().filter(|daemon| daemon.runs_on(&template.requirements, &template.taints, &any));
     template.daemon_ports = running.flat_map(|daemon| daemon.host_ports.iter().cloned()).collect();
+}
+
+/// The DaemonSets that others look at, with the nodes of the template that they run on.
+fn neighbours(template: &Template, daemons: &[Daemon]) -> Vec<Neighbour> {
+    let looked_at = daemons.iter().enumerate().filter(|(_, daemon)| daemon.is_looked_at());
+    let tolerating = looked_at.filter(|(_, daemon)| repelling(&template.taints, &daemon.tolerations, false).is_none());
+    let on = |daemon: &Daemon| -> Vec<OfferingSet> {
+        daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()
+    };
+    let neighbours = tolerating.map(|(number, daemon)| Neighbour { daemon: number, on: on(daemon) });
+    neighbours.filter(|neighbour| !neighbour.on.is_empty()).collect()
 }
 
 /// Indexes the room of each template; templates with the same types and DaemonSets share one index.

@@ -27,6 +27,27 @@ pub struct Replicas {
     pub there: usize,
 }
 
+/// A DaemonSet on the nodes of a template.
+#[derive(Debug)]
+pub struct Neighbour {
+    /// Position in [`super::Problem::daemons`].
+    pub daemon: usize,
+    /// For each of its terms the types and slots of nodes that it runs on.
+    pub on: Vec<OfferingSet>,
+}
+
+impl Neighbour {
+    /// Whether a node of any of these types and slots gets its pod.
+    pub fn runs_on_all(&self, set: &OfferingSet) -> bool {
+        self.on.iter().any(|on| set.types().is_subset(on.types()) && set.slots & !on.slots == 0)
+    }
+
+    /// Whether a node of one of them does.
+    pub fn runs_on_some(&self, set: &OfferingSet) -> bool {
+        self.on.iter().any(|on| !set.types().is_disjoint(on.types()) && set.slots & on.slots != 0)
+    }
+}
+
 #[derive(Debug)]
 pub struct Template {
     /// Position of the pool in the inputs.
@@ -49,6 +70,8 @@ pub struct Template {
     pub room_most: Vector,
     /// By topology key: which domains its nodes can come to be in.
     pub reach: Vec<Reach>,
+    /// DaemonSets that others look at, and on which of its nodes they run.
+    pub neighbours: Vec<Neighbour>,
     /// Ports that DaemonSets take on each of its nodes.
     pub daemon_ports: Vec<HostPort>,
     /// What its nodes draw on; none without limits.
@@ -112,6 +135,7 @@ impl Template {
             rooms: Rc::new(Rooms::new(&[], 0)),
             room_most: Vector::default(),
             reach: Vec::new(),
+            neighbours: Vec::new(),
             daemon_ports: Vec::new(),
             quotas: Vec::new(),
             limited_capacity: Vec::new(),

@@ -14,7 +14,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 use super::creations::{alternatives, node_to_come};
 use super::daemons::daemon_pod;
 use super::filters::{Filter, FilterContext, Refusal};
-use super::known::{Known, removed_node, steps};
+use super::known::{Existing, Known, removed_node, steps};
 
 /// Everything that appears in a rehearsal, so that the stages only borrow.
 pub(super) struct Scene<'p> {
@@ -69,6 +69,10 @@ impl<'p> Scene<'p> {
             let stays = |name: &String| known.nodes.get(name).is_some_and(|existing| !existing.going);
             pod.spec.node_name = held.filter(|name| stays(name) && !destinations.contains_key(&pod.key()));
         }
+        // A node that starts gets the pods of DaemonSets before any other.
+        let starting = known.nodes.values().filter(|existing| !existing.initialized && !existing.going);
+        let to_come: Vec<Pod> = starting.flat_map(|existing| daemons_to_come(existing, known)).collect();
+        before.pods.extend(to_come);
         // What moves is a new pod where it comes, also when the old one was on its way out.
         for pod in before.pods.iter_mut().filter(|pod| destinations.contains_key(&pod.key())) {
             pod.metadata.deletion_timestamp = None;
@@ -200,6 +204,21 @@ fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
         }
     }
     variants
+}
+
+/// The pods of DaemonSets that have none yet on a node that exists.
+fn daemons_to_come(existing: &Existing<'_>, known: &Known<'_>) -> Vec<Pod> {
+    let name = existing.node.metadata.name.clone().unwrap_or_default();
+    let owner = |pod: &Pod| {
+        let mut owners = pod.metadata.owner_references.iter();
+        owners.find(|owner| owner.kind == "DaemonSet").map(|owner| owner.name.clone())
+    };
+    let there: BTreeSet<(String, Option<String>)> =
+        known.pods_on(&name).map(|pod| (pod.metadata.namespace.clone(), owner(pod))).collect();
+    let mut pods = daemon_pods(&existing.node, known);
+    pods.retain(|pod| !there.contains(&(pod.metadata.namespace.clone(), owner(pod))));
+    pods.iter_mut().for_each(|pod| pod.spec.node_name = Some(name.clone()));
+    pods
 }
 
 /// The pods that DaemonSets run on a node. Their controller looks at taints and node affinity only.

@@ -6,12 +6,12 @@ mod repairs;
 mod reservations;
 mod rollouts;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::duration::NillableDuration;
-use std::collections::BTreeMap;
-
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;

@@ -74,7 +74,7 @@ impl Engine<'_, '_> {
             self.problem.variants[variant].constraints.iter().copied().filter(&over_key).collect();
         let mut allowed: Vec<Domain> = preferred.iter().map(|(_, domain)| *domain).collect();
         for group in &constraints {
-            allowed = self.allowed_domains(*group, class, &allowed);
+            allowed = self.allowed_domains(*group, class, &allowed, 0);
         }
         let forbidding: Vec<GroupIndex> = self.forbidden_by_others(class).filter(&over_key).collect();
         let of_others: Vec<GroupIndex> = self.spreads_of_others(class).iter().copied().filter(over_key).collect();
@@ -102,7 +102,7 @@ impl Engine<'_, '_> {
     ) -> Option<Domain> {
         let group = self.only_spread(key, class, variant)?;
         let wanted: Vec<Domain> = shares.iter().filter(|(_, left)| **left > 0).map(|(domain, _)| *domain).collect();
-        let allowed = self.allowed_domains(group, class, &wanted).into_iter();
+        let allowed = self.allowed_domains(group, class, &wanted, 0).into_iter();
         let domain = allowed.min_by_key(|domain| self.counters[group].matching(*domain))?;
         shares.entry(domain).and_modify(|left| *left -= 1);
         Some(domain)

@@ -124,7 +124,7 @@ impl Engine<'_, '_> {
     fn places_allowed(&self, group: GroupIndex, class: ClassIndex) -> Vec<&FixedBitSet> {
         let places = self.table.places(self.problem.groups[group].key);
         let domains: Vec<Domain> = (0..places.by_domain.len()).filter_map(|it| Domain::try_from(it).ok()).collect();
-        let allowed = self.allowed_domains(group, class, &domains);
+        let allowed = self.allowed_domains(group, class, &domains, 0);
         let mut union: Vec<&FixedBitSet> =
             allowed.into_iter().filter_map(|domain| places.by_domain.get(domain as usize)).collect();
         union.push(&places.unsettled);
@@ -134,14 +134,20 @@ impl Engine<'_, '_> {
         union
     }
 
-    /// Those of the domains that a constraint lets one more pod of the class into. O(domains).
-    pub(super) fn allowed_domains(&self, group: GroupIndex, class: ClassIndex, domains: &[Domain]) -> Vec<Domain> {
+    /// Those of the domains that a constraint lets one more pod of the class into, with so many that come with it. O(domains).
+    pub(super) fn allowed_domains(
+        &self,
+        group: GroupIndex,
+        class: ClassIndex,
+        domains: &[Domain],
+        coming: u32,
+    ) -> Vec<Domain> {
         let counters = &self.counters[group];
         let allowed = domains.iter().copied();
         match &self.problem.groups[group].kind {
             GroupKind::Spread(spread) => {
                 let most = self.fewest(group, spread, class).saturating_add(spread.max_skew);
-                let added = u32::from(self.is_counted(group, class));
+                let added = u32::from(self.is_counted(group, class)).saturating_add(coming);
                 let fits = |domain: &Domain| counters.matching(*domain) + added <= most;
                 allowed.filter(|domain| self.problem.is_eligible(group, *domain) && fits(domain)).collect()
             }
@@ -266,6 +272,23 @@ impl Engine<'_, '_> {
                     && (counters.matching(domain) > 0 || (!counters.any_matching() && self.is_counted(group, class)))
             }
             GroupKind::AntiAffinity => domain == NO_DOMAIN || counters.matching(domain) == 0,
+        }
+    }
+
+    /// The same on a new host, on which so many pods count that come with it.
+    pub(super) fn allows_beside(&self, group: GroupIndex, class: ClassIndex, domain: Domain, coming: u32) -> bool {
+        match &self.problem.groups[group].kind {
+            // The emptiest host is not empty where each gets as many pods of DaemonSets.
+            GroupKind::Spread(spread) if coming > 0 => {
+                let added = u32::from(self.is_counted(group, class));
+                let counted = self.existing_hosts().filter(|host| !self.is_closed(*host));
+                let counted = counted.filter(|host| self.problem.counts_node(group, *host));
+                let hosts = counted.filter_map(|host| Domain::try_from(host).ok());
+                let fewest = hosts.map(|host| self.counters[group].matching(host)).min();
+                coming + added <= spread.max_skew.saturating_add(fewest.unwrap_or(coming).min(coming))
+            }
+            GroupKind::Spread(_) => self.allows(group, class, domain),
+            GroupKind::Affinity | GroupKind::AntiAffinity => self.allows(group, class, domain),
         }
     }
 

@@ -123,6 +123,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             attachments: BTreeMap::new(),
             devices: Vec::new(),
             spot_pool: self.problem.crowds.as_ref().and_then(|crowds| crowds.spot_pool_of_labels(&node.labels)),
+            neighbours: if self.settles && !node.being_removed { node.neighbours.clone() } else { Vec::new() },
             domains: (0..domains.key_count()).map(domain_of).collect(),
             closed: node.being_removed,
             open: None,
@@ -147,6 +148,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         for (class, pods) in counted {
             self.count(position, class, pods, 1);
         }
+        self.count_neighbours(position, 1);
     }
 
     pub fn host(&self, host: HostIndex) -> &Host {
@@ -238,7 +240,9 @@ impl<'p, 'a> Engine<'p, 'a> {
         self.table.set_headroom(host, left(&open));
         let domains = self.domains_of_open(&open, host);
         let spot_pool = self.spot_pool_of_open(&open);
-        if domains == self.hosts[host].domains && spot_pool == self.hosts[host].spot_pool {
+        let neighbours = if self.hosts[host].closed { Vec::new() } else { self.neighbours_of_open(&open) };
+        let is_where_it_was = domains == self.hosts[host].domains && spot_pool == self.hosts[host].spot_pool;
+        if is_where_it_was && neighbours == self.hosts[host].neighbours {
             return self.hosts[host].open.replace(Box::new(open));
         }
         let pods: Vec<(ClassIndex, u32)> = match self.settles {
@@ -248,14 +252,17 @@ impl<'p, 'a> Engine<'p, 'a> {
         for (class, count) in &pods {
             self.count_arriving(host, *class, *count, -1);
         }
+        self.count_neighbours(host, -1);
         let before = self.hosts[host].open.replace(Box::new(open));
         self.set_places(host, false);
         self.hosts[host].domains = domains;
         self.hosts[host].spot_pool = spot_pool;
+        self.hosts[host].neighbours = neighbours;
         self.set_places(host, true);
         for (class, count) in &pods {
             self.count_arriving(host, *class, *count, 1);
         }
+        self.count_neighbours(host, 1);
         before
     }
 
@@ -344,6 +351,31 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
     }
 
+    /// The DaemonSets that run on an open node whatever it becomes. The reference knows only what they take.
+    fn neighbours_of_open(&self, open: &OpenNode) -> Vec<usize> {
+        let neighbours = self.problem.templates[open.template].neighbours.iter().filter(|_| self.settles);
+        neighbours.filter(|neighbour| neighbour.runs_on_all(&open.set)).map(|neighbour| neighbour.daemon).collect()
+    }
+
+    /// Counts the pods that DaemonSets will run on a host as if they ran there already.
+    fn count_neighbours(&mut self, host: HostIndex, sign: i8) {
+        let problem = self.problem;
+        for daemon in 0..self.hosts[host].neighbours.len() {
+            let daemon = &problem.daemons[self.hosts[host].neighbours[daemon]];
+            for group in &daemon.counted_in {
+                // Of a spread over hosts the emptiest counts as empty; with what each host has anyway, none would be empty enough.
+                let kind = &problem.groups[*group].kind;
+                let is_of_hosts = problem.domains.is_hostname(problem.groups[*group].key);
+                if self.counts_host(*group, host) && !(is_of_hosts && matches!(kind, GroupKind::Spread(_))) {
+                    self.each_domain(host, *group, |counters, domain| counters.count_matching(domain, 1, sign));
+                }
+            }
+            for group in &daemon.anti_affinity {
+                self.each_domain(host, *group, |counters, domain| counters.count_owners(domain, 1, sign));
+            }
+        }
+    }
+
     fn counts_host(&self, group: GroupIndex, host: HostIndex) -> bool {
         match &self.hosts[host].open {
             Some(open) => self.problem.counts_template(group, open.template),
@@ -383,6 +415,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         let host = self.hosts.len();
         let template = open.template;
         let domains = self.domains_of_open(&open, host);
+        let neighbours = self.neighbours_of_open(&open);
         self.table.push(left(&open));
         self.hosts.push(Host {
             pods: BTreeMap::new(),
@@ -391,11 +424,13 @@ impl<'p, 'a> Engine<'p, 'a> {
             attachments: BTreeMap::new(),
             devices: Vec::new(),
             spot_pool: self.spot_pool_of_open(&open),
+            neighbours,
             domains,
             closed: false,
             open: Some(Box::new(open)),
         });
         self.set_places(host, true);
+        self.count_neighbours(host, 1);
         self.table.set_open(host, 0, true);
         self.plan_capacity(template, capacity, 1);
         host
@@ -485,6 +520,11 @@ impl<'p, 'a> Engine<'p, 'a> {
     /// The host takes no more pods.
     pub fn close(&mut self, host: HostIndex) {
         if !self.hosts[host].closed {
+            // An open node that is given up never runs anything.
+            if self.hosts[host].open.is_some() {
+                self.count_neighbours(host, -1);
+                self.hosts[host].neighbours.clear();
+            }
             self.hosts[host].closed = true;
             self.set_taking_pods(host, false);
             self.changes.push(Change::Closed { host });
@@ -524,6 +564,10 @@ impl<'p, 'a> Engine<'p, 'a> {
                 Change::Closed { host } => {
                     self.hosts[host].closed = false;
                     self.set_taking_pods(host, true);
+                    if let Some(open) = self.hosts[host].open.as_deref() {
+                        self.hosts[host].neighbours = self.neighbours_of_open(open);
+                        self.count_neighbours(host, 1);
+                    }
                 }
                 Change::Settled { host, before } => {
                     if let Some(before) = before {
@@ -536,6 +580,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             }
         }
         for host in mark.hosts..self.hosts.len() {
+            self.count_neighbours(host, -1);
             self.set_taking_pods(host, false);
             self.set_places(host, false);
         }

@@ -4,11 +4,12 @@ use super::Engine;
 use super::refused::Refused;
 use crate::core::model::{HourlyPrice, Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
+use crate::core::scheduler::daemons::Daemon;
 use crate::core::scheduler::host::{HostIndex, OpenNode};
 use crate::core::scheduler::offerings::{OfferingSet, Slots};
 use crate::core::scheduler::reach::only;
 use crate::core::scheduler::refusal::Refusal;
-use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::template::{Neighbour, TemplateIndex};
 use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex, NO_DOMAIN};
 use crate::core::scheduler::vectors;
 
@@ -342,11 +343,17 @@ impl<'p> Engine<'p, '_> {
         possible: &[Domain],
     ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
-        if self.problem.domains.is_hostname(key) {
-            let domain = Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN);
-            return if self.allows(group, arrival.class, domain) { Ok(()) } else { Err(Refused::Constraint(group)) };
+        let is_hostname = self.problem.domains.is_hostname(key);
+        if (is_hostname || !possible.is_empty()) && self.neighbours_decide(open, group, arrival, possible)? {
+            return Ok(());
         }
-        let allowed = self.allowed_domains(group, arrival.class, possible);
+        let coming = self.coming_with(open, group, arrival.host);
+        if is_hostname {
+            let domain = Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN);
+            let is_allowed = self.allows_beside(group, arrival.class, domain, coming);
+            return if is_allowed { Ok(()) } else { Err(Refused::Constraint(group)) };
+        }
+        let allowed = self.allowed_domains(group, arrival.class, possible, coming);
         let counters = &self.counters[group];
         // The reference draws lots among equals; those that nothing is sold in would lose.
         let is_unsold = |domain: Domain| {
@@ -399,6 +406,94 @@ impl<'p> Engine<'p, '_> {
         [first, second].into_iter().chain(domains).min_by_key(price)
     }
 
+    /// The DaemonSets on nodes of a template that others look at in this way.
+    fn neighbours_with(
+        &self,
+        template: TemplateIndex,
+        wanted: impl Fn(&Daemon) -> bool,
+    ) -> impl Iterator<Item = &'p Neighbour> {
+        let problem = self.problem;
+        let neighbours = problem.templates[template].neighbours.iter().filter(|_| self.settles);
+        neighbours.filter(move |neighbour| wanted(&problem.daemons[neighbour.daemon]))
+    }
+
+    /// How many pods of DaemonSets a group will count on a node that is not among the hosts yet.
+    fn coming_with(&self, open: &OpenNode, group: GroupIndex, host: HostIndex) -> u32 {
+        if host < self.hosts.len() || !self.problem.counts_template(group, open.template) {
+            return 0;
+        }
+        let counted = self.neighbours_with(open.template, |daemon| daemon.counted_in.binary_search(&group).is_ok());
+        u32::try_from(counted.filter(|neighbour| neighbour.runs_on_all(&open.set)).count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the pods of DaemonSets settle what an affinity asks for: they bring what it wants to be near, wherever the node comes
+    /// to be. What an anti-affinity keeps away from is no node for it.
+    fn neighbours_decide(
+        &self,
+        open: &mut OpenNode,
+        group: GroupIndex,
+        arrival: Arrival,
+        possible: &[Domain],
+    ) -> Result<bool, Refused<'p>> {
+        let counted = |daemon: &Daemon| daemon.counted_in.binary_search(&group).is_ok();
+        match &self.problem.groups[group].kind {
+            GroupKind::Spread(_) => Ok(false),
+            GroupKind::AntiAffinity => self.leave_neighbours(open, group, counted).map(|()| false),
+            GroupKind::Affinity => {
+                if self.neighbours_with(open.template, counted).any(|neighbour| neighbour.runs_on_all(&open.set)) {
+                    return Ok(true);
+                }
+                // With others there already, or as the first of its own, a pod needs no DaemonSet.
+                let is_met = if self.problem.domains.is_hostname(self.problem.groups[group].key) {
+                    self.allows(group, arrival.class, Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN))
+                } else {
+                    !self.allowed_domains(group, arrival.class, possible, 0).is_empty()
+                };
+                let mut some =
+                    self.neighbours_with(open.template, counted).filter(|it| !is_met && it.runs_on_some(&open.set));
+                let near = some.find_map(|it| it.on.iter().find_map(|on| self.narrowed_to(open, on)));
+                let is_near = near.is_some();
+                near.into_iter().for_each(|set| open.set = set);
+                Ok(is_near)
+            }
+        }
+    }
+
+    /// The types and slots of an open node that are among these; `None` where nothing is left.
+    fn narrowed_to(&self, open: &OpenNode, wanted: &OfferingSet) -> Option<OfferingSet> {
+        let mut set = open.set.clone();
+        set.intersect(wanted);
+        self.problem.templates[open.template].offerings.prune(&mut set).then_some(set)
+    }
+
+    /// Leaves out the types, or the slots, on which a DaemonSet runs.
+    fn leave_neighbours(
+        &self,
+        open: &mut OpenNode,
+        group: GroupIndex,
+        unwanted: impl Fn(&Daemon) -> bool,
+    ) -> Result<(), Refused<'p>> {
+        let offerings = &self.problem.templates[open.template].offerings;
+        for on in self.neighbours_with(open.template, unwanted).flat_map(|neighbour| &neighbour.on) {
+            if open.set.types().is_disjoint(on.types()) || open.set.slots & on.slots == 0 {
+                continue;
+            }
+            let mut set = open.set.clone();
+            if set.types().is_subset(on.types()) {
+                set.slots &= !on.slots;
+            } else {
+                let mut others = set.types().clone();
+                others.difference_with(on.types());
+                set.keep_types(&others);
+            }
+            if !offerings.prune(&mut set) {
+                return Err(Refused::Constraint(group));
+            }
+            open.set = set;
+        }
+        Ok(())
+    }
+
     fn narrow_away_from_owners(
         &self,
         open: &mut OpenNode,
@@ -406,6 +501,9 @@ impl<'p> Engine<'p, '_> {
         host: HostIndex,
     ) -> Result<(), Refused<'p>> {
         let key = self.problem.groups[group].key;
+        if self.problem.domains.is_hostname(key) || !self.possible_domains(open, key).is_empty() {
+            self.leave_neighbours(open, group, |daemon| daemon.anti_affinity.binary_search(&group).is_ok())?;
+        }
         let counters = &self.counters[group];
         if self.problem.domains.is_hostname(key) {
             let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
