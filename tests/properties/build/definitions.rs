@@ -3,7 +3,7 @@
 use cutlist::api::keys;
 use serde_json::{Value, json};
 
-use super::{LICENCE, ZONES, requirement};
+use super::{LICENCE, STARTUP_TAINT, ZONES, requirement};
 use crate::world::{Budget, CapacityTypes, ClusterBudget, ConsolidateAfter, Effect, Overlay, Pool};
 
 pub(super) fn node_pool(index: usize, pool: &Pool) -> Value {
@@ -74,7 +74,7 @@ fn pool_budgets(budget: &Budget) -> Value {
 }
 
 pub(super) fn startup_taints() -> Value {
-    json!([{ "key": "node.example.com/starting", "effect": "NoSchedule" }])
+    json!([{ "key": STARTUP_TAINT, "effect": "NoSchedule" }])
 }
 
 pub(super) fn pool_name(index: usize) -> String {

@@ -28,6 +28,7 @@ const MEMORY: [&str; 6] = ["64Mi", "256Mi", "512Mi", "1Gi", "4Gi", "12Gi"];
 const GPU: &str = "nvidia.com/gpu";
 const DRIVER: &str = "ebs.csi.aws.com";
 const LICENCE: &str = "example.com/licence";
+pub const STARTUP_TAINT: &str = "node.example.com/starting";
 /// A Friday, noon.
 const NOW_SECONDS: i64 = 1_795_176_000;
 
