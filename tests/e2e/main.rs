@@ -11,6 +11,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test starts processes, waits for them and reads their files")]
 
+mod binding_order;
 mod budgets;
 mod cluster;
 mod control_plane;
@@ -74,6 +75,7 @@ const CASES: &[Case] = &[
     case("scenario_budget_opens", |plane| played::play(plane, "budget-opens")),
     case("scenario_pool_label", |plane| played::play(plane, "pool-label")),
     case("pods_come_to_be_where_the_plan_says", turns::pods_come_to_be_where_the_plan_says),
+    case("plans_hold_in_random_order", binding_order::plans_hold_in_random_order),
     case("slow_etcd", interruptions::slow_etcd),
     case("says_what_is_wrong_with_credentials", rights::says_what_is_wrong_with_credentials),
     case("objects_of_a_mebibyte", refusals::objects_of_a_mebibyte),
