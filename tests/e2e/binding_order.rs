@@ -15,7 +15,7 @@ use crate::control_plane::ControlPlane;
 use crate::program;
 
 /// The seed of each world.
-const WORLDS: std::ops::Range<u64> = 1..13;
+const WORLDS: std::ops::Range<u64> = 1..9;
 const PATIENCE: Duration = Duration::from_secs(120);
 const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
