@@ -51,14 +51,14 @@ doc: ## build the documentation of the code, warnings denied
 
 update-golden: ## rewrite golden and generated files; look at the difference before you commit it
 	UPDATE=1 INSTA_UPDATE=always TRYCMD=overwrite $(CARGO) test $(LOCKED) $(FEATURES)
-	@git status --short -- README.md schemas tests src
+	@git status --short -- README.md examples schemas tests src
 
 # Needs Go 1.26 for the reference's scheduler, a library of some 200 modules, and an otherwise idle machine for its figures.
 BENCH = $(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench scheduling -- \
   --cutlist target/release/cutlist --peer target/bench/karpenter
 
-bench: bench-programs ## our planner against the reference's scheduler, into the README (an hour or two; needs Go)
-	@$(BENCH) --readme README.md
+bench: bench-programs ## our planner against the reference's scheduler, into tests/bench/README.md (an hour or two; needs Go)
+	@$(BENCH) --readme tests/bench/README.md
 
 bench-quick: bench-programs ## the small sizes of it (some minutes after building)
 	@$(BENCH) --quick
@@ -66,9 +66,9 @@ bench-quick: bench-programs ## the small sizes of it (some minutes after buildin
 bench-parity: bench-programs ## the placements of `packing: karpenter` against Karpenter's own, on small random inputs
 	@$(BENCH) --parity 200
 
-bench-consolidation: bench-programs ## consolidation to its end, ours and Karpenter's own from the same starts, into the README (an hour; needs Go)
+bench-consolidation: bench-programs ## consolidation to its end, ours and Karpenter's own from the same starts, into tests/bench/README.md (an hour; needs Go)
 	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench consolidation -- \
-	  --cutlist target/release/cutlist --peer target/bench/karpenter --readme README.md
+	  --cutlist target/release/cutlist --peer target/bench/karpenter --readme tests/bench/README.md
 
 bench-consolidation-ours: ## ours alone, in one process and up to 150,000 pods: each plan's seconds (minutes, after a release build)
 	@$(CARGO) bench $(LOCKED) $(FEATURES) --bench consolidation

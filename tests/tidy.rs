@@ -91,7 +91,7 @@ fn invariants_are_tested() {
 fn documents_name_files_that_exist() {
     let github = source::files(".github", "md");
     report(
-        ["README.md", "CHANGELOG.md", "src/lib.rs"]
+        ["README.md", "examples/README.md", "deploy/README.md", "tests/bench/README.md", "CHANGELOG.md", "src/lib.rs"]
             .map(read)
             .into_iter()
             .chain(github)
