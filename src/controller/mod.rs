@@ -11,6 +11,8 @@
 //! | pods collected before they are planned for | `batch.rs` |
 //! | how many looks may follow each other | `pace.rs` |
 //! | whether another plan could say anything else | `last_look.rs` |
+//! | one more look before something ends | `afresh.rs` |
+//! | what is not seen as it is | `doubted.rs` |
 //! | whether a plan says something new | `announced.rs` |
 //! | which moves may go without asking | `gate.rs` |
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
@@ -25,10 +27,12 @@
 //! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what is said | `events.rs`, `journal.rs` |
 
+mod afresh;
 mod announced;
 mod apply;
 mod batch;
 mod claims;
+mod doubted;
 mod effects;
 pub mod events;
 mod evictions;
@@ -76,6 +80,7 @@ use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repos
 use announced::Announced;
 use batch::BatchWindow;
 use claims::{Claims, Surroundings};
+use doubted::Doubted;
 use events::{Event, Fleet};
 use fidelity::Expectations;
 use last_look::LastLook;
@@ -156,6 +161,7 @@ pub struct Controller<R, K, E, F, C> {
     failures: Noted,
     batch: BatchWindow,
     announced: Announced,
+    doubted: Doubted,
     last_look: LastLook,
     records: Records,
     expectations: Expectations,
@@ -202,6 +208,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             failures: Noted::default(),
             batch: BatchWindow::default(),
             announced: Announced::default(),
+            doubted: Doubted::default(),
             last_look: LastLook::default(),
             records: Records::default(),
             expectations: Expectations::default(),
@@ -311,6 +318,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.poll_repository(now).await?;
         }
         let snapshot = without_auto_mode(self.ports.cluster.observe().await?);
+        self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         let view = View::new(&snapshot);
         self.refresh_catalog(now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };
@@ -392,6 +400,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Which new nodes are given up now. They are, whether or not that may be noted.
     async fn note_failures(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let Some(in_force) = &self.revisions.in_force else { return Ok(false) };
+        // A node may have joined unseen.
+        if !view.snapshot.doubts.kinds.is_empty() {
+            return Ok(false);
+        }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match self.failures.note(cluster, view, in_force, now, journal).await {
             Err(error) if error.kind == PortErrorKind::Denied => {
@@ -430,6 +442,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let mut wrote = false;
+        // What is not seen is no garbage.
+        if !view.snapshot.doubts.is_empty() {
+            return Ok(false);
+        }
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
         if due {
             let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);

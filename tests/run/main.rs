@@ -6,6 +6,7 @@
 mod budgets;
 mod crashes;
 mod disagreements;
+mod doubts;
 mod faults;
 mod history;
 mod interruptions;

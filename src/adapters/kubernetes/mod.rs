@@ -8,7 +8,7 @@
 //! | approving a plan | `approval.rs` |
 //! | which cluster, with which rights | `connection.rs` |
 //! | a kind as the API server sends it | `watched.rs` |
-//! | what watches say of one kind, until it is looked at | `feed.rs` |
+//! | what watches say of one kind, until it is looked at | `feed.rs`, `following.rs` |
 //! | what objects of one maker have in common, kept once | `siblings.rs` |
 //! | the port: observation and writes | `cluster.rs`, `writes.rs` |
 //! | everything once, without watching | `once.rs` |
@@ -31,6 +31,7 @@ mod event_limits;
 mod events;
 mod failure;
 mod feed;
+mod following;
 mod leadership;
 pub mod nodes;
 mod once;
