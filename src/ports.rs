@@ -117,6 +117,8 @@ pub struct LaunchRequest {
     pub node_claim: String,
     pub node_pool: String,
     pub node_class: String,
+    /// Who launches it.
+    pub installation: String,
     pub alternatives: Vec<Alternative>,
 }
 
@@ -129,6 +131,11 @@ pub struct Instance {
     pub capacity_type: String,
     pub image_id: String,
     pub launched_at: Timestamp,
+    /// What its tags say of whose it is; empty where they do not.
+    pub node_claim: String,
+    pub node_pool: String,
+    pub node_class: String,
+    pub installation: String,
 }
 
 /// A message of the queue to which EventBridge sends what EC2 announces.

@@ -69,6 +69,7 @@ pub struct Surroundings<'a, K, E> {
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
     pub added_capacity: &'a AddedCapacity,
+    pub installation: &'a str,
     pub now: Timestamp,
 }
 

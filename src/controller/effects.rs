@@ -16,6 +16,7 @@ use crate::core::offer::RefusedOffering;
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, chain};
 
+use super::adoption;
 use super::afresh;
 use super::claims::{Claims, Progress, Surroundings};
 use super::events::Event;
@@ -161,6 +162,9 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
 
     async fn launch(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let name = name_of(claim);
+        if let Some(provider_id) = adoption::adopts(claim) {
+            return self.adopted(claim, provider_id).await;
+        }
         let Some(alternatives) = marks::alternatives(claim) else {
             // Nobody planned for it. It stays as it is until its time is over, and says why.
             let message = "the NodeClaim was not made by a plan of Cutlist";
@@ -172,6 +176,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             node_claim: name.to_owned(),
             node_pool: label(claim, keys::NODE_POOL).to_owned(),
             node_class: claim.spec.node_class_ref.name.clone(),
+            installation: self.around.installation.to_owned(),
             alternatives,
         };
         match self.around.cloud.launch(&request).await {
@@ -188,6 +193,17 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A claim that was made for an instance that runs.
+    async fn adopted(&self, claim: &NodeClaim, provider_id: &str) -> Result<(), PortError> {
+        let instances = self.around.cloud.instances().await?;
+        if let Some(instance) = instances.into_iter().find(|instance| instance.provider_id == provider_id) {
+            return self.launched(claim, instance).await;
+        }
+        let message = "the instance that the NodeClaim was made for is gone";
+        let written = launch_failed(claim, "InstanceGone", message, self.around.now);
+        if written == *claim { Ok(()) } else { self.write_claim(&written).await }
     }
 
     /// EC2 has none of what was asked for: the claim goes, and for a while nobody asks for it.
@@ -228,6 +244,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             region: around.catalog.region.clone(),
         };
         let written = launched(claim, &facts, instance_type.as_ref(), class, around.now);
+        let is_adopted = adoption::adopts(claim).is_some();
+        let written = if is_adopted { adoption::with_hashes_of(written, claim) } else { written };
         self.wrote();
         around.cluster.update_node_claim(&written).await?;
         self.say(&Event::LaunchedNodeClaim {

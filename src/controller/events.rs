@@ -248,6 +248,16 @@ pub enum Event {
     },
     /// All is seen again.
     SeenWhole,
+    /// An instance that no claim knows is not ended yet.
+    InstanceHeld {
+        provider_id: String,
+        why: String,
+    },
+    /// It has a claim again.
+    AdoptedInstance {
+        provider_id: String,
+        node_claim: String,
+    },
     GarbageCollected {
         provider_id: String,
     },
@@ -331,6 +341,8 @@ impl Event {
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
             | Self::Interrupted { .. }
+            | Self::InstanceHeld { .. }
+            | Self::AdoptedInstance { .. }
             | Self::InstanceVanished { .. }
             | Self::Stopped { .. } => Level::Warn,
             Self::ConsolidationRejected { .. }
@@ -390,6 +402,8 @@ impl Event {
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
             Self::Doubted { .. } => "part of the cluster is not seen as it is, nothing is removed on its word",
             Self::SeenWhole => "all of the cluster is seen again",
+            Self::InstanceHeld { .. } => "instance has no NodeClaim and is held",
+            Self::AdoptedInstance { .. } => "adopted instance without NodeClaim",
             Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",
             Self::Interrupted { ends: true, .. } => "initiating delete from interruption message",
             Self::Interrupted { .. } => "received interruption message",
@@ -594,6 +608,12 @@ impl Event {
                 ]
             }
             Self::SeenWhole => Vec::new(),
+            Self::InstanceHeld { provider_id, why } => {
+                vec![("provider-id", json!(provider_id)), ("reason", json!(why))]
+            }
+            Self::AdoptedInstance { provider_id, node_claim } => {
+                vec![("provider-id", json!(provider_id)), ("NodeClaim", json!({ "name": node_claim }))]
+            }
             Self::GarbageCollected { provider_id } => vec![("provider-id", json!(provider_id))],
             Self::Interrupted { node_claim, node, reason, message, .. } => vec![
                 ("NodeClaim", json!(node_claim)),

@@ -22,11 +22,12 @@
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
-//! | leaked instances | `garbage.rs` |
+//! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what is said | `events.rs`, `journal.rs` |
 
+mod adoption;
 mod afresh;
 mod announced;
 mod apply;
@@ -83,6 +84,7 @@ use claims::{Claims, Surroundings};
 use doubted::Doubted;
 use events::{Event, Fleet};
 use fidelity::Expectations;
+use garbage::{Found, Garbage};
 use last_look::LastLook;
 use pace::Pace;
 use records::Records;
@@ -136,6 +138,9 @@ pub enum Mode {
     Enforce,
 }
 
+/// The installation of a world in memory, where there is no other.
+pub const EMBEDDED_INSTALLATION: &str = "embedded";
+
 /// What the controller is told once.
 pub struct Options {
     pub mode: Mode,
@@ -143,6 +148,8 @@ pub struct Options {
     pub applies_definitions: bool,
     /// How often the lease had changed hands when this process got it; `None` without an election.
     pub lease_transitions: Option<i64>,
+    /// Which installation of Cutlist this is. What another one made is not touched. Said by who operates it, never by the definitions.
+    pub installation: String,
     /// Reads the files of a revision; knows the variables.
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
@@ -181,6 +188,7 @@ pub struct Controller<R, K, E, F, C> {
     plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
     searched_at: Option<Timestamp>,
+    garbage: Garbage,
     garbage_due_at: Option<Timestamp>,
     wake_at: Option<Timestamp>,
     pace: Pace,
@@ -223,6 +231,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             look_again_in: RETRY,
             plan_again_in: RETRY,
             searched_at: None,
+            garbage: Garbage::default(),
             garbage_due_at: None,
             wake_at: None,
             pace: Pace::default(),
@@ -373,6 +382,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_pools: &node_pools,
             node_classes: &node_classes,
             added_capacity: &added_capacity,
+            installation: &self.options.installation,
             now,
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
@@ -448,9 +458,22 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
         if due {
-            let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
-            wrote = garbage::collect(cluster, cloud, view, now, &mut self.journal).await?;
+            let node_pools = self.revisions.node_pools();
+            let found = Found {
+                cluster: &self.ports.cluster,
+                cloud: &self.ports.cloud,
+                view,
+                node_pools: &node_pools,
+                installation: &self.options.installation,
+                now,
+            };
+            // Where a call fails, it is not tried again at once.
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+            wrote = self.garbage.collect(&found, &mut self.journal).await?;
+            if self.garbage.is_news() {
+                self.last_look = LastLook::default();
+                self.plan_due_at = Some(now);
+            }
         }
         self.wake(self.garbage_due_at);
         Ok(wrote)

@@ -84,7 +84,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.last_look =
             if is_to_be_done { LastLook::default() } else { LastLook::new(&shared, &self.claims, self.settled, now) };
         // Where the definitions can not be applied the same plan is made again and again, and is no news.
-        let is_news = self.announced.is_news(&plan, snapshot) || !is_shown;
+        let is_news = self.announced.is_news(&plan, snapshot) || !is_shown || self.garbage.is_news();
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
@@ -231,7 +231,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 moves_under_way,
                 ..Policy::of(settings)
             },
-            notes: in_force.notes.iter().cloned().chain(definitions.of_variables(snapshot)).chain(of_cluster).collect(),
+            notes: in_force
+                .notes
+                .iter()
+                .cloned()
+                .chain(definitions.of_variables(snapshot))
+                .chain(of_cluster)
+                .chain(self.garbage.notes())
+                .collect(),
             seed: self.options.seed,
             now,
         }))
@@ -246,6 +253,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
+        self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {
             in_force.shown = true;
         }

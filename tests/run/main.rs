@@ -8,6 +8,7 @@ mod crashes;
 mod disagreements;
 mod doubts;
 mod faults;
+mod garbage;
 mod history;
 mod interruptions;
 mod places;

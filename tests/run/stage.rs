@@ -454,6 +454,7 @@ fn controller(
         mode: Mode::Enforce,
         applies_definitions: true,
         lease_transitions: None,
+        installation: "test".to_owned(),
         read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
         seed: 0,
         planner: Box::new(planner),

@@ -8,6 +8,8 @@ use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 
+use crate::ports::Instance;
+
 use super::world::World;
 
 /// What is wrong with what is seen.
@@ -15,6 +17,7 @@ use super::world::World;
 pub(super) struct Sight {
     frozen: Option<Frozen>,
     unreadable: Vec<Unreadable>,
+    instances_hidden: bool,
 }
 
 #[derive(Clone)]
@@ -54,6 +57,42 @@ impl World {
     pub fn set_aside(&mut self, object: Unreadable) {
         self.sight.unreadable.push(object);
         self.touch();
+    }
+}
+
+impl World {
+    /// The NodeClaims are gone from the API, as after a backup from before them was restored; nodes, pods and instances live on.
+    pub fn forget_node_claims(&mut self) {
+        for name in self.node_claims.shared().iter().filter_map(|claim| claim.metadata.name.clone()).collect::<Vec<_>>()
+        {
+            self.node_claims.remove(&name);
+        }
+        self.touch();
+    }
+
+    /// The nodes are gone from the API, too, with their pods.
+    pub fn forget_nodes(&mut self) {
+        for name in self.nodes.shared().iter().filter_map(|node| node.metadata.name.clone()).collect::<Vec<_>>() {
+            self.nodes.remove(&name);
+        }
+        self.touch_nodes();
+    }
+
+    /// The NodePools are gone from the API.
+    pub fn forget_node_pools(&mut self) {
+        self.node_pools.clear();
+        self.touch();
+    }
+
+    /// The cloud says of no instance that it is there, although they run; `false`: it does again.
+    pub fn hide_instances(&mut self, are_hidden: bool) {
+        self.sight.instances_hidden = are_hidden;
+        self.touch();
+    }
+
+    /// Instances as the cloud tells of them.
+    pub(super) fn instances_told(&self) -> Vec<Instance> {
+        if self.sight.instances_hidden { Vec::new() } else { self.instances() }
     }
 }
 

@@ -168,6 +168,7 @@ async fn lead(
         },
         applies_definitions: controller.source == SourceArgument::Repository,
         lease_transitions: controller.leader_elect.then(|| leadership.transitions()),
+        installation: String::new(),
         read: Box::new(move |files| Definitions {
             masks: output::hidden(),
             ..settings::read_definitions(files, &definitions)
