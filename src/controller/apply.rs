@@ -26,6 +26,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 use super::events::{Disrupted, Event, Replacement};
 use super::journal::Journal;
 use super::marks;
+use super::others::without_others;
 use super::refusal::Refusal;
 use super::stamps;
 use super::view::{View, must_move, name_of, node_name};
@@ -67,10 +68,11 @@ pub async fn begin<K: Cluster>(
     cluster: &K,
     plan: &Plan,
     moves: &[u32],
+    installation: &str,
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<(), ApplyError> {
-    let snapshot = cluster.observe().await?;
+    let (snapshot, _) = without_others(cluster.observe().await?, installation);
     let view = View::new(&snapshot);
     let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
     for step in &steps {
@@ -93,7 +95,7 @@ pub async fn begin<K: Cluster>(
     }
     drop(view);
     drop(snapshot);
-    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step))).await;
+    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, installation))).await;
     for (step, outcome) in creations.into_iter().zip(outcomes) {
         if outcome? {
             journal.say(now, &created(plan, step)?);
@@ -273,8 +275,9 @@ async fn adopt<K: Cluster>(
 }
 
 /// Writes the NodeClaim; `false` when this plan wrote it before, which is as good.
-async fn create<K: Cluster>(cluster: &K, plan: &Plan, step: &Step) -> Result<bool, ApplyError> {
-    match cluster.create_node_claim(&planned_claim(plan, step)?).await {
+async fn create<K: Cluster>(cluster: &K, plan: &Plan, step: &Step, installation: &str) -> Result<bool, ApplyError> {
+    let claim = marks::of_installation(planned_claim(plan, step)?, installation);
+    match cluster.create_node_claim(&claim).await {
         Ok(_) => {}
         Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),
         Err(error) => return Err(error.into()),

@@ -19,6 +19,7 @@ use super::adoption;
 use super::effects::unless_gone;
 use super::events::Event;
 use super::journal::Journal;
+use super::marks;
 use super::view::{View, name_of, node_name, provider_id};
 
 /// How often it is looked for, and how often at most something ends.
@@ -146,6 +147,7 @@ impl Garbage {
             let node = nodes.iter().find(|node| id_of(node) == Some(instance.provider_id.as_str()));
             let why = match adoption::claim_for(instance, node, found.node_pools, found.view, &claims) {
                 Ok(claim) => {
+                    let claim = marks::of_installation(claim, found.installation);
                     adopt(found.cluster, instance, &claim, now, journal).await?;
                     self.held.remove(&instance.provider_id);
                     wrote = true;

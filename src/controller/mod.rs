@@ -11,6 +11,7 @@
 //! | pods collected before they are planned for | `batch.rs` |
 //! | how many looks may follow each other | `pace.rs` |
 //! | whether another plan could say anything else | `last_look.rs` |
+//! | what another installation made | `others.rs` |
 //! | one more look before something ends | `afresh.rs` |
 //! | what is not seen as it is | `doubted.rs` |
 //! | whether a plan says something new | `announced.rs` |
@@ -49,6 +50,7 @@ mod last_look;
 mod marks;
 mod moves;
 mod opening;
+mod others;
 mod pace;
 mod planning;
 mod records;
@@ -86,6 +88,7 @@ use events::{Event, Fleet};
 use fidelity::Expectations;
 use garbage::{Found, Garbage};
 use last_look::LastLook;
+use others::{Others, without_others};
 use pace::Pace;
 use records::Records;
 use revisions::Revisions;
@@ -176,6 +179,7 @@ pub struct Controller<R, K, E, F, C> {
     /// Plan whose gated moves wait for approval.
     waiting: Option<Plan>,
     approved: bool,
+    others: Others,
     prunes_said: Vec<(&'static str, String)>,
     fleet: Fleet,
     /// What failed lately, and when it was said.
@@ -223,6 +227,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             catalog: None,
             waiting: None,
             approved: false,
+            others: Others::default(),
             prunes_said: Vec::new(),
             fleet: Fleet::default(),
             troubles: BTreeMap::new(),
@@ -326,7 +331,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let snapshot = without_auto_mode(self.ports.cluster.observe().await?);
+        let observed = without_auto_mode(self.ports.cluster.observe().await?);
+        let (snapshot, others) = without_others(observed, &self.options.installation);
+        self.others = others;
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         let view = View::new(&snapshot);
         self.refresh_catalog(now).await?;

@@ -284,7 +284,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
-            inventory::apply(cluster, &in_force.definitions, &in_force.revision, snapshot, now, journal).await?;
+            let whose = (self.options.installation.as_str(), &self.others);
+            let (definitions, revision) = (&in_force.definitions, &in_force.revision);
+            inventory::apply(cluster, definitions, revision, whose, snapshot, now, journal).await?;
             in_force.applied = true;
             // Once more with the definitions in place: what they allow should not wait for the poll.
             self.plan_due_at = Some(now);
@@ -381,7 +383,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             if done == 0 {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
-            match apply::begin(&self.ports.cluster, plan, together, now, &mut self.journal).await {
+            match apply::begin(&self.ports.cluster, plan, together, &self.options.installation, now, &mut self.journal)
+                .await
+            {
                 Ok(()) => self.begun(plan, together, now),
                 Err(ApplyError::Port(error)) => return Err(error),
                 Err(ApplyError::Refused { move_number, refusal }) => {
