@@ -4,13 +4,14 @@ use std::future::Future;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::plan::{Alternative, Note, Plan, Revision};
-use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::{Pod, Snapshot};
 
 /// What went wrong at a port: what was tried, whether trying again may help, and the cause.
 #[derive(Debug, thiserror::Error)]
@@ -82,13 +83,22 @@ pub trait Cluster {
     /// Merge patch of a node's metadata or taints.
     fn patch_node(&self, name: &str, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     fn delete_node(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
-    /// The eviction API: `Conflict` when a PodDisruptionBudget forbids it now.
-    fn evict(&self, namespace: &str, name: &str) -> impl Future<Output = Result<(), PortError>>;
-    /// Deletes a pod past its budgets, when the node's termination grace period is nearly over; `NotFound` when it is gone.
+    /// The pods on a node, asked of the API server at this moment: an observation may be old without anybody knowing. One that can
+    /// not be read is an error.
+    fn pods_on_now(&self, node: &str) -> impl Future<Output = Result<Vec<Pod>, PortError>>;
+    /// The same for all nodes.
+    fn nodes_now(&self) -> impl Future<Output = Result<Vec<Node>, PortError>>;
+    /// The same for all NodeClaims.
+    fn node_claims_now(&self) -> impl Future<Output = Result<Vec<NodeClaim>, PortError>>;
+    /// The eviction API: `Conflict` when a PodDisruptionBudget forbids it now, `NotFound` when this pod is gone, whether or not
+    /// another one has its name.
+    fn evict(&self, namespace: &str, name: &str, uid: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Deletes a pod past its budgets, when the node's termination grace period is nearly over; `NotFound` as above.
     fn delete_pod(
         &self,
         namespace: &str,
         name: &str,
+        uid: &str,
         grace_seconds: u64,
     ) -> impl Future<Output = Result<(), PortError>>;
     /// Says where a pod is expected to land: a node, or a NodeClaim whose node will come. Not every cluster can note the latter.
@@ -107,6 +117,8 @@ pub struct LaunchRequest {
     pub node_claim: String,
     pub node_pool: String,
     pub node_class: String,
+    /// Who launches it.
+    pub installation: String,
     pub alternatives: Vec<Alternative>,
 }
 
@@ -119,6 +131,11 @@ pub struct Instance {
     pub capacity_type: String,
     pub image_id: String,
     pub launched_at: Timestamp,
+    /// What its tags say of whose it is; empty where they do not.
+    pub node_claim: String,
+    pub node_pool: String,
+    pub node_class: String,
+    pub installation: String,
 }
 
 /// A message of the queue to which EventBridge sends what EC2 announces.

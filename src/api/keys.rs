@@ -75,6 +75,8 @@ pub const LAUNCHED_SELECTORS: &str = "cutlist.dev/ec2nodeclass-selectors";
 /// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
 pub const FIELD_MANAGER: &str = "cutlist";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Which installation of Cutlist made an object: a label of definitions, an annotation of NodeClaims.
+pub const INSTALLATION: &str = "cutlist.dev/installation";
 
 /// Of instances that share a machine with those of other accounts.
 pub const DEFAULT_TENANCY: &str = "default";

@@ -319,9 +319,15 @@ pub struct ControllerArguments {
     /// Apply the custom resource definitions first
     #[arg(long)]
     pub install_crds: bool,
-    /// Stand for election, so that one of several replicas acts
+    /// Stand for election, so that one of several replicas acts; `--mode enforce` does so in any case
     #[arg(long)]
     pub leader_elect: bool,
+    /// With --mode enforce: act without standing for election, where nothing else acts
+    #[arg(long, conflicts_with = "leader_elect")]
+    pub no_leader_elect: bool,
+    /// Which installation of Cutlist this is: what others made is not touched; default: the UID of namespace kube-system
+    #[arg(long, value_name = "NAME", value_parser = installation)]
+    pub installation: Option<String>,
     /// Namespace of the lease; default: that of the pod or of the context
     #[arg(long, value_name = "NAMESPACE")]
     pub lease_namespace: Option<String>,
@@ -334,6 +340,25 @@ pub struct ControllerArguments {
     /// With --cloud embedded: seconds from a launch until the node joins
     #[arg(long, value_name = "SECONDS", default_value_t = 2)]
     pub boot_seconds: u64,
+}
+
+impl ControllerArguments {
+    /// Whether this process acts only while it leads.
+    pub fn elects(&self) -> bool {
+        self.leader_elect || (self.mode == ModeArgument::Enforce && !self.no_leader_elect)
+    }
+}
+
+/// It is the value of a label.
+fn installation(text: &str) -> Result<String, String> {
+    const MOST_CHARACTERS: usize = 63;
+    let is_inside = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
+    let has_ends = text.starts_with(|it: char| it.is_ascii_alphanumeric())
+        && text.ends_with(|it: char| it.is_ascii_alphanumeric());
+    if text.len() <= MOST_CHARACTERS && has_ends && text.chars().all(is_inside) {
+        return Ok(text.to_owned());
+    }
+    Err("write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends".to_owned())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -21,7 +21,7 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
 use crate::adapters::git::serve_fetch;
-use crate::controller::{Controller, Mode, Options, Shutdown};
+use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
 use crate::core::plan::decide;
 use crate::core::snapshot::Snapshot;
 use crate::ports::Clock;
@@ -90,6 +90,7 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
         mode: Mode::Enforce,
         applies_definitions: true,
         lease_transitions: None,
+        installation: EMBEDDED_INSTALLATION.to_owned(),
         read: Box::new(move |files| settings::read_definitions(files, &definitions)),
         seed: arguments.seed,
         planner: Box::new(decide),

@@ -25,7 +25,7 @@ use super::settings;
 use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldSettings};
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
-use crate::controller::{Controller, Journal, Mode, Options, Shutdown};
+use crate::controller::{Controller, EMBEDDED_INSTALLATION, Journal, Mode, Options, Shutdown};
 use crate::core::plan::leaving::leaving;
 use crate::core::plan::moments::{longest_wait, next_moment};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
@@ -134,6 +134,7 @@ async fn carry_on(
         mode: Mode::Enforce,
         applies_definitions: true,
         lease_transitions: None,
+        installation: EMBEDDED_INSTALLATION.to_owned(),
         read: Box::new(move |files| {
             for_simulation(settings::read_definitions(files, &definitions).beside(&began_with), packing)
         }),

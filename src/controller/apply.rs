@@ -26,12 +26,15 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 use super::events::{Disrupted, Event, Replacement};
 use super::journal::Journal;
 use super::marks;
+use super::others::without_others;
 use super::refusal::Refusal;
 use super::stamps;
 use super::view::{View, must_move, name_of, node_name};
 
 /// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
 const CREATED_TOGETHER: usize = 32;
+/// Nodes whose pods are asked for at the same time.
+const LOOKED_AT_TOGETHER: usize = 16;
 
 /// Why a move was not carried out.
 #[derive(Debug)]
@@ -65,10 +68,11 @@ pub async fn begin<K: Cluster>(
     cluster: &K,
     plan: &Plan,
     moves: &[u32],
+    installation: &str,
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<(), ApplyError> {
-    let snapshot = cluster.observe().await?;
+    let (snapshot, _) = without_others(cluster.observe().await?, installation);
     let view = View::new(&snapshot);
     let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
     for step in &steps {
@@ -76,6 +80,7 @@ pub async fn begin<K: Cluster>(
     }
     let creations: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Create).collect();
     let removals: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Remove).collect();
+    look_afresh(cluster, &removals, &view).await?;
     if let Some(first) = removals.first() {
         journal.say(now, &disrupting(plan, first, &creations, &removals));
         let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
@@ -90,7 +95,7 @@ pub async fn begin<K: Cluster>(
     }
     drop(view);
     drop(snapshot);
-    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step))).await;
+    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, installation))).await;
     for (step, outcome) in creations.into_iter().zip(outcomes) {
         if outcome? {
             journal.say(now, &created(plan, step)?);
@@ -99,7 +104,44 @@ pub async fn begin<K: Cluster>(
     Ok(())
 }
 
+/// Whether the nodes that would go hold just the pods that are seen on them: asked of the API server once more. The plan is made
+/// again a little later where they do not, since nobody knows when the others will be seen.
+async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_>) -> Result<(), PortError> {
+    let nodes: Vec<&str> = removals.iter().filter_map(|step| step.node.as_deref()).collect();
+    for together in nodes.chunks(LOOKED_AT_TOGETHER) {
+        let found = join_all(together.iter().map(|node| cluster.pods_on_now(node))).await;
+        for (node, found) in together.iter().zip(found) {
+            let found = found?;
+            let uids = |pods: &[&Pod]| -> BTreeSet<String> {
+                pods.iter().filter(|pod| must_move(pod)).map(|pod| pod.metadata.uid.clone()).collect()
+            };
+            let seen = uids(view.pods_on(view.node(node)));
+            let found = uids(&found.iter().collect::<Vec<_>>());
+            // One that has gone meanwhile takes nothing with it.
+            if !found.is_subset(&seen) {
+                let operation = format!("remove node {node}: pods run there that are not seen yet");
+                return Err(PortError { operation, kind: PortErrorKind::Conflict, source: None });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is removed on the word of what is in doubt, unless EC2 takes it away.
+fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
+    let is_interrupted = step.preconditions.iter().any(|it| matches!(it, Precondition::InstanceInterrupted { .. }));
+    if step.kind == StepKind::Create || is_interrupted {
+        return Ok(());
+    }
+    let because = match view.claim(&step.node_claim) {
+        Some(claim) => view.doubt(claim),
+        None => view.snapshot.doubts.of_kinds(),
+    };
+    because.map_or(Ok(()), |because| Err(Refusal::InDoubt { because }))
+}
+
 fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
+    check_doubt(step, view)?;
     for precondition in &step.preconditions {
         match precondition {
             Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash)?,
@@ -233,8 +275,9 @@ async fn adopt<K: Cluster>(
 }
 
 /// Writes the NodeClaim; `false` when this plan wrote it before, which is as good.
-async fn create<K: Cluster>(cluster: &K, plan: &Plan, step: &Step) -> Result<bool, ApplyError> {
-    match cluster.create_node_claim(&planned_claim(plan, step)?).await {
+async fn create<K: Cluster>(cluster: &K, plan: &Plan, step: &Step, installation: &str) -> Result<bool, ApplyError> {
+    let claim = marks::of_installation(planned_claim(plan, step)?, installation);
+    match cluster.create_node_claim(&claim).await {
         Ok(_) => {}
         Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),
         Err(error) => return Err(error.into()),

@@ -69,6 +69,7 @@ pub struct Surroundings<'a, K, E> {
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
     pub added_capacity: &'a AddedCapacity,
+    pub installation: &'a str,
     pub now: Timestamp,
 }
 
@@ -207,7 +208,25 @@ fn due<'v, K: Cluster, E: Cloud>(
         now: around.now,
     });
     effects.look_again(reaction.look_again_at);
-    Due { claim, node, effects: reaction.effects.into() }
+    let mut asked: VecDeque<Effect> = reaction.effects.into();
+    if view.doubt(claim).is_some() {
+        asked.retain(|effect| is_safe_in_doubt(effect, is_ending));
+    }
+    Due { claim, node, effects: asked }
+}
+
+/// What may be done for a claim while it is not known how its surroundings are. A drain goes on, as each eviction is allowed by the API
+/// server, but nothing says that it is complete.
+fn is_safe_in_doubt(effect: &Effect, is_ending: bool) -> bool {
+    match effect {
+        Effect::Evict { .. } => true,
+        Effect::PatchNode { patch, .. } => patch.pointer("/metadata/finalizers").is_none(),
+        Effect::DeleteClaim(_)
+        | Effect::DeleteNode { .. }
+        | Effect::DeletePod { .. }
+        | Effect::TerminateInstance { .. } => false,
+        Effect::Launch | Effect::WriteClaim(_) | Effect::Reached(_) => !is_ending,
+    }
 }
 
 /// Does for all claims what each needs first, then what each needs next: nodes that open together are all open before it is written

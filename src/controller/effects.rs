@@ -10,12 +10,14 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
-use crate::core::lifecycle::{Effect, Milestone};
+use crate::core::lifecycle::{Effect, Milestone, conditions};
 use crate::core::model::Resources;
 use crate::core::offer::RefusedOffering;
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, chain};
 
+use super::adoption;
+use super::afresh;
 use super::claims::{Claims, Progress, Surroundings};
 use super::events::Event;
 use super::journal::Journal;
@@ -93,12 +95,18 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         let cluster = self.around.cluster;
         match effect {
             Effect::Launch => self.launch(claim).await?,
-            Effect::WriteClaim(written) => self.write_claim(&written).await?,
+            Effect::WriteClaim(written) => {
+                if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
+                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                }
+                self.write_claim(&written).await?;
+            }
             Effect::PatchNode { node, patch } => {
                 self.wrote();
                 unless_gone(cluster.patch_node(&node, &patch).await)?;
             }
             Effect::DeleteClaim(cause) => {
+                afresh::is_given_up(cluster, claim, node, cause).await?;
                 cluster.delete_node_claim(name).await?;
                 self.wrote();
                 self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
@@ -110,20 +118,26 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             Effect::Evict { namespace, name } => {
                 self.evictions.borrow_mut().insert(format!("{namespace}/{name}"));
             }
-            Effect::DeletePod { namespace, name, grace_seconds, own_grace_seconds } => {
-                unless_gone(cluster.delete_pod(&namespace, &name, grace_seconds).await)?;
+            Effect::DeletePod { namespace, name, uid, grace_seconds, own_grace_seconds } => {
+                unless_gone(cluster.delete_pod(&namespace, &name, &uid, grace_seconds).await)?;
                 self.wrote();
                 let termination_time = claim.annotation(TERMINATION_TIMESTAMP).unwrap_or_default().to_owned();
                 let pod = format!("{namespace}/{name}");
                 self.say(&Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds });
             }
-            Effect::TerminateInstance { provider_id } => match self.around.cloud.terminate(&provider_id).await {
-                Err(error) if error.kind == PortErrorKind::NotFound => {
-                    self.memory().gone.insert(provider_id);
-                    self.look_again(Some(self.around.now));
+            Effect::TerminateInstance { provider_id } => {
+                // Once it was asked for, it ends: from then on it is only waited for.
+                if !claim.is_true(conditions::INSTANCE_TERMINATING) {
+                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
                 }
-                result => result?,
-            },
+                match self.around.cloud.terminate(&provider_id).await {
+                    Err(error) if error.kind == PortErrorKind::NotFound => {
+                        self.memory().gone.insert(provider_id);
+                        self.look_again(Some(self.around.now));
+                    }
+                    result => result?,
+                }
+            }
             Effect::Reached(milestone) => {
                 self.progress.borrow_mut().plan_now |= milestone == Milestone::Consolidatable;
                 if let Some(event) = milestone_event(milestone, claim, node) {
@@ -148,6 +162,9 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
 
     async fn launch(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let name = name_of(claim);
+        if let Some(provider_id) = adoption::adopts(claim) {
+            return self.adopted(claim, provider_id).await;
+        }
         let Some(alternatives) = marks::alternatives(claim) else {
             // Nobody planned for it. It stays as it is until its time is over, and says why.
             let message = "the NodeClaim was not made by a plan of Cutlist";
@@ -159,6 +176,7 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             node_claim: name.to_owned(),
             node_pool: label(claim, keys::NODE_POOL).to_owned(),
             node_class: claim.spec.node_class_ref.name.clone(),
+            installation: self.around.installation.to_owned(),
             alternatives,
         };
         match self.around.cloud.launch(&request).await {
@@ -175,6 +193,17 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// A claim that was made for an instance that runs.
+    async fn adopted(&self, claim: &NodeClaim, provider_id: &str) -> Result<(), PortError> {
+        let instances = self.around.cloud.instances().await?;
+        if let Some(instance) = instances.into_iter().find(|instance| instance.provider_id == provider_id) {
+            return self.launched(claim, instance).await;
+        }
+        let message = "the instance that the NodeClaim was made for is gone";
+        let written = launch_failed(claim, "InstanceGone", message, self.around.now);
+        if written == *claim { Ok(()) } else { self.write_claim(&written).await }
     }
 
     /// EC2 has none of what was asked for: the claim goes, and for a while nobody asks for it.
@@ -215,6 +244,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
             region: around.catalog.region.clone(),
         };
         let written = launched(claim, &facts, instance_type.as_ref(), class, around.now);
+        let is_adopted = adoption::adopts(claim).is_some();
+        let written = if is_adopted { adoption::with_hashes_of(written, claim) } else { written };
         self.wrote();
         around.cluster.update_node_claim(&written).await?;
         self.say(&Event::LaunchedNodeClaim {

@@ -10,6 +10,7 @@ use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::model::resources::format_amount;
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Note, Plan, Reason, RefusedNode, Revision};
+use crate::core::snapshot::Doubts;
 use crate::definitions::Diagnostic;
 
 use crate::api::node_plan::Fidelity;
@@ -18,6 +19,8 @@ use super::refusal::Refusal;
 
 /// How many names a line lists before it says how many more there are.
 const NAMES_SHOWN: usize = 5;
+/// How many doubts it lists.
+const MOST_DOUBTS: usize = 10;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -239,6 +242,22 @@ pub enum Event {
         node_claim: String,
         missing: Vec<String>,
     },
+    /// Something of the cluster is not seen as it is; nothing ends on its word. Said once a minute.
+    Doubted {
+        doubts: Box<Doubts>,
+    },
+    /// All is seen again.
+    SeenWhole,
+    /// An instance that no claim knows is not ended yet.
+    InstanceHeld {
+        provider_id: String,
+        why: String,
+    },
+    /// It has a claim again.
+    AdoptedInstance {
+        provider_id: String,
+        node_claim: String,
+    },
     GarbageCollected {
         provider_id: String,
     },
@@ -306,7 +325,10 @@ pub enum Level {
 impl Event {
     pub fn level(&self) -> Level {
         match self {
-            Self::CallFailed { .. } | Self::LaunchFailed { .. } | Self::RepositoryUnreachable { .. } => Level::Error,
+            Self::CallFailed { .. }
+            | Self::Doubted { .. }
+            | Self::LaunchFailed { .. }
+            | Self::RepositoryUnreachable { .. } => Level::Error,
             Self::RevisionRefused { .. }
             | Self::RemovalHeld { .. }
             | Self::PlanSuperseded { .. }
@@ -319,6 +341,8 @@ impl Event {
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }
             | Self::Interrupted { .. }
+            | Self::InstanceHeld { .. }
+            | Self::AdoptedInstance { .. }
             | Self::InstanceVanished { .. }
             | Self::Stopped { .. } => Level::Warn,
             Self::ConsolidationRejected { .. }
@@ -376,6 +400,10 @@ impl Event {
             Self::RolloutHalted { .. } => "rollout is halted",
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
+            Self::Doubted { .. } => "part of the cluster is not seen as it is, nothing is removed on its word",
+            Self::SeenWhole => "all of the cluster is seen again",
+            Self::InstanceHeld { .. } => "instance has no NodeClaim and is held",
+            Self::AdoptedInstance { .. } => "adopted instance without NodeClaim",
             Self::GarbageCollected { .. } => "garbage collected cloudprovider instance",
             Self::Interrupted { ends: true, .. } => "initiating delete from interruption message",
             Self::Interrupted { .. } => "received interruption message",
@@ -570,6 +598,22 @@ impl Event {
                 ("NodeClaim", json!(node_claim)),
                 ("missing-replacements", json!(some_of(missing))),
             ],
+            Self::Doubted { doubts } => {
+                let texts: Vec<String> =
+                    doubts.sentences().take(MOST_DOUBTS).map(|doubt| doubt.text().to_owned()).collect();
+                vec![
+                    ("doubts", json!(texts)),
+                    ("kinds", json!(doubts.kinds.len())),
+                    ("unreadable-objects", json!(doubts.unreadable.len())),
+                ]
+            }
+            Self::SeenWhole => Vec::new(),
+            Self::InstanceHeld { provider_id, why } => {
+                vec![("provider-id", json!(provider_id)), ("reason", json!(why))]
+            }
+            Self::AdoptedInstance { provider_id, node_claim } => {
+                vec![("provider-id", json!(provider_id)), ("NodeClaim", json!({ "name": node_claim }))]
+            }
             Self::GarbageCollected { provider_id } => vec![("provider-id", json!(provider_id))],
             Self::Interrupted { node_claim, node, reason, message, .. } => vec![
                 ("NodeClaim", json!(node_claim)),

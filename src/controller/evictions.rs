@@ -73,7 +73,7 @@ async fn evict<K: Cluster, E: Cloud>(
     effects: &Effects<'_, K, E>,
 ) -> Result<(), PortError> {
     let now = effects.around.now;
-    match effects.around.cluster.evict(&pod.metadata.namespace, &pod.metadata.name).await {
+    match effects.around.cluster.evict(&pod.metadata.namespace, &pod.metadata.name, &pod.metadata.uid).await {
         Err(error) if error.kind == PortErrorKind::Conflict => {
             effects.memory().refusals.refused(allowances, position, now);
             say_blocked(pod, error.to_string(), effects);

@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 use crate::core::plan::Revision;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
@@ -18,6 +19,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::events::Event;
 use super::journal::Journal;
+use super::others::{self, Others};
 use super::stamps;
 use super::view::label;
 
@@ -33,6 +35,7 @@ pub async fn apply<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
     revision: &Revision,
+    (installation, others): (&str, &Others),
     snapshot: &Snapshot,
     now: Timestamp,
     journal: &mut Journal,
@@ -60,8 +63,13 @@ pub async fn apply<K: Cluster>(
     for budget in &definitions.disruption_budgets {
         objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), written(&budget.value)?));
     }
-    let objects: Vec<_> =
-        objects.into_iter().map(|(kind, name, object)| (kind, name, stamps::stamped(object, revision))).collect();
+    let objects: Vec<_> = objects
+        .into_iter()
+        .map(|(kind, name, object)| (kind, name, stamps::stamped(object, revision, installation)))
+        .collect();
+    for (kind, name, _) in &objects {
+        others::conflict(others, kind, name, installation)?;
+    }
     // All of a revision or nothing of it, as far as that can be known before.
     for (_, _, object) in &objects {
         cluster.rehearse(object).await?;
@@ -155,6 +163,23 @@ pub async fn prune<K: Cluster>(
     let others = snapshot.disruption_budgets.iter().map(|it| &it.metadata);
     for budget in managed(others).filter(|name| !budgets.contains(name)) {
         left.push((DISRUPTION_BUDGET, budget, 0));
+    }
+    // Not everything that counts its nodes may be seen.
+    if !snapshot.doubts.is_empty() {
+        return Ok(());
+    }
+    // The end of a pool would be the end of its claims: they are counted once more where there seem to be none.
+    let ends_others = left.iter().any(|(kind, _, nodes)| *nodes == 0 && [NODE_POOL, NODE_CLASS].contains(kind));
+    if ends_others {
+        let claims = cluster.node_claims_now().await?;
+        for (kind, name, nodes) in left.iter_mut().filter(|(.., nodes)| *nodes == 0) {
+            let is_its = |claim: &&NodeClaim| match *kind {
+                NODE_POOL => label(claim, keys::NODE_POOL) == name.as_str(),
+                NODE_CLASS => claim.spec.node_class_ref.name == *name,
+                _ => false,
+            };
+            *nodes = claims.iter().filter(is_its).count();
+        }
     }
     said.retain(|(kind, name)| left.iter().any(|(other, left, _)| (other, left) == (kind, name)));
     for (kind, name, nodes) in left {

@@ -43,6 +43,13 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
     Ok(claim)
 }
 
+/// The claim with the note of who makes it.
+pub fn of_installation(mut claim: NodeClaim, installation: &str) -> NodeClaim {
+    let annotations = claim.metadata.annotations.get_or_insert_default();
+    annotations.insert(keys::INSTALLATION.to_owned(), installation.to_owned());
+    claim
+}
+
 /// What to ask EC2 for; `None` for a claim that no plan made.
 pub fn alternatives(claim: &NodeClaim) -> Option<Vec<Alternative>> {
     let value: Value = serde_json::from_str(claim.annotation(ALTERNATIVES)?).ok()?;

@@ -11,6 +11,9 @@
 //! | pods collected before they are planned for | `batch.rs` |
 //! | how many looks may follow each other | `pace.rs` |
 //! | whether another plan could say anything else | `last_look.rs` |
+//! | what another installation made | `others.rs` |
+//! | one more look before something ends | `afresh.rs` |
+//! | what is not seen as it is | `doubted.rs` |
 //! | whether a plan says something new | `announced.rs` |
 //! | which moves may go without asking | `gate.rs` |
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
@@ -20,15 +23,18 @@
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
-//! | leaked instances | `garbage.rs` |
+//! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what is said | `events.rs`, `journal.rs` |
 
+mod adoption;
+mod afresh;
 mod announced;
 mod apply;
 mod batch;
 mod claims;
+mod doubted;
 mod effects;
 pub mod events;
 mod evictions;
@@ -44,6 +50,7 @@ mod last_look;
 mod marks;
 mod moves;
 mod opening;
+mod others;
 mod pace;
 mod planning;
 mod records;
@@ -76,9 +83,12 @@ use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repos
 use announced::Announced;
 use batch::BatchWindow;
 use claims::{Claims, Surroundings};
+use doubted::Doubted;
 use events::{Event, Fleet};
 use fidelity::Expectations;
+use garbage::{Found, Garbage};
 use last_look::LastLook;
+use others::{Others, without_others};
 use pace::Pace;
 use records::Records;
 use revisions::Revisions;
@@ -131,6 +141,9 @@ pub enum Mode {
     Enforce,
 }
 
+/// The installation of a world in memory, where there is no other.
+pub const EMBEDDED_INSTALLATION: &str = "embedded";
+
 /// What the controller is told once.
 pub struct Options {
     pub mode: Mode,
@@ -138,6 +151,8 @@ pub struct Options {
     pub applies_definitions: bool,
     /// How often the lease had changed hands when this process got it; `None` without an election.
     pub lease_transitions: Option<i64>,
+    /// Which installation of Cutlist this is. What another one made is not touched. Said by who operates it, never by the definitions.
+    pub installation: String,
     /// Reads the files of a revision; knows the variables.
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
@@ -156,6 +171,7 @@ pub struct Controller<R, K, E, F, C> {
     failures: Noted,
     batch: BatchWindow,
     announced: Announced,
+    doubted: Doubted,
     last_look: LastLook,
     records: Records,
     expectations: Expectations,
@@ -163,6 +179,7 @@ pub struct Controller<R, K, E, F, C> {
     /// Plan whose gated moves wait for approval.
     waiting: Option<Plan>,
     approved: bool,
+    others: Others,
     prunes_said: Vec<(&'static str, String)>,
     fleet: Fleet,
     /// What failed lately, and when it was said.
@@ -175,6 +192,7 @@ pub struct Controller<R, K, E, F, C> {
     plan_again_in: SignedDuration,
     /// When the whole search for savings was made last.
     searched_at: Option<Timestamp>,
+    garbage: Garbage,
     garbage_due_at: Option<Timestamp>,
     wake_at: Option<Timestamp>,
     pace: Pace,
@@ -202,12 +220,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             failures: Noted::default(),
             batch: BatchWindow::default(),
             announced: Announced::default(),
+            doubted: Doubted::default(),
             last_look: LastLook::default(),
             records: Records::default(),
             expectations: Expectations::default(),
             catalog: None,
             waiting: None,
             approved: false,
+            others: Others::default(),
             prunes_said: Vec::new(),
             fleet: Fleet::default(),
             troubles: BTreeMap::new(),
@@ -216,6 +236,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             look_again_in: RETRY,
             plan_again_in: RETRY,
             searched_at: None,
+            garbage: Garbage::default(),
             garbage_due_at: None,
             wake_at: None,
             pace: Pace::default(),
@@ -310,7 +331,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if std::mem::take(&mut self.repository_due) {
             self.poll_repository(now).await?;
         }
-        let snapshot = without_auto_mode(self.ports.cluster.observe().await?);
+        let observed = without_auto_mode(self.ports.cluster.observe().await?);
+        let (snapshot, others) = without_others(observed, &self.options.installation);
+        self.others = others;
+        self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         let view = View::new(&snapshot);
         self.refresh_catalog(now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };
@@ -365,6 +389,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             node_pools: &node_pools,
             node_classes: &node_classes,
             added_capacity: &added_capacity,
+            installation: &self.options.installation,
             now,
         };
         let progress = self.claims.advance(view, &around, &mut self.journal).await?;
@@ -392,6 +417,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// Which new nodes are given up now. They are, whether or not that may be noted.
     async fn note_failures(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let Some(in_force) = &self.revisions.in_force else { return Ok(false) };
+        // A node may have joined unseen.
+        if !view.snapshot.doubts.kinds.is_empty() {
+            return Ok(false);
+        }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         match self.failures.note(cluster, view, in_force, now, journal).await {
             Err(error) if error.kind == PortErrorKind::Denied => {
@@ -430,11 +459,28 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
         let mut wrote = false;
+        // What is not seen is no garbage.
+        if !view.snapshot.doubts.is_empty() {
+            return Ok(false);
+        }
         let due = self.garbage_due_at.is_none_or(|due| now >= due) || garbage::is_urgent(view);
         if due {
-            let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
-            wrote = garbage::collect(cluster, cloud, view, now, &mut self.journal).await?;
+            let node_pools = self.revisions.node_pools();
+            let found = Found {
+                cluster: &self.ports.cluster,
+                cloud: &self.ports.cloud,
+                view,
+                node_pools: &node_pools,
+                installation: &self.options.installation,
+                now,
+            };
+            // Where a call fails, it is not tried again at once.
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+            wrote = self.garbage.collect(&found, &mut self.journal).await?;
+            if self.garbage.is_news() {
+                self.last_look = LastLook::default();
+                self.plan_due_at = Some(now);
+            }
         }
         self.wake(self.garbage_due_at);
         Ok(wrote)

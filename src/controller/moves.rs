@@ -37,6 +37,10 @@ pub async fn go_on<K: Cluster>(
             continue;
         }
         let Some(replacements) = marks::replacements(claim) else { continue };
+        // What EC2 takes away ends in any case, and its pods had better leave.
+        if !claim.is_true(INTERRUPTED) && view.doubt(claim).is_some() {
+            continue;
+        }
         let missing: Vec<String> = replacements.iter().filter(|name| !is_coming(view, name)).cloned().collect();
         if !missing.is_empty() {
             roll_back(cluster, view, claim, missing, now, journal).await?;

@@ -84,7 +84,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.last_look =
             if is_to_be_done { LastLook::default() } else { LastLook::new(&shared, &self.claims, self.settled, now) };
         // Where the definitions can not be applied the same plan is made again and again, and is no news.
-        let is_news = self.announced.is_news(&plan, snapshot) || !is_shown;
+        let is_news = self.announced.is_news(&plan, snapshot) || !is_shown || self.garbage.is_news();
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
@@ -231,7 +231,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 moves_under_way,
                 ..Policy::of(settings)
             },
-            notes: in_force.notes.iter().cloned().chain(definitions.of_variables(snapshot)).chain(of_cluster).collect(),
+            notes: in_force
+                .notes
+                .iter()
+                .cloned()
+                .chain(definitions.of_variables(snapshot))
+                .chain(of_cluster)
+                .chain(self.garbage.notes())
+                .collect(),
             seed: self.options.seed,
             now,
         }))
@@ -246,6 +253,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
         self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
         self.announced.shown(plan, snapshot);
+        self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {
             in_force.shown = true;
         }
@@ -276,7 +284,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
-            inventory::apply(cluster, &in_force.definitions, &in_force.revision, snapshot, now, journal).await?;
+            let whose = (self.options.installation.as_str(), &self.others);
+            let (definitions, revision) = (&in_force.definitions, &in_force.revision);
+            inventory::apply(cluster, definitions, revision, whose, snapshot, now, journal).await?;
             in_force.applied = true;
             // Once more with the definitions in place: what they allow should not wait for the poll.
             self.plan_due_at = Some(now);
@@ -373,7 +383,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             if done == 0 {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
-            match apply::begin(&self.ports.cluster, plan, together, now, &mut self.journal).await {
+            match apply::begin(&self.ports.cluster, plan, together, &self.options.installation, now, &mut self.journal)
+                .await
+            {
                 Ok(()) => self.begun(plan, together, now),
                 Err(ApplyError::Port(error)) => return Err(error),
                 Err(ApplyError::Refused { move_number, refusal }) => {

@@ -19,6 +19,8 @@ pub enum Refusal {
     NodeClaimExists { name: String },
     #[error("the planned NodeClaim {name} can not be read")]
     NodeClaimUnreadable { name: String },
+    #[error("{because}")]
+    InDoubt { because: String },
     #[error("another plan took its place")]
     OtherPlan,
     #[error("{code:?} is not for this version to carry out")]

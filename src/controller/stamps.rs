@@ -20,14 +20,15 @@ pub fn of_pool(pool: &NodePool, mut object: Value) -> Value {
     object
 }
 
-/// Adds owner and revision to a definition's metadata. Takes off the status, which controllers write: one that was
+/// Adds owner, installation and revision to a definition's metadata. Takes off the status, which controllers write: one that was
 /// exported with the definition is of another time, and often of another cluster.
-pub fn stamped(mut object: Value, revision: &Revision) -> Value {
+pub fn stamped(mut object: Value, revision: &Revision, installation: &str) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("status");
     }
     annotate(&mut object, "annotations", keys::REVISION, &revision.id);
     annotate(&mut object, "labels", keys::MANAGED_BY, keys::FIELD_MANAGER);
+    annotate(&mut object, "labels", keys::INSTALLATION, installation);
     object
 }
 

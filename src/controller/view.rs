@@ -14,6 +14,7 @@ use crate::core::catalog::{Catalog, Offering};
 use crate::core::lifecycle::volumes;
 use crate::core::model::HourlyPrice;
 use crate::core::model::shared::Shared;
+use crate::core::snapshot::doubts::Subject;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::events::Fleet;
@@ -93,6 +94,19 @@ impl<'a> View<'a> {
     pub fn pods_on(&self, node: Option<&Node>) -> &[&'a Pod] {
         let name = node.and_then(|node| node.metadata.name.as_deref());
         name.and_then(|name| self.pods_by_node.get(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Why nothing about the end of a claim is decided now: something that speaks for its node is not known as it is.
+    pub fn doubt(&self, claim: &NodeClaim) -> Option<String> {
+        let doubts = &self.snapshot.doubts;
+        if doubts.is_empty() {
+            return None;
+        }
+        let node = self.node_of(claim).map(node_name);
+        let node = node.or_else(|| claim.status.as_ref()?.node_name.as_deref());
+        let node_class = claim.spec.node_class_ref.name.as_str();
+        let subject = Subject { node, node_pool: label(claim, keys::NODE_POOL), node_class };
+        doubts.about(&subject, self.snapshot).map(|doubt| doubt.text().to_owned())
     }
 
     pub fn claim(&self, name: &str) -> Option<&'a NodeClaim> {

@@ -71,6 +71,10 @@ impl Program {
     pub fn start_as(&self, name: &str, plane: &ControlPlane, further: &[&str]) -> Process {
         let mut command = self.command("run");
         command.args(["--mode", self.mode, "--interval", "1s", "--verbose"]).args(further);
+        // One that was killed would be waited for until its lease is over.
+        if self.mode == "enforce" && !further.contains(&"--leader-elect") {
+            command.arg("--no-leader-elect");
+        }
         if self.mode == "enforce" {
             command.args(["--cloud", "embedded", "--boot-seconds", "1", "--cloud-state"]).arg(&self.cloud_state);
         }

@@ -117,7 +117,7 @@ async fn a_label_that_new_nodes_lack_is_bought_ever_more_seldom() {
     // Another process goes on where the last one was, though the empty nodes are gone and the pods have other names.
     assert!(stage.snapshot().nodes.is_empty());
     for pod in &stage.snapshot().pods {
-        stage.world.cluster().delete_pod("default", &pod.metadata.name, 0).await.unwrap();
+        stage.world.cluster().delete_pod("default", &pod.metadata.name, "", 0).await.unwrap();
     }
     stage.restart();
     stage.run_for(5 * MINUTE).await;
@@ -223,7 +223,7 @@ async fn play(story: &Story, disagreement: Option<Disagreement>) -> (usize, usiz
             Happening::Scale { deployment, replicas } => scale(&stage, deployment % story.deployments, *replicas),
             Happening::PodsAreMadeAnew => {
                 for pod in stage.snapshot().pods.iter().filter(|pod| pod.spec.node_name.is_none()) {
-                    stage.world.cluster().delete_pod("default", &pod.metadata.name, 0).await.unwrap();
+                    stage.world.cluster().delete_pod("default", &pod.metadata.name, "", 0).await.unwrap();
                 }
             }
             Happening::Restart => stage.restart(),

@@ -6,7 +6,9 @@
 mod budgets;
 mod crashes;
 mod disagreements;
+mod doubts;
 mod faults;
+mod garbage;
 mod history;
 mod interruptions;
 mod places;

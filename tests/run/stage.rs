@@ -15,11 +15,12 @@ use cutlist::controller::events::Event;
 use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::{Inputs, Plan, Revision, decide};
-use cutlist::core::snapshot::Snapshot;
+use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
     Cloud, Cluster, Instance, LaunchRequest, Message, PortError, PortErrorKind, Repository, RevisionContent,
 };
+use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
 pub const POOL: &str = include_str!("pool.yaml");
@@ -222,11 +223,20 @@ impl Cluster for FusedCluster {
     async fn delete_node(&self, name: &str) -> Result<(), PortError> {
         self.1.call(self.0.delete_node(name)).await
     }
-    async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
-        self.1.call(self.0.evict(namespace, name)).await
+    async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
+        self.0.pods_on_now(node).await
     }
-    async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
-        self.1.call(self.0.delete_pod(namespace, name, grace_seconds)).await
+    async fn nodes_now(&self) -> Result<Vec<Node>, PortError> {
+        self.0.nodes_now().await
+    }
+    async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
+        self.0.node_claims_now().await
+    }
+    async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
+        self.1.call(self.0.evict(namespace, name, uid)).await
+    }
+    async fn delete_pod(&self, namespace: &str, name: &str, uid: &str, grace_seconds: u64) -> Result<(), PortError> {
+        self.1.call(self.0.delete_pod(namespace, name, uid, grace_seconds)).await
     }
     async fn nominate(&self, namespace: &str, pod: &str, node: &str) -> Result<(), PortError> {
         self.1.call(self.0.nominate(namespace, pod, node)).await
@@ -444,6 +454,7 @@ fn controller(
         mode: Mode::Enforce,
         applies_definitions: true,
         lease_transitions: None,
+        installation: "test".to_owned(),
         read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
         seed: 0,
         planner: Box::new(planner),

@@ -87,7 +87,7 @@ impl Cloud for EmbeddedCloud {
     }
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
-        Ok(self.world.with(|world| world.instances()))
+        Ok(self.world.with(|world| world.instances_told()))
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {

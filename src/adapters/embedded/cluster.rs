@@ -14,7 +14,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
-use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::EmbeddedWorld;
@@ -40,7 +40,9 @@ impl Cluster for EmbeddedCluster {
     async fn observe(&self) -> Result<Arc<Snapshot>, PortError> {
         Ok(Arc::new(self.world.with(|world| {
             self.observed_generation.set(world.generation);
-            world.snapshot()
+            let mut snapshot = world.snapshot();
+            world.sight.blur(&mut snapshot);
+            snapshot
         })))
     }
 
@@ -181,26 +183,31 @@ impl Cluster for EmbeddedCluster {
         })
     }
 
-    async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
-        let key = format!("{namespace}/{name}");
-        self.world.act(|world| match world.try_evict(&key) {
-            Eviction::Accepted => Ok(()),
-            Eviction::NotFound => Err(missing("Pod", &key)),
-            Eviction::Forbidden(budget) => {
-                let operation = format!("evict {key}: PodDisruptionBudget {budget} allows no disruption now");
-                Err(failure(operation, PortErrorKind::Conflict))
-            }
-            Eviction::TooManyBudgets => {
-                let operation = format!("evict {key}: more than one PodDisruptionBudget covers it");
-                Err(failure(operation, PortErrorKind::Conflict))
-            }
-        })
+    async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
+        Ok(self.world.with(|world| {
+            let keys = world.pods.on(node);
+            keys.iter().filter_map(|key| world.pods.get(key)).cloned().collect()
+        }))
     }
 
-    async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
+    async fn nodes_now(&self) -> Result<Vec<Node>, PortError> {
+        Ok(self.world.with(|world| world.nodes.shared().iter().cloned().collect()))
+    }
+
+    async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
+        Ok(self.world.with(|world| world.node_claims.shared().iter().cloned().collect()))
+    }
+
+    async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
+        let key = format!("{namespace}/{name}");
+        self.world.act(|world| if world.is_pod(&key, uid) { world.evict(&key) } else { Err(missing("Pod", &key)) })
+    }
+
+    async fn delete_pod(&self, namespace: &str, name: &str, uid: &str, grace_seconds: u64) -> Result<(), PortError> {
         let key = format!("{namespace}/{name}");
         self.world.act(|world| {
-            let Some(pod) = world.pods.get(&key) else { return Err(missing("Pod", &key)) };
+            let is_it = world.is_pod(&key, uid);
+            let Some(pod) = world.pods.get(&key).filter(|_| is_it) else { return Err(missing("Pod", &key)) };
             world.evicted += usize::from(!pod.is_terminating() && !pod.is_owned_by("DaemonSet"));
             world.delete_pod(&key, i64::try_from(grace_seconds).ok());
             Ok(())
@@ -236,6 +243,26 @@ impl Cluster for EmbeddedCluster {
 }
 
 impl World {
+    /// Whether a pod of this name is the one that is meant; an empty UID means whichever has it.
+    fn is_pod(&self, key: &str, uid: &str) -> bool {
+        self.pods.get(key).is_some_and(|pod| uid.is_empty() || pod.metadata.uid == uid)
+    }
+
+    fn evict(&mut self, key: &str) -> Result<(), PortError> {
+        match self.try_evict(key) {
+            Eviction::Accepted => Ok(()),
+            Eviction::NotFound => Err(missing("Pod", key)),
+            Eviction::Forbidden(budget) => {
+                let operation = format!("evict {key}: PodDisruptionBudget {budget} allows no disruption now");
+                Err(failure(operation, PortErrorKind::Conflict))
+            }
+            Eviction::TooManyBudgets => {
+                let operation = format!("evict {key}: more than one PodDisruptionBudget covers it");
+                Err(failure(operation, PortErrorKind::Conflict))
+            }
+        }
+    }
+
     fn apply(&mut self, object: &Value) -> Result<(), PortError> {
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
         let own_name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();

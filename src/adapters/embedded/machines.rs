@@ -125,6 +125,10 @@ impl World {
             capacity_type: alternative.capacity_type.clone(),
             image_id: self.image(request, &alternative.instance_type),
             launched_at: self.now,
+            node_claim: request.node_claim.clone(),
+            node_pool: request.node_pool.clone(),
+            node_class: request.node_class.clone(),
+            installation: request.installation.clone(),
         };
         let delay = random.between(self.settings.seconds_to_join.0, self.settings.seconds_to_join.1);
         let node_claim = request.node_claim.clone();
@@ -391,6 +395,10 @@ impl World {
             capacity_type: label(keys::CAPACITY_TYPE),
             image_id: status.image_id.clone().unwrap_or_default(),
             launched_at: claim.metadata.creation_timestamp.as_ref().map_or(self.now, |time| time.0),
+            node_claim: name_of(&claim.metadata),
+            node_pool: label(keys::NODE_POOL),
+            node_class: claim.spec.node_class_ref.name.clone(),
+            installation: String::new(),
         };
         let node_name = status.node_name.clone().unwrap_or_default();
         let reservation = labels.get(keys::CAPACITY_RESERVATION_ID).cloned();

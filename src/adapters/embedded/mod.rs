@@ -19,6 +19,7 @@
 //! | instances that outlive the process, nodes for another cluster | `saved.rs` |
 //! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
+//! | observations that do not show what is | `sight.rs` |
 
 mod budgets;
 mod clock;
@@ -38,6 +39,7 @@ mod reservations;
 mod saved;
 mod scheduler;
 mod shelf;
+mod sight;
 mod workloads;
 mod world;
 

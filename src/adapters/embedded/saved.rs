@@ -31,6 +31,12 @@ pub struct SavedMachine {
     ending: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reservation: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    node_pool: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    node_class: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    installation: String,
 }
 
 impl From<&Machine> for SavedMachine {
@@ -48,6 +54,9 @@ impl From<&Machine> for SavedMachine {
             node_name: machine.node_name.clone(),
             ending: machine.ending,
             reservation: machine.reservation.clone(),
+            node_pool: instance.node_pool,
+            node_class: instance.node_class,
+            installation: instance.installation,
         }
     }
 }
@@ -62,6 +71,10 @@ impl From<SavedMachine> for Machine {
             capacity_type: saved.capacity_type,
             image_id: saved.image_id,
             launched_at: saved.launched_at,
+            node_claim: saved.node_claim.clone(),
+            node_pool: saved.node_pool,
+            node_class: saved.node_class,
+            installation: saved.installation,
         };
         Self {
             instance,

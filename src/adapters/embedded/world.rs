@@ -27,6 +27,7 @@ use super::pods::Pods;
 use super::random::Random;
 use super::scheduler::Allocatable;
 use super::shelf::Shelf;
+use super::sight::Sight;
 
 /// More rounds than any chain of controllers needs (Deployment, ReplicaSet, pod, binding, budget); a guard against a cycle.
 const RECONCILE_ROUNDS: usize = 16;
@@ -89,6 +90,7 @@ pub struct World {
     pub(super) exhausted: BTreeSet<OfferingKey>,
     /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
     pub(super) unavailable_until: BTreeMap<OfferingKey, Timestamp>,
+    pub(super) sight: Sight,
 }
 
 /// Something that will happen.
@@ -144,6 +146,7 @@ impl World {
             disagreements: BTreeMap::new(),
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),
+            sight: Sight::default(),
         }
     }
 

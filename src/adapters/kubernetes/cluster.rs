@@ -1,6 +1,7 @@
 //! The port: one snapshot fed by watches.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use kube::Client;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Doubts, Pod, Snapshot};
 use crate::ports::{PortError, PortErrorKind};
 
 use super::connection::Connection;
@@ -71,7 +72,11 @@ impl KubernetesCluster {
         }
         self.denied()?;
         self.observed.set(self.changes.generation());
+        let doubts = self.doubts();
         let mut current = self.snapshot.borrow_mut();
+        if current.doubts != doubts {
+            Arc::make_mut(&mut current).doubts = doubts;
+        }
         if self.feeds.iter().any(|feed| feed.has_news()) {
             // Copied only while somebody still holds the last one.
             let snapshot = Arc::make_mut(&mut current);
@@ -82,6 +87,20 @@ impl KubernetesCluster {
         Ok(Arc::clone(&current))
     }
 
+    /// What is not to be relied on. Asked before the news are taken: what comes in between is seen too early, and no harm.
+    fn doubts(&self) -> Doubts {
+        Doubts {
+            kinds: self.feeds.iter().filter_map(|feed| feed.doubt()).collect(),
+            unreadable: self
+                .feeds
+                .iter()
+                .flat_map(|feed| feed.unreadable())
+                .collect::<BTreeSet<_>>()
+                .into_iter()
+                .collect(),
+        }
+    }
+
     /// Until every feed has had its first list, or was denied it.
     async fn synced(&self) {
         loop {
@@ -89,7 +108,7 @@ impl KubernetesCluster {
             let waits = |feed: &Arc<dyn AnyFeed>| match feed.standing() {
                 Standing::Waiting(Some(trouble)) => trouble.kind != PortErrorKind::Denied,
                 Standing::Waiting(None) => true,
-                Standing::Absent | Standing::Synced => false,
+                Standing::Absent | Standing::Synced(_) => false,
             };
             if !self.feeds.iter().any(waits) {
                 return;

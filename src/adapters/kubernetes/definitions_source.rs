@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api::source::SourceFile;
-use crate::core::plan::Revision;
+use crate::core::plan::{Note, Revision};
 use crate::core::snapshot::kinds::Stored;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
@@ -35,20 +35,21 @@ impl ClusterDefinitions {
         Self { client, interval, settings, last: None }
     }
 
-    async fn files(&self) -> Result<Vec<SourceFile>, PortError> {
-        let mut files = self.settings.clone();
-        files.extend(files_of::<EC2NodeClass>(&self.client).await?);
-        files.extend(files_of::<NodePool>(&self.client).await?);
-        files.extend(files_of::<NodeOverlay>(&self.client).await?);
-        files.extend(files_of::<CapacityBuffer>(&self.client).await?);
-        files.extend(files_of::<DisruptionBudget>(&self.client).await?);
-        Ok(files)
+    /// With notes on those that can not be read. They are left out; what they speak for is held, as the snapshot says the same of them.
+    async fn files(&self) -> Result<(Vec<SourceFile>, Vec<Note>), PortError> {
+        let (mut files, mut notes) = (self.settings.clone(), Vec::new());
+        files.extend(files_of::<EC2NodeClass>(&self.client, &mut notes).await?);
+        files.extend(files_of::<NodePool>(&self.client, &mut notes).await?);
+        files.extend(files_of::<NodeOverlay>(&self.client, &mut notes).await?);
+        files.extend(files_of::<CapacityBuffer>(&self.client, &mut notes).await?);
+        files.extend(files_of::<DisruptionBudget>(&self.client, &mut notes).await?);
+        Ok((files, notes))
     }
 }
 
 impl Repository for ClusterDefinitions {
     async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
-        let files = self.files().await?;
+        let (files, notes) = self.files().await?;
         let mut hash = Sha256::new();
         for file in &files {
             hash.update(file.path.as_bytes());
@@ -66,7 +67,7 @@ impl Repository for ClusterDefinitions {
             title: "definitions in the cluster".to_owned(),
             files,
             rewritten: false,
-            notes: Vec::new(),
+            notes,
         }))
     }
 
@@ -76,7 +77,7 @@ impl Repository for ClusterDefinitions {
 }
 
 /// One file for each object, `nodepools/default.yaml`; none where the kind is not installed.
-async fn files_of<T: Stored>(client: &Client) -> Result<Vec<SourceFile>, PortError> {
+async fn files_of<T: Stored>(client: &Client, notes: &mut Vec<Note>) -> Result<Vec<SourceFile>, PortError> {
     let operation = || format!("list {}", T::RESOURCE);
     let listed = match all::<T>(client).list(&ListParams::default()).await {
         Ok(listed) => listed.items,
@@ -85,7 +86,15 @@ async fn files_of<T: Stored>(client: &Client) -> Result<Vec<SourceFile>, PortErr
     };
     let mut files = Vec::new();
     for watched in listed {
-        let content = text_of(&watched.object, &watched.metadata).map_err(|source| PortError {
+        let object = match watched.object {
+            Ok(object) => object,
+            Err(unreadable) => {
+                let text = format!("{} can not be read, and is left out: {}", unreadable.object(), unreadable.why);
+                notes.push(Note { code: "ObjectUnreadable".to_owned(), text });
+                continue;
+            }
+        };
+        let content = text_of(&object, &watched.metadata).map_err(|source| PortError {
             operation: operation(),
             kind: PortErrorKind::Permanent,
             source: Some(source),

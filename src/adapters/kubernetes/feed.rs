@@ -3,25 +3,32 @@
 //! A feed remembers of every object only its version: that is enough to drop an event that is older than what was written
 //! through this process, and to find out after a relist what has gone meanwhile.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use futures::StreamExt;
+use jiff::Timestamp;
 use kube::Client;
-use kube::runtime::{WatchStreamExt, watcher};
 use tokio::sync::Notify;
+use tokio::time::{Duration, Instant};
 
 use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::doubts::{KindInDoubt, Unreadable};
 use crate::core::snapshot::kinds::{Stored, place};
 use crate::ports::PortErrorKind;
 
-use super::failure::{kind_of_code, sentence};
+use super::following::{Followed, follow};
 use super::siblings::Siblings;
-use super::watched::{Watched, all};
+use super::watched::Watched;
 
 /// Namespace and name.
 pub(super) type Key = (String, String);
+
+/// A kind of which nothing was heard for so long, not even that nothing happened, may have changed. A watch that is silent is
+/// replaced by a list before ([`super::following::SILENT`]).
+const LAGGING: Duration = Duration::from_secs(180);
+/// Objects of which it is remembered that they ended: an answer that is older than their end must not bring them back.
+const MOST_ENDED: usize = 4096;
 
 /// Goes up with every change of any feed.
 #[derive(Debug, Default)]
@@ -53,7 +60,8 @@ pub(super) enum Standing {
     Waiting(Option<Trouble>),
     /// The kind is not installed: there are none.
     Absent,
-    Synced,
+    /// There was a list. With what goes wrong since, if something does.
+    Synced(Option<Trouble>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +76,9 @@ pub(super) struct Trouble {
 pub(super) trait AnyFeed: Send + Sync {
     fn standing(&self) -> Standing;
     fn has_news(&self) -> bool;
+    /// Why it is not known how the kind is now, by its name.
+    fn doubt(&self) -> Option<(String, KindInDoubt)>;
+    fn unreadable(&self) -> Vec<Unreadable>;
     /// Brings the kind's objects in the snapshot up to date. O(objects + changes log changes) when objects come or go,
     /// O(changes log objects) when they only change.
     fn drain_into(&self, snapshot: &mut Snapshot);
@@ -82,12 +93,34 @@ struct State<T> {
     known: BTreeMap<Key, Version>,
     /// UIDs of objects that this process saw go before their watch said so.
     gone: BTreeSet<String>,
+    /// UIDs of those whose end the watch has said, the latest at the back.
+    ended: VecDeque<String>,
     /// Not looked at yet; `None`: it went.
     news: BTreeMap<Key, Option<Arc<T>>>,
+    /// Objects that do not have the shape of their kind.
+    unreadable: BTreeMap<Key, Unreadable>,
     siblings: Siblings<T>,
     /// Keys that the list under way has brought.
     listed: Option<BTreeSet<Key>>,
     standing: Standing,
+    whole: Heard,
+}
+
+/// When all of the kind was known last: the last list that was complete, else event or bookmark that came.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    at: Timestamp,
+    instant: Instant,
+}
+
+impl Heard {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "when the API server was heard last is for people to compare with its log"
+    )]
+    fn now() -> Self {
+        Self { at: Timestamp::now(), instant: Instant::now() }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -108,88 +141,35 @@ impl<T: Stored> Feed<T> {
         let state = State {
             known: BTreeMap::new(),
             gone: BTreeSet::new(),
+            ended: VecDeque::new(),
             news: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
             siblings: Siblings::new(),
             listed: None,
             standing: Standing::Waiting(None),
+            whole: Heard::now(),
         };
         Self { state: Mutex::new(state), changes }
     }
 
     /// Watches until the runtime ends: lists, follows, and lists again after every gap.
     pub(super) async fn follow(self: Arc<Self>, client: Client) {
-        let mut events = watcher(all::<T>(&client), watcher::Config::default()).default_backoff().boxed();
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(event) => self.take(event),
-                Err(error) => self.stumble(&error),
-            }
-        }
-    }
-
-    fn take(&self, event: watcher::Event<Watched<T>>) {
-        let mut state = self.lock();
-        match event {
-            watcher::Event::Init => {
-                state.listed = Some(BTreeSet::new());
-                return;
-            }
-            watcher::Event::InitApply(object) => {
-                let key = key_of(&object);
-                state.put(object);
-                if let Some(listed) = &mut state.listed {
-                    listed.insert(key);
-                }
-                return;
-            }
-            watcher::Event::InitDone => state.finish_list(),
-            watcher::Event::Apply(object) => state.put(object),
-            watcher::Event::Delete(object) => state.remove(&object),
-        }
-        drop(state);
-        self.changes.announce();
-    }
-
-    fn stumble(&self, error: &watcher::Error) {
-        let operation = match error {
-            watcher::Error::InitialListFailed(_) => format!("list {}", T::RESOURCE),
-            _ => format!("watch {}", T::RESOURCE),
-        };
-        let cause = match error {
-            watcher::Error::InitialListFailed(cause)
-            | watcher::Error::WatchStartFailed(cause)
-            | watcher::Error::WatchFailed(cause) => Some(cause),
-            watcher::Error::WatchError(_) | watcher::Error::NoResourceVersion => None,
-        };
-        let (kind, text) = match cause {
-            Some(kube::Error::Api(status)) => (kind_of_code(status.code), sentence(status.message.clone())),
-            Some(other) => (PortErrorKind::Temporary, other.to_string()),
-            None => (PortErrorKind::Temporary, error.to_string()),
-        };
-        tracing::debug!(operation, text, "watch");
-        let mut state = self.lock();
-        if state.standing == Standing::Synced && kind != PortErrorKind::Denied {
-            return;
-        }
-        let absent = kind == PortErrorKind::NotFound;
-        state.standing =
-            if absent { Standing::Absent } else { Standing::Waiting(Some(Trouble { operation, kind, text })) };
-        drop(state);
-        self.changes.announce();
+        follow(client, self.as_ref()).await;
     }
 
     /// An object as the API server gave it in answer to a write.
     pub(super) fn wrote(&self, object: T) {
-        self.wrote_watched(Watched::new(object));
+        self.saw(Watched::new(object));
     }
 
-    /// The same for one that was read in its trimmed form.
-    pub(super) fn wrote_watched(&self, watched: Watched<T>) {
+    /// One that was read beside the watch.
+    pub(super) fn saw(&self, watched: Watched<T>) {
         let key = key_of(&watched);
         let mut state = self.lock();
-        state.put(watched);
-        // The list under way may be older than this write.
-        if let Some(listed) = &mut state.listed {
+        // The list under way may be older than this.
+        if state.put(watched)
+            && let Some(listed) = &mut state.listed
+        {
             listed.insert(key);
         }
         drop(state);
@@ -203,6 +183,7 @@ impl<T: Stored> Feed<T> {
         if let Some(version) = state.known.remove(&key) {
             state.gone.insert(version.uid);
         }
+        state.unreadable.remove(&key);
         state.news.insert(key, None);
         drop(state);
         self.changes.announce();
@@ -226,8 +207,77 @@ impl<T: Stored> Feed<T> {
     }
 }
 
+impl<T: Stored> Followed<T> for Feed<T> {
+    fn list_begins(&self) {
+        self.lock().listed = Some(BTreeSet::new());
+    }
+
+    fn listed(&self, object: Watched<T>) {
+        let mut state = self.lock();
+        let key = key_of(&object);
+        state.put(object);
+        if let Some(listed) = &mut state.listed {
+            listed.insert(key);
+        }
+    }
+
+    fn list_ends(&self) {
+        self.lock().finish_list();
+        self.changes.announce();
+    }
+
+    fn changed(&self, object: Watched<T>) {
+        let mut state = self.lock();
+        state.put(object);
+        state.heard();
+        drop(state);
+        self.changes.announce();
+    }
+
+    fn deleted(&self, object: &Watched<T>) {
+        let mut state = self.lock();
+        state.remove(object);
+        state.heard();
+        drop(state);
+        self.changes.announce();
+    }
+
+    fn nothing_happened(&self) {
+        self.lock().heard();
+    }
+
+    fn stumbled(&self, trouble: Trouble) {
+        tracing::debug!(operation = trouble.operation, text = trouble.text, "watch");
+        let mut state = self.lock();
+        let was_synced = matches!(state.standing, Standing::Synced(_)) && trouble.kind != PortErrorKind::Denied;
+        // The definition of a kind that had objects may be made anew a moment later, and its objects with it.
+        let had_objects = was_synced && !(state.known.is_empty() && state.unreadable.is_empty());
+        let standing = if trouble.kind == PortErrorKind::NotFound && !had_objects {
+            Standing::Absent
+        } else if was_synced {
+            Standing::Synced(Some(trouble))
+        } else {
+            Standing::Waiting(Some(trouble))
+        };
+        let is_news = state.standing != standing;
+        state.standing = standing;
+        state.listed = None;
+        drop(state);
+        if is_news {
+            self.changes.announce();
+        }
+    }
+}
+
 impl<T: Stored> State<T> {
-    fn put(&mut self, watched: Watched<T>) {
+    fn heard(&mut self) {
+        if matches!(self.standing, Standing::Synced(None)) {
+            self.whole = Heard::now();
+        }
+    }
+
+    /// `false` when what is known of the object is newer.
+    fn put(&mut self, watched: Watched<T>) -> bool {
         let key = key_of(&watched);
         let version = Version {
             uid: watched.metadata.uid.unwrap_or_default(),
@@ -235,21 +285,37 @@ impl<T: Stored> State<T> {
         };
         let is_old =
             self.known.get(&key).is_some_and(|known| known.uid == version.uid && known.number() > version.number());
-        if is_old || self.gone.contains(&version.uid) {
-            return;
+        let has_ended = || !version.uid.is_empty() && self.ended.contains(&version.uid);
+        if is_old || self.gone.contains(&version.uid) || has_ended() {
+            return false;
         }
         self.known.insert(key.clone(), version);
-        let object = self.siblings.sharing(watched.object);
-        self.news.insert(key, Some(object));
+        match watched.object {
+            Ok(object) => {
+                self.unreadable.remove(&key);
+                let object = self.siblings.sharing(object);
+                self.news.insert(key, Some(object));
+            }
+            // What was known of it before is kept: it is there, whatever it is now.
+            Err(unreadable) => {
+                self.unreadable.insert(key, *unreadable);
+            }
+        }
+        true
     }
 
     fn remove(&mut self, watched: &Watched<T>) {
         let key = key_of(watched);
         let uid = watched.metadata.uid.as_deref().unwrap_or_default();
         self.gone.remove(uid);
+        self.ended.push_back(uid.to_owned());
+        if self.ended.len() > MOST_ENDED {
+            self.ended.pop_front();
+        }
         // Another object may have taken the name already.
         if self.known.get(&key).is_some_and(|known| known.uid == uid) {
             self.known.remove(&key);
+            self.unreadable.remove(&key);
             self.news.insert(key, None);
         }
     }
@@ -259,11 +325,13 @@ impl<T: Stored> State<T> {
         let missing: Vec<Key> = self.known.keys().filter(|key| !listed.contains(*key)).cloned().collect();
         for key in missing {
             self.known.remove(&key);
+            self.unreadable.remove(&key);
             self.news.insert(key, None);
         }
         self.gone.clear();
         self.siblings.forget_the_dead();
-        self.standing = Standing::Synced;
+        self.standing = Standing::Synced(None);
+        self.whole = Heard::now();
     }
 }
 
@@ -279,6 +347,27 @@ impl<T: Stored> AnyFeed for Feed<T> {
 
     fn has_news(&self) -> bool {
         !self.lock().news.is_empty()
+    }
+
+    fn doubt(&self) -> Option<(String, KindInDoubt)> {
+        let state = self.lock();
+        let why = match &state.standing {
+            Standing::Waiting(_) | Standing::Absent => return None,
+            Standing::Synced(Some(trouble)) if trouble.kind == PortErrorKind::NotFound => format!(
+                "{}: the kind is gone, although there were objects of it; if that is meant, start again",
+                trouble.operation
+            ),
+            Standing::Synced(Some(trouble)) => format!("{}: {}", trouble.operation, trouble.text),
+            Standing::Synced(None) if state.whole.instant.elapsed() > LAGGING => {
+                format!("watch {}: nothing was heard since", T::RESOURCE)
+            }
+            Standing::Synced(None) => return None,
+        };
+        Some((T::RESOURCE.to_owned(), KindInDoubt { whole_at: state.whole.at, why }))
+    }
+
+    fn unreadable(&self) -> Vec<Unreadable> {
+        self.lock().unreadable.values().cloned().collect()
     }
 
     fn drain_into(&self, snapshot: &mut Snapshot) {
@@ -360,7 +449,7 @@ mod tests {
     #[test]
     fn what_was_written_is_not_undone_by_an_older_event() {
         let (feed, mut snapshot) = (feed(), Snapshot::default());
-        feed.wrote_watched(pod("a", "1", 20, Some("n")));
+        feed.saw(pod("a", "1", 20, Some("n")));
         feed.take(watcher::Event::Apply(pod("a", "1", 15, None)));
         assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("n")), on("b", None)]);
         feed.take(watcher::Event::Apply(pod("a", "1", 21, Some("m"))));
@@ -384,7 +473,7 @@ mod tests {
         seen(&feed, &mut snapshot);
         feed.take(watcher::Event::Init);
         feed.take(watcher::Event::InitApply(pod("b", "2", 11, None)));
-        feed.wrote_watched(pod("c", "4", 40, None));
+        feed.saw(pod("c", "4", 40, None));
         feed.take(watcher::Event::InitDone);
         assert_eq!(seen(&feed, &mut snapshot), [on("b", None), on("c", None)]);
     }

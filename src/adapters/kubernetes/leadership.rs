@@ -4,10 +4,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::coordination::v1::Lease;
-use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::Api;
 use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
@@ -17,12 +15,9 @@ use crate::api::keys::FIELD_MANAGER;
 use crate::ports::{PortError, PortErrorKind};
 
 use super::connection::Connection;
-use super::failure::port_error;
 
 /// The name of our lease.
-const LEASE: &str = "cutlist-leader-election";
-/// Karpenter's lease, whatever its namespace.
-const OTHER_LEASE: &str = "karpenter-leader-election";
+pub(super) const LEASE: &str = "cutlist-leader-election";
 /// A leader that has not renewed for so long has lost; it renews `GRACE_SECONDS` before. Together below the 20 seconds within
 /// which another one should have taken over.
 const LEASE_SECONDS: u64 = 12;
@@ -140,20 +135,4 @@ async fn confirm(api: &Api<Lease>, identity: &str, transitions: &AtomicI64) -> b
             false
         }
     }
-}
-
-/// The holder of Karpenter's lease, as `namespace/name held by HOLDER`, if it was renewed lately.
-pub async fn other_controller(client: &Client, now: Timestamp) -> Result<Option<String>, PortError> {
-    let leases: Api<Lease> = Api::all(client.clone());
-    let parameters = ListParams::default().fields(&format!("metadata.name={OTHER_LEASE}"));
-    let found = leases.list(&parameters).await.map_err(|error| port_error("list leases", error))?;
-    let held = found.items.into_iter().find_map(|lease| {
-        let spec = lease.spec?;
-        let seconds = SignedDuration::from_secs(i64::from(spec.lease_duration_seconds.unwrap_or(15)));
-        let holder = spec.holder_identity.filter(|holder| !holder.is_empty())?;
-        let until = spec.renew_time?.0.saturating_add(seconds).ok()?;
-        let namespace = lease.metadata.namespace.unwrap_or_default();
-        (until > now).then(|| format!("{namespace}/{OTHER_LEASE}, held by {holder}"))
-    });
-    Ok(held)
 }

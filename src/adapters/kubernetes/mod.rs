@@ -8,7 +8,7 @@
 //! | approving a plan | `approval.rs` |
 //! | which cluster, with which rights | `connection.rs` |
 //! | a kind as the API server sends it | `watched.rs` |
-//! | what watches say of one kind, until it is looked at | `feed.rs` |
+//! | what watches say of one kind, until it is looked at | `feed.rs`, `following.rs` |
 //! | what objects of one maker have in common, kept once | `siblings.rs` |
 //! | the port: observation and writes | `cluster.rs`, `writes.rs` |
 //! | everything once, without watching | `once.rs` |
@@ -16,7 +16,7 @@
 //! | custom resource definitions | `definitions.rs` |
 //! | nodes of a cloud without kubelets | `nodes.rs` |
 //! | definitions that somebody else applies | `definitions_source.rs` |
-//! | who leads | `leadership.rs` |
+//! | who leads, who else acts | `leadership.rs`, `others.rs` |
 //! | Events on the objects concerned | `events.rs`, `event_limits.rs` |
 //! | how often it was called | `calls.rs` |
 //! | errors of the client as errors of a port | `failure.rs` |
@@ -31,9 +31,11 @@ mod event_limits;
 mod events;
 mod failure;
 mod feed;
+mod following;
 mod leadership;
 pub mod nodes;
 mod once;
+mod others;
 pub mod permissions;
 mod siblings;
 mod watched;
@@ -46,5 +48,6 @@ pub use connection::{ConnectError, Connection, connect};
 pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
-pub use leadership::{Leadership, other_controller};
+pub use leadership::Leadership;
 pub use once::{node_labels, read_once};
+pub use others::{OtherEnforcer, cluster_identity, other_enforcer};

@@ -10,6 +10,7 @@ use kube::Client;
 use kube::api::ListParams;
 
 use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind, place};
 use crate::ports::{PortError, PortErrorKind};
 
@@ -24,7 +25,7 @@ pub async fn node_labels(client: &Client) -> Result<Vec<BTreeMap<String, String>
 }
 
 /// Objects asked for in one answer.
-const PAGE: u32 = 500;
+pub(super) const PAGE: u32 = 500;
 
 /// What came of one kind: how to put it into a snapshot.
 type Put = Box<dyn FnOnce(&mut Snapshot)>;
@@ -58,21 +59,31 @@ pub async fn read_once(client: &Client) -> Result<(Snapshot, Vec<String>), PortE
             Err(error) => return Err(error),
         }
     }
+    snapshot.doubts.unreadable.sort();
     Ok((snapshot, notes))
 }
 
 async fn read_kind<T: Stored>(client: Client) -> Result<Put, PortError> {
     let api = all::<T>(&client);
     let mut objects: Vec<T> = Vec::new();
+    let mut unreadable: Vec<Unreadable> = Vec::new();
     let mut parameters = ListParams::default().limit(PAGE);
     loop {
         let page = api.list(&parameters).await.map_err(|error| port_error(format!("list {}", T::RESOURCE), error))?;
-        objects.extend(page.items.into_iter().map(|watched| watched.object));
+        for watched in page.items {
+            match watched.object {
+                Ok(object) => objects.push(object),
+                Err(set_aside) => unreadable.push(*set_aside),
+            }
+        }
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters.continue_token = Some(token),
             None => break,
         }
     }
     objects.sort_by(|one, two| place(one).cmp(&place(two)));
-    Ok(Box::new(move |snapshot| *T::all_mut(snapshot) = objects.into()))
+    Ok(Box::new(move |snapshot| {
+        *T::all_mut(snapshot) = objects.into();
+        snapshot.doubts.unreadable.extend(unreadable);
+    }))
 }

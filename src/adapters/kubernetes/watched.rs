@@ -4,15 +4,20 @@ use std::borrow::Cow;
 
 use kube::core::{DynamicResourceScope, ObjectMeta};
 use kube::{Api, Client, Resource};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
+use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::Stored;
 
 /// One object, trimmed while it was read, with the part of its metadata that watching needs.
 #[derive(Clone, Debug)]
 pub(super) struct Watched<T> {
     pub(super) metadata: ObjectMeta,
-    pub(super) object: T,
+    /// Or what can be told of an object that does not have the shape of its kind: it is set aside, and the others are read.
+    pub(super) object: Result<T, Box<Unreadable>>,
 }
 
 /// Its address: group and version.
@@ -38,13 +43,37 @@ impl<T: Stored> Watched<T> {
             ..ObjectMeta::default()
         };
         object.trim();
-        Self { metadata, object }
+        Self { metadata, object: Ok(object) }
+    }
+}
+
+impl<T: Stored> Watched<T> {
+    /// Fails where it can not be told which object it is.
+    fn set_aside(text: &str, why: &str) -> serde_json::Result<Self> {
+        let value: Value = serde_json::from_str(text)?;
+        let text = |field: &str| Some(value.get("metadata")?.get(field)?.as_str()?.to_owned());
+        let metadata = ObjectMeta {
+            namespace: text("namespace"),
+            name: text("name"),
+            uid: text("uid"),
+            resource_version: text("resourceVersion"),
+            ..ObjectMeta::default()
+        };
+        if metadata.name.is_none() {
+            return Err(serde_json::Error::custom(why));
+        }
+        Ok(Self { metadata, object: Err(Box::new(Unreadable::new(T::KIND, &value, why))) })
     }
 }
 
 impl<'de, T: Stored> Deserialize<'de> for Watched<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        T::deserialize(deserializer).map(Self::new)
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        let mut reader = serde_json::Deserializer::from_str(text.get());
+        match serde_path_to_error::deserialize(&mut reader) {
+            Ok(object) => Ok(Self::new(object)),
+            Err(error) => Self::set_aside(text.get(), &error.to_string()).map_err(D::Error::custom),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use either::Either;
 use k8s_openapi::api::core::v1::{Node, Pod as CorePod};
-use kube::api::{DeleteParams, EvictParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Request};
 use kube::{Api, Error, Resource};
 use serde_json::{Map, Value, json};
@@ -13,6 +13,7 @@ use crate::api::keys::FIELD_MANAGER;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
+use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -131,11 +132,28 @@ impl Cluster for KubernetesCluster {
         delete(&self.core_nodes(), &self.nodes, name).await.map_err(|error| port_error(operation, error))
     }
 
-    async fn evict(&self, namespace: &str, name: &str) -> Result<(), PortError> {
+    async fn pods_on_now(&self, node: &str) -> Result<Vec<Pod>, PortError> {
+        let parameters = ListParams::default().fields(&format!("spec.nodeName={node}"));
+        let mut pods = self.list_now::<Pod>(&self.pods, parameters, |unreadable| unreadable.node == node).await?;
+        pods.retain(|pod| pod.spec.node_name.as_deref() == Some(node));
+        Ok(pods)
+    }
+
+    async fn nodes_now(&self) -> Result<Vec<Node>, PortError> {
+        self.list_now::<Node>(&self.nodes, ListParams::default(), |_| true).await
+    }
+
+    async fn node_claims_now(&self) -> Result<Vec<NodeClaim>, PortError> {
+        self.list_now::<NodeClaim>(&self.node_claims, ListParams::default(), |_| true).await
+    }
+
+    async fn evict(&self, namespace: &str, name: &str, uid: &str) -> Result<(), PortError> {
         let operation = format!("evict {namespace}/{name}");
         self.leads(&operation)?;
         let pods: Api<CorePod> = Api::namespaced(self.client.clone(), namespace);
-        match pods.evict(name, &EvictParams::default()).await {
+        let only_this = DeleteParams { preconditions: only(uid), ..DeleteParams::default() };
+        let parameters = EvictParams { delete_options: Some(only_this), ..EvictParams::default() };
+        match pods.evict(name, &parameters).await {
             Ok(_) => Ok(()),
             // The API's ways to say that a budget forbids it now, and that it can not tell which of two would.
             Err(Error::Api(status))
@@ -144,17 +162,18 @@ impl Cluster for KubernetesCluster {
                 let why = reason_of_refusal(&status);
                 Err(PortError { operation: format!("{operation}: {why}"), kind: PortErrorKind::Conflict, source: None })
             }
-            Err(error) => Err(port_error(operation, error)),
+            Err(error) => Err(unless_another(operation, error)),
         }
     }
 
-    async fn delete_pod(&self, namespace: &str, name: &str, grace_seconds: u64) -> Result<(), PortError> {
+    async fn delete_pod(&self, namespace: &str, name: &str, uid: &str, grace_seconds: u64) -> Result<(), PortError> {
         let operation = format!("delete pod {namespace}/{name}");
         self.leads(&operation)?;
         let pods: Api<CorePod> = Api::namespaced(self.client.clone(), namespace);
         let grace = u32::try_from(grace_seconds).unwrap_or(u32::MAX);
-        let deleted = pods.delete(name, &DeleteParams::default().grace_period(grace)).await;
-        deleted.map(|_| ()).map_err(|error| port_error(operation, error))
+        let parameters = DeleteParams { preconditions: only(uid), ..DeleteParams::default().grace_period(grace) };
+        let deleted = pods.delete(name, &parameters).await;
+        deleted.map(|_| ()).map_err(|error| unless_another(operation, error))
     }
 
     /// In `status.nominatedNodeName`, which kube-scheduler tries first. It forgets the name of a node that is not there.
@@ -171,7 +190,7 @@ impl Cluster for KubernetesCluster {
         // Read as our own pod: its trimmed form is what the feed keeps.
         match self.client.request::<Watched<Pod>>(request).await {
             Ok(written) => {
-                self.pods.wrote_watched(written);
+                self.pods.saw(written);
                 Ok(())
             }
             // It was bound meanwhile.
@@ -211,6 +230,37 @@ impl Cluster for KubernetesCluster {
 }
 
 impl KubernetesCluster {
+    /// Objects as the API server has them now, and not as its cache or a watch has them. The next observation sees them, too.
+    async fn list_now<T: Stored>(
+        &self,
+        feed: &Feed<T>,
+        mut parameters: ListParams,
+        is_asked_for: impl Fn(&Unreadable) -> bool,
+    ) -> Result<Vec<T>, PortError> {
+        let operation = format!("list {} once more", T::RESOURCE);
+        let api = super::watched::all::<T>(&self.client);
+        let mut objects = Vec::new();
+        parameters = parameters.limit(super::once::PAGE);
+        loop {
+            let page = api.list(&parameters).await.map_err(|error| port_error(operation.clone(), error))?;
+            for watched in page.items {
+                match &watched.object {
+                    Ok(object) => objects.push(object.clone()),
+                    Err(unreadable) if is_asked_for(unreadable) => {
+                        let text = format!("{} can not be read: {}", unreadable.object(), unreadable.why);
+                        return Err(PortError { operation, kind: PortErrorKind::Permanent, source: Some(text.into()) });
+                    }
+                    Err(_) => {}
+                }
+                feed.saw(watched);
+            }
+            match page.metadata.continue_.filter(|token| !token.is_empty()) {
+                Some(token) => parameters.continue_token = Some(token),
+                None => return Ok(objects),
+            }
+        }
+    }
+
     fn claims(&self) -> Api<NodeClaim> {
         Api::all(self.client.clone())
     }
@@ -261,6 +311,18 @@ impl KubernetesCluster {
         let operation = format!("{verb} {kind} {name}");
         Ok((api, name, operation))
     }
+}
+
+/// That just this object is meant, and not one that has taken its name.
+fn only(uid: &str) -> Option<Preconditions> {
+    (!uid.is_empty()).then(|| Preconditions { uid: Some(uid.to_owned()), resource_version: None })
+}
+
+/// Where another one has its name, the pod that was meant is gone.
+fn unless_another(operation: String, error: Error) -> PortError {
+    let failed = port_error(operation, error);
+    let kind = if failed.kind == PortErrorKind::Conflict { PortErrorKind::NotFound } else { failed.kind };
+    PortError { kind, ..failed }
 }
 
 fn manager() -> Option<String> {

@@ -38,6 +38,11 @@ struct Outcome {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfResource {
+    resource: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Call {
     verb: String,
     resource: String,
@@ -61,6 +66,8 @@ pub struct Metrics {
     plans: Family<Outcome, Counter>,
     pods_fulfilled: Family<Outcome, Counter>,
     failed_calls: Counter,
+    kinds_in_doubt: Family<OfResource, Gauge>,
+    unreadable_objects: Gauge,
     leads: Gauge,
     calls: Family<Call, Gauge>,
 }
@@ -83,6 +90,8 @@ impl Default for Metrics {
             plans: Family::default(),
             pods_fulfilled: Family::default(),
             failed_calls: Counter::default(),
+            kinds_in_doubt: Family::default(),
+            unreadable_objects: Gauge::default(),
             leads: Gauge::default(),
             calls: Family::default(),
         }
@@ -145,6 +154,15 @@ impl Metrics {
         self.failed_calls.inc();
     }
 
+    /// Kinds that are not seen as they are now, by their names in paths, and how many objects can not be read.
+    pub fn doubts<'a>(&self, resources: impl Iterator<Item = &'a str>, unreadable_objects: usize) {
+        self.kinds_in_doubt.clear();
+        for resource in resources {
+            self.kinds_in_doubt.get_or_create(&OfResource { resource: resource.to_owned() }).set(1);
+        }
+        self.unreadable_objects.set(number(unreadable_objects));
+    }
+
     pub fn leads(&self, leads: bool) {
         self.leads.set(i64::from(leads));
     }
@@ -190,6 +208,10 @@ impl Metrics {
         let fulfilled = "Pods of plans that were carried out, by where they landed";
         registry.register("cutlist_plan_pods", fulfilled, self.pods_fulfilled.clone());
         registry.register("cutlist_failed_calls", "Looks that ended with a failed call", self.failed_calls.clone());
+        let in_doubt = "1 for each kind that is not seen as it is now";
+        registry.register("cutlist_kinds_in_doubt", in_doubt, self.kinds_in_doubt.clone());
+        let unreadable = "Objects of the cluster that can not be read";
+        registry.register("cutlist_unreadable_objects", unreadable, self.unreadable_objects.clone());
         registry.register("cutlist_leads", "1 where this replica leads", self.leads.clone());
         registry.register("cutlist_api_calls", "Calls to the API server since the start", self.calls.clone());
         registry

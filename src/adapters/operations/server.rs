@@ -16,17 +16,36 @@ use super::Metrics;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
+/// A kind that is not seen for so long is more than a connection that was made anew.
+const DOUBTED_AT_MOST: Duration = Duration::from_secs(30);
+
 /// Whether the controller has its view of the cluster, or waits to lead. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Readiness(Arc<AtomicBool>);
+pub struct Readiness {
+    is_set: Arc<AtomicBool>,
+    doubted: Arc<Mutex<Option<(Instant, String)>>>,
+}
 
 impl Readiness {
     pub fn set(&self, ready: bool) {
-        self.0.store(ready, Ordering::SeqCst);
+        self.is_set.store(ready, Ordering::SeqCst);
     }
 
-    fn is_set(&self) -> bool {
-        self.0.load(Ordering::SeqCst)
+    /// Why not all of the cluster is seen as it is; `None`: it is.
+    pub fn doubt(&self, why: Option<String>) {
+        let mut doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        let since = doubted.as_ref().map_or_else(now, |(since, _)| *since);
+        *doubted = why.map(|why| (since, why));
+    }
+
+    /// Why it is not ready.
+    fn obstacle(&self) -> Option<String> {
+        if !self.is_set.load(Ordering::SeqCst) {
+            return Some("the cluster has not been read yet".to_owned());
+        }
+        let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, why) = doubted.as_ref()?;
+        (now().duration_since(*since) >= DOUBTED_AT_MOST).then(|| why.clone())
     }
 }
 
@@ -93,10 +112,9 @@ pub async fn serve(
         ([(header::CONTENT_TYPE, OPEN_METRICS)], metrics.text()).into_response()
     };
     let ready = move || async move {
-        if readiness.is_set() {
-            (StatusCode::OK, "ready\n")
-        } else {
-            (StatusCode::SERVICE_UNAVAILABLE, "not ready: the cluster has not been read yet\n")
+        match readiness.obstacle() {
+            None => (StatusCode::OK, "ready\n".to_owned()),
+            Some(why) => (StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {why}\n")),
         }
     };
     let healthy = move || async move {

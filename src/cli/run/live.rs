@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, install_definitions,
-    missing_definition, node_labels, other_controller, permissions,
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer,
+    cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, permissions,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::source::SourceFile;
@@ -35,6 +35,8 @@ use super::{FAILURE, abort, log, measures, notices, now, outcome, shutdown_on_si
 /// seconds that Kubernetes waits.
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const STOP_LOOK: Duration = Duration::from_millis(250);
+/// How often it is looked for others that act.
+const OTHERS_LOOK: Duration = Duration::from_secs(10);
 
 /// Until stopped, or until another replica leads.
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
@@ -99,7 +101,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     refuse_without_definitions(&connection, controller.mode).await?;
     let identity = identity();
     let mut leadership = Leadership::alone();
-    if controller.leader_elect {
+    if controller.elects() {
         leadership = stand(controller, &connection, &identity).await?;
         *standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership.clone());
         anstream::eprintln!("{identity} waits to lead");
@@ -111,7 +113,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     }
     watched.metrics.leads(true);
     if controller.mode == ModeArgument::Enforce {
-        refuse_beside_karpenter(&connection).await?;
+        refuse_beside_others(&connection, &lease_namespace(controller, &connection), &identity).await?;
     }
     Box::pin(lead(arguments, connection, leadership, &identity, &watched, shutdown)).await
 }
@@ -152,6 +154,11 @@ async fn lead(
     let cloud = SavedCloud::open(&world, controller.cloud_state.as_deref())?;
     cloud.learn(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
     let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
+    let installation = match &controller.installation {
+        Some(name) => name.clone(),
+        None => cluster_identity(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?,
+    };
+    anstream::eprintln!("installation {installation}");
     let recorder = EventRecorder::start(&connection, identity);
     let ports = Ports {
         repository,
@@ -167,7 +174,8 @@ async fn lead(
             ModeArgument::Enforce => Mode::Enforce,
         },
         applies_definitions: controller.source == SourceArgument::Repository,
-        lease_transitions: controller.leader_elect.then(|| leadership.transitions()),
+        lease_transitions: controller.elects().then(|| leadership.transitions()),
+        installation: installation.clone(),
         read: Box::new(move |files| Definitions {
             masks: output::hidden(),
             ..settings::read_definitions(files, &definitions)
@@ -186,7 +194,10 @@ async fn lead(
             running.wait().await;
         }
     };
+    let namespace = lease_namespace(controller, &connection);
+    let acts = controller.mode == ModeArgument::Enforce;
     let ended = tokio::select! {
+        other = others_begin(&connection, &namespace, identity), if acts => Err(other),
         () = looks => Ok(outcome(shutdown)),
         () = boot::nodes(&world, &connection.client, shutdown) => Ok(outcome(shutdown)),
         () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
@@ -222,8 +233,12 @@ async fn stand(
     connection: &Connection,
     identity: &str,
 ) -> Result<Leadership, Failure> {
-    let namespace = controller.lease_namespace.as_deref().unwrap_or(&connection.namespace);
-    Leadership::stand(connection, namespace, identity).await.map_err(|error| unreadable(error, &connection.address))
+    let namespace = lease_namespace(controller, connection);
+    Leadership::stand(connection, &namespace, identity).await.map_err(|error| unreadable(error, &connection.address))
+}
+
+fn lease_namespace(controller: &ControllerArguments, connection: &Connection) -> String {
+    controller.lease_namespace.clone().unwrap_or_else(|| connection.namespace.clone())
 }
 
 /// Plans could not be posted, nor nodes be written down.
@@ -245,14 +260,29 @@ async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument)
 }
 
 /// Two controllers that create and remove nodes would undo each other's work.
-async fn refuse_beside_karpenter(connection: &Connection) -> Result<(), Failure> {
-    let other = other_controller(&connection.client, now()).await;
+async fn refuse_beside_others(connection: &Connection, namespace: &str, identity: &str) -> Result<(), Failure> {
+    let other = other_enforcer(&connection.client, namespace, identity, now()).await;
     match other.map_err(|error| unreadable(error, &connection.address))? {
         None => Ok(()),
-        Some(lease) => {
-            let error = anyhow!("Karpenter runs in this cluster: lease {lease}");
-            Err(Failure::usage(FAILURE, error)
-                .with_hint("use --mode observe beside Karpenter, or scale Karpenter to 0 first"))
+        Some(other) => Err(beside(&other)),
+    }
+}
+
+fn beside(other: &OtherEnforcer) -> Failure {
+    let hint = match other {
+        OtherEnforcer::Karpenter(_) => "use --mode observe beside Karpenter, or scale Karpenter to 0 first",
+        OtherEnforcer::Cutlist(_) => "use --mode observe beside it, or stop it first",
+    };
+    Failure::usage(FAILURE, anyhow!("{other}")).with_hint(hint)
+}
+
+/// Comes to an end when somebody else begins to act.
+async fn others_begin(connection: &Connection, namespace: &str, identity: &str) -> Failure {
+    loop {
+        tokio::time::sleep(OTHERS_LOOK).await;
+        // While it can not be asked, the lease of this process runs out, too.
+        if let Ok(Some(other)) = other_enforcer(&connection.client, namespace, identity, now()).await {
+            return beside(&other);
         }
     }
 }

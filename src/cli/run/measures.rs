@@ -30,6 +30,16 @@ pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
             metrics.fulfilled(u64::from(fidelity.pods_as_planned), u64::from(elsewhere));
         }
         Event::CallFailed { .. } => metrics.call_failed(),
+        Event::Doubted { doubts } => {
+            // An object that can not be read holds what it speaks for, and nothing else.
+            readiness.doubt(doubts.of_kinds());
+            metrics.doubts(doubts.kinds.keys().map(String::as_str), doubts.unreadable.len());
+            metrics.call_failed();
+        }
+        Event::SeenWhole => {
+            readiness.doubt(None);
+            metrics.doubts(std::iter::empty(), 0);
+        }
         _ => {}
     }
 }

@@ -14,7 +14,7 @@ use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
 use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
 use crate::cli::settings;
-use crate::controller::{Controller, Mode, Options, Shutdown};
+use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
 use crate::core::plan::decide;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::read::read;
@@ -156,6 +156,7 @@ impl Stage {
             mode: Mode::Enforce,
             applies_definitions: true,
             lease_transitions: None,
+            installation: EMBEDDED_INSTALLATION.to_owned(),
             read: Box::new(move |files| settings::read_definitions(files, &arguments)),
             seed,
             planner: Box::new(decide),

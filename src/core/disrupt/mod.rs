@@ -5,6 +5,7 @@ pub mod budgets;
 pub mod candidate;
 pub mod consolidate;
 pub mod cost;
+pub mod doubts;
 pub mod drift;
 pub mod evictions;
 mod interrupted;
@@ -103,6 +104,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         rollouts: Rollouts::new(engine, inputs, &candidates),
     };
     pass.replace_interrupted(engine, &candidates);
+    pass.hold_doubtful(engine, &candidates);
     pass.repair(engine, &candidates);
     pass.adopt(engine, &candidates);
     // What asks no budget first: the others have what is left.

@@ -87,6 +87,7 @@ pub enum Effect {
     DeletePod {
         namespace: String,
         name: String,
+        uid: String,
         grace_seconds: u64,
         /// What the pod itself asks for; 0 where it does not say.
         own_grace_seconds: i64,

@@ -76,7 +76,8 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
         effects.extend(drain.delete.into_iter().map(|(namespace, name, grace_seconds)| {
             let pod = observation.pods.iter().find(|it| it.metadata.namespace == namespace && it.metadata.name == name);
             let own_grace_seconds = pod.and_then(|pod| pod.spec.termination_grace_period_seconds).unwrap_or(0);
-            Effect::DeletePod { namespace, name, grace_seconds, own_grace_seconds }
+            let uid = pod.map(|pod| pod.metadata.uid.clone()).unwrap_or_default();
+            Effect::DeletePod { namespace, name, uid, grace_seconds, own_grace_seconds }
         }));
         let look_again_at = Some(drain.next_deadline.map_or(retry_at, |deadline| deadline.min(retry_at)));
         return Reaction { effects, look_again_at };

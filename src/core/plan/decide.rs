@@ -16,7 +16,7 @@ use crate::core::buffers;
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::SaidBy;
 use crate::core::defaults;
-use crate::core::disrupt::{Disruption, Removal, disrupt, drift, removed_pools, rollout};
+use crate::core::disrupt::{Disruption, Removal, disrupt, doubts, drift, removed_pools, rollout};
 use crate::core::offer::RefusedOffering;
 use crate::core::provision::{self, Provisioning, provision, refused_nodes};
 use crate::core::scheduler::Problem;
@@ -134,6 +134,7 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(rollout::notes(inputs));
     notes.extend(removed_pools::notes(inputs, &problem.machines));
     notes.extend(drift::notes(inputs, &problem.machines));
+    notes.extend(doubts::notes(inputs));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)

@@ -212,6 +212,10 @@ pub enum ReasonCode {
     NodeRepairBlocked,
     // A volume of one of its pods is gone with it.
     LocalVolume,
+    // Some kind of the cluster is not known as it is now.
+    SnapshotIncomplete,
+    // An object that speaks for it can not be read.
+    ObjectUnreadable,
 }
 
 /// What must still hold when the step is carried out.

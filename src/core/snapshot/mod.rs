@@ -2,6 +2,7 @@
 
 mod collect;
 mod decode;
+pub mod doubts;
 mod json;
 pub mod kinds;
 pub mod list;
@@ -17,6 +18,7 @@ pub mod trim;
 pub mod write;
 mod yaml;
 
+pub use doubts::Doubts;
 pub use list::Objects;
 pub use objects::Snapshot;
 pub use pod::{Pod, Workload};

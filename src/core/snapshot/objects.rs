@@ -20,6 +20,7 @@ use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 
+use super::doubts::Doubts;
 use super::list::Objects;
 use super::pod::Pod;
 
@@ -61,4 +62,6 @@ pub struct Snapshot {
     pub priority_classes: Objects<PriorityClass>,
     /// Kinds that planning does not use, with how many there were: `v1/ConfigMap` to 12.
     pub ignored: BTreeMap<String, usize>,
+    /// What of all this is not to be relied on. Not part of the file: what a file shows is what there was.
+    pub doubts: Doubts,
 }

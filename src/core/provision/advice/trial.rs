@@ -12,7 +12,7 @@ use crate::core::plan::{Inputs, Policy};
 use crate::core::provision::explain::{Distance, distances};
 use crate::core::provision::{self, provision};
 use crate::core::scheduler::{ClassIndex, Engine, Problem, quota};
-use crate::core::snapshot::{Objects, Pod, Snapshot};
+use crate::core::snapshot::{Doubts, Objects, Pod, Snapshot};
 
 use super::change::Change;
 use super::propose::{Changed, Side, propose};
@@ -281,6 +281,7 @@ fn without_pods_and_nodes(snapshot: &Snapshot) -> Snapshot {
         csi_nodes: Objects::default(),
         volume_attachments: Objects::default(),
         limit_ranges: snapshot.limit_ranges.clone(),
+        doubts: Doubts::default(),
         // Their pods are among the pods already.
         capacity_buffers: Objects::default(),
         pod_templates: Objects::default(),

@@ -1,0 +1,158 @@
+//! Follows one kind: lists it, watches what changes, and lists it again after every gap.
+//!
+//! The client's own watcher keeps to itself what is needed here: the bookmarks that say that nothing happened, without which a
+//! watch that is broken in silence looks like a quiet one.
+
+use futures::{StreamExt, pin_mut};
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::core::Status;
+use kube::{Api, Client, Error};
+use tokio::time::{Duration, Instant, sleep, timeout};
+
+use crate::core::snapshot::kinds::Stored;
+use crate::ports::PortErrorKind;
+
+use super::failure::{kind_of_code, sentence};
+use super::feed::Trouble;
+use super::once::PAGE;
+use super::watched::{Watched, all};
+
+/// A page of a list, or the beginning of a watch, that is not there by then.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// After which the server ends a watch.
+const WATCH_SECONDS: u32 = 290;
+/// A watch of which neither event nor bookmark came for so long is given up. Servers send a bookmark about once a minute.
+pub(super) const SILENT: Duration = Duration::from_secs(120);
+/// How long is waited after a failure at first, and at most.
+const FIRST_PAUSE: Duration = Duration::from_millis(800);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A watch that lasts so long is none that fails at once again and again.
+const LASTS: Duration = Duration::from_secs(30);
+
+/// Who is told.
+pub(super) trait Followed<T> {
+    fn list_begins(&self);
+    fn listed(&self, object: Watched<T>);
+    /// All of it: what was not listed is gone.
+    fn list_ends(&self);
+    fn changed(&self, object: Watched<T>);
+    fn deleted(&self, object: &Watched<T>);
+    /// The server says that there is nothing else.
+    fn nothing_happened(&self);
+    fn stumbled(&self, trouble: Trouble);
+}
+
+/// Why following stopped.
+enum Gap {
+    /// Nothing is missing: go on from this version.
+    None(String),
+    /// Versions in between are not kept any more, or nobody knows whether there were any.
+    Unknown,
+    Failed(Trouble),
+}
+
+/// Until the runtime ends.
+pub(super) async fn follow<T: Stored>(client: Client, feed: &impl Followed<T>) {
+    let api = all::<T>(&client);
+    let mut version: Option<String> = None;
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let began = Instant::now();
+        let gap = match version.take() {
+            None => list(&api, feed).await,
+            Some(version) => {
+                let gap = watch(&api, version, feed).await;
+                if began.elapsed() >= LASTS {
+                    pause = FIRST_PAUSE;
+                } else if !matches!(gap, Gap::Failed(_)) {
+                    // Whatever it says: not again at once. Nor much later, since nobody knows that anything is missed.
+                    sleep(FIRST_PAUSE).await;
+                }
+                gap
+            }
+        };
+        match gap {
+            Gap::None(from) => version = Some(from),
+            Gap::Unknown => {}
+            Gap::Failed(trouble) => {
+                feed.stumbled(trouble);
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+    }
+}
+
+async fn list<T: Stored>(api: &Api<Watched<T>>, feed: &impl Followed<T>) -> Gap {
+    let operation = || format!("list {}", T::RESOURCE);
+    feed.list_begins();
+    let mut parameters = ListParams::default().limit(PAGE);
+    loop {
+        let page = match timeout(PATIENCE, api.list(&parameters)).await {
+            Err(_) => return Gap::Failed(no_answer(operation())),
+            Ok(Err(error)) => return Gap::Failed(trouble(operation(), &error)),
+            Ok(Ok(page)) => page,
+        };
+        for object in page.items {
+            feed.listed(object);
+        }
+        let Some(token) = page.metadata.continue_.filter(|token| !token.is_empty()) else {
+            feed.list_ends();
+            return Gap::None(page.metadata.resource_version.unwrap_or_default());
+        };
+        parameters.continue_token = Some(token);
+    }
+}
+
+async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, feed: &impl Followed<T>) -> Gap {
+    let operation = || format!("watch {}", T::RESOURCE);
+    let parameters = WatchParams::default().timeout(WATCH_SECONDS);
+    let events = match timeout(PATIENCE, api.watch(&parameters, &version)).await {
+        Err(_) => return Gap::Failed(no_answer(operation())),
+        Ok(Err(Error::Api(status))) if is_expired(&status) => return Gap::Unknown,
+        Ok(Err(error)) => return Gap::Failed(trouble(operation(), &error)),
+        Ok(Ok(events)) => events,
+    };
+    pin_mut!(events);
+    loop {
+        let event = match timeout(SILENT, events.next()).await {
+            Err(_) => return Gap::Unknown,
+            Ok(None) => return Gap::None(version),
+            Ok(Some(Err(error))) => return Gap::Failed(trouble(operation(), &error)),
+            Ok(Some(Ok(event))) => event,
+        };
+        match event {
+            WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                version = object.metadata.resource_version.clone().unwrap_or(version);
+                feed.changed(object);
+            }
+            WatchEvent::Deleted(object) => {
+                version = object.metadata.resource_version.clone().unwrap_or(version);
+                feed.deleted(&object);
+            }
+            WatchEvent::Bookmark(bookmark) => {
+                version = bookmark.metadata.resource_version;
+                feed.nothing_happened();
+            }
+            WatchEvent::Error(status) if is_expired(&status) => return Gap::Unknown,
+            WatchEvent::Error(status) => return Gap::Failed(trouble(operation(), &Error::Api(status))),
+        }
+    }
+}
+
+fn is_expired(status: &Status) -> bool {
+    status.code == 410
+}
+
+fn no_answer(operation: String) -> Trouble {
+    let text = format!("no answer for {} seconds", PATIENCE.as_secs());
+    Trouble { operation, kind: PortErrorKind::Temporary, text }
+}
+
+fn trouble(operation: String, error: &Error) -> Trouble {
+    let (kind, text) = match error {
+        Error::Api(status) => (kind_of_code(status.code), sentence(status.message.clone())),
+        other => (PortErrorKind::Temporary, sentence(crate::ports::chain(other))),
+    };
+    Trouble { operation, kind, text }
+}

@@ -1,0 +1,84 @@
+//! What another installation of Cutlist made in the same cluster: it is seen as what it is, and is not ours to change or remove.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::core::snapshot::kinds::Stored;
+use crate::core::snapshot::{Objects, Snapshot};
+use crate::ports::{PortError, PortErrorKind};
+
+/// By kind and name (`namespace/name` where it has one), whose definitions these are.
+pub type Others = BTreeMap<(&'static str, String), String>;
+
+/// The snapshot with other installations' definitions as anybody's, and without their NodeClaims; and which definitions those are.
+pub fn without_others(mut snapshot: Arc<Snapshot>, installation: &str) -> (Arc<Snapshot>, Others) {
+    let mut others = Others::new();
+    note(&snapshot.node_pools, |it| &it.metadata, installation, &mut others);
+    note(&snapshot.node_classes, |it| &it.metadata, installation, &mut others);
+    note(&snapshot.node_overlays, |it| &it.metadata, installation, &mut others);
+    note(&snapshot.capacity_buffers, |it| &it.metadata, installation, &mut others);
+    note(&snapshot.pod_templates, |it| &it.metadata, installation, &mut others);
+    note(&snapshot.disruption_budgets, |it| &it.metadata, installation, &mut others);
+    let is_anothers = |claim: &NodeClaim| of_another(&claim.metadata, installation).is_some();
+    let has_claims = snapshot.node_claims.iter().any(is_anothers);
+    if others.is_empty() && !has_claims {
+        return (snapshot, others);
+    }
+    let changed = Arc::make_mut(&mut snapshot);
+    changed.node_claims.retain(|claim| !is_anothers(claim));
+    disown(&mut changed.node_pools, |it| &mut it.metadata, &others);
+    disown(&mut changed.node_classes, |it| &mut it.metadata, &others);
+    disown(&mut changed.node_overlays, |it| &mut it.metadata, &others);
+    disown(&mut changed.capacity_buffers, |it| &mut it.metadata, &others);
+    disown(&mut changed.pod_templates, |it| &mut it.metadata, &others);
+    disown(&mut changed.disruption_budgets, |it| &mut it.metadata, &others);
+    (snapshot, others)
+}
+
+/// Fails where a definition would be written over another installation's.
+pub fn conflict(others: &Others, kind: &'static str, name: &str, installation: &str) -> Result<(), PortError> {
+    let Some(owner) = others.get(&(kind, name.to_owned())) else { return Ok(()) };
+    let operation = format!("apply {kind} {name}");
+    let because = format!(
+        "it is of installation {owner}, and this is {installation}: give it another name, or start with --installation {owner} \
+         where the other one is no more"
+    );
+    Err(PortError { operation, kind: PortErrorKind::Conflict, source: Some(because.into()) })
+}
+
+/// The installation that made an object, if that is another one. Objects of versions that noted none are ours.
+fn of_another<'m>(metadata: &'m ObjectMeta, installation: &str) -> Option<&'m str> {
+    let notes = [&metadata.labels, &metadata.annotations];
+    let noted = notes.into_iter().flatten().find_map(|notes| notes.get(keys::INSTALLATION));
+    noted.map(String::as_str).filter(|noted| !noted.is_empty() && *noted != installation)
+}
+
+fn note<T: Stored>(objects: &Objects<T>, metadata: fn(&T) -> &ObjectMeta, installation: &str, others: &mut Others) {
+    for object in objects {
+        if let Some(owner) = of_another(metadata(object), installation) {
+            others.insert((T::KIND, key_of(object)), owner.to_owned());
+        }
+    }
+}
+
+fn disown<T: Stored>(objects: &mut Objects<T>, metadata: fn(&mut T) -> &mut ObjectMeta, others: &Others) {
+    let is_anothers: Vec<bool> = objects.iter().map(|object| others.contains_key(&(T::KIND, key_of(object)))).collect();
+    for (object, _) in objects.shared_mut().iter_mut().zip(is_anothers).filter(|(_, is_anothers)| *is_anothers) {
+        if let Some(labels) = &mut metadata(Arc::make_mut(object)).labels {
+            labels.remove(keys::MANAGED_BY);
+        }
+    }
+}
+
+fn key_of<T: Stored>(object: &T) -> String {
+    let (namespace, name, _) = object.key();
+    if T::NAMESPACED {
+        format!("{}/{name}", if namespace.is_empty() { "default" } else { namespace })
+    } else {
+        name.to_owned()
+    }
+}

@@ -1,0 +1,47 @@
+//! Nodes that stay because it is not known what would end with them.
+
+use crate::core::plan::{Inputs, Note, ReasonCode};
+use crate::core::scheduler::Engine;
+use crate::core::snapshot::doubts::{Doubt, Subject};
+
+use super::Pass;
+use super::candidate::Candidate;
+
+fn code(doubt: &Doubt) -> ReasonCode {
+    match doubt {
+        Doubt::Kind(_) => ReasonCode::SnapshotIncomplete,
+        Doubt::Object(_) => ReasonCode::ObjectUnreadable,
+    }
+}
+
+/// What of the cluster this plan does not rely on.
+pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
+    let consequence = |doubt: &Doubt| match doubt {
+        Doubt::Kind(_) => "no node is removed until it is",
+        Doubt::Object(_) => "it is left out, and no node that it may speak for is removed",
+    };
+    let note = |doubt: Doubt| Note {
+        code: format!("{:?}", code(&doubt)),
+        text: format!("{}; {}", doubt.text(), consequence(&doubt)),
+    };
+    inputs.snapshot.doubts.sentences().map(note).collect()
+}
+
+impl Pass<'_, '_> {
+    /// Before anything that removes because somebody here wants it. What EC2 takes away goes in any case.
+    pub(super) fn hold_doubtful(&mut self, engine: &Engine<'_, '_>, candidates: &[Candidate]) {
+        let snapshot = self.inputs.snapshot;
+        if snapshot.doubts.is_empty() {
+            return;
+        }
+        for candidate in self.open(candidates) {
+            let machine = &engine.problem.machines[candidate.host];
+            let node = machine.node.and_then(|node| node.metadata.name.as_deref());
+            let node_class = machine.claim.map_or("", |claim| claim.spec.node_class_ref.name.as_str());
+            let subject = Subject { node, node_pool: &candidate.pool, node_class };
+            if let Some(doubt) = snapshot.doubts.about(&subject, snapshot) {
+                self.hold_back(engine, candidate.host, code(&doubt), doubt.text().to_owned());
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What of a snapshot is not to be relied on: kinds of which it is not known how they are now, and objects that could not be read.
+//! Nothing ends on their word.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::api::keys;
+
+use super::objects::Snapshot;
+
+/// Of a text that quotes what could not be read.
+const MOST_CHARACTERS: usize = 200;
+
+/// Empty where all was seen, and could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doubts {
+    /// By the name of the kind in paths and permissions, such as `pods`.
+    pub kinds: BTreeMap<String, KindInDoubt>,
+    /// By kind, namespace and name. They are not among the objects, or as they were when they could be read last.
+    pub unreadable: Vec<Unreadable>,
+}
+
+/// A kind that was seen whole last at this moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindInDoubt {
+    pub whole_at: Timestamp,
+    pub why: String,
+}
+
+/// An object that is set aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unreadable {
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+    pub uid: String,
+    /// What could not be read.
+    pub why: String,
+    /// Whose it is, or itself; empty where it does not say.
+    node_pool: String,
+    /// The node it is on, or itself.
+    pub node: String,
+    pub provider_id: String,
+}
+
+impl Unreadable {
+    /// What can be told of an object that does not have the shape of its kind.
+    pub fn new(kind: &str, object: &Value, why: &str) -> Self {
+        let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let first = |one: String, other: String| if one.is_empty() { other } else { one };
+        let name = text("/metadata/name");
+        let label = format!("/metadata/labels/{}", keys::NODE_POOL.replace('/', "~1"));
+        let why = match why.char_indices().nth(MOST_CHARACTERS) {
+            Some((end, _)) => format!("{}...", why.get(..end).unwrap_or_default()),
+            None => why.to_owned(),
+        };
+        Self {
+            kind: kind.to_owned(),
+            namespace: text("/metadata/namespace"),
+            uid: text("/metadata/uid"),
+            why,
+            node_pool: if kind == "NodePool" { name.clone() } else { text(&label) },
+            node: match kind {
+                "Node" | "CSINode" => name.clone(),
+                _ => first(text("/spec/nodeName"), text("/status/nodeName")),
+            },
+            provider_id: first(text("/spec/providerID"), text("/status/providerID")),
+            name,
+        }
+    }
+
+    /// `EC2NodeClass gpu`, `Pod shop/web-1`
+    pub fn object(&self) -> String {
+        let separator = if self.namespace.is_empty() { "" } else { "/" };
+        format!("{} {}{separator}{}", self.kind, self.namespace, self.name)
+    }
+
+    /// Whether the end of a node might take with it what this object would have spoken for. What says nothing of whose it is
+    /// speaks for all.
+    fn concerns(&self, subject: &Subject<'_>, snapshot: &Snapshot) -> bool {
+        let is_node = subject.node.is_some_and(|node| node == self.node);
+        match self.kind.as_str() {
+            // What was planned before, and pods that are on no node.
+            "NodePlan" => false,
+            "Pod" | "CSINode" => is_node,
+            "Node" | "NodeClaim" => is_node || self.node_pool.is_empty() || self.node_pool == subject.node_pool,
+            "NodePool" => self.name == subject.node_pool,
+            "EC2NodeClass" => self.name == subject.node_class,
+            _ if self.namespace.is_empty() => true,
+            _ => snapshot.pods.iter().any(|pod| {
+                pod.metadata.namespace == self.namespace
+                    && pod.spec.node_name.is_some()
+                    && pod.spec.node_name.as_deref() == subject.node
+            }),
+        }
+    }
+}
+
+/// A machine that might end.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    pub node: Option<&'a str>,
+    pub node_pool: &'a str,
+    pub node_class: &'a str,
+}
+
+/// Why it must not end now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    Kind(String),
+    Object(String),
+}
+
+impl Doubt {
+    pub fn text(&self) -> &str {
+        let (Self::Kind(text) | Self::Object(text)) = self;
+        text
+    }
+}
+
+impl Doubts {
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty() && self.unreadable.is_empty()
+    }
+
+    /// `it is not known how pods are now, since 2026-11-20T09:00:00Z: list pods: etcdserver: request timed out`, for the first
+    /// kind in doubt.
+    pub fn of_kinds(&self) -> Option<String> {
+        let (resource, kind) = self.kinds.first_key_value()?;
+        Some(of_kind(resource, kind))
+    }
+
+    /// One sentence for each kind and each object.
+    pub fn sentences(&self) -> impl Iterator<Item = Doubt> {
+        let kinds = self.kinds.iter().map(|(resource, kind)| Doubt::Kind(of_kind(resource, kind)));
+        kinds.chain(self.unreadable.iter().map(|object| Doubt::Object(of_object(object))))
+    }
+
+    /// What keeps a machine from ending.
+    pub fn about(&self, subject: &Subject<'_>, snapshot: &Snapshot) -> Option<Doubt> {
+        if let Some(text) = self.of_kinds() {
+            return Some(Doubt::Kind(text));
+        }
+        let concerning = self.unreadable.iter().find(|object| object.concerns(subject, snapshot));
+        concerning.map(|object| Doubt::Object(of_object(object)))
+    }
+}
+
+fn of_kind(resource: &str, kind: &KindInDoubt) -> String {
+    format!("it is not known how {resource} are since {}: {}", kind.whole_at, kind.why)
+}
+
+fn of_object(object: &Unreadable) -> String {
+    format!("{} can not be read: {}", object.object(), object.why)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::testing::{BuildPod, pod};
+
+    fn subject<'a>(node: &'a str, node_pool: &'a str) -> Subject<'a> {
+        Subject { node: Some(node), node_pool, node_class: "default" }
+    }
+
+    #[test]
+    fn an_object_that_can_not_be_read_holds_what_it_speaks_for_and_nothing_else() {
+        let snapshot = Snapshot { pods: vec![pod("web").on("n1")].into(), ..Snapshot::default() };
+        let held = |kind: &str, object: Value| {
+            let doubts =
+                Doubts { unreadable: vec![Unreadable::new(kind, &object, "unknown variant")], ..Doubts::default() };
+            [("n1", "a"), ("n2", "b")].map(|(node, pool)| doubts.about(&subject(node, pool), &snapshot).is_some())
+        };
+        let named = |name: &str| json!({ "metadata": { "name": name } });
+        assert_eq!(held("NodePool", named("a")), [true, false]);
+        assert_eq!(held("EC2NodeClass", named("default")), [true, true]);
+        assert_eq!(held("EC2NodeClass", named("gpu")), [false, false]);
+        assert_eq!(held("Pod", json!({ "metadata": { "name": "x" }, "spec": { "nodeName": "n2" } })), [false, true]);
+        assert_eq!(held("Pod", named("pending")), [false, false]);
+        let claim = json!({ "metadata": { "name": "b-1", "labels": { "karpenter.sh/nodepool": "b" } } });
+        assert_eq!(held("NodeClaim", claim), [false, true]);
+        assert_eq!(held("NodeClaim", named("of-nobody")), [true, true]);
+        assert_eq!(held("DeviceClass", named("gpu")), [true, true]);
+        let budget = json!({ "metadata": { "name": "web", "namespace": "default" } });
+        assert_eq!(held("PodDisruptionBudget", budget), [true, false]);
+        assert_eq!(held("NodePlan", named("old")), [false, false]);
+    }
+
+    #[test]
+    fn a_kind_in_doubt_holds_everything_and_what_is_quoted_is_cut() {
+        let whole_at = "2026-11-20T09:00:00Z".parse().unwrap();
+        let kinds = [("pods".to_owned(), KindInDoubt { whole_at, why: "list pods: timed out".to_owned() })];
+        let doubts = Doubts { kinds: kinds.into(), ..Doubts::default() };
+        let doubt = doubts.about(&subject("n1", "a"), &Snapshot::default()).unwrap();
+        assert_eq!(doubt.text(), "it is not known how pods are since 2026-11-20T09:00:00Z: list pods: timed out");
+        let long = Unreadable::new("Pod", &json!({}), &"x".repeat(5000));
+        assert!(long.why.len() < 300);
+    }
+}

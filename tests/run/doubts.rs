@@ -1,0 +1,130 @@
+//! What is seen is not what is: a watch that breaks, one that is silent, objects that can not be read. Nothing ends on their word.
+
+use cutlist::controller::events::Event;
+use cutlist::core::snapshot::doubts::Unreadable;
+use serde_json::json;
+
+use crate::stage::{SETTINGS, Stage};
+
+const KINDS: [&str; 8] = [
+    "pods",
+    "nodes",
+    "nodeclaims",
+    "nodepools",
+    "ec2nodeclasses",
+    "poddisruptionbudgets",
+    "persistentvolumeclaims",
+    "volumeattachments",
+];
+
+/// How many instances run.
+fn running(stage: &Stage) -> usize {
+    stage.world.with(|world| world.instances()).len()
+}
+
+fn began_or_ended(stage: &Stage) -> usize {
+    let ends = |event: &Event| {
+        matches!(
+            event,
+            Event::TerminatingNode { .. }
+                | Event::DisruptingNodes { .. }
+                | Event::DeletedNode { .. }
+                | Event::GaveUp { .. }
+        )
+    };
+    stage.count(ends)
+}
+
+/// A cluster with one node of five pods.
+async fn with_a_node() -> Stage {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    assert_eq!(running(&stage), 1);
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_removed_while_a_kind_is_known_not_to_be_seen() {
+    for kind in KINDS {
+        let mut stage = with_a_node().await;
+        stage.world.with(|world| world.freeze(&[kind], Some("list failed: etcdserver: request timed out")));
+        // The node is empty, whether or not that is seen.
+        stage.scale(0);
+        stage.run_for(3600).await;
+        assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{kind}");
+        let said = stage.count(|event| matches!(event, Event::Doubted { doubts } if doubts.kinds.contains_key(kind)));
+        assert!((50..=65).contains(&said), "{kind}: once a minute, not {said} times");
+        stage.world.with(|world| world.see_all());
+        stage.run_for(600).await;
+        assert_eq!(running(&stage), 0, "{kind}: it goes when all is seen again");
+        assert_eq!(stage.count(|event| matches!(event, Event::SeenWhole)), 1);
+        stage.assert_consistent(kind);
+    }
+}
+
+/// Nobody knows that pods came: the plan takes the node for empty.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_only_looks_empty_is_not_begun_to_be_removed() {
+    let mut stage = with_a_node().await;
+    stage.scale(0);
+    stage.run_for(10).await;
+    stage.world.with(|world| world.freeze(&["pods"], None));
+    stage.scale(3);
+    stage.run_for(3600).await;
+    assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0));
+    let said = stage.count(|event| matches!(event, Event::CallFailed { error } if error.contains("not seen yet")));
+    assert!((10..=60).contains(&said), "it was tried again now and then, {said} times");
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (3, 0));
+}
+
+/// Somebody deletes the claim by hand: its pods are not seen, and there are some.
+#[tokio::test(start_paused = true)]
+async fn no_instance_ends_under_pods_that_a_silent_watch_does_not_show() {
+    for kinds in [&["pods"][..], &["nodes"], &["pods", "nodes"]] {
+        let mut stage = with_a_node().await;
+        let claim = stage.snapshot().node_claims[0].metadata.name.clone().unwrap();
+        stage.world.with(|world| world.lose(kinds));
+        cutlist::ports::Cluster::delete_node_claim(&stage.world.cluster(), &claim).await.unwrap();
+        stage.run_for(3600).await;
+        assert_eq!(running(&stage), 1, "{kinds:?}");
+        assert_eq!(stage.world.with(|world| world.pod_counts()).0, 5, "{kinds:?}");
+        stage.world.with(|world| world.see_all());
+        assert!(stage.settle().await);
+        stage.run_for(150).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "{kinds:?}: they were moved");
+        stage.assert_consistent("when all is seen again");
+    }
+}
+
+/// Where the node that joined is not seen, its claim is not given up for not having joined.
+#[tokio::test(start_paused = true)]
+async fn a_claim_whose_node_joined_unseen_is_not_given_up() {
+    for why in [None, Some("watch nodes: connection refused")] {
+        let mut stage = Stage::new(SETTINGS);
+        assert!(stage.settle().await);
+        stage.world.with(|world| world.freeze(&["nodes"], why));
+        stage.scale(5);
+        stage.run_for(3600).await;
+        assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{why:?}");
+        stage.world.with(|world| world.see_all());
+        assert!(stage.settle().await);
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+        stage.assert_consistent("when all is seen again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_can_not_be_read_holds_the_nodes_of_its_pool_only() {
+    for (name, is_held) in [("default", true), ("another", false)] {
+        let mut stage = with_a_node().await;
+        let object = json!({"metadata": {"name": name}});
+        let object = Unreadable::new("NodePool", &object, "unknown variant `WhenQuiet`");
+        stage.world.with(|world| world.set_aside(object));
+        stage.scale(0);
+        stage.run_for(600).await;
+        assert_eq!(running(&stage), usize::from(is_held), "{name}");
+        assert!(stage.count(|event| matches!(event, Event::Doubted { .. })) > 5);
+    }
+}

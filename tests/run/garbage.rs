@@ -1,0 +1,124 @@
+//! What exists is innocent: instances without claims, claims without instances. Something is not seen more often than not wanted.
+
+use cutlist::controller::events::Event;
+use cutlist::ports::{Cloud, LaunchRequest};
+
+use crate::stage::{SETTINGS, Stage, apart};
+
+fn running(stage: &Stage) -> usize {
+    stage.world.with(|world| world.instances()).len()
+}
+
+/// Four nodes with a pod each.
+async fn with_four_nodes() -> Stage {
+    let mut stage = Stage::new(SETTINGS);
+    stage.world.with(|world| world.load(apart(4)));
+    assert!(stage.settle().await);
+    assert_eq!(running(&stage), 4);
+    stage
+}
+
+/// As an installation launches that is not told of here; no claim of this cluster knows it.
+async fn launch_unknown(stage: &Stage, token: &str, node_pool: &str, installation: &str) {
+    let known = stage.world.with(|world| world.instances())[0].clone();
+    let request = LaunchRequest {
+        token: token.to_owned(),
+        node_claim: format!("unknown-{token}"),
+        node_pool: node_pool.to_owned(),
+        node_class: "default".to_owned(),
+        installation: installation.to_owned(),
+        alternatives: vec![cutlist::core::plan::Alternative {
+            instance_type: known.instance_type,
+            zone: known.zone,
+            capacity_type: known.capacity_type,
+            price_per_hour: cutlist::core::model::HourlyPrice::default(),
+        }],
+    };
+    stage.world.cloud().launch(&request).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_whose_claims_are_gone_are_adopted_by_their_nodes() {
+    for pools_too in [false, true] {
+        let mut stage = with_four_nodes().await;
+        let before = stage.world.with(|world| world.instances());
+        stage.world.with(|world| world.forget_node_claims());
+        if pools_too {
+            stage.world.with(|world| world.forget_node_pools());
+        }
+        stage.restart();
+        assert!(stage.settle().await);
+        stage.run_for(2 * 3600).await;
+        assert_eq!(stage.world.with(|world| world.instances()), before, "none ended, none was bought");
+        assert_eq!(stage.count(|event| matches!(event, Event::AdoptedInstance { .. })), 4);
+        assert_eq!(stage.count(|event| matches!(event, Event::EvictedPod { .. })), 0);
+        let snapshot = stage.snapshot();
+        assert_eq!((snapshot.node_claims.len(), snapshot.nodes.len()), (4, 4));
+        assert!(snapshot.node_claims.iter().all(|claim| claim.is_true("Initialized")));
+        // They are ours again: they go when nobody needs them.
+        stage.world.with(|world| world.load(apart(0)));
+        stage.run_for(3600).await;
+        assert!(running(&stage) < 4, "{}", running(&stage));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_without_claim_and_node_are_adopted_by_their_tags() {
+    let mut stage = with_four_nodes().await;
+    stage.world.with(|world| {
+        world.forget_node_claims();
+        world.forget_nodes();
+    });
+    stage.restart();
+    stage.run_for(30).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::AdoptedInstance { .. })), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_nobodys_is_held_shown_and_ended_one_at_a_time() {
+    let mut stage = with_four_nodes().await;
+    for token in ["a", "b", "c"] {
+        launch_unknown(&stage, token, "of-nobody", "").await;
+    }
+    stage.run_for(10 * 60).await;
+    assert_eq!((running(&stage), stage.count(|event| matches!(event, Event::InstanceHeld { .. }))), (7, 3));
+    let shows = |event: &Event| {
+        matches!(event, Event::PlanPosted { plan, .. }
+            if plan.notes.iter().filter(|note| note.code == "InstanceWithoutNodeClaim").count() == 3)
+    };
+    assert!(stage.count(shows) > 0, "a posted plan shows them");
+    stage.run_for(20 * 60).await;
+    assert_eq!(running(&stage), 6, "one in an hour");
+    // Another leader waits anew.
+    stage.restart();
+    stage.run_for(4 * 60).await;
+    assert_eq!(running(&stage), 6);
+    stage.run_for(3 * 3600).await;
+    assert_eq!(running(&stage), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn instances_of_another_installation_are_not_touched() {
+    let mut stage = with_four_nodes().await;
+    launch_unknown(&stage, "a", "default", "another").await;
+    stage.run_for(4 * 3600).await;
+    assert_eq!(running(&stage), 5);
+    let held = |event: &Event| matches!(event, Event::InstanceHeld { .. } | Event::AdoptedInstance { .. });
+    assert_eq!(stage.count(held), 0);
+}
+
+/// The cloud was asked in the wrong region, or answers with an empty list.
+#[tokio::test(start_paused = true)]
+async fn claims_are_not_given_up_because_the_cloud_says_nothing() {
+    let mut stage = with_four_nodes().await;
+    stage.world.with(|world| world.hide_instances(true));
+    stage.run_for(2 * 3600).await;
+    assert_eq!((running(&stage), stage.snapshot().node_claims.len()), (4, 4));
+    // Even where nodes are not ready, as in an outage of a zone: not all at once.
+    let nodes: Vec<String> = stage.snapshot().nodes.iter().filter_map(|node| node.metadata.name.clone()).collect();
+    for node in &nodes {
+        stage.world.with(|world| world.set_node_condition(node, "Ready", "Unknown"));
+    }
+    stage.run_for(25 * 60).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::InstanceVanished { .. })), 1);
+}
