@@ -4,14 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
 use crate::core::plan::{Alternative, Note, Plan, Revision};
-use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::snapshot::{Node, Pod, Snapshot};
 
 /// What went wrong at a port: what was tried, whether trying again may help, and the cause.
 #[derive(Debug, thiserror::Error)]

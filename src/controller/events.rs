@@ -17,6 +17,8 @@ use crate::api::node_plan::Fidelity;
 
 use super::refusal::Refusal;
 
+pub use super::event_levels::Level;
+
 /// How many names a line lists before it says how many more there are.
 const NAMES_SHOWN: usize = 5;
 /// How many doubts it lists.
@@ -313,47 +315,7 @@ pub struct Fleet {
     pub price_per_hour: HourlyPrice,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Told on the objects concerned; no line of a log or screen, of which there would be thousands.
-    Debug,
-    Info,
-    Warn,
-    Error,
-}
-
 impl Event {
-    pub fn level(&self) -> Level {
-        match self {
-            Self::CallFailed { .. }
-            | Self::Doubted { .. }
-            | Self::LaunchFailed { .. }
-            | Self::RepositoryUnreachable { .. } => Level::Error,
-            Self::RevisionRefused { .. }
-            | Self::RemovalHeld { .. }
-            | Self::PlanSuperseded { .. }
-            | Self::StepNotSupported { .. }
-            | Self::InsufficientCapacity { .. }
-            | Self::GaveUp { .. }
-            | Self::NodeRefused { .. }
-            | Self::RolloutHalted { .. }
-            | Self::EvictionBlocked { .. }
-            | Self::InconsistentNodeClaim { .. }
-            | Self::CommandFailed { .. }
-            | Self::Interrupted { .. }
-            | Self::InstanceHeld { .. }
-            | Self::AdoptedInstance { .. }
-            | Self::InstanceVanished { .. }
-            | Self::Stopped { .. } => Level::Warn,
-            Self::ConsolidationRejected { .. }
-            | Self::AwaitingReplacement { .. }
-            | Self::TerminatingNode { .. }
-            | Self::EvictedPod { .. }
-            | Self::DeletedPod { .. } => Level::Debug,
-            _ => Level::Info,
-        }
-    }
-
     /// The message, the same for every event of a kind.
     pub fn message(&self) -> &'static str {
         match self {

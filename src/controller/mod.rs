@@ -26,7 +26,7 @@
 //! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
-//! | what is said | `events.rs`, `journal.rs` |
+//! | what is said | `events.rs`, `event_levels.rs`, `journal.rs` |
 
 mod adoption;
 mod afresh;
@@ -36,6 +36,7 @@ mod batch;
 mod claims;
 mod doubted;
 mod effects;
+mod event_levels;
 pub mod events;
 mod evictions;
 mod fidelity;

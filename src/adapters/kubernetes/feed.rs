@@ -418,10 +418,10 @@ mod tests {
 
     fn feed() -> Feed<Pod> {
         let feed = Feed::new(Arc::new(Changes::default()));
-        feed.take(watcher::Event::Init);
-        feed.take(watcher::Event::InitApply(pod("a", "1", 10, None)));
-        feed.take(watcher::Event::InitApply(pod("b", "2", 11, None)));
-        feed.take(watcher::Event::InitDone);
+        feed.list_begins();
+        feed.listed(pod("a", "1", 10, None));
+        feed.listed(pod("b", "2", 11, None));
+        feed.list_ends();
         feed
     }
 
@@ -438,10 +438,10 @@ mod tests {
     #[test]
     fn lists_and_follows() {
         let (feed, mut snapshot) = (feed(), Snapshot::default());
-        assert_eq!(feed.standing(), Standing::Synced);
+        assert_eq!(feed.standing(), Standing::Synced(None));
         assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", None)]);
-        feed.take(watcher::Event::Apply(pod("aa", "3", 12, Some("n"))));
-        feed.take(watcher::Event::Delete(pod("a", "1", 13, None)));
+        feed.changed(pod("aa", "3", 12, Some("n")));
+        feed.deleted(&pod("a", "1", 13, None));
         assert_eq!(seen(&feed, &mut snapshot), [on("aa", Some("n")), on("b", None)]);
         assert!(!feed.has_news());
     }
@@ -450,9 +450,9 @@ mod tests {
     fn what_was_written_is_not_undone_by_an_older_event() {
         let (feed, mut snapshot) = (feed(), Snapshot::default());
         feed.saw(pod("a", "1", 20, Some("n")));
-        feed.take(watcher::Event::Apply(pod("a", "1", 15, None)));
+        feed.changed(pod("a", "1", 15, None));
         assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("n")), on("b", None)]);
-        feed.take(watcher::Event::Apply(pod("a", "1", 21, Some("m"))));
+        feed.changed(pod("a", "1", 21, Some("m")));
         assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("m")), on("b", None)]);
     }
 
@@ -460,10 +460,10 @@ mod tests {
     fn what_was_seen_to_go_does_not_come_back_with_an_older_event() {
         let (feed, mut snapshot) = (feed(), Snapshot::default());
         feed.saw_go("shop", "a");
-        feed.take(watcher::Event::Apply(pod("a", "1", 15, None)));
+        feed.changed(pod("a", "1", 15, None));
         assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
-        feed.take(watcher::Event::Apply(pod("a", "9", 30, None)));
-        feed.take(watcher::Event::Delete(pod("a", "1", 16, None)));
+        feed.changed(pod("a", "9", 30, None));
+        feed.deleted(&pod("a", "1", 16, None));
         assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", None)], "another object of that name");
     }
 
@@ -471,10 +471,84 @@ mod tests {
     fn a_relist_takes_away_what_went_in_the_gap_and_keeps_what_was_written_meanwhile() {
         let (feed, mut snapshot) = (feed(), Snapshot::default());
         seen(&feed, &mut snapshot);
-        feed.take(watcher::Event::Init);
-        feed.take(watcher::Event::InitApply(pod("b", "2", 11, None)));
+        feed.list_begins();
+        feed.listed(pod("b", "2", 11, None));
         feed.saw(pod("c", "4", 40, None));
-        feed.take(watcher::Event::InitDone);
+        feed.list_ends();
         assert_eq!(seen(&feed, &mut snapshot), [on("b", None), on("c", None)]);
+    }
+
+    fn trouble(kind: PortErrorKind) -> Trouble {
+        Trouble { operation: "list pods".to_owned(), kind, text: "etcdserver: request timed out".to_owned() }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_feed_in_trouble_is_in_doubt_until_a_list_is_complete() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        assert!(feed.doubt().is_none());
+        feed.stumbled(trouble(PortErrorKind::Temporary));
+        let (resource, doubt) = feed.doubt().unwrap();
+        assert_eq!((resource.as_str(), doubt.why.as_str()), ("pods", "list pods: etcdserver: request timed out"));
+        assert_eq!(seen(&feed, &mut snapshot).len(), 2, "what was seen stays");
+        feed.list_begins();
+        feed.listed(pod("b", "2", 11, None));
+        assert!(feed.doubt().is_some(), "a page is not all");
+        feed.list_ends();
+        assert!(feed.doubt().is_none());
+        assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_watch_is_in_doubt_and_a_bookmark_is_enough() {
+        let feed = feed();
+        tokio::time::advance(LAGGING).await;
+        assert!(feed.doubt().is_none());
+        feed.nothing_happened();
+        tokio::time::advance(LAGGING).await;
+        assert!(feed.doubt().is_none());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(feed.doubt().unwrap().1.why.contains("nothing was heard"));
+        feed.changed(pod("c", "3", 12, None));
+        assert!(feed.doubt().is_none());
+    }
+
+    #[test]
+    fn a_kind_that_goes_with_its_objects_is_in_doubt_and_one_that_had_none_is_absent() {
+        let feed = feed();
+        feed.stumbled(trouble(PortErrorKind::NotFound));
+        assert!(feed.doubt().unwrap().1.why.contains("start again"));
+        let empty: Feed<Pod> = Feed::new(Arc::new(Changes::default()));
+        empty.stumbled(trouble(PortErrorKind::NotFound));
+        assert_eq!((empty.standing(), empty.doubt()), (Standing::Absent, None));
+    }
+
+    #[test]
+    fn an_object_that_can_not_be_read_is_set_aside_alone() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        seen(&feed, &mut snapshot);
+        let broken = |name: &str, uid: &str, version: u32| -> Watched<Pod> {
+            let metadata =
+                json!({"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version.to_string()});
+            serde_json::from_value(json!({"metadata": metadata, "spec": {"nodeName": "n", "containers": 7}})).unwrap()
+        };
+        feed.changed(broken("a", "1", 20));
+        feed.changed(broken("c", "3", 21));
+        feed.changed(pod("b", "2", 22, Some("n")));
+        assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", Some("n"))], "as it was known last");
+        let aside: Vec<String> = feed.unreadable().iter().map(Unreadable::object).collect();
+        assert_eq!(aside, ["Pod shop/a", "Pod shop/c"]);
+        assert_eq!(feed.unreadable()[0].node, "n");
+        assert!(feed.unreadable()[0].why.contains("spec.containers"), "{}", feed.unreadable()[0].why);
+        feed.changed(pod("a", "1", 30, None));
+        feed.deleted(&broken("c", "3", 31));
+        assert!(feed.unreadable().is_empty());
+    }
+
+    #[test]
+    fn what_ended_does_not_come_back_with_an_older_answer() {
+        let (feed, mut snapshot) = (feed(), Snapshot::default());
+        feed.deleted(&pod("a", "1", 20, None));
+        feed.saw(pod("a", "1", 15, Some("n")));
+        assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
     }
 }

@@ -6,10 +6,9 @@ use kube::core::{DynamicResourceScope, ObjectMeta};
 use kube::{Api, Client, Resource};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::core::snapshot::doubts::Unreadable;
+use crate::core::snapshot::doubts::{self, Unreadable};
 use crate::core::snapshot::kinds::Stored;
 
 /// One object, trimmed while it was read, with the part of its metadata that watching needs.
@@ -47,33 +46,25 @@ impl<T: Stored> Watched<T> {
     }
 }
 
-impl<T: Stored> Watched<T> {
-    /// Fails where it can not be told which object it is.
-    fn set_aside(text: &str, why: &str) -> serde_json::Result<Self> {
-        let value: Value = serde_json::from_str(text)?;
-        let text = |field: &str| Some(value.get("metadata")?.get(field)?.as_str()?.to_owned());
+impl<T> From<Box<Unreadable>> for Watched<T> {
+    fn from(unreadable: Box<Unreadable>) -> Self {
+        let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
         let metadata = ObjectMeta {
-            namespace: text("namespace"),
-            name: text("name"),
-            uid: text("uid"),
-            resource_version: text("resourceVersion"),
+            namespace: text(&unreadable.namespace),
+            name: text(&unreadable.name),
+            uid: text(&unreadable.uid),
+            resource_version: text(&unreadable.resource_version),
             ..ObjectMeta::default()
         };
-        if metadata.name.is_none() {
-            return Err(serde_json::Error::custom(why));
-        }
-        Ok(Self { metadata, object: Err(Box::new(Unreadable::new(T::KIND, &value, why))) })
+        Self { metadata, object: Err(unreadable) }
     }
 }
 
 impl<'de, T: Stored> Deserialize<'de> for Watched<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
-        let mut reader = serde_json::Deserializer::from_str(text.get());
-        match serde_path_to_error::deserialize(&mut reader) {
-            Ok(object) => Ok(Self::new(object)),
-            Err(error) => Self::set_aside(text.get(), &error.to_string()).map_err(D::Error::custom),
-        }
+        let read = doubts::read(text.get()).map_err(D::Error::custom)?;
+        Ok(read.map_or_else(Self::from, Self::new))
     }
 }
 

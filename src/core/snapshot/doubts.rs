@@ -8,10 +8,25 @@ use serde_json::Value;
 
 use crate::api::keys;
 
+use super::json::without_position;
+use super::kinds::Stored;
 use super::objects::Snapshot;
 
 /// Of a text that quotes what could not be read.
 const MOST_CHARACTERS: usize = 200;
+
+/// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
+/// which one it is.
+pub fn read<T: Stored>(text: &str) -> serde_json::Result<Result<T, Box<Unreadable>>> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let error = match serde_path_to_error::deserialize::<_, T>(&mut reader) {
+        Ok(object) => return Ok(Ok(object)),
+        Err(error) => error,
+    };
+    let why = format!("{}: {}", error.path(), without_position(error.inner()));
+    let unreadable = Unreadable::new(T::KIND, &serde_json::from_str(text)?, &why);
+    if unreadable.name.is_empty() { Err(error.into_inner()) } else { Ok(Err(Box::new(unreadable))) }
+}
 
 /// Empty where all was seen, and could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,6 +51,7 @@ pub struct Unreadable {
     pub namespace: String,
     pub name: String,
     pub uid: String,
+    pub resource_version: String,
     /// What could not be read.
     pub why: String,
     /// Whose it is, or itself; empty where it does not say.
@@ -60,6 +76,7 @@ impl Unreadable {
             kind: kind.to_owned(),
             namespace: text("/metadata/namespace"),
             uid: text("/metadata/uid"),
+            resource_version: text("/metadata/resourceVersion"),
             why,
             node_pool: if kind == "NodePool" { name.clone() } else { text(&label) },
             node: match kind {

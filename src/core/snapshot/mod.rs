@@ -19,6 +19,7 @@ pub mod write;
 mod yaml;
 
 pub use doubts::Doubts;
+pub use k8s_openapi::api::core::v1::Node;
 pub use list::Objects;
 pub use objects::Snapshot;
 pub use pod::{Pod, Workload};
