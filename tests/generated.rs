@@ -13,6 +13,8 @@ use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
+use cutlist::core::snapshot::limits::LIMITS as OF_A_POD;
+use cutlist::core::snapshot::unpack::{OBJECT_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_TEXT_BYTES_MAX};
 use cutlist::render::diagnostics::LintReport;
 use schemars::{JsonSchema, SchemaGenerator};
 
@@ -49,7 +51,30 @@ fn generated() -> Vec<(String, String)> {
     }
     files.push(("deploy/kustomize/base/crds.yaml".to_owned(), stream));
     files.extend(roles());
+    files.push(("schemas/limits.md".to_owned(), limits()));
     files
+}
+
+/// How much there may be of what others decide.
+fn limits() -> String {
+    let mut text = "# Limits\n\nWhoever may create a pod, or hands over a file, decides how much Cutlist reads. Each limit is far beyond what is known of real \
+                    clusters, so that one object can not make a plan take minutes.\n\n## One pod, or the template of one\n\nA pod that is beyond one of these stays pending with \
+                    the reason `TooManyTerms`, which names it; where it runs already, its node does not go to save money.\n\n| what | most |\n|---|---|\n".to_owned();
+    OF_A_POD.iter().for_each(|limit| writeln!(text, "| {} | {} |", limit.field, limit.most).unwrap());
+    text.push_str(
+        "\n## All pods together\n\nThe work that pods make is counted: preferences times constraints, for each pod that differs from the others. Where it is more than one plan may \
+         take, those that make most of it stay pending with the same reason, so that whoever asks for little never waits for them. The pods may name 256 resources that no node has.\n\
+         \n## Files\n\n| what | most |\n|---|---|\n",
+    );
+    for (what, most) in [
+        ("bytes of a file", UNPACKED_BYTES_MAX),
+        ("bytes that gzip of JSON unpacks to", UNPACKED_BYTES_MAX),
+        ("bytes of one object in it", OBJECT_BYTES_MAX),
+        ("bytes that gzip of YAML unpacks to", UNPACKED_TEXT_BYTES_MAX),
+    ] {
+        writeln!(text, "| {what} | {most} |").unwrap();
+    }
+    text
 }
 
 /// The rules of the roles in `deploy/`, from the table of what is asked of the API server.

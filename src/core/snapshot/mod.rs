@@ -4,6 +4,7 @@ mod collect;
 mod decode;
 mod json;
 pub mod kinds;
+pub mod limits;
 pub mod list;
 pub mod moment;
 pub mod nodes;
@@ -14,6 +15,7 @@ pub mod requests;
 #[cfg(test)]
 mod tests;
 pub mod trim;
+pub mod unpack;
 pub mod write;
 mod yaml;
 
