@@ -3,6 +3,7 @@
 mod collect;
 mod decode;
 mod json;
+pub mod kept;
 pub mod kinds;
 pub mod limits;
 pub mod list;
