@@ -131,7 +131,7 @@ fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -
         let file = content.files.iter().find(|file| shown(&file.path) == name)?;
         std::str::from_utf8(&file.content).ok()
     };
-    anstream::eprint!("{}", diagnostics::text(&report, source, true));
+    output::complain(&diagnostics::text(&report, source, true));
     let error = anyhow::anyhow!("no plan is made from definitions with errors");
     let path = path.display();
     let several = definitions.diagnostics.iter().any(|it| it.code == rules::kustomize::SEVERAL.code);

@@ -8,10 +8,12 @@ use anyhow::Context;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::read::read;
 use crate::core::snapshot::write::write;
+use crate::render::terminal;
 
 use super::arguments::SnapshotArguments;
 use super::exit::{Failure, Outcome};
 use super::inputs::{is_stdin, read_file};
+use super::output;
 
 /// Exit code of every failure of this command.
 const FAILURE: u8 = 1;
@@ -24,7 +26,7 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         (None, []) => {
             let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
             for note in notes {
-                anstream::eprintln!("note: {note}");
+                output::say(&format!("note: {note}"));
             }
             snapshot
         }
@@ -34,18 +36,18 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         }
     };
     let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
-    print(text.as_bytes())?;
+    print(terminal::json(text).as_bytes())?;
     Ok(Outcome::Clean)
 }
 
 fn from_files(files: &[PathBuf]) -> Result<Snapshot, Failure> {
     let (snapshot, notes) = read_files(files)?;
     for note in notes {
-        anstream::eprintln!("note: {note}");
+        output::say(&format!("note: {note}"));
     }
     if !snapshot.ignored.is_empty() {
         let kinds: Vec<String> = snapshot.ignored.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
-        anstream::eprintln!("note: left out, not needed for planning: {}", kinds.join(", "));
+        output::say(&format!("note: left out, not needed for planning: {}", kinds.join(", ")));
     }
     Ok(snapshot)
 }
