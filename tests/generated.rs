@@ -13,6 +13,9 @@ use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
+use cutlist::core::snapshot::kept;
+use cutlist::core::snapshot::limits::LIMITS as OF_A_POD;
+use cutlist::core::snapshot::unpack::{OBJECT_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_TEXT_BYTES_MAX};
 use cutlist::render::diagnostics::LintReport;
 use schemars::{JsonSchema, SchemaGenerator};
 
@@ -49,7 +52,59 @@ fn generated() -> Vec<(String, String)> {
     }
     files.push(("deploy/kustomize/base/crds.yaml".to_owned(), stream));
     files.extend(roles());
+    files.push(("schemas/snapshot.md".to_owned(), snapshot()));
+    files.push(("schemas/limits.md".to_owned(), limits()));
     files
+}
+
+/// What a written snapshot has of each kind.
+fn snapshot() -> String {
+    let mut text = "# What is in a snapshot\n\nA file that `cutlist snapshot` wrote can be shown to others: it has these fields, and nothing else. \
+                    A field stands for all that is in it. Left out are, for example, environment variables, commands, images, Secrets, \
+                    ConfigMaps, addresses, user data, roles and tags.\n\nNames and labels stay as they are. So do `karpenter.k8s.aws/ec2nodeclass-hash` and \
+                    `cutlist.dev/hash-before-redaction`, numbers of 64 bits over all that a class or a pool has: they tell nothing of a long secret, but who guesses all of \
+                    a short user data, and knows the rest of the class, can check the guess. Keep no secrets in user data.\n\nThe table is generated \
+                    (`make update-golden`), and a test puts a mark into every field of every kind to see that only these come out.\n".to_owned();
+    write!(text, "\n## Every kind\n\n").unwrap();
+    kept::METADATA.iter().for_each(|path| writeln!(text, "- `{path}`").unwrap());
+    write!(text, "\n## Annotations\n\n").unwrap();
+    let mut annotations = kept::ANNOTATIONS.to_vec();
+    annotations.sort_unstable();
+    annotations.iter().for_each(|annotation| writeln!(text, "- `{annotation}`").unwrap());
+    for (kind, _) in kept::KINDS {
+        write!(text, "\n## {kind}\n\n").unwrap();
+        let paths = kept::paths(kind);
+        let of_kind = paths.iter().filter(|path| !kept::METADATA.contains(&path.as_str()));
+        of_kind.for_each(|path| writeln!(text, "- `{path}`").unwrap());
+        if let Some((_, types)) = kept::MESSAGES.iter().find(|(of, _)| of == kind) {
+            writeln!(text, "\nThe message is that of {} only; of others it is empty.", types.join(" and ")).unwrap();
+        } else if paths.iter().any(|path| path.ends_with("conditions.message")) {
+            writeln!(text, "\nThe message is empty.").unwrap();
+        }
+    }
+    text
+}
+
+/// How much there may be of what others decide.
+fn limits() -> String {
+    let mut text = "# Limits\n\nWhoever may create a pod, or hands over a file, decides how much Cutlist reads. Each limit is far beyond what is known of real \
+                    clusters, so that one object can not make a plan take minutes.\n\n## One pod, or the template of one\n\nA pod that is beyond one of these stays pending with \
+                    the reason `TooManyTerms`, which names it; where it runs already, its node does not go to save money.\n\n| what | most |\n|---|---|\n".to_owned();
+    OF_A_POD.iter().for_each(|limit| writeln!(text, "| {} | {} |", limit.field, limit.most).unwrap());
+    text.push_str(
+        "\n## All pods together\n\nThe work that pods make is counted: preferences times constraints, for each pod that differs from the others. Where it is more than one plan may \
+         take, those that make most of it stay pending with the same reason, so that whoever asks for little never waits for them. The pods may name 256 resources that no node has.\n\
+         \n## Files\n\n| what | most |\n|---|---|\n",
+    );
+    for (what, most) in [
+        ("bytes of a file", UNPACKED_BYTES_MAX),
+        ("bytes that gzip of JSON unpacks to", UNPACKED_BYTES_MAX),
+        ("bytes of one object in it", OBJECT_BYTES_MAX),
+        ("bytes that gzip of YAML unpacks to", UNPACKED_TEXT_BYTES_MAX),
+    ] {
+        writeln!(text, "| {what} | {most} |").unwrap();
+    }
+    text
 }
 
 /// The rules of the roles in `deploy/`, from the table of what is asked of the API server.

@@ -72,6 +72,10 @@ pub const REMOVAL_CONFIRMED: &str = "cutlist.dev/removal-confirmed";
 pub const LAUNCHED_CLASS_HASH: &str = "cutlist.dev/ec2nodeclass-hash";
 /// On a NodeClaim: the selector terms of the EC2NodeClass that its instance was launched with, as JSON. No hash covers them.
 pub const LAUNCHED_SELECTORS: &str = "cutlist.dev/ec2nodeclass-selectors";
+/// On an EC2NodeClass or a NodePool of a written snapshot: its hash before something was left out. Never written to a cluster.
+pub const HASH_BEFORE_REDACTION: &str = "cutlist.dev/hash-before-redaction";
+/// On a pod of a snapshot: what it had too much of, which was left out. Never written to a cluster.
+pub const TOO_MANY_TERMS: &str = "cutlist.dev/too-many-terms";
 /// Field manager of server-side apply, and value of `app.kubernetes.io/managed-by`.
 pub const FIELD_MANAGER: &str = "cutlist";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

@@ -7,6 +7,7 @@ use crate::adapters::kubernetes::{Approval, approve};
 use super::arguments::ApproveArguments;
 use super::cluster::{connected, unreadable};
 use super::exit::{Failure, Outcome};
+use super::output;
 
 const FAILURE: u8 = 1;
 
@@ -20,7 +21,7 @@ pub fn run(arguments: &ApproveArguments) -> Result<Outcome, Failure> {
         let list = "`kubectl get nodeplans` lists the plans there are";
         match approval.map_err(|error| unreadable(error, &connection.address))? {
             Approval::Given { name } => {
-                anstream::println!("nodeplan {name} is approved by {by}");
+                output::text(&format!("nodeplan {name} is approved by {by}\n"));
                 Ok(Outcome::Clean)
             }
             Approval::NotWaiting { name, phase } => {

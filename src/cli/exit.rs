@@ -52,26 +52,30 @@ const INTERNAL: u8 = 3;
 /// Runs the program; a panic is told in one place, and ends with its own exit code.
 pub fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {
     std::panic::set_hook(Box::new(|panic| {
-        anstream::eprintln!(
+        output::say(&format!(
             "internal error: {panic}\n\nhint: this is a mistake in cutlist; please report it with the input"
-        );
+        ));
     }));
     std::panic::catch_unwind(run).unwrap_or(ExitCode::from(INTERNAL))
 }
 
 pub fn usage(error: &clap::Error) -> ExitCode {
-    // A reader that closed the pipe is no failure of ours.
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    let text = error.render().ansi().to_string();
+    if !error.use_stderr() {
+        output::text(&text);
+        return ExitCode::SUCCESS;
+    }
+    output::complain(&text);
+    ExitCode::from(2)
 }
 
 pub fn report(outcome: Result<Outcome, Failure>) -> ExitCode {
     match outcome {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(failure) => {
-            anstream::eprintln!("error: {}", output::shown(&chain(&failure.error)));
+            output::say(&format!("error: {}", chain(&failure.error)));
             if let Some(hint) = failure.hint {
-                anstream::eprintln!("\nhint: {}", output::shown(&hint));
+                output::say(&format!("\nhint: {hint}"));
             }
             ExitCode::from(failure.code)
         }

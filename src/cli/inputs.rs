@@ -15,7 +15,7 @@ use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
 use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Note, Policy};
-use crate::core::snapshot::{Snapshot, read};
+use crate::core::snapshot::{Snapshot, read, unpack};
 use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
 use crate::ports::RevisionContent;
@@ -131,7 +131,7 @@ fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -
         let file = content.files.iter().find(|file| shown(&file.path) == name)?;
         std::str::from_utf8(&file.content).ok()
     };
-    anstream::eprint!("{}", diagnostics::text(&report, source, true));
+    output::complain(&diagnostics::text(&report, source, true));
     let error = anyhow::anyhow!("no plan is made from definitions with errors");
     let path = path.display();
     let several = definitions.diagnostics.iter().any(|it| it.code == rules::kustomize::SEVERAL.code);
@@ -174,13 +174,18 @@ fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), F
     Ok((snapshot, notes))
 }
 
-fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
-    if is_stdin(path) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
+/// The content of a file, or of standard input for `-`. A file that never ends, such as a pipe, is an error that names the limit.
+pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    const BYTES_MAX: u64 = unpack::UNPACKED_BYTES_MAX;
+    let mut bytes = Vec::new();
+    let length = match is_stdin(path) {
+        true => std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)?,
+        false => std::fs::File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?,
+    };
+    match length as u64 > BYTES_MAX {
+        true => Err(std::io::Error::other(format!("it has more than {BYTES_MAX} bytes"))),
+        false => Ok(bytes),
     }
-    std::fs::read(path)
 }
 
 /// The catalog of the file, else the built-in one of the region that settings, nodes or pools name; and who named it.
@@ -191,8 +196,7 @@ fn catalog(
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
     if let Some(path) = &arguments.catalog {
         let place = || format!("catalog {}", path.display());
-        let catalog =
-            std::fs::read(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
+        let catalog = read_file(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
         return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, SaidBy::Settings, Vec::new()));
     }
     let (region, note) = region(definitions, snapshot);

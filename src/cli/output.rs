@@ -2,6 +2,7 @@
 //!
 //! This is the one door, so values of the environment are hidden here: definitions may have put them anywhere.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +10,7 @@ use serde_json::Value;
 
 use crate::core::catalog::Catalog;
 use crate::definitions::Masks;
+use crate::render::terminal;
 
 static HIDDEN: Mutex<Option<Masks>> = Mutex::new(None);
 
@@ -43,23 +45,63 @@ pub fn hidden() -> Masks {
     masks().clone().unwrap_or_default()
 }
 
-/// The text without what is hidden.
+/// The text without what is hidden, and without users, passwords and queries of addresses, which may be tokens: libraries put into
+/// their errors what they were given.
 pub fn shown(text: &str) -> String {
-    masks().as_ref().map_or_else(|| text.to_owned(), |hidden| hidden.text(text))
+    let text = without_credentials(text);
+    masks().as_ref().map_or_else(|| text.clone(), |hidden| hidden.text(&text))
+}
+
+fn without_credentials(text: &str) -> String {
+    const SCHEME_ENDS: &str = "://";
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(SCHEME_ENDS) {
+        shown.push_str(before);
+        shown.push_str(SCHEME_ENDS);
+        let ends =
+            |character: char| character.is_whitespace() || character.is_control() || "\"'`<>()\\".contains(character);
+        let (address, after) =
+            behind.split_at_checked(behind.find(ends).unwrap_or(behind.len())).unwrap_or((behind, ""));
+        let host = address.rsplit_once('@').map_or(address, |(_, host)| host);
+        let path = host.split(['?', '#']).next().unwrap_or(host);
+        shown.push_str(path);
+        // What belongs to the sentence.
+        if path.len() < host.len()
+            && let Some(sign) = host.chars().last().filter(|sign| ":,;".contains(*sign))
+        {
+            shown.push(sign);
+        }
+        rest = after;
+    }
+    shown + rest
+}
+
+/// Says something on standard error.
+pub fn say(text: &str) {
+    anstream::eprintln!("{}", terminal::clean_lines(&shown(text)));
+}
+
+/// A page with colours on standard error.
+pub fn complain(page: &str) {
+    anstream::eprint!("{}", terminal::page(shown(page)));
 }
 
 /// For people: what is no terminal gets it without terminal escapes.
 pub fn text(text: &str) {
     let mut out = anstream::AutoStream::auto(io::stdout()).lock();
-    let _closed = out.write_all(shown(text).as_bytes()).and_then(|()| out.flush());
+    let _closed = out.write_all(terminal::page(shown(text)).as_bytes()).and_then(|()| out.flush());
 }
 
-/// For programs, as it is: looking for escapes in megabytes of JSON takes as long as making them.
+/// For programs. It is JSON or YAML, which have a way to write everything that a terminal would obey.
 pub fn data(text: &str) {
     let mut out = io::stdout().lock();
     let hidden = masks();
     let masked = hidden.as_ref().map(|hidden| masked_data(text, hidden));
-    let _closed = out.write_all(masked.as_deref().unwrap_or(text).as_bytes()).and_then(|()| out.flush());
+    let text = masked.as_deref().unwrap_or(text);
+    let is_json = text.starts_with(['{', '[']);
+    let text = if is_json { Cow::Owned(terminal::json(text.to_owned())) } else { Cow::Borrowed(text) };
+    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 /// JSON stays JSON, in the same form.
@@ -71,7 +113,7 @@ fn masked_data(text: &str, hidden: &Masks) -> String {
     form.unwrap_or_default() + if text.ends_with('\n') { "\n" } else { "" }
 }
 
-/// Hides line by line what is written piece by piece.
+/// Hides and cleans line by line what is written piece by piece.
 pub struct Masked<W: Write> {
     to: W,
     line: Vec<u8>,
@@ -85,14 +127,11 @@ impl<W: Write> Masked<W> {
 
 impl<W: Write> Write for Masked<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if masks().is_none() && self.line.is_empty() {
-            return self.to.write(bytes);
-        }
         self.line.extend_from_slice(bytes);
         if let Some(end) = self.line.iter().rposition(|byte| *byte == b'\n') {
             let rest = self.line.split_off(end + 1);
             let lines = std::mem::replace(&mut self.line, rest);
-            self.to.write_all(shown(&String::from_utf8_lossy(&lines)).as_bytes())?;
+            self.to.write_all(terminal::page(shown(&String::from_utf8_lossy(&lines))).as_bytes())?;
         }
         Ok(bytes.len())
     }
@@ -100,7 +139,7 @@ impl<W: Write> Write for Masked<W> {
     fn flush(&mut self) -> io::Result<()> {
         if !self.line.is_empty() {
             let line = std::mem::take(&mut self.line);
-            self.to.write_all(shown(&String::from_utf8_lossy(&line)).as_bytes())?;
+            self.to.write_all(terminal::page(shown(&String::from_utf8_lossy(&line))).as_bytes())?;
         }
         self.to.flush()
     }
@@ -109,5 +148,24 @@ impl<W: Write> Write for Masked<W> {
 impl<W: Write> Drop for Masked<W> {
     fn drop(&mut self) {
         let _closed = self.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_what_may_be_a_token() {
+        for (text, shown) in [
+            ("client for http://me:pw@host:1/?token=a: no", "client for http://host:1/: no"),
+            ("\"http://me:p/w@host/a#b\", and https://token@host", "\"http://host/a\", and https://host"),
+            (
+                "aws:///us-east-1a/i-0123 is http://[::1]:80/metrics, see",
+                "aws:///us-east-1a/i-0123 is http://[::1]:80/metrics, see",
+            ),
+        ] {
+            assert_eq!(without_credentials(text), shown);
+        }
     }
 }

@@ -28,7 +28,7 @@ use crate::ports::Clock;
 
 use super::arguments::{RunArguments, SnapshotArguments};
 use super::exit::{Failure, Outcome};
-use super::settings;
+use super::{output, settings};
 
 use screen::{Screen, Times};
 use source::Source;
@@ -130,7 +130,7 @@ fn outcome(shutdown: &Shutdown) -> Outcome {
 
 /// Text with terminal escapes goes in; what is no terminal gets it without.
 pub(super) fn standard_output() -> Box<dyn Write> {
-    Box::new(super::output::Masked::new(anstream::AutoStream::auto(std::io::stdout())))
+    Box::new(output::Masked::new(anstream::AutoStream::auto(std::io::stdout())))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command line knows what time it is")]
@@ -146,7 +146,7 @@ pub(super) fn shutdown_on_signal() -> Shutdown {
         if told_to_stop().await.is_err() {
             return;
         }
-        anstream::eprintln!("stopping after the call that is under way; Ctrl-C again to abort");
+        output::say("stopping after the call that is under way; Ctrl-C again to abort");
         requested.request();
         if told_to_stop().await.is_ok() {
             abort();

@@ -1,16 +1,19 @@
 //! `cutlist snapshot`, and the reading of snapshot files for every command that takes them.
 
-use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Context;
 
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::read::read;
 use crate::core::snapshot::write::write;
+use crate::render::terminal;
 
 use super::arguments::SnapshotArguments;
 use super::exit::{Failure, Outcome};
+use super::inputs::{is_stdin, read_file};
+use super::output;
 
 /// Exit code of every failure of this command.
 const FAILURE: u8 = 1;
@@ -23,7 +26,7 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         (None, []) => {
             let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
             for note in notes {
-                anstream::eprintln!("note: {note}");
+                output::say(&format!("note: {note}"));
             }
             snapshot
         }
@@ -33,18 +36,18 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         }
     };
     let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
-    print(text.as_bytes())?;
+    print(terminal::json(text).as_bytes())?;
     Ok(Outcome::Clean)
 }
 
 fn from_files(files: &[PathBuf]) -> Result<Snapshot, Failure> {
     let (snapshot, notes) = read_files(files)?;
     for note in notes {
-        anstream::eprintln!("note: {note}");
+        output::say(&format!("note: {note}"));
     }
     if !snapshot.ignored.is_empty() {
         let kinds: Vec<String> = snapshot.ignored.iter().map(|(kind, count)| format!("{count} x {kind}")).collect();
-        anstream::eprintln!("note: left out, not needed for planning: {}", kinds.join(", "));
+        output::say(&format!("note: left out, not needed for planning: {}", kinds.join(", ")));
     }
     Ok(snapshot)
 }
@@ -55,26 +58,14 @@ pub(super) fn read_files(files: &[PathBuf]) -> Result<(Snapshot, Vec<String>), F
     let mut notes = Vec::new();
     for file in files {
         let name = if is_stdin(file) { "standard input".to_owned() } else { file.display().to_string() };
-        let report = load(file)
+        let report = read_file(file)
+            .map_err(anyhow::Error::new)
             .and_then(|bytes| Ok(read(&bytes, &mut snapshot)?))
             .with_context(|| name.clone())
             .map_err(|error| Failure::usage(FAILURE, error))?;
         notes.extend(report.notes.into_iter().map(|note| format!("{name}: {note}")));
     }
     Ok((snapshot, notes))
-}
-
-fn is_stdin(file: &Path) -> bool {
-    file.as_os_str() == "-"
-}
-
-fn load(file: &Path) -> anyhow::Result<Vec<u8>> {
-    if !is_stdin(file) {
-        return Ok(std::fs::read(file)?);
-    }
-    let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Writes to standard output. A reader that closed the pipe has seen enough and is no failure.

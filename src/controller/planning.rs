@@ -251,7 +251,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.masks = masks;
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
         self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
-        self.ports.forge.post_plan(plan, &format!("```\n{text}```\n")).await?;
+        self.ports.forge.post_plan(plan, &render::plan::fenced("", &text)).await?;
         self.announced.shown(plan, snapshot);
         self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {

@@ -14,6 +14,7 @@ use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Masks;
 use crate::ports::{Cluster, PortError};
+use crate::render::terminal::clean_lines;
 
 use super::history;
 
@@ -141,6 +142,7 @@ fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestam
     let status = plan.status.get_or_insert_default();
     status.observed_generation = Some(generation);
     status.phase = phase;
+    let message = clean_lines(message);
     message.clone_into(&mut status.message);
     let is = |yes: bool| if yes { "True" } else { "False" };
     let waits = phase == NodePlanPhase::WaitsForApproval;
@@ -149,7 +151,7 @@ fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestam
         ("Reconciling", is(!phase.is_final() && !waits)),
         ("Approved", is(!waits && phase != NodePlanPhase::Superseded)),
     ] {
-        conditions::write(&mut status.conditions, type_, value, &format!("{phase:?}"), message, Some(generation), now);
+        conditions::write(&mut status.conditions, type_, value, &format!("{phase:?}"), &message, Some(generation), now);
     }
 }
 

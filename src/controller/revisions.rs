@@ -8,6 +8,8 @@ use crate::core::plan::{Note, Revision};
 use crate::definitions::{Definitions, Masks, OpenDefinition};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
 use crate::render::diagnostics::{self, LintReport};
+use crate::render::plan::fenced;
+use crate::render::terminal::clean_lines;
 
 use super::events::Event;
 use super::{Controller, RETRY, inventory};
@@ -104,7 +106,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             text.extend(definitions.unchecked().map(OpenDefinition::why_unusable));
             let in_force = self.revisions.revision();
             self.journal.say(now, &Event::RevisionRefused { revision: revision.clone(), in_force });
-            return self.ports.forge.post_failure(&revision, &format!("```\n{text}```\n")).await;
+            return self.ports.forge.post_failure(&revision, &fenced("", &clean_lines(&text))).await;
         }
         if definitions.node_pools.is_empty() {
             let snapshot = self.ports.cluster.observe().await?;

@@ -58,11 +58,110 @@ pub fn right(text: &str, columns: usize) -> String {
 /// Names and sentences come from clusters and repositories: what would move the cursor, change colours or turn the direction of
 /// writing becomes a visible mark.
 pub fn clean(text: &str) -> String {
-    let hostile = |character: char| {
-        character.is_control()
-            || matches!(character, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
-    text.chars().map(|character| if hostile(character) { '\u{fffd}' } else { character }).collect()
+    text.chars().map(|character| if is_hostile(character) { '\u{fffd}' } else { character }).collect()
+}
+
+/// The same of text that may have several lines.
+pub fn clean_lines(text: &str) -> String {
+    let character = |character: char| if is_hostile(character) && character != '\n' { '\u{fffd}' } else { character };
+    without_commands(text.chars().map(character).collect())
+}
+
+/// What is written where a terminal or a log may be: a page with the colours of [`Style`], which are all that is left of what a
+/// terminal obeys, and without lines that a program which reads logs takes for its own commands. Names and sentences were cleaned when
+/// they were put into the page; this holds for those that will be forgotten.
+pub fn page(text: String) -> String {
+    let is_plain = |character: char| character == '\n' || character == '\u{1b}' || !is_hostile(character);
+    if !text.chars().all(is_plain) || text.contains('\u{1b}') {
+        return without_commands(only_colours(&text));
+    }
+    without_commands(text)
+}
+
+fn is_hostile(character: char) -> bool {
+    character.is_control()
+        || matches!(character, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A colour or its end: `ESC [ 1 ; 31 m`.
+fn colour(rest: &str) -> Option<&str> {
+    let parameters = rest.strip_prefix("\u{1b}[")?;
+    let length = parameters.find(|character: char| !character.is_ascii_digit() && character != ';')?;
+    parameters.get(length..)?.starts_with('m').then(|| rest.get(..length + 3)).flatten()
+}
+
+fn only_colours(text: &str) -> String {
+    let mut page = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let colour = colour(rest);
+        match colour {
+            Some(colour) => page.push_str(colour),
+            None if character == '\n' || !is_hostile(character) => page.push(character),
+            None => page.push('\u{fffd}'),
+        }
+        rest = rest.get(colour.map_or(character.len_utf8(), str::len)..).unwrap_or_default();
+    }
+    page
+}
+
+/// CI systems obey lines of a log that begin with `::`, and others that have `##[` or `##vso[` anywhere.
+fn without_commands(mut text: String) -> String {
+    for (command, shown) in [("##[", "#\u{fffd}#["), ("##vso[", "#\u{fffd}#vso[")] {
+        if text.contains(command) {
+            text = text.replace(command, shown);
+        }
+    }
+    if !text.contains("::") {
+        return text;
+    }
+    let mut page = String::with_capacity(text.len() + 8);
+    for line in text.split_inclusive('\n') {
+        let mut start = line;
+        // Colours are dropped where no terminal is.
+        loop {
+            start = start.trim_start();
+            match colour(start) {
+                Some(colour) => start = start.get(colour.len()..).unwrap_or_default(),
+                None => break,
+            }
+        }
+        if start.starts_with("::") {
+            page.push_str(line.get(..line.len() - start.len()).unwrap_or_default());
+            page.push('\u{fffd}');
+            page.push_str(start);
+        } else {
+            page.push_str(line);
+        }
+    }
+    page
+}
+
+/// JSON without what a terminal or a program that reads logs would obey: in a string of JSON everything can be written as its number.
+pub fn json(text: String) -> String {
+    let is_plain = |character: char| matches!(character, '\n' | ' '..='~') || !is_hostile(character);
+    let mut json = text;
+    if !json.chars().all(is_plain) {
+        let mut escaped = String::with_capacity(json.len());
+        for character in json.chars() {
+            if is_plain(character) {
+                escaped.push(character);
+            } else {
+                let mut units = [0; 2];
+                for unit in character.encode_utf16(&mut units) {
+                    escaped.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+        json = escaped;
+    }
+    for (command, escaped) in [("##[", "#\\u0023["), ("##vso[", "#\\u0023vso[")] {
+        if json.contains(command) {
+            json = json.replace(command, escaped);
+        }
+    }
+    json
 }
 
 /// The beginning of the text, with `…` where it was cut.
@@ -161,6 +260,24 @@ mod tests {
         assert_eq!(clip("us-east-1a", 10), "us-east-1a");
         assert_eq!(clip("us-east-1a", 5), "us-e…");
         assert_eq!(width(&clip("節点節点", 4)), 3);
+    }
+
+    #[test]
+    fn a_page_keeps_its_colours_and_nothing_else() {
+        let painted = Style::Coloured.paint(Tone::Strong, "a");
+        assert_eq!(page(format!("{painted}\n")), format!("{painted}\n"));
+        assert_eq!(
+            page("a\u{1b}]0;b\u{7}\u{9b}2J\u{1b}[2Jc".to_owned()),
+            "a\u{fffd}]0;b\u{fffd}\u{fffd}2J\u{fffd}[2Jc"
+        );
+        assert_eq!(page("\u{1b}[1m  ::error::a\n a::b".to_owned()), "\u{1b}[1m  \u{fffd}::error::a\n a::b");
+        assert_eq!(page("x ##vso[task.x]y ##[error]z".to_owned()), "x #\u{fffd}#vso[task.x]y #\u{fffd}#[error]z");
+        assert_eq!(clean_lines("a\n::b\u{1b}[1m"), "a\n\u{fffd}::b\u{fffd}[1m");
+        let text = serde_json::json!({ "a": "\u{202e}\u{9b}##[b]\u{e0001}é" });
+        let shown = json(serde_json::to_string_pretty(&text).unwrap());
+        assert!(shown.chars().all(|it| it == '\n' || it == 'é' || (' '..='~').contains(&it)), "{shown}");
+        assert!(!shown.contains("##["));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap(), text);
     }
 
     #[test]

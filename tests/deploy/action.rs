@@ -21,6 +21,10 @@ fn the_action_lints_and_plans() {
     let output = std::fs::read_to_string(folder.path().join("output")).unwrap();
     let plan = std::fs::read_to_string(output.trim().strip_prefix("plan=").unwrap()).unwrap();
     assert!(plan.contains("limits.memory 16Gi reached"), "{plan}");
+    let stdout = String::from_utf8(ran.stdout).unwrap();
+    let token = stdout.lines().next().unwrap().strip_prefix("::stop-commands::").unwrap();
+    assert!(token.len() == 32 && token.chars().all(|it| it.is_ascii_hexdigit()), "{token}");
+    assert_eq!(stdout.lines().last(), Some(format!("::{token}::").as_str()));
     assert_eq!(std::fs::read_to_string(folder.path().join("summary")).unwrap(), plan);
 }
 
@@ -30,6 +34,10 @@ fn the_action_fails_where_lint_does() {
     let ran = run(folder.path(), "tests/plan/definitions-with-errors/definitions", "");
     assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stdout));
     assert!(!folder.path().join("output").exists(), "nothing is planned after that");
+    let stdout = String::from_utf8(ran.stdout).unwrap();
+    let commands: Vec<&str> = stdout.lines().filter(|line| line.starts_with("::")).collect();
+    let token = commands[0].strip_prefix("::stop-commands::").unwrap();
+    assert_eq!(commands[1..], [format!("::{token}::")], "commands are taken again");
 }
 
 fn run(folder: &Path, path: &str, snapshot: &str) -> Output {

@@ -5,6 +5,7 @@
 
 #![cfg(test)]
 
+mod absurd;
 mod advice;
 mod any_order;
 mod bad_input;
@@ -38,7 +39,11 @@ const WORLDS: u32 = 96;
 const VALUES: u32 = 2_000;
 
 fn holds<T: Debug>(inputs: impl Strategy<Value = T>, property: impl Fn(T) -> Result<(), String>) {
-    let fixed = Config { cases: VALUES, rng_seed: RngSeed::Fixed(1), ..Config::default() };
+    holds_for(VALUES, inputs, property);
+}
+
+fn holds_for<T: Debug>(cases: u32, inputs: impl Strategy<Value = T>, property: impl Fn(T) -> Result<(), String>) {
+    let fixed = Config { cases, rng_seed: RngSeed::Fixed(1), ..Config::default() };
     let mut runner = TestRunner::new(contextualize_config(fixed));
     if let Err(failure) = runner.run(&inputs, |input| property(input).map_err(TestCaseError::fail)) {
         panic!("{failure}");

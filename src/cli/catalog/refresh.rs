@@ -4,6 +4,7 @@ use anyhow::Context;
 
 use super::super::arguments::CatalogRefreshArguments;
 use super::super::exit::{Failure, Outcome};
+use super::super::output;
 use super::FAILURE;
 use crate::adapters::aws;
 use crate::core::catalog::facts::Facts;
@@ -16,19 +17,19 @@ pub fn run(arguments: &CatalogRefreshArguments) -> Result<Outcome, Failure> {
         )
     })?;
     write(&facts, &arguments.write).map_err(|error| Failure::usage(FAILURE, error))?;
-    anstream::eprintln!(
+    output::say(&format!(
         "{}: {} instance types, {} zones of {} regions",
         arguments.write.display(),
         facts.instance_types.len(),
         facts.zones.len(),
         facts.regions().len(),
-    );
+    ));
     Ok(Outcome::Clean)
 }
 
 fn read(endpoint_url: Option<&str>) -> anyhow::Result<Facts> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let facts = runtime.block_on(aws::facts::read(endpoint_url, |region| anstream::eprintln!("reading {region}")))?;
+    let facts = runtime.block_on(aws::facts::read(endpoint_url, |region| output::say(&format!("reading {region}"))))?;
     anyhow::ensure!(!facts.instance_types.is_empty(), "EC2 describes no instance types there; nothing was written");
     Ok(facts)
 }

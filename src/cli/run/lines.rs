@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::controller::events::{Event, Level};
-use crate::render::terminal::{COLUMNS, Style, Tone, left, width};
+use crate::render::terminal::{COLUMNS, Style, Tone, clean, left, width};
 
 const TIME_COLUMNS: usize = 9;
 /// Wide enough for most of Karpenter's messages; a longer one pushes its fields to the right.
@@ -21,7 +21,7 @@ pub fn line(time: &str, event: &Event, style: Style) -> String {
     let mut column = TIME_COLUMNS + width(&message);
     let indent = TIME_COLUMNS + MESSAGE_COLUMNS;
     for (key, value) in event.fields() {
-        let value = plain(&value);
+        let value = clean(&plain(&value));
         if value.is_empty() || value == "null" {
             continue;
         }
@@ -68,6 +68,14 @@ fn plain(value: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_and_messages_stay_on_their_line() {
+        let title = "a\u{1b}]0;b\u{7}\n::error::c".to_owned();
+        let event = Event::DefinitionPruned { kind: "NodePool", name: title };
+        let text = line("+00:03", &event, Style::Plain);
+        assert!(text.ends_with("name=a\u{fffd}]0;b\u{fffd}\u{fffd}::error::c\n"), "{text:?}");
+    }
 
     #[test]
     fn fields_wrap_under_each_other_and_stay_within_the_page() {

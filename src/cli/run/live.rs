@@ -24,6 +24,7 @@ use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::plan::decide;
 use crate::definitions::Definitions;
 use crate::ports::{Clock, PortError, Repository, RevisionContent};
+use crate::render::terminal::clean_lines;
 
 use super::boot::{self, SavedCloud};
 use super::nowhere::Nowhere;
@@ -72,7 +73,7 @@ async fn end_when_overdue(shutdown: Shutdown, standing: Standing) {
         tokio::time::sleep(STOP_LOOK).await;
     }
     tokio::time::sleep(STOP_PATIENCE).await;
-    anstream::eprintln!("the call that is under way does not end: stopping without it");
+    output::say("the call that is under way does not end: stopping without it");
     give_back(&standing).await;
     abort();
 }
@@ -95,7 +96,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     listen(controller, &watched, &connection.calls).await?;
     if controller.install_crds {
         for name in install_definitions(&connection.client).await.map_err(failed)? {
-            anstream::eprintln!("applied {name}");
+            output::say(&format!("applied {name}"));
         }
     }
     refuse_without_definitions(&connection, controller.mode).await?;
@@ -104,12 +105,12 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     if controller.elects() {
         leadership = stand(controller, &connection, &identity).await?;
         *standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership.clone());
-        anstream::eprintln!("{identity} waits to lead");
+        output::say(&format!("{identity} waits to lead"));
         tokio::select! {
             () = shutdown.requested() => return Ok(Outcome::Interrupted),
             () = leadership.becomes(true) => {}
         }
-        anstream::eprintln!("{identity} leads");
+        output::say(&format!("{identity} leads"));
     }
     watched.metrics.leads(true);
     if controller.mode == ModeArgument::Enforce {
@@ -143,7 +144,7 @@ async fn lead(
         _ => region_of_nodes(&connection).await?.unwrap_or(region),
     };
     if region.said_by == SaidBy::Nobody {
-        anstream::eprintln!("region {} is only assumed: set spec.region in cutlist.yaml", region.name);
+        output::say(&format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name));
     }
     let catalog = Catalog::built_in(&region.name)
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
@@ -224,7 +225,7 @@ async fn listen(controller: &ControllerArguments, watched: &Watched, calls: &Cal
     let address = served
         .with_context(|| format!("listen on {address}"))
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("choose another --listen ADDRESS:PORT"))?;
-    anstream::eprintln!("metrics and health at http://{address}");
+    output::say(&format!("metrics and health at http://{address}"));
     Ok(())
 }
 
@@ -359,7 +360,7 @@ fn journal(screen: &Screen, recorder: EventRecorder, metrics: &Metrics, readines
         screen.show(now, event);
         measures::count(&metrics, &readiness, event);
         for notice in notices::of(event) {
-            recorder.publish(Notice { note: output::shown(&notice.note), ..notice });
+            recorder.publish(Notice { note: clean_lines(&output::shown(&notice.note)), ..notice });
         }
     })
 }
@@ -376,12 +377,12 @@ fn tell_calls(calls: &Calls) {
         .filter(|(verb, ..)| writes.contains(verb))
         .map(|(verb, resource, count)| format!("{verb} {resource} {count}"))
         .collect();
-    anstream::eprintln!(
+    output::say(&format!(
         "API server: {} reads and watches, {} writes ({})",
         count(&["read", "watch"]),
         count(&writes),
         by_resource.join(", ")
-    );
+    ));
 }
 
 /// The planner, with a watch in hand.

@@ -11,7 +11,7 @@ use crate::controller::events::{Event, Level, short};
 use crate::core::plan::Revision;
 use crate::render::chart::run_summary;
 use crate::render::plan::text as plan_text;
-use crate::render::terminal::{COLUMNS, Style, Tone, width};
+use crate::render::terminal::{COLUMNS, Style, Tone, clean, width};
 
 use super::lines::line;
 use super::tally::Tally;
@@ -49,7 +49,7 @@ impl Screen {
     /// The heading of a step.
     pub fn title(&self, position: usize, of: usize, title: &str) {
         let mut inner = self.0.borrow_mut();
-        let heading = format!("── {position}/{of}  {title} ");
+        let heading = format!("── {position}/{of}  {} ", clean(title));
         let rule = "─".repeat(COLUMNS.saturating_sub(width(&heading)));
         inner.block(&format!("{}\n", Style::Coloured.paint(Tone::Strong, &format!("{heading}{rule}"))));
     }
@@ -126,18 +126,24 @@ impl Inner {
         self.write(&text);
     }
 
+    fn dimmed_time(&self, now: Timestamp) -> String {
+        Style::Coloured.paint(Tone::Dim, &format!("{:<9}", self.time(now)))
+    }
+
     fn said(&mut self, now: Timestamp, text: &str) {
-        let time = Style::Coloured.paint(Tone::Dim, &format!("{:<9}", self.time(now)));
-        self.write(&format!("{time}{text}\n"));
+        let time = self.dimmed_time(now);
+        self.write(&format!("{time}{}\n", clean(text)));
     }
 
     fn revision(&mut self, now: Timestamp, revision: &Revision, title: &str, rewritten: bool) {
         let id = revision.id.get(..7).unwrap_or(&revision.id);
-        let what = Style::Coloured.paint(Tone::Strong, &format!("revision {id} ({})", revision.reference));
+        let what = clean(&format!("revision {id} ({})", revision.reference));
+        let what = Style::Coloured.paint(Tone::Strong, &what);
         if !self.after_block {
             self.write("\n");
         }
-        self.said(now, format!("{what}  {title}").trim_end());
+        let time = self.dimmed_time(now);
+        self.write(&format!("{time}{}\n", format!("{what}  {}", clean(title)).trim_end()));
         if rewritten {
             self.said(now, "history was rewritten: the revision before is not an ancestor of this one");
         }

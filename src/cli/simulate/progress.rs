@@ -5,6 +5,8 @@
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
+use crate::render::terminal::{clean, clean_lines};
+
 /// Before this nobody wonders, and as often it is said anew.
 const EVERY: Duration = Duration::from_secs(1);
 
@@ -26,7 +28,7 @@ impl Progress {
             return;
         }
         (self.said_at, self.was_shown) = (Instant::now(), true);
-        write(&format!("\r\x1b[K{}", text()));
+        write(&format!("\r\x1b[K{}", clean(&text())));
     }
 }
 
@@ -40,7 +42,7 @@ impl Drop for Progress {
 
 /// A line on standard error.
 pub fn say(line: &str) {
-    write(&format!("{line}\n"));
+    write(&format!("{}\n", clean_lines(line)));
 }
 
 fn write(text: &str) {

@@ -34,7 +34,7 @@ pub struct Candidate {
     /// `None` when the pool left the definitions.
     pub disruption: Option<Disruption>,
     /// That it is not known what room one of them takes.
-    pub unknown_room: Option<String>,
+    pub unknown_room: Option<(ReasonCode, String)>,
     /// Of the pool: its replacement comes from no pool of a lower one.
     pub weight: i32,
     pub price: Option<HourlyPrice>,
@@ -126,8 +126,8 @@ impl Candidate {
 
     /// Whether its pool lets nodes with pods go to save money, and it is known what would move.
     pub fn may_be_consolidated(&self) -> Result<(), (ReasonCode, String)> {
-        if let Some(text) = &self.unknown_room {
-            return Err((ReasonCode::InvalidPod, text.clone()));
+        if let Some(obstacle) = &self.unknown_room {
+            return Err(obstacle.clone());
         }
         match self.disruption.as_ref().map(|disruption| disruption.consolidation_policy) {
             Some(ConsolidationPolicy::WhenEmpty) => Err((
@@ -225,8 +225,13 @@ fn candidate(
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let unknown_room = pods.iter().find_map(|pod| {
+        if let Some(text) = engine.problem.too_large_pods.get(pod) {
+            let text = format!("not known where pod {} could go: it has {text}", snapshot.pods[*pod].key());
+            return Some((ReasonCode::TooManyTerms, text));
+        }
         let error = engine.problem.invalid_pods.get(pod)?;
-        Some(format!("not known what room pod {} takes: {error}", snapshot.pods[*pod].key()))
+        let text = format!("not known what room pod {} takes: {error}", snapshot.pods[*pod].key());
+        Some((ReasonCode::InvalidPod, text))
     });
     let mut candidate = Candidate {
         host,

@@ -189,6 +189,8 @@ pub enum ReasonCode {
     Preempting,
     DevicesUnsatisfied,
     RefusedByScheduler,
+    // It, or all pods of the cluster together, say more than is planned for.
+    TooManyTerms,
     // A pod of a DaemonSet that its node does not take; none is bought for it.
     DaemonSetPodWaits,
     // Why a candidate is held back.

@@ -244,6 +244,9 @@ fn obstacle(pod: &Pod, position: usize, problem: &Problem<'_>) -> Option<(Reason
     if let Some(gate) = pod.spec.scheduling_gates.first() {
         return Some((ReasonCode::SchedulingGated, format!("waits for scheduling gate {}", gate.name)));
     }
+    let too_large =
+        problem.too_large_pods.get(&position).map(|text| (ReasonCode::TooManyTerms, format!("it has {text}")));
     let not_supported = problem.not_supported_pods.get(&position).map(|text| (ReasonCode::NotSupported, text.clone()));
-    not_supported.or_else(|| problem.invalid_pods.get(&position).map(|text| (ReasonCode::InvalidPod, text.clone())))
+    let invalid = || problem.invalid_pods.get(&position).map(|text| (ReasonCode::InvalidPod, text.clone()));
+    too_large.or(not_supported).or_else(invalid)
 }

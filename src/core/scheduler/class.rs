@@ -137,26 +137,18 @@ impl ClassBuilder {
         volumes: VolumeDemand,
         devices: Option<Box<DeviceDemand>>,
     ) -> PodClass {
-        let mut wishes = Wishes::of(pod, self.preferences);
-        let anti_affinity = wishes
-            .required_anti_affinity
-            .clone()
-            .iter()
-            .map(|term| self.affinity_group(pod, term, GroupKind::AntiAffinity))
-            .collect();
-        // A spread counts nodes that any of the required terms allows, also when all but one have been given up: the pod
-        // still has them when kube-scheduler looks at it. The reference forgets them, and lets one zone take too many.
-        let strict = wishes.strict_requirements(pod);
+        let wishes = Wishes::of(pod, self.preferences);
+        let mut wishes = self.wishes_in_groups(pod, wishes);
         let mut variants = Vec::new();
         loop {
             let needs_existing = devices.is_some();
-            let variant = Variant { needs_existing, ..self.variant(pod, &wishes, &strict) };
             variants.push(self.variants.len());
-            self.variants.push(variant);
+            self.variants.push(Variant { needs_existing, ..wishes.variant(pod) });
             if !wishes.give_up_one(self.soft_taints_exist) {
                 break;
             }
         }
+        let anti_affinity = wishes.required_anti_affinity;
         let strictest = self.variants.last().map(|variant| variant.constraints.as_slice()).unwrap_or_default();
         let is_spread = |group: &&GroupIndex| matches!(self.groups[**group].kind, GroupKind::Spread(_));
         let spreads = strictest.iter().filter(is_spread).copied().collect();
@@ -178,34 +170,32 @@ impl ClassBuilder {
         }
     }
 
-    fn variant(&mut self, pod: &Pod, wishes: &Wishes, strict: &[Requirements]) -> Variant {
-        let mut requirements = wishes.strict_requirements(pod).into_iter().next().unwrap_or_default();
-        if let Some(preferred) = wishes.preferred_nodes.last() {
-            requirements.extend(&term_requirements(&preferred.preference));
-        }
-        let mut constraints = Vec::new();
-        for spread in wishes.spreads.iter().filter(|spread| is_hard(spread)).chain(&wishes.soft_spreads) {
-            constraints.push(self.spread_group(pod, spread, strict));
-        }
-        constraints.extend(self.required_affinity_groups(pod, &wishes.required_affinity));
-        for term in &wishes.required_anti_affinity {
-            constraints.push(self.affinity_group(pod, term, GroupKind::AntiAffinity));
-        }
-        for (terms, kind) in [
-            (&wishes.preferred_affinity, GroupKind::Affinity),
-            (&wishes.preferred_anti_affinity, GroupKind::AntiAffinity),
-        ] {
-            constraints
-                .extend(terms.iter().map(|term| self.affinity_group(pod, &term.pod_affinity_term, kind.clone())));
-        }
-        constraints.sort_unstable();
-        constraints.dedup();
-        Variant {
-            requirements,
-            tolerations: pod.spec.tolerations.to_vec(),
+    /// The groups of each term, made once: no preference that is given up changes those of the others.
+    fn wishes_in_groups(&mut self, pod: &Pod, wishes: Wishes) -> Wishes<GroupIndex, GroupIndex, GroupIndex> {
+        let required_anti_affinity = wishes.required_anti_affinity.iter();
+        let required_anti_affinity =
+            required_anti_affinity.map(|term| self.affinity_group(pod, term, GroupKind::AntiAffinity)).collect();
+        // A spread counts nodes that any of the required terms allows, also when all but one have been given up: the pod
+        // still has them when kube-scheduler looks at it. The reference forgets them, and lets one zone take too many.
+        let strict = wishes.strict_requirements(pod);
+        let mut spreads = |spreads: &[TopologySpreadConstraint]| {
+            spreads.iter().map(|it| self.spread_group(pod, it, &strict)).collect()
+        };
+        let (hard_spreads, soft_spreads) = (spreads(&wishes.hard_spreads), spreads(&wishes.soft_spreads));
+        let required_affinity = self.required_affinity_groups(pod, &wishes.required_affinity);
+        let mut preferred = |terms: &[WeightedPodAffinityTerm], kind: &GroupKind| {
+            terms.iter().map(|term| self.affinity_group(pod, &term.pod_affinity_term, kind.clone())).collect()
+        };
+        Wishes {
+            required_nodes: wishes.required_nodes,
+            preferred_nodes: wishes.preferred_nodes,
+            required_affinity,
+            required_anti_affinity,
+            preferred_affinity: preferred(&wishes.preferred_affinity, &GroupKind::Affinity),
+            preferred_anti_affinity: preferred(&wishes.preferred_anti_affinity, &GroupKind::AntiAffinity),
+            hard_spreads,
+            soft_spreads,
             soft_taints_repel: wishes.soft_taints_repel,
-            constraints,
-            needs_existing: false,
         }
     }
 
@@ -326,17 +316,17 @@ fn is_hard(spread: &TopologySpreadConstraint) -> bool {
     spread.when_unsatisfiable != "ScheduleAnyway"
 }
 
-/// What a pod asks for, and what of it is left while preferences are given up one by one.
-struct Wishes {
+/// What a pod asks for, and what of it is left while preferences are given up one by one: first as its terms, then as their groups.
+struct Wishes<Term = PodAffinityTerm, Weighted = WeightedPodAffinityTerm, Spread = TopologySpreadConstraint> {
     required_nodes: Vec<Requirements>,
     /// Ascending by weight; the last is the heaviest, of equals the first named.
     preferred_nodes: Vec<PreferredSchedulingTerm>,
-    required_affinity: Vec<PodAffinityTerm>,
-    required_anti_affinity: Vec<PodAffinityTerm>,
-    preferred_affinity: Vec<WeightedPodAffinityTerm>,
-    preferred_anti_affinity: Vec<WeightedPodAffinityTerm>,
-    spreads: Vec<TopologySpreadConstraint>,
-    soft_spreads: Vec<TopologySpreadConstraint>,
+    required_affinity: Vec<Term>,
+    required_anti_affinity: Vec<Term>,
+    preferred_affinity: Vec<Weighted>,
+    preferred_anti_affinity: Vec<Weighted>,
+    hard_spreads: Vec<Spread>,
+    soft_spreads: Vec<Spread>,
     soft_taints_repel: bool,
 }
 
@@ -355,7 +345,7 @@ impl Wishes {
             required_anti_affinity: Vec::new(),
             preferred_affinity: Vec::new(),
             preferred_anti_affinity: Vec::new(),
-            spreads: pod.spec.topology_spread_constraints.to_vec(),
+            hard_spreads: Vec::new(),
             soft_spreads: Vec::new(),
             soft_taints_repel: true,
         };
@@ -371,7 +361,8 @@ impl Wishes {
             wishes.preferred_anti_affinity =
                 pods.preferred_during_scheduling_ignored_during_execution.clone().unwrap_or_default();
         }
-        wishes.soft_spreads = wishes.spreads.iter().filter(|spread| !is_hard(spread)).cloned().collect();
+        (wishes.hard_spreads, wishes.soft_spreads) =
+            pod.spec.topology_spread_constraints.iter().cloned().partition(is_hard);
         if preferences == PreferencePolicy::Ignore {
             wishes.preferred_nodes.clear();
             wishes.preferred_affinity.clear();
@@ -383,19 +374,15 @@ impl Wishes {
         heaviest_last(&mut wishes.preferred_anti_affinity, |term| term.weight);
         wishes
     }
+}
 
+impl<Term, Weighted, Spread> Wishes<Term, Weighted, Spread> {
     /// Node selector with each of the required terms; one entry without terms.
     fn strict_requirements(&self, pod: &Pod) -> Vec<Requirements> {
-        let selector = Requirements::from_labels(&pod.spec.node_selector);
         if self.required_nodes.is_empty() {
-            return vec![selector];
+            return vec![Requirements::from_labels(&pod.spec.node_selector)];
         }
-        let with_selector = |term: &Requirements| {
-            let mut both = selector.clone();
-            both.extend(term);
-            both
-        };
-        self.required_nodes.iter().map(with_selector).collect()
+        self.required_nodes.iter().map(|term| with_selector(pod, term)).collect()
     }
 
     /// Gives up one thing, in the reference's order. False when nothing is left to give up.
@@ -420,6 +407,38 @@ impl Wishes {
         }
         false
     }
+}
+
+impl Wishes<GroupIndex, GroupIndex, GroupIndex> {
+    /// With all that is left.
+    fn variant(&self, pod: &Pod) -> Variant {
+        let mut requirements = match self.required_nodes.first() {
+            Some(term) => with_selector(pod, term),
+            None => Requirements::from_labels(&pod.spec.node_selector),
+        };
+        if let Some(preferred) = self.preferred_nodes.last() {
+            requirements.extend(&term_requirements(&preferred.preference));
+        }
+        let groups = [&self.hard_spreads, &self.soft_spreads, &self.required_affinity, &self.required_anti_affinity];
+        let preferred = [&self.preferred_affinity, &self.preferred_anti_affinity];
+        let mut constraints: Vec<GroupIndex> = groups.into_iter().chain(preferred).flatten().copied().collect();
+        constraints.sort_unstable();
+        constraints.dedup();
+        Variant {
+            requirements,
+            tolerations: pod.spec.tolerations.to_vec(),
+            soft_taints_repel: self.soft_taints_repel,
+            constraints,
+            needs_existing: false,
+        }
+    }
+}
+
+/// The node selector of a pod, and a term.
+fn with_selector(pod: &Pod, term: &Requirements) -> Requirements {
+    let mut both = Requirements::from_labels(&pod.spec.node_selector);
+    both.extend(term);
+    both
 }
 
 /// Any of these will do. Where no term matches any node, one that no node satisfies: a pod that runs stays where it is all the same.

@@ -14,6 +14,9 @@ use super::taints::{EffectiveTaint, repelling};
 use super::topology::GroupIndex;
 use super::volumes::selector_requirements;
 
+/// Required node affinity terms of one DaemonSet that are looked at; those of real ones have three.
+const TERMS_MAX: usize = 20;
+
 /// A DaemonSet as scheduling sees it.
 #[derive(Debug)]
 pub struct Daemon {
@@ -76,6 +79,8 @@ impl Daemon {
             both
         };
         let terms = required.map(selector_requirements);
+        // Each is held against every instance type of every pool. Of one with more it counts as said that it runs everywhere.
+        let terms = terms.filter(|terms| terms.len() <= TERMS_MAX);
         let requirements =
             terms.map_or_else(|| vec![selector.clone()], |terms| terms.into_iter().map(with_selector).collect());
         let mut tolerations = pod.spec.tolerations.to_vec();

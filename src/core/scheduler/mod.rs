@@ -15,6 +15,7 @@ pub mod devices;
 pub mod engine;
 pub mod host;
 mod known_requests;
+mod limits;
 pub mod offerings;
 pub mod pod_table;
 pub mod problem;

@@ -9,12 +9,14 @@ use crate::api::settings::Scheduling;
 use crate::core::devices::DeviceError;
 use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
+use crate::core::snapshot::limits as of_a_pod;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, host_ports, matches_no_node, repels, selector_keys};
 use super::daemons::Daemon;
 use super::devices::{DeviceDemand, DeviceIndex};
 use super::known_requests::KnownRequests;
+use super::limits;
 use super::topology::{Group, GroupIndex};
 use super::vectors::Dimensions;
 use super::volumes::{Disk, VolumeDemand, VolumeIndex};
@@ -24,6 +26,8 @@ pub struct PodTable {
     requests: Vec<Option<Rc<Resources>>>,
     /// Pods that can not be planned for, with the reason, by position in the snapshot.
     pub invalid: BTreeMap<usize, String>,
+    /// Pods that say more than is planned for, with what they have too much of.
+    pub too_large: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported: BTreeMap<usize, String>,
     /// By position of the pod, the volume that is gone with its node.
@@ -36,12 +40,13 @@ impl PodTable {
             dimensions: Dimensions::default(),
             requests: Vec::new(),
             invalid: BTreeMap::new(),
+            too_large: BTreeMap::new(),
             not_supported: BTreeMap::new(),
             disks: BTreeMap::new(),
         };
         let mut known = KnownRequests::default();
         for (position, pod) in snapshot.pods.iter().enumerate() {
-            let requests = match known.of(pod, |requests| table.intern_dimensions(requests)) {
+            let requests = match known.of(pod) {
                 Ok(requests) => Some(requests),
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
@@ -53,12 +58,45 @@ impl PodTable {
             };
             table.requests.push(requests);
         }
+        table.leave_out_resources(snapshot);
+        let requests = table.requests.clone();
+        requests.iter().flatten().for_each(|requests| table.intern_dimensions(requests));
         table
     }
 
     pub fn intern_dimensions(&mut self, requests: &Resources) {
         for (name, _) in requests.iter().filter(|(_, amount)| *amount > 0) {
             self.dimensions.intern(name);
+        }
+    }
+
+    /// Pods that name resources which are too many together count as nothing but a pod.
+    fn leave_out_resources(&mut self, snapshot: &Snapshot) {
+        let there = self.requests.iter().enumerate();
+        let there = there.filter_map(|(pod, requests)| Some((pod, requests.as_deref()?)));
+        for pod in limits::too_many_resources(there, snapshot) {
+            self.too_large.insert(pod, limits::TOO_MANY_RESOURCES.to_owned());
+            let kept = self.requests[pod].iter().flat_map(|requests| requests.iter());
+            let kept = kept.filter(|(name, _)| !name.contains('/')).map(|(name, amount)| (name.to_owned(), amount));
+            self.requests[pod] = Some(Rc::new(kept.collect()));
+        }
+    }
+
+    /// Notes the pods that make too much work, each alone or all together.
+    fn leave_out_terms(&mut self, snapshot: &Snapshot, selected_keys: &BTreeSet<String>, by_workload: bool) {
+        let mut identity = Identity::default();
+        let no_requests = Resources::new();
+        let together = limits::too_much(snapshot, |position, pod| {
+            let selected = pod.metadata.labels.iter().filter(|(key, _)| selected_keys.contains(*key));
+            let requests = self.requests[position].as_deref().unwrap_or(&no_requests);
+            let workload = pod.workload().filter(|_| by_workload).map(|workload| workload.to_string());
+            identity.of(pod, selected, requests, (&VolumeDemand::default(), None), workload.as_deref()).to_vec()
+        });
+        self.too_large.extend(together.into_iter().map(|pod| (pod, limits::TOO_MUCH.to_owned())));
+        for (position, pod) in snapshot.pods.iter().enumerate() {
+            if let Some(text) = of_a_pod::beyond(pod) {
+                self.too_large.insert(position, text.to_owned());
+            }
         }
     }
 
@@ -78,6 +116,7 @@ impl PodTable {
         snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
         let keep_others_away = daemons.iter().filter(|daemon| repels(&daemon.pod));
         keep_others_away.for_each(|daemon| selector_keys(&daemon.pod, &mut selected_keys));
+        self.leave_out_terms(snapshot, &selected_keys, by_workload);
         let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy);
         let mut classes: Vec<PodClass> = Vec::new();
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
@@ -86,6 +125,12 @@ impl PodTable {
         let mut class_of_pod = vec![None; snapshot.pods.len()];
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let Some(requests) = self.requests[position].take() else { continue };
+            let too_large = self.too_large.contains_key(&position);
+            if too_large && pod.spec.node_name.is_none() {
+                continue;
+            }
+            let plain = too_large.then(|| of_a_pod::without_terms(pod));
+            let (of_snapshot, pod) = (pod, plain.as_ref().unwrap_or(pod));
             if pod.spec.node_name.is_none() && matches_no_node(pod) {
                 let text = "its required node affinity has no term that matches a node: an empty term matches none";
                 self.invalid.insert(position, text.to_owned());
@@ -128,8 +173,8 @@ impl PodTable {
                 positions.insert(identity.to_vec(), classes.len() - 1);
                 classes.len() - 1
             });
-            if let Some(requests) = plain_requests {
-                siblings.add(pod, requests, class);
+            if let Some(requests) = plain_requests.filter(|_| !too_large) {
+                siblings.add(of_snapshot, requests, class);
             }
             class_of_pod[position] = Some(class);
         }

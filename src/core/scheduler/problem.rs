@@ -73,6 +73,8 @@ pub struct Problem<'a> {
     pub class_of_pod: Vec<Option<ClassIndex>>,
     /// Pods that can not be planned for, with the reason.
     pub invalid_pods: BTreeMap<usize, String>,
+    /// Pods that say more than is planned for, with what they have too much of.
+    pub too_large_pods: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported_pods: BTreeMap<usize, String>,
     /// Nodes that were bought for pods which kube-scheduler does not let run there.
@@ -174,6 +176,7 @@ impl<'a> Problem<'a> {
             nodes: Vec::new(),
             class_of_pod,
             invalid_pods: pods.invalid,
+            too_large_pods: pods.too_large,
             not_supported_pods: pods.not_supported,
             refused_nodes: RefusedNodes::default(),
             disks: pods.disks,

@@ -28,6 +28,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 
 use super::collect::{Object, parse};
+use super::kept;
 use super::list::Objects;
 use super::objects::Snapshot;
 use super::pod::Pod;
@@ -160,6 +161,8 @@ pub fn place<T: Stored>(object: &T) -> (&str, &str) {
 fn write<T: Stored>(snapshot: &Snapshot, hand_over: &mut Sink<'_>) -> serde_json::Result<()> {
     let mut objects: Vec<&T> = T::all(snapshot).iter().collect();
     objects.sort_by(|left, right| place(*left).cmp(&place(*right)));
+    let paths = kept::paths(T::KIND);
+    let paths: Vec<Vec<&str>> = paths.iter().map(|path| path.split('.').collect()).collect();
     for object in objects {
         let mut object = object.clone();
         object.trim();
@@ -167,7 +170,9 @@ fn write<T: Stored>(snapshot: &Snapshot, hand_over: &mut Sink<'_>) -> serde_json
         let mut fields = serde_json::Map::new();
         fields.insert("apiVersion".to_owned(), T::API_VERSION.into());
         fields.insert("kind".to_owned(), T::KIND.into());
-        if let Value::Object(rest) = serde_json::to_value(&object)? {
+        let mut value = serde_json::to_value(&object)?;
+        kept::filter(T::KIND, &paths, &mut value);
+        if let Value::Object(rest) = value {
             fields.extend(rest);
         }
         hand_over(&Value::Object(fields))?;
@@ -288,7 +293,7 @@ stored! {
     Deployment of "apps/v1" "deployments" in deployments, namespaced: true, trim: trim::deployment;
     DeviceClass of "resource.k8s.io/v1" "deviceclasses" in device_classes, namespaced: false, trim: trim::device_class;
     DisruptionBudget of "cutlist.dev/v1alpha1" "disruptionbudgets" in disruption_budgets, namespaced: false;
-    EC2NodeClass of "karpenter.k8s.aws/v1" "ec2nodeclasses" in node_classes, namespaced: false, redact: trim::user_data;
+    EC2NodeClass of "karpenter.k8s.aws/v1" "ec2nodeclasses" in node_classes, namespaced: false, redact: trim::class;
     Job of "batch/v1" "jobs" in jobs, namespaced: true, trim: trim::job;
     LimitRange of "v1" "limitranges" in limit_ranges, namespaced: true;
     Namespace of "v1" "namespaces" in namespaces, namespaced: false;
@@ -296,7 +301,7 @@ stored! {
     NodeClaim of "karpenter.sh/v1" "nodeclaims" in node_claims, namespaced: false;
     NodeOverlay of "karpenter.sh/v1alpha1" "nodeoverlays" in node_overlays, namespaced: false;
     NodePlan of "cutlist.dev/v1alpha1" "nodeplans" in node_plans, namespaced: false;
-    NodePool of "karpenter.sh/v1" "nodepools" in node_pools, namespaced: false;
+    NodePool of "karpenter.sh/v1" "nodepools" in node_pools, namespaced: false, redact: trim::pool;
     PersistentVolume of "v1" "persistentvolumes" in persistent_volumes, namespaced: false, trim: trim::persistent_volume;
     PersistentVolumeClaim of "v1" "persistentvolumeclaims" in persistent_volume_claims, namespaced: true;
     PodDisruptionBudget of "policy/v1" "poddisruptionbudgets" in pod_disruption_budgets, namespaced: true;

@@ -4,7 +4,9 @@ mod collect;
 mod decode;
 pub mod doubts;
 mod json;
+pub mod kept;
 pub mod kinds;
+pub mod limits;
 pub mod list;
 pub mod moment;
 pub mod nodes;
@@ -15,6 +17,7 @@ pub mod requests;
 #[cfg(test)]
 mod tests;
 pub mod trim;
+pub mod unpack;
 pub mod write;
 mod yaml;
 

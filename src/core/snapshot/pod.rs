@@ -15,14 +15,34 @@ use crate::api::node_pool::IntOrString;
 
 use crate::core::model::shared::Shared;
 
+use super::limits;
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "WrittenPod")]
 pub struct Pod {
-    #[serde(default, deserialize_with = "null_is_absent")]
     pub metadata: PodMetadata,
-    #[serde(default, deserialize_with = "null_is_absent")]
     pub spec: PodSpec,
-    #[serde(default, deserialize_with = "null_is_absent")]
     pub status: PodStatus,
+}
+
+/// As the API server has it: of any size.
+#[derive(Deserialize)]
+struct WrittenPod {
+    #[serde(default, deserialize_with = "null_is_absent")]
+    metadata: PodMetadata,
+    #[serde(default, deserialize_with = "null_is_absent")]
+    spec: PodSpec,
+    #[serde(default, deserialize_with = "null_is_absent")]
+    status: PodStatus,
+}
+
+impl From<WrittenPod> for Pod {
+    fn from(written: WrittenPod) -> Self {
+        let WrittenPod { metadata, spec, status } = written;
+        let mut pod = Self { metadata, spec, status };
+        limits::keep_within(&mut pod);
+        pod
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@
 
 use super::collect::Collector;
 use super::objects::Snapshot;
-use super::{decode, json, yaml};
+use super::{decode, json, unpack, yaml};
 
 /// Why nothing of an input was used.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +18,8 @@ pub enum ReadError {
     Gzip { bytes_unpacked: usize, source: std::io::Error },
     #[error("it unpacks to more than {limit_bytes} bytes")]
     TooLarge { limit_bytes: u64 },
+    #[error("line {line}: an object of more than {limit_bytes} bytes, or so much between two")]
+    ObjectTooLarge { line: usize, limit_bytes: u64 },
     #[error("byte {byte} is not text: neither UTF-8 nor UTF-16")]
     NotText { byte: usize },
     #[error("it is cut off at byte {byte} (line {line}); nothing of it was used")]
@@ -66,8 +68,20 @@ pub struct ReadReport {
 /// streams of them; gzip of any. Objects join those in `into`; of two with the same kind, namespace and name the
 /// last counts. On an error `into` is as it was.
 pub fn read(bytes: &[u8], into: &mut Snapshot) -> Result<ReadReport, ReadError> {
-    let text = decode::text(bytes)?;
+    if unpack::is_gzip(bytes) {
+        let mut collector = Collector::default();
+        if let Some(json::End::OfText) = unpack::read_json(bytes, &mut collector)? {
+            return finish(collector, into);
+        }
+        return read_text(&unpack::whole(bytes)?, into);
+    }
+    read_text(bytes, into)
+}
+
+/// The same of what is not packed (or still is, after it was unpacked once: that is no text).
+fn read_text(bytes: &[u8], into: &mut Snapshot) -> Result<ReadReport, ReadError> {
     let mut collector = Collector::default();
+    let text = decode::text(bytes)?;
     match text.trim_start().as_bytes().first() {
         None => return Err(ReadError::Empty),
         Some(b'<') => return Err(ReadError::Page),
@@ -90,6 +104,10 @@ pub fn read(bytes: &[u8], into: &mut Snapshot) -> Result<ReadReport, ReadError> 
             yaml::read(&text, &mut collector)?;
         }
     }
+    finish(collector, into)
+}
+
+fn finish(collector: Collector, into: &mut Snapshot) -> Result<ReadReport, ReadError> {
     if collector.documents == 0 {
         return Err(ReadError::Empty);
     }

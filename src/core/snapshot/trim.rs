@@ -2,8 +2,6 @@
 //! looks at, and once more while writing, so that nothing private leaves the cluster: no environment, no command, no
 //! annotation but those that matter.
 
-use std::fmt::Write;
-
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{
@@ -13,9 +11,11 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::api::resource::v1::{DeviceClass, ResourceClaim, ResourceClaimTemplate};
 use k8s_openapi::api::storage::v1::{StorageClass, VolumeAttachment, VolumeAttachmentSource};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use sha2::{Digest, Sha256};
 
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_pool::NodePool;
+use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
 
 use super::pod::{ContainerStatus, Pod};
 
@@ -33,9 +33,6 @@ const ANNOTATIONS: &[&str] = &[
     "volume.kubernetes.io/selected-node",
     "volume.kubernetes.io/storage-provisioner",
 ];
-
-/// Begins the value that stands for user data in a written snapshot.
-pub const REDACTED: &str = "redacted: ";
 
 fn matters(annotation: &str) -> bool {
     ANNOTATIONS.iter().any(|kept| annotation == *kept || (kept.ends_with(['/', '.']) && annotation.starts_with(kept)))
@@ -83,7 +80,6 @@ pub(super) fn node(node: &mut Node) {
             allocatable: status.allocatable,
             capacity: status.capacity,
             conditions: status.conditions,
-            node_info: status.node_info,
             phase: status.phase,
             ..NodeStatus::default()
         });
@@ -210,7 +206,6 @@ fn pod_spec(spec: PodSpec) -> PodSpec {
 fn container(container: Container) -> Container {
     Container {
         name: container.name,
-        image: container.image,
         ports: container.ports,
         resources: container.resources,
         restart_policy: container.restart_policy,
@@ -271,13 +266,16 @@ pub(super) fn storage_class(class: &mut StorageClass) {
     class.mount_options = None;
 }
 
-/// User data often holds tokens. Its hash stays, so that a change of it can still be seen.
-pub(super) fn user_data(class: &mut EC2NodeClass) {
-    let Some(user_data) = class.spec.user_data.as_mut().filter(|text| !text.starts_with(REDACTED)) else { return };
-    let mut redacted = format!("{REDACTED}{} bytes, sha256 ", user_data.len());
-    for byte in Sha256::digest(user_data.as_bytes()) {
-        // Writing to a string does not fail.
-        let _ = write!(redacted, "{byte:02x}");
+/// Most of what an instance gets is nobody's business. What drift looks at of it is the hash, which stays.
+pub(super) fn class(class: &mut EC2NodeClass) {
+    let hash = class_hash(class);
+    class.metadata.annotations.get_or_insert_default().insert(keys::HASH_BEFORE_REDACTION.to_owned(), hash);
+}
+
+/// Annotations of nodes may be anything, and are part of the hash.
+pub(super) fn pool(pool: &mut NodePool) {
+    if !pool.spec.template.metadata.annotations.is_empty() {
+        let hash = node_pool_hash(pool);
+        pool.metadata.annotations.get_or_insert_default().insert(keys::HASH_BEFORE_REDACTION.to_owned(), hash);
     }
-    *user_data = redacted;
 }

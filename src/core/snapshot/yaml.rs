@@ -35,12 +35,12 @@ fn syntax_error(text: &str, error: &serde_yaml::Error) -> ReadError {
 }
 
 /// One document: an object, a list of objects, or nothing.
-struct Document<'a> {
-    collector: &'a mut Collector,
+pub(super) struct Document<'a> {
+    pub(super) collector: &'a mut Collector,
     /// The error of an object, which the parser's error type can not carry.
-    failure: &'a mut Option<ReadError>,
+    pub(super) failure: &'a mut Option<ReadError>,
     /// From 1.
-    number: usize,
+    pub(super) number: usize,
 }
 
 impl<'de> DeserializeSeed<'de> for Document<'_> {
@@ -64,7 +64,9 @@ impl<'de> Visitor<'de> for Document<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, sequence: A) -> Result<(), A::Error> {
         self.collector.documents += 1;
-        let mut items = Items { collector: self.collector, failure: self.failure, number: self.number, held: None };
+        let list = (String::new(), String::new());
+        let mut items =
+            Items { collector: self.collector, failure: self.failure, number: self.number, list, held: None };
         items.drain(sequence)
     }
 
@@ -75,8 +77,11 @@ impl<'de> Visitor<'de> for Document<'_> {
         let mut held: Option<Vec<(usize, Value)>> = None;
         while let Some(key) = map.next_key::<String>()? {
             if key == "items" && held.is_none() {
-                let list = held.insert(Vec::new());
-                map.next_value_seed(Items { collector, failure, number, held: Some(list) })?;
+                let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
+                let kind = text("kind").strip_suffix("List").unwrap_or_default();
+                let list = (text("apiVersion").to_owned(), kind.to_owned());
+                let held = held.insert(Vec::new());
+                map.next_value_seed(Items { collector, failure, number, list, held: Some(held) })?;
             } else if key == "metadata" && held.is_some() {
                 map.next_value::<IgnoredAny>()?;
             } else {
@@ -144,11 +149,13 @@ fn object<'a>(
     }
 }
 
-/// The items of a list. With `held`, those without a kind wait there.
+/// The items of a list. With `held`, those without a kind wait there until that of the list is known.
 struct Items<'a> {
     collector: &'a mut Collector,
     failure: &'a mut Option<ReadError>,
     number: usize,
+    /// Version and kind of the objects, if the list is typed and said so before.
+    list: (String, String),
     held: Option<&'a mut Vec<(usize, Value)>>,
 }
 
@@ -159,9 +166,10 @@ impl Items<'_> {
             let number = self.number;
             let place = || Place::Document { number, item: Some(item) };
             match &mut self.held {
-                Some(held) if value.get("kind").is_none() => held.push((item, value)),
+                Some(held) if value.get("kind").is_none() && self.list.1.is_empty() => held.push((item, value)),
                 _ => {
-                    if let Err(error) = object(self.collector, value, "", "", &place, 1) {
+                    let (api_version, kind) = &self.list;
+                    if let Err(error) = object(self.collector, value, api_version, kind, &place, 1) {
                         *self.failure = Some(error);
                         return Err(A::Error::custom("an object can not be read"));
                     }

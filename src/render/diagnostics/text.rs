@@ -6,6 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::LintReport;
 use crate::definitions::{Diagnostic, Severity};
+use crate::render::terminal::{clean, clean_lines};
 
 /// Renders the report. `source` gives the text of a file by the path in its findings, `None` where it is not text.
 /// With `colour` the text has terminal escapes.
@@ -27,26 +28,28 @@ fn finding(diagnostic: &Diagnostic, source: Option<&str>, renderer: &Renderer) -
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let title = level.primary_title(&diagnostic.message).id(format!("{} {}", diagnostic.code, diagnostic.rule));
+    let file = clean(&diagnostic.file);
+    let title =
+        level.primary_title(clean_lines(&diagnostic.message)).id(format!("{} {}", diagnostic.code, diagnostic.rule));
     let window = source.and_then(|source| window(source, diagnostic));
     let mut group = match &window {
         Some(window) => {
-            let label = diagnostic.object.as_deref();
+            let label = diagnostic.object.as_deref().map(clean);
             let annotation = AnnotationKind::Primary.span(window.span.clone()).label(label);
-            let snippet = Snippet::source(window.line).line_start(diagnostic.span.line).path(&diagnostic.file);
+            let snippet = Snippet::source(window.line).line_start(diagnostic.span.line).path(&file);
             Group::with_title(title).element(snippet.annotation(annotation))
         }
         None => {
-            let origin = Origin::path(&diagnostic.file).line(diagnostic.span.line);
+            let origin = Origin::path(&file).line(diagnostic.span.line);
             Group::with_title(title).element(origin.char_column(diagnostic.span.column))
         }
     };
     for related in &diagnostic.related {
         let place = format!("{}:{}:{}", related.file, related.span.line, related.span.column);
-        group = group.element(Level::NOTE.message(format!("{}: {place}", related.message)));
+        group = group.element(Level::NOTE.message(clean_lines(&format!("{}: {place}", related.message))));
     }
     if let Some(hint) = &diagnostic.hint {
-        group = group.element(Level::HELP.message(hint));
+        group = group.element(Level::HELP.message(clean_lines(hint)));
     }
     renderer.render(&[group])
 }

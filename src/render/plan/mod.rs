@@ -11,6 +11,7 @@ pub(super) mod workloads;
 
 use crate::core::plan::Plan;
 
+pub use markdown::escape::fenced;
 pub use markdown::markdown;
 pub use text::text;
 pub use units::count;

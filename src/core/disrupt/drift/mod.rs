@@ -11,11 +11,10 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::lifecycle::conditions;
-use crate::core::lifecycle::static_hash::{ec2_node_class_hash, node_pool_hash};
+use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
 use crate::core::model::Requirements;
 use crate::core::plan::{Inputs, Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
-use crate::core::snapshot::trim::REDACTED;
 
 use super::removed_pools::is_from_definitions;
 use super::{duration_text, seconds_between};
@@ -141,15 +140,12 @@ fn class_drift(inputs: &Inputs<'_>, claim: &NodeClaim, pool: &NodePool) -> Optio
     let name = defined.metadata.name.as_deref()?;
     let text = || format!("NodeClassDrift: EC2NodeClass {name} has changed");
     // The bundle is part of the hash, but is the same on both sides, since it is the cluster's.
-    let hash = |spec| ec2_node_class_hash(spec, None);
-    // Of a class that a snapshot gives, user data is not known.
-    let is_redacted = defined.spec.user_data.as_ref().is_some_and(|text| text.starts_with(REDACTED));
-    if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH).filter(|_| !is_redacted) {
-        return (hash(&defined.spec) != launched_with).then(text);
+    if let Some(launched_with) = claim.annotation(keys::LAUNCHED_CLASS_HASH) {
+        return (class_hash(defined) != launched_with).then(text);
     }
     let applied = inputs.snapshot.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(name))?;
     let is_of_other = class_hashes_differ(claim, applied) == Some(true);
-    (is_of_other || hash(&defined.spec) != hash(&applied.spec)).then(text)
+    (is_of_other || class_hash(defined) != class_hash(applied)).then(text)
 }
 
 fn class_hashes_differ(claim: &NodeClaim, applied: &EC2NodeClass) -> Option<bool> {

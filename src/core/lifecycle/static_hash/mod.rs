@@ -9,12 +9,14 @@ mod structural;
 #[cfg(test)]
 mod tests;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use structural::{Field, boolean, bytes, integer, integer32, list, map, set, structure, text};
 
 use crate::api::duration::NillableDuration;
-use crate::api::ec2_node_class::{BlockDevice, BlockDeviceMapping, EC2NodeClassSpec};
+use crate::api::ec2_node_class::{BlockDevice, BlockDeviceMapping, EC2NodeClass, EC2NodeClassSpec};
+use crate::api::keys;
 use crate::api::node_pool::{IntOrString, NodeClaimTemplate, NodePool, Taint};
 
 /// What Karpenter writes into `karpenter.sh/nodepool-hash`, version `v3`: over the template without its requirements,
@@ -22,6 +24,9 @@ use crate::api::node_pool::{IntOrString, NodeClaimTemplate, NodePool, Taint};
 ///
 /// An empty map or list that is written out (`labels: {}`) hashes as one that is absent; Karpenter tells them apart.
 pub fn node_pool_hash(pool: &NodePool) -> String {
+    if let Some(hash) = before_redaction(&pool.metadata) {
+        return hash;
+    }
     template(&pool.spec.template).to_string()
 }
 
@@ -34,6 +39,15 @@ pub fn ec2_node_class_hash(spec: &EC2NodeClassSpec, cluster_ca_bundle: Option<&s
     let family =
         serde_json::to_value(family).ok().and_then(|family| family.as_str().map(text)).unwrap_or_else(|| text(""));
     list([node_class(spec), family, text(cluster_ca_bundle.unwrap_or_default())]).to_string()
+}
+
+/// [`ec2_node_class_hash`] without the bundle, also of a class of which a snapshot left something out.
+pub fn class_hash(class: &EC2NodeClass) -> String {
+    before_redaction(&class.metadata).unwrap_or_else(|| ec2_node_class_hash(&class.spec, None))
+}
+
+fn before_redaction(metadata: &ObjectMeta) -> Option<String> {
+    metadata.annotations.as_ref()?.get(keys::HASH_BEFORE_REDACTION).cloned()
 }
 
 fn template(template: &NodeClaimTemplate) -> u64 {

@@ -46,7 +46,7 @@ pub(super) fn code(text: &str) -> String {
 }
 
 /// A fence that the text can not close, around it.
-pub(super) fn fenced(language: &str, text: &str) -> String {
+pub fn fenced(language: &str, text: &str) -> String {
     let longest = text.split(|character| character != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
     format!("{fence}{language}\n{text}{fence}\n")
