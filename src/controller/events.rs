@@ -1,6 +1,8 @@
 //! What the controller says: each thing that happens is one event, with the message and the fields under which people
 //! look for it. Messages of Karpenter's log are kept to the letter, because dashboards and runbooks grep for them.
 
+mod level;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -15,6 +17,8 @@ use crate::definitions::Diagnostic;
 use crate::api::node_plan::Fidelity;
 
 use super::refusal::Refusal;
+
+pub use level::Level;
 
 /// How many names a line lists before it says how many more there are.
 const NAMES_SHOWN: usize = 5;
@@ -82,9 +86,22 @@ pub enum Event {
     WaitsForApproval {
         plan_id: String,
         moves: Vec<u32>,
+        /// Rules for approvals that become looser when it is approved.
+        rules: Vec<String>,
     },
     Approved {
         plan_id: String,
+        by: Option<String>,
+    },
+    ApprovalRefused {
+        plan_id: String,
+        by: String,
+        because: String,
+    },
+    /// A revision that is in the history of the one in force is not used.
+    OlderRevisionHeld {
+        revision: Revision,
+        in_force: Option<Revision>,
     },
     /// A move is under way: every call that begins it succeeded.
     MoveBegun {
@@ -294,21 +311,14 @@ pub struct Fleet {
     pub price_per_hour: HourlyPrice,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
-    /// Told on the objects concerned; no line of a log or screen, of which there would be thousands.
-    Debug,
-    Info,
-    Warn,
-    Error,
-}
-
 impl Event {
     pub fn level(&self) -> Level {
         match self {
             Self::CallFailed { .. } | Self::LaunchFailed { .. } | Self::RepositoryUnreachable { .. } => Level::Error,
             Self::RevisionRefused { .. }
             | Self::RemovalHeld { .. }
+            | Self::ApprovalRefused { .. }
+            | Self::OlderRevisionHeld { .. }
             | Self::PlanSuperseded { .. }
             | Self::StepNotSupported { .. }
             | Self::InsufficientCapacity { .. }
@@ -347,6 +357,8 @@ impl Event {
             Self::PlanSuperseded { .. } => "plan is superseded",
             Self::WaitsForApproval { .. } => "plan waits for approval",
             Self::Approved { .. } => "plan is approved",
+            Self::ApprovalRefused { .. } => "approval does not count",
+            Self::OlderRevisionHeld { .. } => "revision is older than the one in force and is not used",
             Self::PlanFulfilled { .. } => "plan is fulfilled",
             Self::MoveBegun { .. } => "began move of plan",
             Self::StepNotSupported { .. } => "step can not be carried out by this version",
@@ -393,6 +405,7 @@ impl Event {
             | Self::Linted { .. }
             | Self::RevisionRefused { .. }
             | Self::RemovalHeld { .. }
+            | Self::OlderRevisionHeld { .. }
             | Self::RepositoryUnreachable { .. }
             | Self::RepositoryBack
             | Self::DefinitionApplied { .. }
@@ -402,6 +415,7 @@ impl Event {
             | Self::PlanSuperseded { .. }
             | Self::WaitsForApproval { .. }
             | Self::Approved { .. }
+            | Self::ApprovalRefused { .. }
             | Self::PlanFulfilled { .. }
             | Self::MoveBegun { .. }
             | Self::StepNotSupported { .. }
@@ -421,7 +435,7 @@ impl Event {
             Self::Linted { files, documents, diagnostics, .. } => {
                 vec![("files", json!(files)), ("documents", json!(documents)), ("findings", json!(diagnostics))]
             }
-            Self::RevisionRefused { revision, in_force } => {
+            Self::RevisionRefused { revision, in_force } | Self::OlderRevisionHeld { revision, in_force } => {
                 vec![("revision", json!(revision)), ("in-force", json!(in_force))]
             }
             Self::RemovalHeld { revision, in_force, node_pools } => {
@@ -446,8 +460,13 @@ impl Event {
             Self::PlanSuperseded { plan_id, move_number, refusal } => {
                 vec![("plan", json!(plan_id)), ("move", json!(move_number)), ("reason", json!(refusal.to_string()))]
             }
-            Self::WaitsForApproval { plan_id, moves } => vec![("plan", json!(plan_id)), ("moves", json!(moves))],
-            Self::Approved { plan_id } => vec![("plan", json!(plan_id))],
+            Self::WaitsForApproval { plan_id, moves, rules } => {
+                vec![("plan", json!(plan_id)), ("moves", json!(moves)), ("rules", json!(rules))]
+            }
+            Self::Approved { plan_id, by } => vec![("plan", json!(plan_id)), ("by", json!(by))],
+            Self::ApprovalRefused { plan_id, by, because } => {
+                vec![("plan", json!(plan_id)), ("by", json!(by)), ("because", json!(because))]
+            }
             Self::PlanFulfilled { plan_id, fidelity } => fulfilled(plan_id, fidelity),
             Self::MoveBegun { plan_id, move_number } => {
                 vec![("plan", json!(plan_id)), ("move", json!(move_number))]

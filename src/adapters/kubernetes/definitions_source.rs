@@ -66,6 +66,8 @@ impl Repository for ClusterDefinitions {
             title: "definitions in the cluster".to_owned(),
             files,
             rewritten: false,
+            is_older: false,
+            authors: Vec::new(),
             notes: Vec::new(),
         }))
     }

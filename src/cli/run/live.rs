@@ -13,6 +13,7 @@ use crate::adapters::kubernetes::{
     missing_definition, node_labels, other_controller, permissions,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
+use crate::api::approval_rules::ApprovalRules;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, RunArguments, SourceArgument};
 use crate::cli::cluster::{connected, unreadable};
@@ -167,6 +168,8 @@ async fn lead(
             ModeArgument::Enforce => Mode::Enforce,
         },
         applies_definitions: controller.source == SourceArgument::Repository,
+        approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
+        allows_older_revisions: controller.allow_older_revision,
         lease_transitions: controller.leader_elect.then(|| leadership.transitions()),
         read: Box::new(move |files| Definitions {
             masks: output::hidden(),
@@ -317,6 +320,13 @@ impl Repository for DefinitionsFrom {
         match self {
             Self::Followed(followed) => followed.changed().await,
             Self::Cluster(definitions) => definitions.changed().await,
+        }
+    }
+
+    fn is_asking(&self) -> bool {
+        match self {
+            Self::Followed(followed) => followed.is_asking(),
+            Self::Cluster(definitions) => definitions.is_asking(),
         }
     }
 }
