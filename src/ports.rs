@@ -45,6 +45,10 @@ pub struct RevisionContent {
     pub files: Vec<SourceFile>,
     /// The revision before is not an ancestor: history was rewritten.
     pub rewritten: bool,
+    /// This one is an ancestor of the revision before, or is taken for one: the server, or the branch, went back.
+    pub is_older: bool,
+    /// E-mail addresses of those who wrote it: of all commits since the revision before.
+    pub authors: Vec<String>,
     /// What was left out, such as symbolic links, and what else the reader of a plan should know.
     pub notes: Vec<Note>,
 }
@@ -55,6 +59,10 @@ pub trait Repository {
     fn poll(&mut self) -> impl Future<Output = Result<Option<RevisionContent>, PortError>>;
     /// Waits until polling may give something new: the interval passed, or a change was seen.
     fn changed(&mut self) -> impl Future<Output = ()>;
+    /// Whether it is being found out at this moment if there is another head: soon [`Repository::changed`] will return.
+    fn is_asking(&self) -> bool {
+        false
+    }
 }
 
 /// The Kubernetes API.

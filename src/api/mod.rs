@@ -3,6 +3,7 @@
 //!
 //! This ring is plain data. It knows no other ring.
 
+pub mod approval_rules;
 pub mod capacity_buffer;
 pub mod cluster_fields;
 pub mod definitions;

@@ -7,7 +7,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Annotation by which people approve a plan; its value says who did.
+use super::approval_rules::ApprovalRules;
+use super::validation::node_plan as rules;
+
+/// Annotation by which people approve a plan; its value says who did. The policy in `deploy/` sees to it that this is who they are.
 pub const APPROVED_BY: &str = "cutlist.dev/approved-by";
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +30,7 @@ pub const APPROVED_BY: &str = "cutlist.dev/approved-by";
     printcolumn = r#"{"name":"Age","type":"date","jsonPath":".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::SPEC))]
 pub struct NodePlanSpec {
     /// The plan's identity: a hash over its content and over what it was made from.
     pub plan_id: String,
@@ -41,6 +45,15 @@ pub struct NodePlanSpec {
     /// How often the lease had changed hands when this was planned. A plan of an earlier leader is not carried out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_transitions: Option<i64>,
+    /// The rules for approvals that are in force, whatever the revision says that the plan is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalRules>,
+    /// The rules that the revision asks for, where they ask for less: in force once a plan of it is approved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval_becomes: Option<ApprovalRules>,
+    /// Users that may not approve the plan, since they are the authors of its revision, where two people are asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_approved_by: Vec<String>,
     /// The plan as `cutlist plan -o json` prints it. Left out where it would not fit into an object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "any_object")]

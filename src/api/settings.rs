@@ -239,6 +239,8 @@ pub struct Approval {
     /// pool has the annotation `cutlist.dev/removal-confirmed`. Nodes that another pool takes over do not count.
     #[schemars(extend("pattern" = forms::BUDGET_NODES.pattern))]
     pub confirm_pool_removal_above: String,
+    /// Whether somebody else than the author of the revision's commit must approve.
+    pub two_people: bool,
 }
 
 impl Default for Approval {
@@ -247,6 +249,7 @@ impl Default for Approval {
             provision: ApprovalMode::default(),
             disrupt: ApprovalMode::default(),
             confirm_pool_removal_above: "50%".to_owned(),
+            two_people: false,
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::api::approval_rules::ApprovalRules;
+use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
 
@@ -316,6 +320,13 @@ pub struct ControllerArguments {
     /// Where definitions come from: the repository, or the cluster, where Argo CD or Flux applies them
     #[arg(long, value_enum, default_value_t = SourceArgument::Repository, value_name = "SOURCE")]
     pub source: SourceArgument,
+    /// Ask at least for this approval, whatever cutlist.yaml says: `provision=manual`, `disrupt=manual`, `twoPeople=true`,
+    /// `confirmPoolRemovalAbove=10%`; several with commas. `manual`: for everything
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    pub approval: Vec<ApprovalRule>,
+    /// Use a revision of a remote repository that is older than the one in force, as after a branch was set back
+    #[arg(long)]
+    pub allow_older_revision: bool,
     /// Apply the custom resource definitions first
     #[arg(long)]
     pub install_crds: bool,
@@ -359,6 +370,44 @@ fn installation(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err("write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends".to_owned())
+}
+
+/// A rule for approvals that the operator gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalRule(pub ApprovalRules);
+
+impl FromStr for ApprovalRule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const MANUAL: ApprovalMode = ApprovalMode::Manual;
+        let none = ApprovalRules::default();
+        let rules = match text.split_once('=').unwrap_or((text, "")) {
+            ("manual", "") => ApprovalRules { provision: MANUAL, disrupt: MANUAL, ..none },
+            ("automatic", "") | ("provision" | "disrupt", "automatic") | ("twoPeople", "false") => none,
+            ("provision", "manual") => ApprovalRules { provision: MANUAL, ..none },
+            ("disrupt", "manual") => ApprovalRules { disrupt: MANUAL, ..none },
+            ("twoPeople", "true") => ApprovalRules { two_people: true, ..none },
+            ("confirmPoolRemovalAbove", limit) if is_limit(limit) => {
+                ApprovalRules { confirm_pool_removal_above: vec![limit.to_owned()], ..none }
+            }
+            _ => {
+                return Err(
+                    "give manual, provision=manual, disrupt=manual, twoPeople=true, or confirmPoolRemovalAbove= \
+                            with a count or a percentage"
+                        .to_owned(),
+                );
+            }
+        };
+        Ok(Self(rules))
+    }
+}
+
+/// A count, or a percentage up to 100.
+fn is_limit(text: &str) -> bool {
+    let digits = text.strip_suffix('%').unwrap_or(text);
+    let number = digits.parse::<u32>().ok().filter(|_| digits.bytes().all(|byte| byte.is_ascii_digit()));
+    number.is_some_and(|number| !text.ends_with('%') || number <= 100)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

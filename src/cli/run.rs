@@ -21,6 +21,7 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::EmbeddedForge;
 use crate::adapters::git::serve_fetch;
+use crate::api::approval_rules::ApprovalRules;
 use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
 use crate::core::plan::decide;
 use crate::core::snapshot::Snapshot;
@@ -91,6 +92,8 @@ async fn follow_until_stopped(follow: source::Follow, arguments: &RunArguments) 
         applies_definitions: true,
         lease_transitions: None,
         installation: EMBEDDED_INSTALLATION.to_owned(),
+        approval_floor: ApprovalRules::default(),
+        allows_older_revisions: true,
         read: Box::new(move |files| settings::read_definitions(files, &definitions)),
         seed: arguments.seed,
         planner: Box::new(decide),

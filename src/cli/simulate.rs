@@ -23,6 +23,7 @@ use super::run::screen::{Screen, Times};
 use super::run::{abort_on_signal, runtime, standard_output, world};
 use super::settings;
 use crate::adapters::embedded::{EmbeddedForge, EmbeddedWorld, ScaleError, WorldSettings};
+use crate::api::approval_rules::ApprovalRules;
 use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
 use crate::controller::{Controller, EMBEDDED_INSTALLATION, Journal, Mode, Options, Shutdown};
@@ -135,6 +136,8 @@ async fn carry_on(
         applies_definitions: true,
         lease_transitions: None,
         installation: EMBEDDED_INSTALLATION.to_owned(),
+        approval_floor: ApprovalRules::default(),
+        allows_older_revisions: true,
         read: Box::new(move |files| {
             for_simulation(settings::read_definitions(files, &definitions).beside(&began_with), packing)
         }),
@@ -233,7 +236,8 @@ async fn let_pass(read: &ReadInputs, world: &EmbeddedWorld, left: Duration) -> b
 fn for_simulation(mut definitions: Definitions, packing: Option<PackingArgument>) -> Definitions {
     let approve = ApprovalMode::Automatic;
     let confirm_pool_removal_above = "100%".to_owned();
-    definitions.settings.approval = Approval { provision: approve, disrupt: approve, confirm_pool_removal_above };
+    definitions.settings.approval =
+        Approval { provision: approve, disrupt: approve, confirm_pool_removal_above, two_people: false };
     match packing {
         Some(PackingArgument::Cheapest) => definitions.settings.packing = Packing::Cheapest,
         Some(PackingArgument::Karpenter) => definitions.settings.packing = Packing::Karpenter,

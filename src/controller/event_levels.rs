@@ -20,6 +20,8 @@ impl Event {
             | Self::RepositoryUnreachable { .. } => Level::Error,
             Self::RevisionRefused { .. }
             | Self::RemovalHeld { .. }
+            | Self::ApprovalRefused { .. }
+            | Self::OlderRevisionHeld { .. }
             | Self::PlanSuperseded { .. }
             | Self::StepNotSupported { .. }
             | Self::InsufficientCapacity { .. }

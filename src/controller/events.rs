@@ -87,9 +87,22 @@ pub enum Event {
     WaitsForApproval {
         plan_id: String,
         moves: Vec<u32>,
+        /// Rules for approvals that become looser when it is approved.
+        rules: Vec<String>,
     },
     Approved {
         plan_id: String,
+        by: Option<String>,
+    },
+    ApprovalRefused {
+        plan_id: String,
+        by: String,
+        because: String,
+    },
+    /// A revision that is in the history of the one in force is not used.
+    OlderRevisionHeld {
+        revision: Revision,
+        in_force: Option<Revision>,
     },
     /// A move is under way: every call that begins it succeeded.
     MoveBegun {
@@ -333,6 +346,8 @@ impl Event {
             Self::PlanSuperseded { .. } => "plan is superseded",
             Self::WaitsForApproval { .. } => "plan waits for approval",
             Self::Approved { .. } => "plan is approved",
+            Self::ApprovalRefused { .. } => "approval does not count",
+            Self::OlderRevisionHeld { .. } => "revision is older than the one in force and is not used",
             Self::PlanFulfilled { .. } => "plan is fulfilled",
             Self::MoveBegun { .. } => "began move of plan",
             Self::StepNotSupported { .. } => "step can not be carried out by this version",
@@ -383,6 +398,7 @@ impl Event {
             | Self::Linted { .. }
             | Self::RevisionRefused { .. }
             | Self::RemovalHeld { .. }
+            | Self::OlderRevisionHeld { .. }
             | Self::RepositoryUnreachable { .. }
             | Self::RepositoryBack
             | Self::DefinitionApplied { .. }
@@ -392,6 +408,7 @@ impl Event {
             | Self::PlanSuperseded { .. }
             | Self::WaitsForApproval { .. }
             | Self::Approved { .. }
+            | Self::ApprovalRefused { .. }
             | Self::PlanFulfilled { .. }
             | Self::MoveBegun { .. }
             | Self::StepNotSupported { .. }
@@ -411,7 +428,7 @@ impl Event {
             Self::Linted { files, documents, diagnostics, .. } => {
                 vec![("files", json!(files)), ("documents", json!(documents)), ("findings", json!(diagnostics))]
             }
-            Self::RevisionRefused { revision, in_force } => {
+            Self::RevisionRefused { revision, in_force } | Self::OlderRevisionHeld { revision, in_force } => {
                 vec![("revision", json!(revision)), ("in-force", json!(in_force))]
             }
             Self::RemovalHeld { revision, in_force, node_pools } => {
@@ -436,8 +453,13 @@ impl Event {
             Self::PlanSuperseded { plan_id, move_number, refusal } => {
                 vec![("plan", json!(plan_id)), ("move", json!(move_number)), ("reason", json!(refusal.to_string()))]
             }
-            Self::WaitsForApproval { plan_id, moves } => vec![("plan", json!(plan_id)), ("moves", json!(moves))],
-            Self::Approved { plan_id } => vec![("plan", json!(plan_id))],
+            Self::WaitsForApproval { plan_id, moves, rules } => {
+                vec![("plan", json!(plan_id)), ("moves", json!(moves)), ("rules", json!(rules))]
+            }
+            Self::Approved { plan_id, by } => vec![("plan", json!(plan_id)), ("by", json!(by))],
+            Self::ApprovalRefused { plan_id, by, because } => {
+                vec![("plan", json!(plan_id)), ("by", json!(by)), ("because", json!(because))]
+            }
             Self::PlanFulfilled { plan_id, fidelity } => fulfilled(plan_id, fidelity),
             Self::MoveBegun { plan_id, move_number } => {
                 vec![("plan", json!(plan_id)), ("move", json!(move_number))]

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::settings::{Approval, ApprovalMode};
+use crate::api::approval_rules::ApprovalRules;
+use crate::api::settings::ApprovalMode;
 use crate::core::plan::{Plan, Precondition, Step, StepKind};
 
 use super::apply::steps_of;
@@ -29,7 +30,7 @@ fn is_interrupted(step: &Step) -> bool {
 
 /// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates, or replaces what EC2 takes away, for
 /// `provision`. One that removes nodes of a pool whose removal must be confirmed waits in any case.
-pub fn gate(plan: &Plan, approval: &Approval) -> Gated {
+pub fn gate(plan: &Plan, approval: &ApprovalRules) -> Gated {
     let numbers: BTreeSet<u32> = plan.steps.iter().map(|step| step.move_number).collect();
     let mut gated = Gated::default();
     for number in numbers {

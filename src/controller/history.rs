@@ -69,6 +69,9 @@ fn blank(number: usize) -> NodePlan {
             nodes_removed: 0,
             price_change: String::new(),
             lease_transitions: None,
+            approval: None,
+            approval_becomes: None,
+            not_approved_by: Vec::new(),
             plan: None,
         },
     );

@@ -16,6 +16,7 @@
 //! | what is not seen as it is | `doubted.rs` |
 //! | whether a plan says something new | `announced.rs` |
 //! | which moves may go without asking | `gate.rs` |
+//! | plans that wait for an approval, and whose counts | `approvals.rs`, `waiting.rs` |
 //! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
 //! | moves under way, finished or rolled back | `moves.rs` |
 //! | each NodeClaim's life | `claims.rs`, `effects.rs`; decisions: `core::lifecycle` |
@@ -32,6 +33,7 @@ mod adoption;
 mod afresh;
 mod announced;
 mod apply;
+mod approvals;
 mod batch;
 mod claims;
 mod doubted;
@@ -63,6 +65,7 @@ mod shutdown;
 mod stamps;
 mod statuses;
 mod view;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,6 +73,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use crate::api::approval_rules::ApprovalRules;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
@@ -82,6 +86,7 @@ use crate::definitions::Definitions;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
 use announced::Announced;
+use approvals::{Approved, Waiting};
 use batch::BatchWindow;
 use claims::{Claims, Surroundings};
 use doubted::Doubted;
@@ -154,6 +159,10 @@ pub struct Options {
     pub lease_transitions: Option<i64>,
     /// Which installation of Cutlist this is. What another one made is not touched. Said by who operates it, never by the definitions.
     pub installation: String,
+    /// What is asked about whatever the settings say.
+    pub approval_floor: ApprovalRules,
+    /// Whether a revision that is older than the one in force is used, as when somebody goes back.
+    pub allows_older_revisions: bool,
     /// Reads the files of a revision; knows the variables.
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
@@ -178,9 +187,17 @@ pub struct Controller<R, K, E, F, C> {
     expectations: Expectations,
     catalog: Option<Known>,
     /// Plan whose gated moves wait for approval.
-    waiting: Option<Plan>,
-    approved: bool,
     others: Others,
+    waiting: Option<Waiting>,
+    approved: Option<Approved>,
+    /// Approvals that were refused, by plan and approver, so that each is said once.
+    refused_approvals: Vec<(String, String)>,
+    /// The rules for approvals that are in force.
+    rules: Option<ApprovalRules>,
+    /// Those that the revision asks for, where they are looser.
+    looser_rules: Option<ApprovalRules>,
+    /// Whether it was looked what people approved of the plans of the process before.
+    heard_earlier_leader: bool,
     prunes_said: Vec<(&'static str, String)>,
     fleet: Fleet,
     /// What failed lately, and when it was said.
@@ -227,8 +244,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             expectations: Expectations::default(),
             catalog: None,
             waiting: None,
-            approved: false,
             others: Others::default(),
+            approved: None,
+            refused_approvals: Vec::new(),
+            rules: None,
+            looser_rules: None,
+            heard_earlier_leader: false,
             prunes_said: Vec::new(),
             fleet: Fleet::default(),
             troubles: BTreeMap::new(),
@@ -295,8 +316,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Lets the moves of the plan that waits go ahead, if it is this one (or begins with this).
     pub fn approve(&mut self, plan_id: &str) -> bool {
-        self.approved = self.waiting.as_ref().is_some_and(|plan| !plan_id.is_empty() && plan.id.starts_with(plan_id));
-        self.approved
+        let is_meant = |waiting: &Waiting| !plan_id.is_empty() && waiting.plan.id.starts_with(plan_id);
+        self.approved = self.waiting.as_ref().filter(|waiting| is_meant(waiting)).map(|_| Approved::default());
+        self.approved.is_some()
     }
 
     /// Waits until something changed, a time came, or a stop was requested.

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
 
 use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
+use crate::api::settings::Settings;
 use crate::core::disrupt::drift;
 use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
@@ -19,20 +19,27 @@ use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repos
 use crate::render::{self, plan::Style};
 
 use super::apply::{self, ApplyError};
+use super::approvals::Waiting;
 use super::effects::unless_gone;
 use super::events::Event;
-use super::gate::{gate, removal_to_confirm};
+use super::gate::{Gated, gate};
 use super::last_look::LastLook;
 use super::opening::{self, Place};
 use super::view::{View, name_of};
-use super::{
-    Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, announced, inventory, records, refused_nodes, statuses,
-};
+use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, inventory, refused_nodes, statuses};
 
 /// NodeClaims that are written at the same time.
 const CLAIMS_TOGETHER: usize = 32;
 /// Pods that are told to kube-scheduler at the same time.
 const PLACES_TOGETHER: usize = 32;
+
+/// A plan on its way through the gate.
+struct Passing {
+    plan: Plan,
+    gated: Gated,
+    waiting: Option<Waiting>,
+    inherited: Option<String>,
+}
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Whether a revision, a batch of pods, a candidate or the poll asks for a plan now.
@@ -42,11 +49,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let pods = view.provisionable_pods();
         self.batch.see(&pods.keys().copied().collect(), now);
-        self.hear_approval(view.snapshot);
+        self.hear_approval(view.snapshot, now);
         let batch_closes_at = self.batch.closes_at(&self.settings().batch);
         let batch_closed = batch_closes_at.is_some_and(|moment| now >= moment);
         let poll_due = self.plan_due_at.is_none_or(|due| now >= due);
-        if !(batch_closed || poll_due || self.approved) || !view.is_synced() {
+        // One that could not be carried out is tried again when a plan is due.
+        let approval_due = self.is_approved() && self.approved.as_ref().is_some_and(|approved| !approved.failed);
+        if !(batch_closed || poll_due || approval_due) || !view.is_synced() {
             self.wake(batch_closes_at);
             self.wake(self.plan_due_at.filter(|due| *due > now));
             return false;
@@ -63,9 +72,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (is_new_revision, is_shown) = (!in_force.applied, in_force.shown);
         self.plan_due_at = now.saturating_add(POLL).ok();
         self.wake(self.plan_due_at);
-        if self.approved {
-            return self.carry_out_approved(now).await;
+        if self.is_approved() {
+            return Box::pin(self.carry_out_approved(snapshot, now)).await;
         }
+        self.take_rules(snapshot);
         if !is_new_revision && self.last_look.is_same(&shared, &self.claims, now) {
             self.settled = self.last_look.settled;
             return Ok(());
@@ -105,11 +115,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let places = opening::places(&plan, &view);
         let mut claims = opening::claims_with_further_pods(&plan, &view);
         claims.extend(opening::claims_with_other_destinations(&plan, &view));
+        let passing = self.passing(plan, snapshot, now);
         // What is written from here on should not make the cluster copy what nobody looks at any more.
         drop(view);
         drop(shared);
         // New nodes take longer than being told of one that is there.
-        self.pass_gate(plan, is_news || is_new_revision, now).await?;
+        Box::pin(self.pass_gate(passing, is_news || is_new_revision, now)).await?;
         self.note_places(&claims).await?;
         self.say_places(&places, now).await
     }
@@ -174,12 +185,6 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(())
     }
 
-    /// Somebody may have approved the plan that waits, on its object.
-    fn hear_approval(&mut self, snapshot: &Snapshot) {
-        let waiting = self.waiting.as_ref();
-        self.approved |= waiting.is_some_and(|plan| records::approver(snapshot, &plan.id).is_some());
-    }
-
     fn say_found(&mut self, pods: &BTreeMap<&str, &Pod>, duration: SignedDuration, now: Timestamp) {
         if pods.is_empty() {
             return;
@@ -229,6 +234,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
                 moves_under_way,
+                confirm_pool_removal_above: self.confirmed_above(settings),
                 ..Policy::of(settings)
             },
             notes: in_force
@@ -238,10 +244,26 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 .chain(definitions.of_variables(snapshot))
                 .chain(of_cluster)
                 .chain(self.garbage.notes())
+                .chain(self.note_of_rules())
                 .collect(),
             seed: self.options.seed,
             now,
         }))
+    }
+
+    /// Of the rules that are in force, which the revision may not have loosened itself.
+    fn confirmed_above(&self, settings: &Settings) -> Vec<String> {
+        let of_settings = || vec![settings.approval.confirm_pool_removal_above.clone()];
+        self.rules.as_ref().map_or_else(of_settings, |rules| rules.confirm_pool_removal_above.clone())
+    }
+
+    /// What of the plan may go, what waits, and who has approved it already.
+    fn passing(&mut self, plan: Plan, snapshot: &Snapshot, now: Timestamp) -> Passing {
+        let gated = gate(&plan, &self.rules.clone().unwrap_or_default());
+        let waiting = Waiting::of(&plan, &gated, self.gate_of(snapshot));
+        let inherited = waiting.as_ref().and_then(|waiting| self.inherited_approval(snapshot, waiting, now));
+        self.heard_earlier_leader = true;
+        Passing { plan, gated, waiting, inherited }
     }
 
     /// Shows the plan where people review, before anything of it is done.
@@ -249,8 +271,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let masks = self.revisions.masks();
         let text = masks.text(&render::plan::text(plan, Style::Plain));
         self.records.masks = masks;
+        let gate = self.gate_of(snapshot);
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
-        self.records.post(cluster, plan, &text, snapshot, transitions, now).await?;
+        self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
         self.ports.forge.post_plan(plan, &render::plan::fenced("", &text)).await?;
         self.announced.shown(plan, snapshot);
         self.garbage.shown(now);
@@ -295,64 +318,25 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         inventory::prune(cluster, &in_force.definitions, snapshot, &mut self.prunes_said, now, journal).await
     }
 
-    async fn pass_gate(&mut self, plan: Plan, is_news: bool, now: Timestamp) -> Result<(), PortError> {
-        let gated = gate(&plan, &self.settings().approval);
+    async fn pass_gate(&mut self, passing: Passing, is_news: bool, now: Timestamp) -> Result<(), PortError> {
+        let Passing { plan, gated, waiting, inherited } = passing;
         self.say_computed(&plan, &gated.open, now);
-        self.carry_out(&plan, &gated.open, now).await?;
-        if gated.waiting.is_empty() {
-            self.supersede_waiting(now);
-            let (cluster, phase) = (&self.ports.cluster, NodePlanPhase::Applied);
-            return self.records.enter(cluster, &plan.id, phase, "", now).await;
+        let is_complete = self.carry_out(&plan, &gated.open, now).await?;
+        if let Some(waiting) = waiting {
+            return self.wait_for_approval(waiting, inherited, is_news, now).await;
         }
-        let is_same =
-            self.waiting.as_ref().is_some_and(|waiting| announced::signature(waiting) == announced::signature(&plan));
-        if !is_same {
-            self.supersede_waiting(now);
+        if self.waiting.is_some() && !is_news {
+            // When it comes again it is shown again, or nobody could approve it.
+            self.announced.carried_out();
         }
-        if is_news || !is_same {
-            let numbers: Vec<String> = gated.waiting.iter().map(u32::to_string).collect();
-            let name = records::name_of(&plan.id);
-            let message = format!("move {} waits; approve with `cutlist approve {name}`", numbers.join(", "));
-            let (cluster, phase) = (&self.ports.cluster, NodePlanPhase::WaitsForApproval);
-            self.records.enter(cluster, &plan.id, phase, &message, now).await?;
-            let event = Event::WaitsForApproval { plan_id: plan.id.clone(), moves: gated.waiting };
-            self.journal.say(now, &event);
-            self.waiting = Some(plan);
+        self.supersede_waiting(Refusal::OtherPlan, now).await?;
+        if is_complete {
+            self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await?;
         }
         Ok(())
     }
 
-    fn supersede_waiting(&mut self, now: Timestamp) {
-        if let Some(waiting) = self.waiting.take() {
-            let refusal = Refusal::OtherPlan;
-            self.journal.say(now, &Event::PlanSuperseded { plan_id: waiting.id, move_number: None, refusal });
-        }
-    }
-
-    async fn carry_out_approved(&mut self, now: Timestamp) -> Result<(), PortError> {
-        self.approved = false;
-        let Some(plan) = self.waiting.take() else { return Ok(()) };
-        self.journal.say(now, &Event::Approved { plan_id: plan.id.clone() });
-        let moves = gate(&plan, &self.settings().approval).waiting;
-        self.say_computed(&plan, &moves, now);
-        self.confirm_removals(&plan, &moves).await?;
-        self.carry_out(&plan, &moves, now).await?;
-        self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await
-    }
-
-    /// Notes on pools whose removal the plan asks about that it was approved: the plans that come after it need not ask again.
-    async fn confirm_removals(&self, plan: &Plan, moves: &[u32]) -> Result<(), PortError> {
-        let steps = moves.iter().flat_map(|number| apply::steps_of(plan, *number));
-        let pools: BTreeSet<&str> = steps.filter_map(removal_to_confirm).collect();
-        let value = format!("plan {}", records::name_of(&plan.id));
-        for pool in pools {
-            let patch = json!({ "metadata": { "annotations": { keys::REMOVAL_CONFIRMED: value } } });
-            self.ports.cluster.patch_node_pool(pool, &patch).await?;
-        }
-        Ok(())
-    }
-
-    fn say_computed(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
+    pub(super) fn say_computed(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
         let for_pods = plan.steps.iter().filter(|step| {
             step.kind == StepKind::Create
                 && moves.contains(&step.move_number)
@@ -365,8 +349,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Begins the moves in order, those that only create a few dozen at a time. The first that is refused ends the plan: it is
-    /// superseded by the next one.
-    async fn carry_out(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) -> Result<(), PortError> {
+    /// superseded by the next one. Whether nothing was left because of a request to stop.
+    pub(super) async fn carry_out(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) -> Result<bool, PortError> {
         let moves: Vec<u32> = moves
             .iter()
             .copied()
@@ -378,7 +362,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             tokio::task::yield_now().await;
             if self.shutdown.is_requested() {
                 self.say_stopped(plan, &moves, done, now);
-                return Ok(());
+                return Ok(false);
             }
             if done == 0 {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
@@ -400,12 +384,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     self.announced.carried_out();
                     self.plan_due_at = Some(now);
                     self.wake(self.plan_due_at);
-                    return Ok(());
+                    return Ok(true);
                 }
             }
             done += together.len();
         }
-        Ok(())
+        Ok(true)
     }
 
     fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::api::node_plan::{
-    APPROVED_BY, Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus,
-};
+use crate::api::approval_rules::ApprovalRules;
+use crate::api::node_plan::{Fidelity, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
 use crate::core::lifecycle::conditions;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, StepKind};
@@ -40,11 +39,12 @@ pub fn name_of(plan_id: &str) -> &str {
     plan_id.get(..NAME_CHARACTERS).unwrap_or(plan_id)
 }
 
-/// Who approved the plan, as its annotation says.
-pub fn approver<'a>(snapshot: &'a Snapshot, plan_id: &str) -> Option<&'a str> {
-    let named = |plan: &&NodePlan| plan.metadata.name.as_deref() == Some(name_of(plan_id));
-    let plan = snapshot.node_plans.iter().find(named)?;
-    plan.metadata.annotations.as_ref()?.get(APPROVED_BY).map(String::as_str)
+/// What a plan's object says of the approval that it needs.
+#[derive(Clone, Debug, Default)]
+pub struct Gate {
+    pub approval: Option<ApprovalRules>,
+    pub approval_becomes: Option<ApprovalRules>,
+    pub not_approved_by: Vec<String>,
 }
 
 impl Records {
@@ -55,7 +55,7 @@ impl Records {
         plan: &Plan,
         text: &str,
         snapshot: &Snapshot,
-        lease_transitions: Option<i64>,
+        (lease_transitions, gate): (Option<i64>, Gate),
         now: Timestamp,
     ) -> Result<(), PortError> {
         let name = name_of(&plan.id);
@@ -79,9 +79,9 @@ impl Records {
         for plan in forgotten {
             cluster.forget_plan(plan.metadata.name.as_deref().unwrap_or_default()).await?;
         }
-        let mut object = object_of(plan, lease_transitions);
+        let mut object = object_of(plan, lease_transitions, gate);
         object.spec.plan.iter_mut().for_each(|plan| self.masks.value(plan));
-        object.status = Some(NodePlanStatus { text: cut(text, MOST_TEXT_BYTES), ..NodePlanStatus::default() });
+        object.status = Some(NodePlanStatus { text: shown(text), ..NodePlanStatus::default() });
         enter(&mut object, NodePlanPhase::Posted, "", now);
         cluster.record_plan(&object).await?;
         self.open.insert(name.to_owned(), object);
@@ -99,11 +99,19 @@ impl Records {
     ) -> Result<(), PortError> {
         let Some(object) = self.open.get_mut(name_of(plan_id)) else { return Ok(()) };
         let before = object.status.clone();
+        if before.as_ref().is_some_and(|status| status.phase.is_final()) {
+            return Ok(());
+        }
         enter(object, phase, message, now);
         if object.status != before {
             cluster.record_plan(object).await?;
         }
         Ok(())
+    }
+
+    /// The object of a plan of this process, as it was written last.
+    pub fn written(&self, plan_id: &str) -> Option<&NodePlan> {
+        self.open.get(name_of(plan_id))
     }
 
     /// Notes that moves are under way; written with the next phase.
@@ -155,7 +163,7 @@ fn enter(plan: &mut NodePlan, phase: NodePlanPhase, message: &str, now: Timestam
     }
 }
 
-fn object_of(plan: &Plan, lease_transitions: Option<i64>) -> NodePlan {
+fn object_of(plan: &Plan, lease_transitions: Option<i64>, gate: Gate) -> NodePlan {
     let count = |kind: StepKind| {
         let steps = plan.steps.iter().filter(|step| step.kind == kind).count();
         i64::try_from(steps).unwrap_or(i64::MAX)
@@ -170,6 +178,9 @@ fn object_of(plan: &Plan, lease_transitions: Option<i64>) -> NodePlan {
             nodes_removed: count(StepKind::Remove),
             price_change: price_change(plan),
             lease_transitions,
+            approval: gate.approval,
+            approval_becomes: gate.approval_becomes,
+            not_approved_by: gate.not_approved_by,
             plan: plan_value(plan),
         },
     );
@@ -208,6 +219,11 @@ fn history_to_forget(snapshot: &Snapshot) -> Vec<&NodePlan> {
     finished.sort_by_key(|plan| (plan.metadata.creation_timestamp.clone(), plan.spec.generated_for.clone()));
     let surplus = finished.len().saturating_sub(HISTORY);
     finished.into_iter().take(surplus).collect()
+}
+
+/// As much of a plan's text as its object holds.
+pub fn shown(text: &str) -> String {
+    cut(text, MOST_TEXT_BYTES)
 }
 
 /// The beginning of a text, with a line that says how much is missing.

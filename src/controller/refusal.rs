@@ -23,6 +23,10 @@ pub enum Refusal {
     InDoubt { because: String },
     #[error("another plan took its place")]
     OtherPlan,
+    #[error("another revision is in force")]
+    OtherRevision,
+    #[error("its object was changed after it was posted: {field}")]
+    ObjectChanged { field: &'static str },
     #[error("{code:?} is not for this version to carry out")]
     NotSupported { code: ReasonCode },
 }

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
 use crate::core::plan::{Note, Revision};
@@ -20,6 +21,10 @@ pub struct Revisions {
     pub received: Option<Revision>,
     /// What was said about a repository that can not be read.
     trouble: Option<String>,
+    /// Who wrote revisions that came and were not used: what they wrote is in the next one as well.
+    authors_before: Vec<String>,
+    /// One that came when the cluster could not be looked at.
+    unread: Option<RevisionContent>,
 }
 
 #[derive(Debug)]
@@ -28,6 +33,8 @@ pub struct InForce {
     pub definitions: Definitions,
     /// What of the commit was left out.
     pub notes: Vec<Note>,
+    /// Who wrote what is new in it.
+    pub authors: Vec<String>,
     /// Whether its plan was shown.
     pub shown: bool,
     /// Whether its definitions are in the cluster.
@@ -53,6 +60,14 @@ impl Revisions {
         self.in_force.as_ref().map(|in_force| in_force.definitions.masks.clone()).unwrap_or_default()
     }
 
+    /// Adds who wrote revisions since the one in force.
+    fn authors_with(&mut self, authors: Vec<String>) -> Vec<String> {
+        self.authors_before.extend(authors);
+        self.authors_before.sort();
+        self.authors_before.dedup();
+        self.authors_before.clone()
+    }
+
     fn revision(&self) -> Option<Revision> {
         self.in_force.as_ref().map(|in_force| in_force.revision.clone())
     }
@@ -61,6 +76,9 @@ impl Revisions {
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
     /// Asks the repository; trouble is said once and does not stop the rest.
     pub(super) async fn poll_repository(&mut self, now: Timestamp) -> Result<(), PortError> {
+        if let Some(content) = self.revisions.unread.take() {
+            self.receive(content, now).await?;
+        }
         match self.ports.repository.poll().await {
             Ok(content) => {
                 if self.revisions.trouble.take().is_some() {
@@ -83,10 +101,29 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     async fn receive(&mut self, content: RevisionContent, now: Timestamp) -> Result<(), PortError> {
-        let RevisionContent { revision, title, files, rewritten, mut notes } = content;
+        // Before anything is said: what fails is tried again, and no revision gets lost.
+        let snapshot = match self.ports.cluster.observe().await {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                self.revisions.unread = Some(content);
+                self.repository_due = true;
+                return Err(error);
+            }
+        };
+        let RevisionContent { revision, title, files, rewritten, is_older, authors, mut notes } = content;
+        if self.revisions.revision().is_some_and(|in_force| in_force.id == revision.id) {
+            // Back to what is in force: what came between was not used.
+            self.revisions.received = Some(revision);
+            self.revisions.authors_before.clear();
+            return Ok(());
+        }
         self.journal
             .say(now, &Event::RevisionFound { revision: revision.clone(), title, rewritten, notes: notes.clone() });
-        let definitions = (self.options.read)(&files);
+        if is_older && !self.options.allows_older_revisions {
+            return self.hold_older(revision, now).await;
+        }
+        let authors = self.revisions.authors_with(authors);
+        let mut definitions = (self.options.read)(&files);
         self.revisions.received = Some(revision.clone());
         let mut report = LintReport::new();
         report.add(&definitions, str::to_owned);
@@ -109,20 +146,32 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return self.ports.forge.post_failure(&revision, &fenced("", &clean_lines(&text))).await;
         }
         if definitions.node_pools.is_empty() {
-            let snapshot = self.ports.cluster.observe().await?;
             let node_pools = inventory::managed_pools(&snapshot);
             if !node_pools.is_empty() {
                 return self.hold(revision, node_pools, now).await;
             }
         }
         notes.extend(definitions.notes.iter().cloned());
-        self.revisions.in_force = Some(InForce { revision, definitions, notes, shown: false, applied: false });
+        notes.extend(without_confirmations(&mut definitions));
+        self.revisions.authors_before.clear();
+        self.revisions.in_force = Some(InForce { revision, definitions, notes, authors, shown: false, applied: false });
+        self.supersede_for_revision(now).await;
         // Another region or class may need another catalog.
         self.catalog = None;
         self.plan_due_at = Some(now);
         // What failed with the revision before says nothing of this one.
         self.plan_again_in = RETRY;
         Ok(())
+    }
+
+    /// A server that went back, a mirror that fell behind, or somebody who undoes what others reviewed.
+    async fn hold_older(&mut self, revision: Revision, now: Timestamp) -> Result<(), PortError> {
+        let in_force = self.revisions.revision();
+        self.revisions.received = Some(revision.clone());
+        self.journal.say(now, &Event::OlderRevisionHeld { revision: revision.clone(), in_force });
+        let text = "This revision is in the history of the one that is in force, or older than it. It is not used, and the one before stays \
+                    in force. To go back, revert the commits that came since with a new one, or start with --allow-older-revision.\n";
+        self.ports.forge.post_failure(&revision, text).await
     }
 
     /// A commit without a single pool is more often an accident than a wish.
@@ -136,4 +185,23 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         );
         self.ports.forge.post_failure(&revision, &text).await
     }
+}
+
+/// Takes off what only people who look at the cluster may say of a pool: who commits could confirm a removal before it is asked about.
+fn without_confirmations(definitions: &mut Definitions) -> Option<Note> {
+    let mut pools = Vec::new();
+    for pool in &mut definitions.node_pools {
+        let annotations = pool.value.metadata.annotations.as_mut();
+        if annotations.is_some_and(|annotations| annotations.remove(keys::REMOVAL_CONFIRMED).is_some()) {
+            pools.extend(pool.value.metadata.name.clone());
+        }
+    }
+    (!pools.is_empty()).then(|| Note {
+        code: "RemovalConfirmedInDefinitions".to_owned(),
+        text: format!(
+            "the annotation {} counts on NodePools of the cluster, not in definitions: {}",
+            keys::REMOVAL_CONFIRMED,
+            pools.join(", ")
+        ),
+    })
 }

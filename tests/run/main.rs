@@ -3,6 +3,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test runs the program and reads golden files")]
 
+mod approvals;
 mod budgets;
 mod crashes;
 mod disagreements;

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use cutlist::adapters::embedded::{
     EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
 };
+use cutlist::api::approval_rules::ApprovalRules;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::api::node_plan::NodePlan;
 use cutlist::api::source::SourceFile;
@@ -31,6 +32,9 @@ pub const SETTINGS: &str = include_str!("settings.yaml");
 pub struct Script {
     coming: Rc<RefCell<VecDeque<Result<RevisionContent, PortErrorKind>>>>,
     last: Rc<RefCell<Option<RevisionContent>>>,
+    authors: Rc<RefCell<Vec<String>>>,
+    is_older: Rc<Cell<bool>>,
+    is_asking: Rc<Cell<bool>>,
 }
 
 impl Script {
@@ -42,8 +46,25 @@ impl Script {
             title: format!("commit {id}"),
             files: files.collect(),
             rewritten: false,
+            is_older: self.is_older.get(),
+            authors: self.authors.borrow().clone(),
             notes: Vec::new(),
         }));
+    }
+
+    /// Who writes the commits that come.
+    pub fn authors(&self, authors: &[&str]) {
+        *self.authors.borrow_mut() = authors.iter().map(|author| (*author).to_owned()).collect();
+    }
+
+    /// Whether the commits that come are in the history of those before.
+    pub fn older(&self, older: bool) {
+        self.is_older.set(older);
+    }
+
+    /// Whether a fetch is under way.
+    pub fn asks(&self, asks: bool) {
+        self.is_asking.set(asks);
     }
 
     /// The next poll fails.
@@ -75,6 +96,10 @@ impl Repository for Script {
         if self.coming.borrow().is_empty() {
             std::future::pending::<()>().await;
         }
+    }
+
+    fn is_asking(&self) -> bool {
+        self.is_asking.get() || !self.coming.borrow().is_empty()
     }
 }
 
@@ -304,6 +329,7 @@ pub struct Stage {
     pub launches: Rc<RefCell<BTreeMap<String, Vec<String>>>>,
     pub events: Rc<RefCell<Vec<Event>>>,
     pub controller: TestController,
+    floor: ApprovalRules,
 }
 
 /// A part of what is sold in us-east-1, so that a plan takes milliseconds and hundreds of crashes can be played.
@@ -325,14 +351,19 @@ fn catalog() -> Catalog {
 impl Stage {
     /// A cluster of one Deployment `default/web` without pods, and a repository with one pool.
     pub fn new(settings: &str) -> Self {
+        Self::with_floor(settings, ApprovalRules::default())
+    }
+
+    /// The same, where the operator asks for approvals.
+    pub fn with_floor(settings: &str, floor: ApprovalRules) -> Self {
         let world = EmbeddedWorld::new(WorldSettings::new(0, "2026-11-20T09:00:00Z".parse().unwrap()), catalog());
         world.with(|world| world.load(without_pods(&["web"])));
         let script = Script::default();
         script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", settings)]);
         let (forge, fuse) = (EmbeddedForge::default(), Fuse::default());
         let (launches, events) = (Rc::default(), Rc::default());
-        let controller = controller(decide, &world, &script, &forge, &fuse, &launches, &events);
-        Self { world, script, forge, fuse, launches, events, controller }
+        let controller = controller((decide, &floor), &world, &script, &forge, &fuse, &launches, &events);
+        Self { world, script, forge, fuse, launches, events, controller, floor }
     }
 
     pub fn scale(&self, replicas: u32) {
@@ -364,14 +395,18 @@ impl Stage {
     pub fn restart(&mut self) {
         self.fuse.disarm();
         self.script.reread();
-        self.controller =
-            controller(decide, &self.world, &self.script, &self.forge, &self.fuse, &self.launches, &self.events);
+        self.restart_as(decide);
     }
 
     /// The same, with another planner from now on.
     pub fn restart_with(&mut self, planner: fn(&Inputs<'_>) -> Plan) {
         self.script.reread();
+        self.restart_as(planner);
+    }
+
+    fn restart_as(&mut self, planner: fn(&Inputs<'_>) -> Plan) {
         let (world, script, forge) = (&self.world, &self.script, &self.forge);
+        let planner = (planner, &self.floor);
         self.controller = controller(planner, world, script, forge, &self.fuse, &self.launches, &self.events);
     }
 
@@ -435,7 +470,7 @@ impl Stage {
 }
 
 fn controller(
-    planner: fn(&Inputs<'_>) -> Plan,
+    (planner, floor): (fn(&Inputs<'_>) -> Plan, &ApprovalRules),
     world: &EmbeddedWorld,
     script: &Script,
     forge: &EmbeddedForge,
@@ -455,6 +490,8 @@ fn controller(
         applies_definitions: true,
         lease_transitions: None,
         installation: "test".to_owned(),
+        approval_floor: floor.clone(),
+        allows_older_revisions: false,
         read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
         seed: 0,
         planner: Box::new(planner),

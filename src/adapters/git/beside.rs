@@ -1,5 +1,8 @@
 //! Polls that nobody waits for: they run beside the controller, which has pods to care for while a server is silent.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -13,22 +16,28 @@ pub struct Beside {
     /// Taken off the channel by [`Repository::changed`], for [`Repository::poll`].
     next: Option<Polled>,
     task: JoinHandle<()>,
+    is_asking: Arc<AtomicBool>,
 }
 
 impl Beside {
     /// Begins with waiting for a change: the first look was taken already. Needs a runtime.
     pub fn start<R: PollsOnAnyThread + Send + 'static>(mut repository: R) -> Self {
         let (found, results) = mpsc::channel(1);
+        let is_asking = Arc::new(AtomicBool::new(false));
+        let asks = is_asking.clone();
         let task = tokio::spawn(async move {
             loop {
                 repository.wait().await;
+                asks.store(true, Ordering::SeqCst);
                 let polled = repository.look().await;
-                if found.send(polled).await.is_err() {
+                let is_taken = found.send(polled).await;
+                asks.store(false, Ordering::SeqCst);
+                if is_taken.is_err() {
                     return;
                 }
             }
         });
-        Self { results, next: None, task }
+        Self { results, next: None, task, is_asking }
     }
 }
 
@@ -75,6 +84,11 @@ impl Repository for Beside {
                 None => std::future::pending().await,
             }
         }
+    }
+
+    /// Also while a result lies there that was not taken.
+    fn is_asking(&self) -> bool {
+        self.is_asking.load(Ordering::SeqCst) || self.next.is_some() || !self.results.is_empty()
     }
 }
 

@@ -14,12 +14,15 @@ use super::asked::asks_itself;
 use super::cause::GitCause;
 use super::credentials::{Answers, CredentialsError, Secret, denied};
 use super::near::nearest;
-use super::read::at_commit;
+use super::read::{at_commit, authors_of};
 use super::tree::{self, TreeError};
 use crate::ports::{PortErrorKind, RevisionContent, chain};
 
 /// Bytes of one fetch. A repository of definitions has a few; an answer without end must end.
 const FETCH_BYTES_MAX: usize = 1 << 30;
+
+/// Commits whose authors are looked at. More at once are an import.
+const COMMITS_MAX: usize = 10_000;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FetchError {
@@ -97,6 +100,8 @@ pub(super) struct Fetched {
     pub short: String,
     /// The head before is not in its history.
     pub rewritten: bool,
+    /// It is in the history of the head before, or is taken for that.
+    pub is_older: bool,
 }
 
 /// A reference of the remote.
@@ -138,7 +143,8 @@ pub(super) fn fetch(
     // This handle knows where the history was cut off before, and where it is now.
     let commit = repository.find_reference(&own_name).and_then(|it| it.peel_to_commit()).map_err(damaged)?;
     let rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
-    Ok(Some(Fetched { own_name, short: found.short, rewritten }))
+    let is_older = rewritten && before.is_some_and(|before| is_older(&repository, &commit, before));
+    Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older }))
 }
 
 /// The head that was fetched, and what is in it, if it is not `known`. The head may have moved since it was listed: what counts
@@ -159,12 +165,39 @@ pub(super) fn content(
     let collector = tree::collect(&repository, &commit, sub_path)?;
     let mut content = at_commit(collector, &commit, &fetched.short);
     content.rewritten = fetched.rewritten;
+    content.is_older = fetched.is_older;
+    if let Some(known) = known {
+        content.authors = authors_since(&repository, &commit, known);
+    }
     Ok(Some((commit.id(), content)))
 }
 
 /// Whether `before` is not in the history of `commit`. What can not be told is taken for rewritten: the safe side.
 pub(super) fn is_rewritten(repository: &Repository, commit: &Commit<'_>, before: Oid) -> bool {
     commit.id() != before && !repository.graph_descendant_of(commit.id(), before).unwrap_or(false)
+}
+
+/// Whether `commit` is in the history of `before`. Where that history was cut off, the times of both tell: who rewrites makes new commits.
+pub(super) fn is_older(repository: &Repository, commit: &Commit<'_>, before: Oid) -> bool {
+    let Ok(before) = repository.find_commit(before) else { return false };
+    let is_ancestor = repository.graph_descendant_of(before.id(), commit.id()).unwrap_or(false);
+    is_ancestor || (repository.is_shallow() && commit.time().seconds() <= before.time().seconds())
+}
+
+/// Who wrote what is in the history of `commit`, and not in that of `known`.
+fn authors_since(repository: &Repository, commit: &Commit<'_>, known: Oid) -> Vec<String> {
+    let walk = repository.revwalk().and_then(|mut walk| {
+        walk.push(commit.id())?;
+        walk.hide(known)?;
+        Ok(walk)
+    });
+    let commits = walk.into_iter().flatten().take(COMMITS_MAX).flatten();
+    let mut authors: Vec<String> =
+        commits.filter_map(|id| repository.find_commit(id).ok()).flat_map(|commit| authors_of(&commit)).collect();
+    authors.extend(authors_of(commit));
+    authors.sort();
+    authors.dedup();
+    authors
 }
 
 fn find(target: &Target, remote: &mut Remote<'_>, moves: &dyn Fn()) -> Result<Found, FetchError> {

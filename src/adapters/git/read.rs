@@ -127,7 +127,8 @@ pub fn read_revision(path: &Path, reference: &str) -> Result<RevisionContent, Re
 pub fn of_text(name: &str, content: Vec<u8>, reference: &str) -> RevisionContent {
     let files = vec![SourceFile::new(name, content)];
     let revision = Revision { id: hash(&files), reference: reference.to_owned() };
-    RevisionContent { revision, title: String::new(), files, rewritten: false, notes: Vec::new() }
+    let (title, authors) = (String::new(), Vec::new());
+    RevisionContent { revision, title, files, rewritten: false, is_older: false, authors, notes: Vec::new() }
 }
 
 pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
@@ -161,7 +162,15 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     notes.extend(note);
     let revision = Revision { id: hash(&files), reference: path.display().to_string() };
-    let content = RevisionContent { revision, title: String::new(), files, rewritten: false, notes };
+    let content = RevisionContent {
+        revision,
+        title: String::new(),
+        files,
+        rewritten: false,
+        is_older: false,
+        authors: Vec::new(),
+        notes,
+    };
     Ok(Reading { content, head: None })
 }
 
@@ -181,7 +190,15 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
     let reference = place.branch();
     let Some(commit) = place.head()? else {
         let revision = Revision { id: hash(&files), reference };
-        let content = RevisionContent { revision, title: String::new(), files, rewritten: false, notes };
+        let content = RevisionContent {
+            revision,
+            title: String::new(),
+            files,
+            rewritten: false,
+            is_older: false,
+            authors: Vec::new(),
+            notes,
+        };
         return Ok(Reading { content, head: None });
     };
     let differing = work_tree::differences(&place.repository, &commit, &place.sub_path, &files)
@@ -192,7 +209,15 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
         id = format!("{id}-dirty-{}", hash(&files).get(..12).unwrap_or_default());
     }
     let revision = Revision { id, reference };
-    let content = RevisionContent { revision, title: title(&commit), files, rewritten: false, notes };
+    let content = RevisionContent {
+        revision,
+        title: title(&commit),
+        files,
+        rewritten: false,
+        is_older: false,
+        authors: authors_of(&commit),
+        notes,
+    };
     Ok(Reading { content, head: Some(commit.id()) })
 }
 
@@ -200,7 +225,8 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
 pub(super) fn at_commit(collector: Collector, commit: &Commit<'_>, reference: &str) -> RevisionContent {
     let (files, notes) = collector.finish();
     let revision = Revision { id: commit.id().to_string(), reference: reference.to_owned() };
-    RevisionContent { revision, title: title(commit), files, rewritten: false, notes }
+    let authors = authors_of(commit);
+    RevisionContent { revision, title: title(commit), files, rewritten: false, is_older: false, authors, notes }
 }
 
 /// A repository, and the folder of it that was asked for.
@@ -317,6 +343,16 @@ impl Place {
 
 fn title(commit: &Commit<'_>) -> String {
     commit.summary_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
+}
+
+/// E-mail addresses of who wrote a commit, and of who made it of what another wrote.
+pub(super) fn authors_of(commit: &Commit<'_>) -> Vec<String> {
+    let email = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_lowercase();
+    let mut authors = vec![email(commit.author().email_bytes()), email(commit.committer().email_bytes())];
+    authors.retain(|author| !author.is_empty());
+    authors.sort();
+    authors.dedup();
+    authors
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -68,6 +68,8 @@ impl Repository for ClusterDefinitions {
             files,
             rewritten: false,
             notes,
+            is_older: false,
+            authors: Vec::new(),
         }))
     }
 

@@ -7,6 +7,7 @@
 pub mod ec2_node_class;
 pub mod forms;
 pub mod node_overlay;
+pub mod node_plan;
 pub mod node_pool;
 
 use serde::Serialize;

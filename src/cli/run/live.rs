@@ -13,6 +13,7 @@ use crate::adapters::kubernetes::{
     cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, permissions,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
+use crate::api::approval_rules::ApprovalRules;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::{CloudArgument, ControllerArguments, ModeArgument, RunArguments, SourceArgument};
 use crate::cli::cluster::{connected, unreadable};
@@ -177,6 +178,8 @@ async fn lead(
         applies_definitions: controller.source == SourceArgument::Repository,
         lease_transitions: controller.elects().then(|| leadership.transitions()),
         installation: installation.clone(),
+        approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
+        allows_older_revisions: controller.allow_older_revision,
         read: Box::new(move |files| Definitions {
             masks: output::hidden(),
             ..settings::read_definitions(files, &definitions)
@@ -348,6 +351,13 @@ impl Repository for DefinitionsFrom {
         match self {
             Self::Followed(followed) => followed.changed().await,
             Self::Cluster(definitions) => definitions.changed().await,
+        }
+    }
+
+    fn is_asking(&self) -> bool {
+        match self {
+            Self::Followed(followed) => followed.is_asking(),
+            Self::Cluster(definitions) => definitions.is_asking(),
         }
     }
 }

@@ -24,6 +24,7 @@ pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
         Event::PlanSuperseded { .. } => metrics.plan("superseded"),
         Event::WaitsForApproval { .. } => metrics.plan("waiting"),
         Event::Approved { .. } => metrics.plan("approved"),
+        Event::ApprovalRefused { .. } => metrics.plan("approval-refused"),
         Event::PlanFulfilled { fidelity, .. } => {
             metrics.plan("fulfilled");
             let elsewhere = fidelity.pods_planned.saturating_sub(fidelity.pods_as_planned);

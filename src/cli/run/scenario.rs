@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld};
 use crate::adapters::git::{self, Changes, FetchLimits, GitRepository, Nudge, RemoteSettings, ScriptedRepository};
+use crate::api::approval_rules::ApprovalRules;
 use crate::api::scenario::{Commit, Scale, Scenario, ScenarioStep};
 use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
@@ -157,6 +158,8 @@ impl Stage {
             applies_definitions: true,
             lease_transitions: None,
             installation: EMBEDDED_INSTALLATION.to_owned(),
+            approval_floor: ApprovalRules::default(),
+            allows_older_revisions: true,
             read: Box::new(move |files| settings::read_definitions(files, &arguments)),
             seed,
             planner: Box::new(decide),

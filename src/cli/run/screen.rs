@@ -81,9 +81,15 @@ impl Screen {
                 inner.said(now, &format!("the revision would remove every NodePool ({pools})"));
                 inner.said(now, &format!("held for confirmation: {stays}; nothing is pruned"));
             }
-            Event::WaitsForApproval { plan_id, moves } => {
+            Event::WaitsForApproval { plan_id, moves, rules } => {
                 let moves: Vec<_> = moves.iter().map(ToString::to_string).collect();
-                inner.said(now, &format!("plan {} waits for approval of move {}", short(plan_id), moves.join(", ")));
+                let moves = (!moves.is_empty()).then(|| format!("move {}", moves.join(", ")));
+                let of: Vec<String> = moves.into_iter().chain(rules.iter().cloned()).collect();
+                inner.said(now, &format!("plan {} waits for approval of {}", short(plan_id), of.join("; ")));
+            }
+            Event::OlderRevisionHeld { in_force, .. } => {
+                let stays = stays(in_force.as_ref());
+                inner.said(now, &format!("the revision is older than what was followed: it is not used; {stays}"));
             }
             Event::DefinitionApplied { kind, name, is_new } => {
                 inner.said(now, &format!("{} {kind}/{name}", if *is_new { "created" } else { "changed" }));

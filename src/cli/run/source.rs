@@ -131,4 +131,8 @@ impl Repository for Followed {
     async fn changed(&mut self) {
         self.later.changed().await;
     }
+
+    fn is_asking(&self) -> bool {
+        self.first.is_some() || self.later.is_asking()
+    }
 }

@@ -79,10 +79,8 @@ pub fn unconfirmed(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeMap<St
     let managed: Vec<&Machine<'_>> = machines.iter().filter(|it| it.is_managed() && !it.is_being_removed()).collect();
     let of_pools = |machine: &&&Machine<'_>| machine.node_pool().is_some_and(|pool| waiting.contains(&pool));
     let (going, all) = (managed.iter().filter(of_pools).count(), managed.len());
-    let above = inputs.policy.confirm_pool_removal_above.as_deref().unwrap_or("100%");
-    if going <= limit(above, all) {
-        return BTreeMap::new();
-    }
+    let mut limits = inputs.policy.confirm_pool_removal_above.iter();
+    let Some(above) = limits.find(|above| going > limit(above, all)) else { return BTreeMap::new() };
     let text = format!("{going} of {all} nodes would go for it, more than approval.confirmPoolRemovalAbove {above}");
     waiting.into_iter().map(|pool| (pool.to_owned(), text.clone())).collect()
 }

@@ -74,8 +74,8 @@ pub struct Policy {
     /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
     /// to.
     pub moves_under_way: bool,
-    /// As in the settings; `None`: no removal of a pool asks for a confirmation.
-    pub confirm_pool_removal_above: Option<String>,
+    /// Each as in the settings; empty: no removal of a pool asks for a confirmation.
+    pub confirm_pool_removal_above: Vec<String>,
     /// Whether the removal of every pool was confirmed.
     pub removal_confirmed: bool,
     /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.
@@ -93,7 +93,7 @@ impl Policy {
             limits: settings.limits.clone(),
             feature_gates: settings.feature_gates.clone(),
             disruption: settings.disruption.clone(),
-            confirm_pool_removal_above: Some(settings.approval.confirm_pool_removal_above.clone()),
+            confirm_pool_removal_above: vec![settings.approval.confirm_pool_removal_above.clone()],
             ..Self::default()
         }
     }

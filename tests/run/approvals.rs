@@ -1,0 +1,376 @@
+//! What an approval is worth: of which plan, by whose word, under which rules; and what becomes of it when something comes between.
+
+use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
+use cutlist::api::settings::ApprovalMode;
+use cutlist::controller::Refusal;
+use cutlist::controller::events::Event;
+use cutlist::ports::Cluster;
+use serde_json::json;
+
+use crate::stage::{Fault, POOL, SETTINGS, Stage};
+
+fn with_approval(approval: &str) -> String {
+    format!("{SETTINGS}  approval: {{ {approval} }}\n")
+}
+
+/// One whose plan to create a node waits.
+async fn that_waits(approval: &str) -> Stage {
+    let mut stage = Stage::new(&with_approval(approval));
+    assert!(stage.settle().await);
+    stage.scale(5);
+    stage.run_for(20).await;
+    assert_eq!((stage.waiting().len(), claims(&stage)), (1, 0));
+    stage
+}
+
+fn claims(stage: &Stage) -> usize {
+    stage.snapshot().node_claims.len()
+}
+
+fn object(stage: &Stage, plan: &str) -> NodePlan {
+    let plans = stage.snapshot().node_plans;
+    plans.iter().find(|object| object.spec.plan_id == plan).unwrap().clone()
+}
+
+/// As somebody who may write NodePlans does.
+async fn change(stage: &Stage, plan: &str, change: impl Fn(&mut NodePlan)) {
+    let mut object = object(stage, plan);
+    change(&mut object);
+    let cluster = stage.world.cluster();
+    cluster.forget_plan(object.metadata.name.as_deref().unwrap()).await.unwrap();
+    cluster.record_plan(&object).await.unwrap();
+}
+
+async fn approve(stage: &Stage, plan: &str, by: &str) {
+    change(stage, plan, |object| {
+        object.metadata.annotations.get_or_insert_default().insert(APPROVED_BY.to_owned(), by.to_owned());
+    })
+    .await;
+}
+
+fn last_waiting(stage: &Stage) -> String {
+    stage.waiting().pop().unwrap()
+}
+
+fn refused(stage: &Stage, text: &str) -> usize {
+    stage.count(|event| matches!(event, Event::ApprovalRefused { because, .. } if because.contains(text)))
+}
+
+fn superseded_by_revision(stage: &Stage) -> usize {
+    stage.count(|event| matches!(event, Event::PlanSuperseded { refusal: Refusal::OtherRevision, .. }))
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_approved_is_said_and_noted() {
+    let mut stage = that_waits("provision: manual").await;
+    let plan = last_waiting(&stage);
+    approve(&stage, &plan, " ").await;
+    stage.run_for(20).await;
+    assert_eq!(claims(&stage), 0, "nobody is no approver");
+    approve(&stage, &plan, "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    let said = |event: &Event| matches!(event, Event::Approved { by: Some(by), .. } if by == "ada");
+    assert_eq!(stage.count(said), 1);
+    assert_eq!(object(&stage, &plan).status.unwrap().phase, NodePlanPhase::Applied);
+}
+
+/// The case `approved-plan-of-the-old-revision`: before that one is there, and in the look in which it comes.
+#[tokio::test(start_paused = true)]
+async fn an_approval_waits_for_the_revision_that_is_being_fetched() {
+    let mut stage = that_waits("provision: manual").await;
+    let plan = last_waiting(&stage);
+    stage.script.asks(true);
+    approve(&stage, &plan, "ada").await;
+    stage.run_for(20).await;
+    assert_eq!(claims(&stage), 0, "another revision may be on its way");
+    let small = POOL.replace("cpu: \"100\"", "cpu: \"50\"");
+    let settings = with_approval("provision: manual");
+    stage.script.commit("two", &[("pool.yaml", &small), ("cutlist.yaml", &settings)]);
+    stage.script.asks(false);
+    stage.run_for(20).await;
+    assert_eq!((claims(&stage), superseded_by_revision(&stage)), (0, 1));
+    let status = object(&stage, &plan).status.unwrap();
+    assert_eq!((status.phase, status.message.as_str()), (NodePlanPhase::Superseded, "another revision is in force"));
+    let next = last_waiting(&stage);
+    assert_eq!(object(&stage, &next).spec.revision.id, "two");
+    // The same, in one look.
+    approve(&stage, &next, "ada").await;
+    stage.script.commit("three", &[("pool.yaml", POOL), ("cutlist.yaml", &settings)]);
+    stage.run_for(20).await;
+    assert_eq!((claims(&stage), superseded_by_revision(&stage)), (0, 2));
+    // Where nothing new was found, it counts.
+    let last = last_waiting(&stage);
+    stage.script.asks(true);
+    approve(&stage, &last, "ada").await;
+    stage.run_for(20).await;
+    stage.script.asks(false);
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_is_refused_leaves_approvals_as_they_are() {
+    let mut stage = that_waits("provision: manual").await;
+    let plan = last_waiting(&stage);
+    approve(&stage, &plan, "ada").await;
+    stage.script.commit("broken", &[("pool.yaml", "kind: NodePool\n"), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::RevisionRefused { .. })), 1);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_was_changed_is_not_what_was_approved() {
+    for (field, tamper) in [
+        ("spec.plan", (|object| object.spec.plan.as_mut().unwrap()["steps"] = json!([])) as fn(&mut NodePlan)),
+        ("spec", |object| object.spec.nodes_created = 0),
+        ("status.text", |object| object.status.as_mut().unwrap().text = "Nothing to do.\n".to_owned()),
+        ("status", |object| object.status.as_mut().unwrap().message = "nothing waits".to_owned()),
+    ] {
+        let mut stage = that_waits("provision: manual").await;
+        let plan = last_waiting(&stage);
+        change(&stage, &plan, tamper).await;
+        approve(&stage, &plan, "the-ceo").await;
+        stage.run_for(30).await;
+        assert_eq!((claims(&stage), refused(&stage, &format!("posted: {field}"))), (0, 1), "{field}");
+        let next = last_waiting(&stage);
+        assert_ne!(next, plan, "{field}: shown once more, under another name");
+        assert_eq!(object(&stage, &plan).status.unwrap().phase, NodePlanPhase::Superseded, "{field}");
+        approve(&stage, &next, "the-ceo").await;
+        stage.run_for(60).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "{field}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_api_server_writes_numbers_its_own_way() {
+    let mut stage = that_waits("provision: manual").await;
+    let plan = last_waiting(&stage);
+    change(&stage, &plan, |object| {
+        let summary = object.spec.plan.as_mut().unwrap()["summary"].as_object_mut().unwrap();
+        for value in summary.values_mut().filter(|value| value.is_u64()) {
+            *value = json!(value.as_f64().unwrap());
+        }
+    })
+    .await;
+    approve(&stage, &plan, "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+/// The case `gate-is-the-committers`.
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_asks_for_less_approval_is_approved_by_the_rules_before_it() {
+    let mut stage = that_waits("provision: manual").await;
+    stage.script.commit("loose", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    assert_eq!(claims(&stage), 0);
+    // Not by another commit, nor by another process.
+    stage.script.commit("looser", &[("pool.yaml", &POOL.replace("\"100\"", "\"90\"")), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    stage.restart();
+    stage.run_for(60).await;
+    assert_eq!(claims(&stage), 0);
+    let plan = last_waiting(&stage);
+    let shown = object(&stage, &plan);
+    assert_eq!(shown.spec.approval.as_ref().unwrap().provision, ApprovalMode::Manual);
+    assert_eq!(shown.spec.approval_becomes.as_ref().unwrap().provision, ApprovalMode::Automatic);
+    let status = shown.status.unwrap();
+    assert!(status.message.contains("approval.provision: manual becomes automatic when it is approved"), "{status:?}");
+    assert!(status.text.contains("the revision asks for fewer approvals"), "{}", status.text);
+    approve(&stage, &plan, "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    // From here on the new rules hold, also for a process that comes later.
+    stage.scale(40);
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (40, 0));
+    stage.restart();
+    stage.scale(80);
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (80, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn looser_rules_wait_where_nothing_else_does() {
+    let mut stage = Stage::new(&with_approval("disrupt: manual, confirmPoolRemovalAbove: 10%"));
+    assert!(stage.settle().await);
+    stage.script.commit("loose", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    let rules = stage.events.borrow().iter().find_map(|event| match event {
+        Event::WaitsForApproval { moves, rules, .. } if moves.is_empty() => Some(rules.clone()),
+        _ => None,
+    });
+    let expected = ["approval.disrupt: manual becomes automatic", "approval.confirmPoolRemovalAbove: 10% becomes 50%"];
+    assert_eq!(rules.unwrap(), expected);
+    // What the rules in force let through goes on.
+    stage.scale(5);
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    // Who thinks better of it needs nobody.
+    let strict = with_approval("disrupt: manual, confirmPoolRemovalAbove: 5%");
+    stage.script.commit("strict", &[("pool.yaml", POOL), ("cutlist.yaml", &strict)]);
+    stage.run_for(60).await;
+    assert_eq!(superseded_by_revision(&stage), 1);
+    let plans = stage.snapshot().node_plans;
+    let newest = plans.iter().rfind(|plan| plan.spec.revision.id == "strict").unwrap();
+    let rules = newest.spec.approval.as_ref().unwrap();
+    assert_eq!(
+        (rules.disrupt, rules.confirm_pool_removal_above.as_slice()),
+        (ApprovalMode::Manual, ["5%".to_owned()].as_slice())
+    );
+    assert_eq!(newest.spec.approval_becomes, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_operator_asks_for_no_commit_takes_back() {
+    let floor = ApprovalRules { provision: ApprovalMode::Manual, ..ApprovalRules::default() };
+    let mut stage = Stage::with_floor(SETTINGS, floor);
+    assert!(stage.settle().await);
+    stage.scale(5);
+    stage.run_for(60).await;
+    assert_eq!((claims(&stage), stage.waiting().len()), (0, 1), "the first revision has nothing to be looser than");
+    approve(&stage, &last_waiting(&stage), "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    stage.scale(40);
+    stage.run_for(60).await;
+    assert_eq!((claims(&stage), stage.waiting().len()), (1, 2), "an approval is for one plan");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_author_of_a_commit_is_not_the_second_of_two_people() {
+    let settings = with_approval("provision: manual, twoPeople: true");
+    let mut stage = Stage::new(&settings);
+    stage.script.authors(&["ada@example.com"]);
+    stage.script.commit("by-ada", &[("pool.yaml", POOL), ("cutlist.yaml", &settings)]);
+    assert!(stage.settle().await);
+    // What she wrote is in the next one, too, where that can not be used.
+    stage.script.authors(&["bob@example.com"]);
+    stage.script.commit("broken", &[("pool.yaml", "kind: NodePool\n"), ("cutlist.yaml", &settings)]);
+    stage.script.authors(&["cem@example.com"]);
+    stage.script.commit("mended", &[("pool.yaml", &POOL.replace("\"100\"", "\"90\"")), ("cutlist.yaml", &settings)]);
+    stage.run_for(20).await;
+    stage.scale(5);
+    stage.run_for(20).await;
+    let plan = last_waiting(&stage);
+    assert_eq!(object(&stage, &plan).spec.not_approved_by, ["bob@example.com", "cem@example.com"]);
+    for author in ["bob@example.com", "oidc:Cem@example.com"] {
+        approve(&stage, &plan, author).await;
+        stage.run_for(30).await;
+        assert_eq!(claims(&stage), 0, "{author}");
+    }
+    assert_eq!(refused(&stage, "an author of the revision"), 2, "each said once");
+    approve(&stage, &plan, "ada@example.com").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_outlives_the_leader_it_was_given_to() {
+    let mut stage = that_waits("provision: manual").await;
+    approve(&stage, &last_waiting(&stage), "ada").await;
+    stage.restart();
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    let said = |event: &Event| matches!(event, Event::Approved { by: Some(by), .. } if by == "ada");
+    assert_eq!(stage.count(said), 1);
+    stage.assert_consistent("after another process took over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_next_leader_would_do_otherwise_asks_again() {
+    let mut stage = that_waits("provision: manual").await;
+    approve(&stage, &last_waiting(&stage), "ada").await;
+    stage.scale(30);
+    stage.restart();
+    stage.run_for(60).await;
+    assert_eq!((claims(&stage), stage.waiting().len()), (0, 2));
+    // Nor is a text approved that is another plan's.
+    let plan = last_waiting(&stage);
+    change(&stage, &plan, |object| object.status.as_mut().unwrap().text = "Nothing to do.\n".to_owned()).await;
+    approve(&stage, &plan, "ada").await;
+    stage.restart();
+    stage.run_for(60).await;
+    assert_eq!((claims(&stage), refused(&stage, "status.text")), (0, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_approval_outlives_calls_that_fail() {
+    for call in 0..6 {
+        let mut stage = that_waits("provision: manual").await;
+        approve(&stage, &last_waiting(&stage), "ada").await;
+        stage.fuse.arm(stage.fuse.calls() + call, Fault::LostAnswer);
+        stage.run_for(120).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "call {call}");
+        assert_eq!(stage.waiting().len(), 1, "call {call}: nobody is asked twice");
+        stage.assert_consistent(&format!("call {call}"));
+    }
+}
+
+/// A plan that comes back after another one can be approved: its object is there.
+#[tokio::test(start_paused = true)]
+async fn a_plan_that_comes_back_is_shown_again() {
+    let mut stage = that_waits("provision: manual").await;
+    let first = last_waiting(&stage);
+    stage.scale(0);
+    stage.run_for(60).await;
+    assert_eq!(object(&stage, &first).status.unwrap().phase, NodePlanPhase::Superseded);
+    stage.scale(5);
+    stage.run_for(60).await;
+    let second = last_waiting(&stage);
+    assert_ne!(first, second);
+    approve(&stage, &second, "ada").await;
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+}
+
+/// Whoever commits could else confirm the removal of a pool before anybody is asked about it.
+#[tokio::test(start_paused = true)]
+async fn a_commit_confirms_no_removal() {
+    let confirmed = POOL.replacen(
+        "  name: default\n",
+        "  name: default\n  annotations: { cutlist.dev/removal-confirmed: 'yes' }\n",
+        1,
+    );
+    let mut stage = Stage::of_four_nodes(&confirmed).await;
+    let other = POOL.replacen("name: default", "name: other", 1).replacen(
+        "    spec:\n",
+        "    metadata: { labels: { generation: second } }\n    spec:\n",
+        1,
+    );
+    stage.script.commit("other", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(600).await;
+    assert_eq!((claims(&stage), stage.waiting().len()), (4, 1));
+    let moved = stage
+        .snapshot()
+        .node_claims
+        .iter()
+        .filter(|claim| claim.metadata.labels.as_ref().unwrap()["karpenter.sh/nodepool"] == "other")
+        .count();
+    assert_eq!(moved, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_went_back_is_not_followed() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    stage.script.older(true);
+    stage.script.commit("older", &[("pool.yaml", &POOL.replace("\"100\"", "\"1\"")), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(20).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::OlderRevisionHeld { .. })), 1);
+    stage.scale(5);
+    stage.run_for(60).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "the revision before is in force");
+    // It comes back to what is in force: no news. A new one is used.
+    stage.script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(20).await;
+    stage.script.older(false);
+    stage.script.commit("newer", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(20).await;
+    let pool = &stage.snapshot().node_pools[0];
+    assert_eq!(pool.metadata.annotations.as_ref().unwrap()["cutlist.dev/revision"], "newer");
+    assert_eq!(stage.count(|event| matches!(event, Event::OlderRevisionHeld { .. })), 1);
+}
