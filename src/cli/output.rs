@@ -65,11 +65,11 @@ fn without_credentials(text: &str) -> String {
             behind.split_at_checked(behind.find(ends).unwrap_or(behind.len())).unwrap_or((behind, ""));
         let host = address.rsplit_once('@').map_or(address, |(_, host)| host);
         let path = host.split(['?', '#']).next().unwrap_or(host);
-        shown.push_str(path);
+        let query = host.strip_prefix(path).unwrap_or_default();
+        let names_a_revision = query.starts_with("?ref=") && !query.contains(['&', '#']);
+        shown.push_str(if names_a_revision { host } else { path });
         // What belongs to the sentence.
-        if path.len() < host.len()
-            && let Some(sign) = host.chars().last().filter(|sign| ":,;".contains(*sign))
-        {
+        if let Some(sign) = query.chars().last().filter(|sign| !names_a_revision && ":,;]}".contains(*sign)) {
             shown.push(sign);
         }
         rest = after;

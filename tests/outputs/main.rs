@@ -69,7 +69,8 @@ fn cutlist(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> P
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What runs until it is stopped has said all after some seconds.
+    // What runs until it is stopped has said all after some seconds; all else ends by itself, on a busy machine later.
+    let patience = if arguments.contains(&"run") { 20 } else { 300 };
     let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
     let reader = std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -81,7 +82,7 @@ fn cutlist(folder: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> P
         stderr.read_to_end(&mut bytes).unwrap();
         bytes
     });
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(patience);
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > until {
             child.kill().unwrap();
