@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::core::snapshot::Doubts;
+use crate::core::snapshot::doubts::Unreadable;
 
 use super::TROUBLE_SAID_AGAIN;
 use super::events::Event;
@@ -36,7 +37,7 @@ impl Doubted {
     /// Of one trouble the causes change from attempt to attempt.
     fn is_other(&self, doubts: &Doubts) -> bool {
         let same_kinds = self.said.kinds.keys().eq(doubts.kinds.keys());
-        let objects = |doubts: &Doubts| doubts.unreadable.iter().map(|it| it.object()).collect::<Vec<_>>();
+        let objects = |doubts: &Doubts| doubts.unreadable.iter().map(Unreadable::object).collect::<Vec<_>>();
         !same_kinds || objects(&self.said) != objects(doubts)
     }
 }

@@ -73,6 +73,7 @@ pub fn request(token: &str, claim: &str, instance_types: &[&str], capacity_type:
         node_claim: claim.to_owned(),
         node_pool: "default".to_owned(),
         node_class: "default".to_owned(),
+        installation: String::new(),
         alternatives: alternatives.collect(),
     }
 }

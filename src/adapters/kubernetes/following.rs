@@ -52,6 +52,7 @@ enum Gap {
 }
 
 /// Until the runtime ends.
+#[expect(clippy::disallowed_methods, reason = "how long a watch lasted is for this adapter alone")]
 pub(super) async fn follow<T: Stored>(client: Client, feed: &impl Followed<T>) {
     let api = all::<T>(&client);
     let mut version: Option<String> = None;

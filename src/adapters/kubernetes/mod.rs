@@ -50,4 +50,4 @@ pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
 pub use leadership::Leadership;
 pub use once::{node_labels, read_once};
-pub use others::{OtherEnforcer, cluster_identity, other_enforcer};
+pub use others::{OtherEnforcer, Own, cluster_identity, other_enforcer, other_leader};

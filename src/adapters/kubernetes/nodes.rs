@@ -6,18 +6,22 @@ use kube::{Api, Client};
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
+use crate::core::snapshot::kinds::Stored;
 use crate::ports::PortError;
 
 use super::failure::port_error;
+use super::watched::all;
 
 /// Every NodeClaim and every class: what the user data of an instance would say.
 pub async fn claims_and_classes(client: &Client) -> Result<(Vec<NodeClaim>, Vec<EC2NodeClass>), PortError> {
-    let claims: Api<NodeClaim> = Api::all(client.clone());
-    let claims = claims.list(&ListParams::default()).await.map_err(|error| port_error("list nodeclaims", error))?;
-    let classes: Api<EC2NodeClass> = Api::all(client.clone());
-    let classes = classes.list(&ListParams::default()).await;
-    let classes = classes.map_err(|error| port_error("list ec2nodeclasses", error))?;
-    Ok((claims.items, classes.items))
+    Ok((readable(client).await?, readable(client).await?))
+}
+
+/// Those that can be read: the others concern other instances, or none.
+async fn readable<T: Stored>(client: &Client) -> Result<Vec<T>, PortError> {
+    let listed = all::<T>(client).list(&ListParams::default()).await;
+    let listed = listed.map_err(|error| port_error(format!("list {}", T::RESOURCE), error))?;
+    Ok(listed.items.into_iter().filter_map(|watched| watched.object.ok()).collect())
 }
 
 /// A node registers. One that is there already is as good.

@@ -38,29 +38,45 @@ impl fmt::Display for OtherEnforcer {
     }
 }
 
-/// One that holds its lease, in whatever namespace, or whose Deployment wants replicas and so will. `namespace` and `identity`: of the
-/// lease of this process, and who it is there.
-pub async fn other_enforcer(
-    client: &Client,
-    namespace: &str,
-    identity: &str,
-    now: Timestamp,
-) -> Result<Option<OtherEnforcer>, PortError> {
-    if let Some((_, how)) = held(client, KARPENTER_LEASE, now).await?.into_iter().next() {
-        return Ok(Some(OtherEnforcer::Karpenter(how)));
-    }
-    let ours = (namespace, identity);
-    let others = held(client, LEASE, now).await?;
-    if let Some((_, how)) =
-        others.into_iter().find(|((namespace, holder), _)| (namespace.as_str(), holder.as_str()) != ours)
-    {
-        return Ok(Some(OtherEnforcer::Cutlist(how)));
-    }
-    wanted(client, namespace).await
+/// Of which leases this process need not be afraid.
+#[derive(Clone, Debug)]
+pub struct Own {
+    /// The namespace whose lease it stands for, where it stands for election: who else holds that is waited for, or followed.
+    pub namespace: Option<String>,
+    /// Since when it leads: who began later gives way.
+    pub since: Option<Timestamp>,
 }
 
-/// Leases of this name that somebody holds: namespace and holder, and the sentence about it.
-async fn held(client: &Client, name: &str, now: Timestamp) -> Result<Vec<((String, String), String)>, PortError> {
+/// One that holds its lease, in whatever namespace.
+pub async fn other_leader(client: &Client, own: &Own, now: Timestamp) -> Result<Option<OtherEnforcer>, PortError> {
+    if let Some(held) = held(client, KARPENTER_LEASE, now).await?.into_iter().next() {
+        return Ok(Some(OtherEnforcer::Karpenter(held.sentence)));
+    }
+    let is_other = |held: &Held| {
+        let began_later = own.since.is_some_and(|since| held.acquired_at.is_some_and(|acquired| acquired > since));
+        own.namespace.as_ref() != Some(&held.namespace) && !began_later
+    };
+    let other = held(client, LEASE, now).await?.into_iter().find(is_other);
+    Ok(other.map(|held| OtherEnforcer::Cutlist(held.sentence)))
+}
+
+/// The same, or one whose Deployment wants replicas, and so will hold it.
+pub async fn other_enforcer(client: &Client, own: &Own, now: Timestamp) -> Result<Option<OtherEnforcer>, PortError> {
+    match other_leader(client, own, now).await? {
+        Some(other) => Ok(Some(other)),
+        None => wanted(client, own.namespace.as_deref().unwrap_or_default()).await,
+    }
+}
+
+/// A lease that somebody holds.
+struct Held {
+    namespace: String,
+    acquired_at: Option<Timestamp>,
+    sentence: String,
+}
+
+/// Those of this name.
+async fn held(client: &Client, name: &str, now: Timestamp) -> Result<Vec<Held>, PortError> {
     let leases: Api<Lease> = Api::all(client.clone());
     let parameters = ListParams::default().fields(&format!("metadata.name={name}"));
     let found = leases.list(&parameters).await.map_err(|error| port_error("list leases", error))?;
@@ -71,8 +87,9 @@ async fn held(client: &Client, name: &str, now: Timestamp) -> Result<Vec<((Strin
             let holder = spec.holder_identity.filter(|holder| !holder.is_empty())?;
             let until = spec.renew_time?.0.saturating_add(SignedDuration::from_secs(seconds)).ok()?;
             let namespace = lease.metadata.namespace.unwrap_or_default();
-            let how = format!("lease {namespace}/{name}, held by {holder}");
-            (until > now).then_some(((namespace, holder), how))
+            let sentence = format!("lease {namespace}/{name}, held by {holder}");
+            let acquired_at = spec.acquire_time.map(|time| time.0);
+            (until > now).then_some(Held { namespace, acquired_at, sentence })
         });
     Ok(held.collect())
 }

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
 use crate::adapters::kubernetes::{
-    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer,
-    cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, permissions,
+    Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
+    cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, other_leader, permissions,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::approval_rules::ApprovalRules;
@@ -101,6 +101,9 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
         }
     }
     refuse_without_definitions(&connection, controller.mode).await?;
+    if controller.mode == ModeArgument::Enforce {
+        refuse_beside_others(&connection, &own(controller, &connection, None)).await?;
+    }
     let identity = identity();
     let mut leadership = Leadership::alone();
     if controller.elects() {
@@ -115,7 +118,8 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     }
     watched.metrics.leads(true);
     if controller.mode == ModeArgument::Enforce {
-        refuse_beside_others(&connection, &lease_namespace(controller, &connection), &identity).await?;
+        // Once more: another one may have begun meanwhile.
+        refuse_beside_others(&connection, &own(controller, &connection, None)).await?;
     }
     Box::pin(lead(arguments, connection, leadership, &identity, &watched, shutdown)).await
 }
@@ -198,10 +202,10 @@ async fn lead(
             running.wait().await;
         }
     };
-    let namespace = lease_namespace(controller, &connection);
+    let own = own(controller, &connection, Some(now()));
     let acts = controller.mode == ModeArgument::Enforce;
     let ended = tokio::select! {
-        other = others_begin(&connection, &namespace, identity), if acts => Err(other),
+        other = others_begin(&connection, &own), if acts => Err(other),
         () = looks => Ok(outcome(shutdown)),
         () = boot::nodes(&world, &connection.client, shutdown) => Ok(outcome(shutdown)),
         () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
@@ -264,8 +268,8 @@ async fn refuse_without_definitions(connection: &Connection, mode: ModeArgument)
 }
 
 /// Two controllers that create and remove nodes would undo each other's work.
-async fn refuse_beside_others(connection: &Connection, namespace: &str, identity: &str) -> Result<(), Failure> {
-    let other = other_enforcer(&connection.client, namespace, identity, now()).await;
+async fn refuse_beside_others(connection: &Connection, own: &Own) -> Result<(), Failure> {
+    let other = other_enforcer(&connection.client, own, now()).await;
     match other.map_err(|error| unreadable(error, &connection.address))? {
         None => Ok(()),
         Some(other) => Err(beside(&other)),
@@ -280,12 +284,18 @@ fn beside(other: &OtherEnforcer) -> Failure {
     Failure::usage(FAILURE, anyhow!("{other}")).with_hint(hint)
 }
 
-/// Comes to an end when somebody else begins to act.
-async fn others_begin(connection: &Connection, namespace: &str, identity: &str) -> Failure {
+/// The lease that this process stands for.
+fn own(controller: &ControllerArguments, connection: &Connection, since: Option<Timestamp>) -> Own {
+    let namespace = controller.elects().then(|| lease_namespace(controller, connection));
+    Own { since: since.filter(|_| namespace.is_some()), namespace }
+}
+
+/// Comes to an end when somebody else acts who was there before, or who does not give way.
+async fn others_begin(connection: &Connection, own: &Own) -> Failure {
     loop {
         tokio::time::sleep(OTHERS_LOOK).await;
         // While it can not be asked, the lease of this process runs out, too.
-        if let Ok(Some(other)) = other_enforcer(&connection.client, namespace, identity, now()).await {
+        if let Ok(Some(other)) = other_leader(&connection.client, own, now()).await {
             return beside(&other);
         }
     }
