@@ -54,6 +54,7 @@ fn generated() -> Vec<(String, String)> {
     files.extend(roles());
     files.push(("schemas/snapshot.md".to_owned(), snapshot()));
     files.push(("schemas/limits.md".to_owned(), limits()));
+    files.push(("deploy/chart/templates/policies.yaml".to_owned(), policies()));
     files
 }
 
@@ -105,6 +106,24 @@ fn limits() -> String {
         writeln!(text, "| {what} | {most} |").unwrap();
     }
     text
+}
+
+/// The policies of the Kustomize base, with the names of a release.
+fn policies() -> String {
+    let text = include_str!("../deploy/kustomize/base/policies.yaml");
+    let account = "system:serviceaccount:{{ .Release.Namespace }}:{{ include \"cutlist.serviceAccount\" . }}";
+    let text = text.replace("system:serviceaccount:cutlist:cutlist", account);
+    let mut chart = String::from("{{- if .Values.admissionPolicies }}\n");
+    for line in text.lines() {
+        let name = |line: &str| line.replacen("name: cutlist-", "name: {{ .Release.Name }}-", 1);
+        let policy = |line: &str| line.replacen("policyName: cutlist-", "policyName: {{ .Release.Name }}-", 1);
+        let is_metadata = line.starts_with("  name: cutlist-");
+        writeln!(chart, "{}", if is_metadata { name(line) } else { policy(line) }).unwrap();
+        if is_metadata {
+            chart.push_str("  labels: {{- include \"cutlist.labels\" . | nindent 4 }}\n");
+        }
+    }
+    chart + "{{- end }}\n"
 }
 
 /// The rules of the roles in `deploy/`, from the table of what is asked of the API server.

@@ -2,7 +2,7 @@
 
 use anyhow::anyhow;
 
-use crate::adapters::kubernetes::{Approval, approve};
+use crate::adapters::kubernetes::{Approval, approve, user_name};
 
 use super::arguments::ApproveArguments;
 use super::cluster::{connected, unreadable};
@@ -14,13 +14,21 @@ const FAILURE: u8 = 1;
 pub fn run(arguments: &ApproveArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
-    let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".to_owned());
     runtime.block_on(async {
         let connection = connected(&arguments.cluster).await?;
+        let known = user_name(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
+        let by = match (known, arguments.by.clone()) {
+            (Some(known), Some(by)) if known != by => {
+                let error = anyhow!("the API server knows you as {known}, not as {by}");
+                return Err(Failure::usage(FAILURE, error).with_hint("approve in your own name: leave out --by"));
+            }
+            (Some(known), _) => known,
+            (None, by) => by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".to_owned()),
+        };
         let approval = approve(&connection.client, &arguments.plan, &by).await;
         let list = "`kubectl get nodeplans` lists the plans there are";
         match approval.map_err(|error| unreadable(error, &connection.address))? {
-            Approval::Given { name } => {
+            Approval::Given { name, by } => {
                 output::text(&format!("nodeplan {name} is approved by {by}\n"));
                 Ok(Outcome::Clean)
             }

@@ -436,7 +436,7 @@ pub struct ApproveArguments {
     pub plan: String,
     #[command(flatten)]
     pub cluster: ClusterArguments,
-    /// Who approves; default: the user of this machine
+    /// Who approves, where the API server does not say who you are; default: the user of this machine
     #[arg(long, value_name = "NAME")]
     pub by: Option<String>,
 }

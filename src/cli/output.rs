@@ -160,6 +160,8 @@ mod tests {
         for (text, shown) in [
             ("client for http://me:pw@host:1/?token=a: no", "client for http://host:1/: no"),
             ("\"http://me:p/w@host/a#b\", and https://token@host", "\"http://host/a\", and https://host"),
+            ("[http://host/a?x=1] https://host/b//c?ref=v1", "[http://host/a] https://host/b//c?ref=v1"),
+            ("https://me@host/a?ref=v1&token=b", "https://host/a"),
             (
                 "aws:///us-east-1a/i-0123 is http://[::1]:80/metrics, see",
                 "aws:///us-east-1a/i-0123 is http://[::1]:80/metrics, see",

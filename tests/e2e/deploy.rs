@@ -25,6 +25,9 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
         &["--set", "mode=observe"] as &[&str],
         &["--set", "mode=enforce", "--set", "replicas=1", "--set", "repository.branch=main,repository.subPath=nodes"],
         &["--set", "repository.credentialsSecret=git", "--set", "serviceAccount.annotations.a=b,podAnnotations.c=d"],
+        &["--set", "repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca,repository.allowOlderRevision=true"],
+        &["--set", "approval={disrupt=manual,confirmPoolRemovalAbove=10%}", "--set", "storage=5Gi"],
+        &["--set", "admissionPolicies=false"],
         &["--set", "extraArguments={--cloud,embedded}", "--set", "nodeSelector.team=platform,image.tag=test"],
     ] {
         let rendered = plane.tool("helm", &[CHART, URL, arguments].concat()).unwrap();
@@ -40,6 +43,8 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
         (&[] as &[&str], "minLength"),
         (&["--set", "mode=destroy"], "mode"),
         (&["--set", "replicas=0"], "replicas"),
+        (&["--set", "approval={disrupt=maybe}"], "approval"),
+        (&["--set", "storage=much"], "storage"),
         (&["--set", "repository.ulr=a"], "ulr"),
     ] {
         let url = if arguments.is_empty() { &[] } else { URL };
@@ -61,6 +66,37 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
     let arguments = cluster.get("/apis/apps/v1/namespaces/cutlist/deployments/cutlist").unwrap();
     let arguments = &arguments["spec"]["template"]["spec"]["containers"][0]["args"];
     assert!(arguments.as_array().unwrap().contains(&json!("--mode=enforce")), "{arguments}");
+}
+
+/// Rendered with everything that can be mounted.
+pub fn pods_have_no_more_than_they_need(plane: &mut ControlPlane) {
+    let all = "repository.credentialsSecret=git,repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca";
+    let chart = plane.tool("helm", &[CHART, URL, &["--set", all]].concat()).unwrap();
+    let base = plane.tool("kubectl", &["kustomize", "deploy/kustomize/enforce"]).unwrap();
+    for rendered in [&chart, &base] {
+        let objects = documents(rendered);
+        let of_kind = |kind: &str| objects.iter().find(|object| object["kind"] == kind).unwrap();
+        assert_eq!(of_kind("ServiceAccount")["automountServiceAccountToken"], json!(false));
+        assert!(objects.iter().any(|object| object["kind"] == "ValidatingAdmissionPolicyBinding"));
+        let pod = &of_kind("Deployment")["spec"]["template"]["spec"];
+        let container = &pod["containers"][0];
+        assert_eq!(pod["securityContext"]["runAsNonRoot"], json!(true));
+        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+        let security = &container["securityContext"];
+        assert_eq!(security["readOnlyRootFilesystem"], json!(true));
+        assert_eq!(security["allowPrivilegeEscalation"], json!(false));
+        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+        for limit in ["memory", "ephemeral-storage"] {
+            assert!(container["resources"]["limits"][limit].is_string(), "{limit}: {}", container["resources"]);
+        }
+        for volume in pod["volumes"].as_array().unwrap() {
+            let empty = &volume["emptyDir"];
+            assert!(empty.is_null() || empty["sizeLimit"].is_string(), "{volume}");
+        }
+        for mount in container["volumeMounts"].as_array().unwrap() {
+            assert!(mount["name"] == "temporary" || mount["readOnly"] == json!(true), "{mount}");
+        }
+    }
 }
 
 /// Asks the API server, resource by resource and verb by verb, what the role lets through.

@@ -11,6 +11,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test starts processes, waits for them and reads their files")]
 
+mod approvals;
 mod binding_order;
 mod budgets;
 mod cluster;
@@ -84,10 +85,13 @@ const CASES: &[Case] = &[
         rights::each_right_is_missed_by_name(plane, &[Deed::Undefine]);
     }),
     case("scenario_pool_renamed", |plane| played::play(plane, "pool-renamed")),
+    case("approvals_are_in_ones_own_name", approvals::approvals_are_in_ones_own_name),
+    case("of_pods_only_where_they_should_land", approvals::of_pods_only_where_they_should_land),
     case("approved_on_the_command_line", rights::approved_on_the_command_line),
     case("observes_beside_karpenter", rights::observes_beside_karpenter),
     case("nothing_outlives_the_test", self_tests::nothing_outlives_the_test),
     case("chart_and_kustomize_base_apply", deploy::chart_and_kustomize_base_apply),
+    case("pods_have_no_more_than_they_need", deploy::pods_have_no_more_than_they_need),
     case("observe_may_write_nothing_but_its_own", deploy::observe_may_write_nothing_but_its_own),
     case("api_server_takes_our_definitions", definitions::api_server_takes_our_definitions),
     case("control_plane_runs_pods", self_tests::control_plane_runs_pods),

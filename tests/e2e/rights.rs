@@ -17,7 +17,7 @@ use crate::program::{self, Calls, Program};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// An API server needs a moment until it goes by changed roles.
 const RIGHTS_TAKE: Duration = Duration::from_millis(500);
-const DEPLOYMENT: &str = "shop/web";
+pub const DEPLOYMENT: &str = "shop/web";
 const SECONDARY: &str = "
 apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -437,17 +437,20 @@ pub fn approved_on_the_command_line(plane: &mut ControlPlane) {
     std::thread::sleep(Duration::from_secs(3));
     assert!(cluster.list("/apis/karpenter.sh/v1/nodeclaims").is_empty(), "nobody has approved");
     let admin = plane.kubeconfig_with("approver", "admin-token");
-    let approve = |plan: &str| {
+    let approve_with = |plan: &str, further: &[&str]| {
         let mut command = std::process::Command::new(program::program());
-        command.args(["approve", plan, "--by", "ana", "--kubeconfig"]).arg(&admin);
+        command.args(["approve", plan, "--kubeconfig"]).arg(&admin).args(further);
         let output = command.output().unwrap();
         let said = [output.stdout, output.stderr].concat();
         (output.status.code(), String::from_utf8(said).unwrap())
     };
+    let approve = |plan: &str| approve_with(plan, &[]);
+    let (code, said) = approve_with(&name, &["--by", "ana"]);
+    assert!(code == Some(1) && said.contains("knows you as admin, not as ana"), "{said}");
     let (code, said) = approve("nothing-of-the-kind");
     assert!(code == Some(1) && said.contains("there is no nodeplan nothing-of-the-kind"), "{said}");
     let (code, said) = approve(&name);
-    assert_eq!((code, said.trim()), (Some(0), format!("nodeplan {name} is approved by ana").as_str()));
+    assert_eq!((code, said.trim()), (Some(0), format!("nodeplan {name} is approved by admin").as_str()));
     settles(&cluster, &program, "approved", 4);
     cutlist.must_run();
     let (code, said) = approve(&name);
@@ -515,12 +518,12 @@ fn wait_for_words(cluster: &Cluster, what: &str, process: &mut Process, words: &
 }
 
 /// The repository of the scenario with one pool, and its files.
-fn scenario() -> (ScriptedRepository, std::collections::BTreeMap<String, Vec<u8>>) {
+pub fn scenario() -> (ScriptedRepository, std::collections::BTreeMap<String, Vec<u8>>) {
     let files = crate::played::files(&folder());
     (ScriptedRepository::create(&files, "Begin", Timestamp::now()).unwrap(), files)
 }
 
-fn web() -> String {
+pub fn web() -> String {
     std::fs::read_to_string(folder().join("objects/web.yaml")).unwrap()
 }
 

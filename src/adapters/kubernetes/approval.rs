@@ -1,7 +1,8 @@
 //! Approving a plan, for people: an annotation on its object, which the controller reads.
 
-use kube::api::{ListParams, Patch, PatchParams};
-use kube::{Api, Client};
+use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::api::{ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client, Error};
 use serde_json::json;
 
 use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
@@ -12,10 +13,20 @@ use super::failure::port_error;
 /// What became of a wish to approve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Approval {
-    Given { name: String },
+    Given { name: String, by: String },
     NotWaiting { name: String, phase: NodePlanPhase },
     NoSuchPlan,
     Ambiguous { names: Vec<String> },
+}
+
+/// The name by which the API server knows who asks; `None` where it does not say.
+pub async fn user_name(client: &Client) -> Result<Option<String>, PortError> {
+    let api: Api<SelfSubjectReview> = Api::all(client.clone());
+    match api.create(&PostParams::default(), &SelfSubjectReview::default()).await {
+        Ok(review) => Ok(review.status.and_then(|status| status.user_info?.username)),
+        Err(Error::Api(status)) if status.code == 404 || status.code == 403 => Ok(None),
+        Err(error) => Err(port_error("ask who I am", error)),
+    }
 }
 
 /// Approves the plan whose name, or identity, begins with `plan`.
@@ -40,7 +51,7 @@ pub async fn approve(client: &Client, plan: &str, by: &str) -> Result<Approval, 
             let operation = format!("patch nodeplan {name}");
             let patched = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
             patched.map_err(|error| port_error(operation, error))?;
-            Ok(Approval::Given { name })
+            Ok(Approval::Given { name, by: by.to_owned() })
         }
         several => Ok(Approval::Ambiguous { names: several.iter().map(|object| name_of(object)).collect() }),
     }

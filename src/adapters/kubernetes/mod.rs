@@ -41,7 +41,7 @@ mod siblings;
 mod watched;
 mod writes;
 
-pub use approval::{Approval, approve};
+pub use approval::{Approval, approve, user_name};
 pub use calls::Calls;
 pub use cluster::KubernetesCluster;
 pub use connection::{ConnectError, Connection, connect};

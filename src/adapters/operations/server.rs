@@ -10,10 +10,20 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 use super::Metrics;
 
+/// Connections at one time. A kubelet and a few scrapers ask; the rest waits for them in the system's own queue.
+const CONNECTIONS_MAX: usize = 64;
+/// How long the head of a request may take to come, and all of it with the answer.
+const HEADERS_WITHIN: Duration = Duration::from_secs(3);
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A kind that is not seen for so long is more than a connection that was made anew.
@@ -128,12 +138,34 @@ pub async fn serve(
     };
     let router =
         Router::new().route("/metrics", get(scrape)).route("/healthz", get(healthy)).route("/readyz", get(ready));
-    tokio::spawn(async move {
-        if let Err(error) = axum::serve(listener, router).await {
-            tracing::error!(error = %error, "metrics and health are no longer served");
-        }
-    });
+    tokio::spawn(accept(listener, router));
     Ok(address)
+}
+
+/// One request for each connection: who asks seldom connects again, and who asks for nothing holds nothing.
+async fn accept(listener: TcpListener, router: Router) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    while let Ok(place) = places.clone().acquire_owned().await {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Such as no file descriptor left: others may close theirs.
+                tracing::warn!(%error, "a connection for metrics and health is not accepted");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+                continue;
+            }
+        };
+        let service = TowerToHyperService::new(router.clone());
+        tokio::spawn(async move {
+            let mut server = http1::Builder::new();
+            server.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN).keep_alive(false);
+            let connection = server.serve_connection(TokioIo::new(stream), service);
+            if let Ok(Err(error)) = tokio::time::timeout(ANSWERED_WITHIN, connection).await {
+                tracing::debug!(%error, "a connection for metrics and health");
+            }
+            drop(place);
+        });
+    }
 }
 
 #[cfg(test)]
@@ -154,6 +186,29 @@ mod tests {
             answer
         });
         asked.await.unwrap()
+    }
+
+    /// More than may be open, none of which ever asks for anything.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[expect(clippy::disallowed_methods, reason = "a test connects as anybody can")]
+    async fn connections_that_ask_for_nothing_hold_nothing() {
+        let address = ([127, 0, 0, 1], 0).into();
+        let served = serve(address, Metrics::default(), Readiness::default(), Heartbeat::default(), |_| {});
+        let address = served.await.unwrap();
+        let mut silent = Vec::new();
+        for _ in 0..CONNECTIONS_MAX + 10 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /healthz HTTP/1.1\r\nHost:").unwrap();
+            silent.push(stream);
+        }
+        let begin = Instant::now();
+        assert!(get(address, "/healthz").await.starts_with("HTTP/1.1 200"));
+        assert!(begin.elapsed() < 2 * HEADERS_WITHIN, "{:?}", begin.elapsed());
+        let mut stream = silent.remove(0);
+        stream.set_read_timeout(Some(2 * HEADERS_WITHIN)).unwrap();
+        let mut rest = Vec::new();
+        stream.read_to_end(&mut rest).unwrap();
+        assert!(rest.is_empty() || rest.starts_with(b"HTTP/1.1 408"), "closed: {}", String::from_utf8_lossy(&rest));
     }
 
     #[tokio::test]
