@@ -57,6 +57,12 @@ fn of_another<'m>(metadata: &'m ObjectMeta, installation: &str) -> Option<&'m st
     noted.map(String::as_str).filter(|noted| !noted.is_empty() && *noted != installation)
 }
 
+/// Whether an object of such a snapshot is another installation's definition.
+pub fn is_disowned(metadata: &ObjectMeta) -> bool {
+    let labels = metadata.labels.as_ref();
+    labels.is_some_and(|labels| labels.contains_key(keys::INSTALLATION) && !labels.contains_key(keys::MANAGED_BY))
+}
+
 fn note<T: Stored>(objects: &Objects<T>, metadata: fn(&T) -> &ObjectMeta, installation: &str, others: &mut Others) {
     for object in objects {
         if let Some(owner) = of_another(metadata(object), installation) {

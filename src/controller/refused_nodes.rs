@@ -14,6 +14,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::events::Event;
 use super::journal::Journal;
+use super::others::is_disowned;
 use super::revisions::InForce;
 
 /// Notes what the plan says, on each pool where that is news, and says it. Where a pool is gone nobody can know it any more.
@@ -56,7 +57,8 @@ pub async fn note<K: Cluster>(
 fn noted_on(snapshot: &Snapshot, in_force: &InForce, name: &str) -> Option<Noted> {
     let definitions = &in_force.definitions;
     let is_named = |its: Option<&str>| its == Some(name);
-    let applied = snapshot.node_pools.iter().find(|pool| is_named(pool.metadata.name.as_deref()))?;
+    let mut ours = snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
+    let applied = ours.find(|pool| is_named(pool.metadata.name.as_deref()))?;
     let mut pools = definitions.node_pools.iter().map(|it| &it.value);
     let pool = pools.find(|pool| is_named(pool.metadata.name.as_deref()))?;
     let class_name = &pool.spec.template.spec.node_class_ref.name;

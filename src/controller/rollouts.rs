@@ -15,6 +15,7 @@ use crate::ports::{Cluster, PortError};
 
 use super::events::Event;
 use super::journal::Journal;
+use super::others::is_disowned;
 use super::revisions::InForce;
 use super::view::{View, label, name_of};
 
@@ -46,7 +47,7 @@ impl Noted {
         for pool in definitions.node_pools.iter().map(|it| &it.value) {
             let failing = failing(view, pool, &awaited, now);
             let name = pool.metadata.name.as_deref().unwrap_or_default();
-            let mut applied = view.snapshot.node_pools.iter();
+            let mut applied = view.snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
             let applied = applied.find(|applied| applied.metadata.name.as_deref() == Some(name));
             let Some(applied) = applied.filter(|_| !failing.is_empty()) else { continue };
             let before = self.latest(applied, name, now);

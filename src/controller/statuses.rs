@@ -22,6 +22,7 @@ use crate::core::plan::Plan;
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
+use super::others::is_disowned;
 use super::revisions::InForce;
 use super::view::{label, name_of};
 
@@ -35,7 +36,7 @@ pub async fn write<K: Cluster>(
     zones_with_subnet: &BTreeMap<String, Vec<String>>,
     now: Timestamp,
 ) -> Result<(), PortError> {
-    for class in &snapshot.node_classes {
+    for class in snapshot.node_classes.iter().filter(|class| !is_disowned(&class.metadata)) {
         let zones = class.metadata.name.as_ref().and_then(|name| zones_with_subnet.get(name));
         let conditions = conditions_of_class(class, zones.is_none_or(|zones| !zones.is_empty()), now);
         if class.status.as_ref().is_none_or(|status| status.conditions != conditions) {
@@ -48,7 +49,7 @@ pub async fn write<K: Cluster>(
             unless_changed(cluster.write_status(&object).await)?;
         }
     }
-    for pool in &snapshot.node_pools {
+    for pool in snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata)) {
         let status = status_of_pool(pool, snapshot, plan, in_force, now);
         if pool.status.as_ref() != Some(&status) {
             let object = object("karpenter.sh/v1", "NodePool", &pool.metadata.name, &json!(status));

@@ -87,7 +87,7 @@ async fn no_instance_ends_under_pods_that_a_silent_watch_does_not_show() {
         let claim = stage.snapshot().node_claims[0].metadata.name.clone().unwrap();
         stage.world.with(|world| world.lose(kinds));
         cutlist::ports::Cluster::delete_node_claim(&stage.world.cluster(), &claim).await.unwrap();
-        stage.run_for(3600).await;
+        stage.run_for(300).await;
         assert_eq!(running(&stage), 1, "{kinds:?}");
         assert_eq!(stage.world.with(|world| world.pod_counts()).0, 5, "{kinds:?}");
         stage.world.with(|world| world.see_all());

@@ -1,9 +1,10 @@
 //! What exists is innocent: instances without claims, claims without instances. Something is not seen more often than not wanted.
 
 use cutlist::controller::events::Event;
+use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, LaunchRequest};
 
-use crate::stage::{SETTINGS, Stage, apart};
+use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 fn running(stage: &Stage) -> usize {
     stage.world.with(|world| world.instances()).len()
@@ -121,4 +122,37 @@ async fn claims_are_not_given_up_because_the_cloud_says_nothing() {
     }
     stage.run_for(25 * 60).await;
     assert_eq!(stage.count(|event| matches!(event, Event::InstanceVanished { .. })), 1);
+}
+
+/// Two installations in one cluster: a definition of the other is neither written over nor pruned, its claims are not looked after, and
+/// that is said.
+#[tokio::test(start_paused = true)]
+async fn definitions_and_claims_of_another_installation_are_not_touched() {
+    let mut stage = with_four_nodes().await;
+    let ours = stage.snapshot();
+    let disown = |notes: &mut Option<std::collections::BTreeMap<String, String>>| {
+        notes.get_or_insert_default().insert("cutlist.dev/installation".to_owned(), "another".to_owned());
+    };
+    let (mut node_pools, mut node_claims) = (ours.node_pools.clone(), ours.node_claims.clone());
+    node_pools.iter_mut().for_each(|pool| disown(&mut pool.metadata.labels));
+    node_claims.iter_mut().for_each(|claim| disown(&mut claim.metadata.annotations));
+    let theirs = Snapshot { node_pools, node_claims, ..Snapshot::default() };
+    stage.world.with(|world| world.load(theirs));
+    let before = stage.snapshot();
+    let changed = POOL.replace("[\"amd64\"]", "[\"amd64\", \"arm64\"]");
+    stage.script.commit("changed", &[("pool.yaml", &changed), ("cutlist.yaml", SETTINGS)]);
+    stage.restart();
+    stage.run_for(900).await;
+    let renamed = POOL.replace("name: default", "name: renamed");
+    stage.script.commit("renamed", &[("pool.yaml", &renamed), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(900).await;
+    let after = stage.snapshot();
+    let of_before = |name: &Option<String>| before.node_pools.iter().any(|pool| pool.metadata.name == *name);
+    let kept: Vec<_> = after.node_pools.iter().filter(|pool| of_before(&pool.metadata.name)).collect();
+    assert_eq!(kept, before.node_pools.iter().collect::<Vec<_>>());
+    let kept = before.node_claims.iter().filter(|claim| after.node_claims.iter().any(|other| other == *claim)).count();
+    assert_eq!((kept, running(&stage) >= 4), (4, true));
+    let said =
+        |event: &Event| matches!(event, Event::CallFailed { error } if error.contains("of installation another"));
+    assert!(stage.count(said) > 0);
 }
