@@ -77,8 +77,11 @@ fn snapshot() -> String {
         let paths = kept::paths(kind);
         let of_kind = paths.iter().filter(|path| !kept::METADATA.contains(&path.as_str()));
         of_kind.for_each(|path| writeln!(text, "- `{path}`").unwrap());
-        if let Some((_, types)) = kept::MESSAGES.iter().find(|(of, _)| of == kind) {
-            writeln!(text, "\nThe message is that of {} only; of others it is empty.", types.join(" and ")).unwrap();
+        if let Some(messages) = kept::MESSAGES.iter().find(|messages| messages.kind == *kind) {
+            let unless_true = messages.unless_true.iter().map(|type_| format!("{type_} (unless it is true)"));
+            let types: Vec<String> =
+                messages.always.iter().map(|type_| (*type_).to_owned()).chain(unless_true).collect();
+            writeln!(text, "\nThe message is that of {} only; of others it is empty.", types.join(", ")).unwrap();
         } else if paths.iter().any(|path| path.ends_with("conditions.message")) {
             writeln!(text, "\nThe message is empty.").unwrap();
         }

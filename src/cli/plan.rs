@@ -55,7 +55,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     }
     timings.done("render");
     if arguments.timings {
-        output::say(&format!("{}", timings.json()));
+        output::say(&timings.json());
     }
     Ok(if arguments.detailed_exitcode && has_changes(&plan) { Outcome::Changes } else { Outcome::Clean })
 }

@@ -6,15 +6,17 @@ use std::collections::BTreeSet;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::document::spans;
 use super::kinds::Kind;
 use super::open::OpenDefinition;
 use super::substitution::{self, is_within};
 use super::{Definition, Definitions};
+use crate::api::keys;
+use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
 use crate::core::plan::Note;
-use crate::core::snapshot::Snapshot;
+use crate::core::snapshot::{Snapshot, kept};
 
 /// Code of the notes that a plan gets.
 const NOTE: &str = "Variables";
@@ -55,6 +57,8 @@ const MOST_FIELDS: usize = 5;
 trait Applied: DeserializeOwned + Serialize + Clone {
     const KIND: Kind;
     fn metadata(&self) -> &ObjectMeta;
+    /// Over what launches depend on, also of an object of which a snapshot left something out.
+    fn hash(&self) -> String;
     fn of(snapshot: &Snapshot) -> Vec<&Self>;
     fn defined(definitions: &mut Definitions) -> &mut Vec<Definition<Self>>;
 }
@@ -64,6 +68,10 @@ impl Applied for crate::api::node_pool::NodePool {
 
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata
+    }
+
+    fn hash(&self) -> String {
+        node_pool_hash(self)
     }
 
     fn of(snapshot: &Snapshot) -> Vec<&Self> {
@@ -80,6 +88,10 @@ impl Applied for crate::api::ec2_node_class::EC2NodeClass {
 
     fn metadata(&self) -> &ObjectMeta {
         &self.metadata
+    }
+
+    fn hash(&self) -> String {
+        class_hash(self)
     }
 
     fn of(snapshot: &Snapshot) -> Vec<&Self> {
@@ -155,7 +167,9 @@ impl Definitions {
         }
         let applied = applied.into_iter().find(|it| it.metadata().name.as_ref() == Some(&open.name));
         let json = applied.and_then(|applied| serde_json::to_value(applied).ok());
-        let Filled { value, fields, left } = fill(open, json.as_ref());
+        let own = T::deserialize(&open.value).ok();
+        let as_written = applied.zip(own.as_ref()).is_some_and(|(applied, own)| applied.hash() == own.hash());
+        let Filled { value, fields, left } = fill(open, json.as_ref(), as_written);
         let position = |own: &mut Self| {
             T::defined(own).iter().position(|it| it.value.metadata().name.as_ref() == Some(&open.name))
         };
@@ -250,12 +264,21 @@ struct Filled {
 }
 
 /// Puts the cluster's values where they fit the open text: what stands around the variables must be the same.
-fn fill(open: &OpenDefinition, applied: Option<&Value>) -> Filled {
+/// `as_written`: hashes say so where a snapshot does not.
+fn fill(open: &OpenDefinition, applied: Option<&Value>, as_written: bool) -> Filled {
     let mut filled = Filled { value: open.value.clone(), fields: Vec::new(), left: Vec::new() };
     for pointer in &open.pointers {
         let own = open.value.pointer(pointer).and_then(Value::as_str).filter(|_| !open.keys.contains(pointer));
         let there = applied.and_then(|applied| applied.pointer(pointer));
         match (own, there) {
+            (Some(_), None) if applied.is_some_and(|applied| kept::leaves_out(open.kind, applied, pointer)) => {
+                // A snapshot that was written to be shown does not say it. What it has is taken for it, also where hashes are
+                // compared.
+                if !as_written {
+                    keep_hash(&mut filled.value, applied);
+                    filled.fields.push(pointer.clone());
+                }
+            }
             (Some(own), Some(there)) if text_of(there).is_some_and(|text| text == own) => {
                 // The cluster has it just as it is written.
             }
@@ -269,6 +292,17 @@ fn fill(open: &OpenDefinition, applied: Option<&Value>) -> Filled {
         }
     }
     filled
+}
+
+fn keep_hash(value: &mut Value, applied: Option<&Value>) {
+    let annotations = applied.and_then(|applied| applied.pointer("/metadata/annotations"));
+    let hash = annotations.and_then(|annotations| annotations.get(keys::HASH_BEFORE_REDACTION));
+    let metadata = value.pointer_mut("/metadata").and_then(Value::as_object_mut);
+    let annotations =
+        metadata.map(|metadata| metadata.entry("annotations").or_insert_with(|| Value::Object(Map::new())));
+    if let (Some(hash), Some(annotations)) = (hash, annotations.and_then(Value::as_object_mut)) {
+        annotations.insert(keys::HASH_BEFORE_REDACTION.to_owned(), hash.clone());
+    }
 }
 
 fn text_of(value: &Value) -> Option<String> {
@@ -324,7 +358,11 @@ fn changes<T: Applied>(defined: &[Definition<T>], snapshot: &Snapshot) -> Vec<No
         let mut fields = Vec::new();
         let mut names: BTreeSet<&str> = BTreeSet::new();
         for (pointer, variables) in definition.variables.iter().filter(|(pointer, _)| is_within("/spec", pointer)) {
-            if own.pointer(pointer) != there.pointer(pointer) {
+            let differs = match kept::leaves_out(T::KIND.name(), &there, pointer) {
+                true => definition.value.hash() != applied.hash(),
+                false => own.pointer(pointer) != there.pointer(pointer),
+            };
+            if differs {
                 fields.push(pointer.clone());
                 names.extend(variables.iter().map(String::as_str));
             }

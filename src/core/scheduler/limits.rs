@@ -52,14 +52,18 @@ pub fn too_much<K: Eq + Hash>(snapshot: &Snapshot, mut identity: impl FnMut(usiz
     if large.iter().fold(0, |sum: usize, (excess, _)| sum.saturating_add(*excess)) <= most {
         return BTreeSet::new();
     }
-    let mut kinds: HashMap<K, (usize, usize)> = HashMap::new();
+    let mut kinds: HashMap<K, usize> = HashMap::new();
+    let mut sizes = Vec::new();
     let mut kind_of_pod = Vec::new();
     for (excess, position) in large {
-        let number = kinds.len();
-        let (_, kind) = *kinds.entry(identity(position, &snapshot.pods[position])).or_insert((excess, number));
+        let next = kinds.len();
+        let kind = *kinds.entry(identity(position, &snapshot.pods[position])).or_insert(next);
+        if kind == next {
+            sizes.push((excess, kind));
+        }
         kind_of_pod.push((position, kind));
     }
-    let refused: BTreeSet<usize> = beyond(kinds.into_values().collect(), most).into_iter().collect();
+    let refused: BTreeSet<usize> = beyond(sizes, most).into_iter().collect();
     kind_of_pod.into_iter().filter(|(_, kind)| refused.contains(kind)).map(|(pod, _)| pod).collect()
 }
 

@@ -112,10 +112,7 @@ impl PodTable {
     ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
         let device_index = DeviceIndex::new(snapshot, scheduling);
-        let mut selected_keys = BTreeSet::new();
-        snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut selected_keys));
-        let keep_others_away = daemons.iter().filter(|daemon| repels(&daemon.pod));
-        keep_others_away.for_each(|daemon| selector_keys(&daemon.pod, &mut selected_keys));
+        let selected_keys = selected_keys(snapshot, daemons);
         self.leave_out_terms(snapshot, &selected_keys, by_workload);
         let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy);
         let mut classes: Vec<PodClass> = Vec::new();
@@ -126,11 +123,11 @@ impl PodTable {
         for (position, pod) in snapshot.pods.iter().enumerate() {
             let Some(requests) = self.requests[position].take() else { continue };
             let too_large = self.too_large.contains_key(&position);
+            let plain = too_large.then(|| of_a_pod::without_terms(pod));
+            let (of_snapshot, pod) = (pod, plain.as_ref().unwrap_or(pod));
             if too_large && pod.spec.node_name.is_none() {
                 continue;
             }
-            let plain = too_large.then(|| of_a_pod::without_terms(pod));
-            let (of_snapshot, pod) = (pod, plain.as_ref().unwrap_or(pod));
             if pod.spec.node_name.is_none() && matches_no_node(pod) {
                 let text = "its required node affinity has no term that matches a node: an empty term matches none";
                 self.invalid.insert(position, text.to_owned());
@@ -192,6 +189,15 @@ impl PodTable {
         }
         (classes, class_of_pod, builder)
     }
+}
+
+/// Keys of labels that some selector looks at.
+fn selected_keys(snapshot: &Snapshot, daemons: &[Daemon]) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    snapshot.pods.iter().for_each(|pod| selector_keys(pod, &mut keys));
+    let keep_others_away = daemons.iter().filter(|daemon| repels(&daemon.pod));
+    keep_others_away.for_each(|daemon| selector_keys(&daemon.pod, &mut keys));
+    keys
 }
 
 /// What an [`Identity`] is made of is compared here as well.

@@ -339,8 +339,25 @@ pub const KINDS: &[(&str, &[&str])] = &[
     ("VolumeAttachment", &["spec.attacher", "spec.nodeName", "spec.source.persistentVolumeName"]),
 ];
 
-/// Kinds and conditions whose message a plan repeats. Of others it is empty.
-pub const MESSAGES: &[(&str, &[&str])] = &[("NodeClaim", &["Drifted", "Interrupted"]), ("Pod", &["PodScheduled"])];
+/// Conditions whose message a plan repeats.
+#[derive(Debug)]
+pub struct Messages {
+    pub kind: &'static str,
+    pub always: &'static [&'static str],
+    /// Those of them that are not true.
+    pub unless_true: &'static [&'static str],
+}
+
+/// Of all other conditions the message is empty.
+pub const MESSAGES: &[Messages] = &[
+    Messages { kind: "Node", always: &[], unless_true: &["Ready"] },
+    Messages {
+        kind: "NodeClaim",
+        always: &["Drifted", "Interrupted"],
+        unless_true: &["Launched", "Registered", "Initialized"],
+    },
+    Messages { kind: "Pod", always: &[], unless_true: &["PodScheduled"] },
+];
 
 /// Every path that is kept of a kind, in the order of the alphabet.
 pub fn paths(kind: &str) -> Vec<String> {
@@ -359,6 +376,23 @@ pub fn paths(kind: &str) -> Vec<String> {
     paths
 }
 
+/// Whether something that is there was left out when an object of this kind was written.
+pub fn leaves_out(kind: &str, object: &Value, pointer: &str) -> bool {
+    let annotations = object.pointer("/metadata/annotations");
+    let is_redacted = annotations.and_then(|annotations| annotations.get(keys::HASH_BEFORE_REDACTION)).is_some();
+    if !is_redacted {
+        return false;
+    }
+    let names = pointer.split('/').skip(1).filter(|name| name.parse::<usize>().is_err());
+    let path = names.collect::<Vec<_>>().join(".");
+    !paths(kind).iter().any(|kept| {
+        let is_below = |one: &str, other: &str| {
+            one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        is_below(&path, kept) || is_below(kept, &path)
+    })
+}
+
 /// Takes away what is not kept of an object of this kind.
 pub(super) fn filter(kind: &str, paths: &[Vec<&str>], object: &mut Value) {
     let all: Vec<&[&str]> = paths.iter().map(Vec::as_slice).collect();
@@ -366,10 +400,13 @@ pub(super) fn filter(kind: &str, paths: &[Vec<&str>], object: &mut Value) {
     if let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) {
         annotations.retain(|key, _| ANNOTATIONS.contains(&key.as_str()));
     }
-    let kept = MESSAGES.iter().find(|(of, _)| *of == kind).map(|(_, types)| *types).unwrap_or_default();
+    let kept = MESSAGES.iter().find(|messages| messages.kind == kind);
     for condition in object.pointer_mut("/status/conditions").and_then(Value::as_array_mut).into_iter().flatten() {
-        let type_ = condition.get("type").and_then(Value::as_str).unwrap_or_default();
-        let keeps = kept.contains(&type_) && (kind != "Pod" || is_of_scheduler(condition));
+        let text = |field: &str| condition.get(field).and_then(Value::as_str).unwrap_or_default();
+        let (type_, is_true) = (text("type"), text("status") == "True");
+        let is_repeated =
+            kept.is_some_and(|kept| kept.always.contains(&type_) || (!is_true && kept.unless_true.contains(&type_)));
+        let keeps = is_repeated && (kind != "Pod" || is_of_scheduler(condition));
         if let Some(message) = condition.get_mut("message").filter(|_| !keeps) {
             *message = Value::from("");
         }

@@ -51,7 +51,7 @@ pub const LIMITS: &[Limit] = &[
                 if let Some(required) = required {
                     required.node_selector_terms.truncate(most);
                 }
-            })
+            });
         },
     },
     Limit {
@@ -63,7 +63,7 @@ pub const LIMITS: &[Limit] = &[
                 if let Some(node) = &mut affinity.node_affinity {
                     truncate(&mut node.preferred_during_scheduling_ignored_during_execution, most);
                 }
-            })
+            });
         },
     },
     // 12.
@@ -82,7 +82,7 @@ pub const LIMITS: &[Limit] = &[
                     truncate(&mut pods.required_during_scheduling_ignored_during_execution, most / 4);
                     truncate(&mut pods.preferred_during_scheduling_ignored_during_execution, most / 4);
                 }
-            })
+            });
         },
     },
     // Lists of all instance types that somebody likes hold some hundreds.
