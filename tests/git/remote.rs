@@ -88,6 +88,44 @@ async fn follows_over_the_git_protocol() {
     follow(&fixture, &daemon.url("bare.git")).await;
 }
 
+/// Each fetch leaves a pack, and the disk is small.
+#[tokio::test]
+async fn a_clone_does_not_grow_with_every_commit() {
+    let fixture = Fixture::new();
+    fixture.commit("Zero", &[("a.yaml", "0")]);
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    let daemon = GitDaemon::start(&fixture.beside(""));
+    let folder = tempfile::tempdir().unwrap();
+    let clone_folder = Some(folder.path().join("clone"));
+    let url = daemon.url("bare.git");
+    let mut repository = GitRepository::open(&RemoteSettings { clone_folder, ..settings(&url) }).unwrap();
+    new_head(&mut repository).await;
+    let packs = || {
+        let files = std::fs::read_dir(folder.path().join("clone/objects/pack")).unwrap();
+        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|it| it == "pack")).count()
+    };
+    let mut most = 0;
+    for number in 2..60 {
+        let text = number.to_string();
+        fixture.commit(&text, &[("a.yaml", &text)]);
+        if number == 50 {
+            fixture.git(&["commit", "--quiet", "--amend", "-m", "again"]);
+        }
+        fixture.git(&["push", "--quiet", "--force", "origin", "main"]);
+        let next = new_head(&mut repository).await;
+        assert_eq!((files(&next), next.rewritten), (vec![("a.yaml", text.as_str())], false), "{number}");
+        most = most.max(packs());
+    }
+    assert!(most > 20 && most <= 41 && packs() < 30, "{most} packs at most, {} at the end", packs());
+    // What is left is enough to see that history was rewritten.
+    fixture.git(&["reset", "--quiet", "--hard", "HEAD~5"]);
+    fixture.commit("other", &[("a.yaml", "other")]);
+    fixture.git(&["push", "--quiet", "--force", "origin", "main"]);
+    let next = new_head(&mut repository).await;
+    assert!(next.rewritten && !next.is_older);
+}
+
 /// First head, nothing new, two commits, a rewritten history, and onward from there.
 async fn follow(fixture: &Fixture, url: &str) {
     let mut repository = open(url);
@@ -113,8 +151,22 @@ async fn follow(fixture: &Fixture, url: &str) {
 
     fixture.commit("Four", &[("a.yaml", "5")]);
     fixture.git(&["push", "--quiet", "origin", "main"]);
-    assert!(!new_head(&mut repository).await.rewritten);
+    let next = new_head(&mut repository).await;
+    assert!(!next.rewritten && !next.is_older);
     assert_eq!(repository.poll().await.unwrap(), None);
+
+    // Who wrote something since, not only the last.
+    fixture.git(&["commit", "--quiet", "--allow-empty", "--author=Ada <Ada@example.com>", "-m", "Five"]);
+    fixture.git(&["commit", "--quiet", "--allow-empty", "--author=Bob <bob@example.com>", "-m", "Six"]);
+    fixture.git(&["push", "--quiet", "origin", "main"]);
+    let next = new_head(&mut repository).await;
+    assert_eq!(next.authors, ["ada@example.com", "bob@example.com", "carpenter@example.com"]);
+
+    fixture.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
+    fixture.git(&["push", "--quiet", "--force", "origin", "main"]);
+    let next = new_head(&mut repository).await;
+    assert!(next.rewritten && next.is_older, "the branch went back to {}", next.title);
+    assert_eq!(files(&next), [("a.yaml", "5"), ("b.yaml", "2")]);
 }
 
 #[tokio::test]

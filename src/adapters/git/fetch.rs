@@ -14,6 +14,7 @@ use super::asked::asks_itself;
 use super::cause::GitCause;
 use super::credentials::{Answers, CredentialsError, Secret, denied};
 use super::near::nearest;
+use super::packs::pack_together;
 use super::read::{at_commit, authors_of};
 use super::tree::{self, TreeError};
 use crate::ports::{PortErrorKind, RevisionContent, chain};
@@ -144,6 +145,10 @@ pub(super) fn fetch(
     let commit = repository.find_reference(&own_name).and_then(|it| it.peel_to_commit()).map_err(damaged)?;
     let rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
     let is_older = rewritten && before.is_some_and(|before| is_older(&repository, &commit, before));
+    let kept: Vec<Oid> = [commit.id()].into_iter().chain(before).collect();
+    if let Err(error) = pack_together(&repository, &kept) {
+        tracing::debug!(error = %chain(&error), "the packs of the clone stay as they are");
+    }
     Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older }))
 }
 
@@ -181,7 +186,7 @@ pub(super) fn is_rewritten(repository: &Repository, commit: &Commit<'_>, before:
 pub(super) fn is_older(repository: &Repository, commit: &Commit<'_>, before: Oid) -> bool {
     let Ok(before) = repository.find_commit(before) else { return false };
     let is_ancestor = repository.graph_descendant_of(before.id(), commit.id()).unwrap_or(false);
-    is_ancestor || (repository.is_shallow() && commit.time().seconds() <= before.time().seconds())
+    is_ancestor || (repository.is_shallow() && commit.time().seconds() < before.time().seconds())
 }
 
 /// Who wrote what is in the history of `commit`, and not in that of `known`.

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | one reading, for `cutlist plan` | `read.rs` |
 //! | a remote repository that is polled | `remote.rs`: when; `process.rs`: in a process of its own; `fetch.rs`: one look; `address.rs`, `credentials.rs`, `asked.rs`: who gets them |
+//! | what fetches leave behind | `packs.rs` |
 //! | polls that nobody waits for | `beside.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
@@ -23,6 +24,7 @@ mod credentials;
 mod fetch;
 mod folder;
 mod near;
+mod packs;
 mod process;
 mod read;
 mod remote;
