@@ -273,10 +273,8 @@ fn text_from_outside_stays_text() {
 /// Stands for whatever nobody else may know.
 const SECRET: &str = "sekret4of2prod";
 
-#[test]
-fn secrets_stay_inside() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
+/// Files that hold it wherever somebody might write it.
+fn plant_secrets(root: &Path) {
     std::fs::create_dir(root.join("definitions")).unwrap();
     write(root, "definitions/cutlist.yaml", SETTINGS);
     write(
@@ -311,6 +309,13 @@ fn secrets_stay_inside() {
     write(root, "newer.json", &json!({ "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "n" }, "spec": {
         "amiFamily": "AL2027", "userData": SECRET, "subnetSelectorTerms": [], "securityGroupSelectorTerms": [], "amiSelectorTerms": [],
     } }).to_string());
+}
+
+#[test]
+fn secrets_stay_inside() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    plant_secrets(root);
     let environment = [
         ("AWS_SECRET_ACCESS_KEY", SECRET),
         ("CUTLIST_VAR_TEAM", SECRET),
