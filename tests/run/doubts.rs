@@ -1,5 +1,6 @@
 //! What is seen is not what is: a watch that breaks, one that is silent, objects that can not be read. Nothing ends on their word.
 
+use cutlist::adapters::embedded::World;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::doubts::Unreadable;
 use serde_json::json;
@@ -56,7 +57,7 @@ async fn nothing_is_removed_while_a_kind_is_known_not_to_be_seen() {
         assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{kind}");
         let said = stage.count(|event| matches!(event, Event::Doubted { doubts } if doubts.kinds.contains_key(kind)));
         assert!((50..=65).contains(&said), "{kind}: once a minute, not {said} times");
-        stage.world.with(|world| world.see_all());
+        stage.world.with(World::see_all);
         stage.run_for(600).await;
         assert_eq!(running(&stage), 0, "{kind}: it goes when all is seen again");
         assert_eq!(stage.count(|event| matches!(event, Event::SeenWhole)), 1);
@@ -90,7 +91,7 @@ async fn no_instance_ends_under_pods_that_a_silent_watch_does_not_show() {
         stage.run_for(300).await;
         assert_eq!(running(&stage), 1, "{kinds:?}");
         assert_eq!(stage.world.with(|world| world.pod_counts()).0, 5, "{kinds:?}");
-        stage.world.with(|world| world.see_all());
+        stage.world.with(World::see_all);
         assert!(stage.settle().await);
         stage.run_for(150).await;
         assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "{kinds:?}: they were moved");
@@ -108,7 +109,7 @@ async fn a_claim_whose_node_joined_unseen_is_not_given_up() {
         stage.scale(5);
         stage.run_for(3600).await;
         assert_eq!((running(&stage), began_or_ended(&stage)), (1, 0), "{why:?}");
-        stage.world.with(|world| world.see_all());
+        stage.world.with(World::see_all);
         assert!(stage.settle().await);
         assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
         stage.assert_consistent("when all is seen again");

@@ -1,5 +1,6 @@
 //! What exists is innocent: instances without claims, claims without instances. Something is not seen more often than not wanted.
 
+use cutlist::adapters::embedded::World;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, LaunchRequest};
@@ -43,9 +44,9 @@ async fn instances_whose_claims_are_gone_are_adopted_by_their_nodes() {
     for pools_too in [false, true] {
         let mut stage = with_four_nodes().await;
         let before = stage.world.with(|world| world.instances());
-        stage.world.with(|world| world.forget_node_claims());
+        stage.world.with(World::forget_node_claims);
         if pools_too {
-            stage.world.with(|world| world.forget_node_pools());
+            stage.world.with(World::forget_node_pools);
         }
         stage.restart();
         assert!(stage.settle().await);
