@@ -247,7 +247,7 @@ const RINGS: &[Ring] = &[
         files: "adapters/operations",
         may_use: &[],
         except: &[],
-        crates: Some(&["axum", "prometheus_client", "tokio", "tracing"]),
+        crates: Some(&["axum", "hyper", "hyper_util", "prometheus_client", "tokio", "tracing"]),
         forbidden: &["std::process"],
         why: "what is measured comes in as plain numbers and words",
     },

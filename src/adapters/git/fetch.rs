@@ -103,6 +103,8 @@ pub(super) struct Fetched {
     pub rewritten: bool,
     /// It is in the history of the head before, or is taken for that.
     pub is_older: bool,
+    /// Who wrote what is in it and not in the head before.
+    pub authors: Vec<String>,
 }
 
 /// A reference of the remote.
@@ -145,11 +147,12 @@ pub(super) fn fetch(
     let commit = repository.find_reference(&own_name).and_then(|it| it.peel_to_commit()).map_err(damaged)?;
     let rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
     let is_older = rewritten && before.is_some_and(|before| is_older(&repository, &commit, before));
+    let authors = authors_since(&repository, &commit, before);
     let kept: Vec<Oid> = [commit.id()].into_iter().chain(before).collect();
     if let Err(error) = pack_together(&repository, &kept) {
         tracing::debug!(error = %chain(&error), "the packs of the clone stay as they are");
     }
-    Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older }))
+    Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older, authors }))
 }
 
 /// The head that was fetched, and what is in it, if it is not `known`. The head may have moved since it was listed: what counts
@@ -171,9 +174,7 @@ pub(super) fn content(
     let mut content = at_commit(collector, &commit, &fetched.short);
     content.rewritten = fetched.rewritten;
     content.is_older = fetched.is_older;
-    if let Some(known) = known {
-        content.authors = authors_since(&repository, &commit, known);
-    }
+    content.authors.clone_from(&fetched.authors);
     Ok(Some((commit.id(), content)))
 }
 
@@ -190,7 +191,8 @@ pub(super) fn is_older(repository: &Repository, commit: &Commit<'_>, before: Oid
 }
 
 /// Who wrote what is in the history of `commit`, and not in that of `known`.
-fn authors_since(repository: &Repository, commit: &Commit<'_>, known: Oid) -> Vec<String> {
+fn authors_since(repository: &Repository, commit: &Commit<'_>, known: Option<Oid>) -> Vec<String> {
+    let Some(known) = known else { return authors_of(commit) };
     let walk = repository.revwalk().and_then(|mut walk| {
         walk.push(commit.id())?;
         walk.hide(known)?;
