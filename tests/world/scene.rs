@@ -68,7 +68,6 @@ pub fn request(token: &str, claim: &str, instance_types: &[&str], capacity_type:
         price_per_hour: Default::default(),
     });
     LaunchRequest {
-        installation: "test".to_owned(),
         token: token.to_owned(),
         node_claim: claim.to_owned(),
         node_pool: "default".to_owned(),
