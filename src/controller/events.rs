@@ -15,12 +15,12 @@ use crate::definitions::Diagnostic;
 
 use crate::api::node_plan::Fidelity;
 
+use super::event_nodes::some_of;
 use super::refusal::Refusal;
 
 pub use super::event_levels::Level;
+pub use super::event_nodes::{Disrupted, Replacement};
 
-/// How many names a line lists before it says how many more there are.
-const NAMES_SHOWN: usize = 5;
 /// How many doubts it lists.
 const MOST_DOUBTS: usize = 10;
 
@@ -301,21 +301,6 @@ pub enum Event {
         done: Vec<String>,
         not_done: Vec<String>,
     },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Disrupted {
-    pub node: String,
-    pub node_claim: String,
-    pub instance_type: String,
-    pub capacity_type: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replacement {
-    pub node_claim: String,
-    pub capacity_type: String,
-    pub instance_types: Vec<String>,
 }
 
 /// How many there are and what they cost, at one moment.
@@ -631,35 +616,9 @@ fn fulfilled(plan_id: &str, fidelity: &Fidelity) -> Vec<(&'static str, Value)> {
     ]
 }
 
-impl Disrupted {
-    fn value(&self) -> Value {
-        json!({
-            "Node": {"name": self.node},
-            "NodeClaim": {"name": self.node_claim},
-            "instance-type": self.instance_type,
-            "capacity-type": self.capacity_type,
-        })
-    }
-}
-
-impl Replacement {
-    fn value(&self) -> Value {
-        json!({ "capacity-type": self.capacity_type, "instance-types": some_of(&self.instance_types) })
-    }
-}
-
 /// The first characters of a plan's identity, as people quote it.
 pub fn short(id: &str) -> &str {
     id.get(..6).unwrap_or(id)
-}
-
-/// `a, b, c and 17 other(s)`, as Karpenter writes long lists.
-fn some_of(names: &[String]) -> String {
-    let shown = names.iter().take(NAMES_SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(NAMES_SHOWN) {
-        0 => shown,
-        more => format!("{shown} and {more} other(s)"),
-    }
 }
 
 fn resources(resources: &Resources) -> Value {

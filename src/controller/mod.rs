@@ -27,7 +27,7 @@
 //! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
-//! | what is said | `events.rs`, `event_levels.rs`, `journal.rs` |
+//! | what is said | `events.rs`, `event_levels.rs`, `event_nodes.rs`, `journal.rs` |
 
 mod adoption;
 mod afresh;
@@ -39,6 +39,7 @@ mod claims;
 mod doubted;
 mod effects;
 mod event_levels;
+mod event_nodes;
 pub mod events;
 mod evictions;
 mod fidelity;
