@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cutlist::ports::RevisionContent;
 use tempfile::TempDir;
@@ -69,6 +70,9 @@ pub fn git(folder: &Path, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// When the next commit is made: the time of a later one is never that of an earlier one.
+static COMMIT_SECONDS: AtomicU64 = AtomicU64::new(1_790_000_000);
+
 /// Takes the machine's and the caller's Git configuration away from a command.
 pub fn clean<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
     for (name, _) in std::env::vars_os() {
@@ -86,6 +90,7 @@ pub fn clean<'a>(command: &'a mut Command, home: &Path) -> &'a mut Command {
         .env("GIT_AUTHOR_EMAIL", "carpenter@example.com")
         .env("GIT_COMMITTER_NAME", "A Carpenter")
         .env("GIT_COMMITTER_EMAIL", "carpenter@example.com")
+        .env("GIT_COMMITTER_DATE", format!("{} +0000", COMMIT_SECONDS.fetch_add(1, Ordering::Relaxed)))
         .stdin(Stdio::null())
 }
 
