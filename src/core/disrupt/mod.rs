@@ -14,6 +14,7 @@ pub mod rehome;
 pub mod removed_pools;
 pub mod repair;
 pub mod rollout;
+pub mod schedules;
 mod static_capacity;
 pub mod waves;
 pub mod windows;

@@ -2,12 +2,13 @@
 //! Behaviour: reference, section 4.6.
 
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 use croner::Cron;
 use jiff::{Span, Timestamp, tz::TimeZone};
 
 use crate::api::duration::NillableDuration;
+
+use super::schedules;
 
 /// Whether a schedule struck within a duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,19 +34,6 @@ pub fn strike((schedule, duration, time_zone): Written<'_>, now: Timestamp) -> S
     }
 }
 
-/// Names such as `@daily` as five fields.
-pub fn standard(schedule: &str) -> String {
-    let fields = match schedule {
-        "@annually" | "@yearly" => "0 0 1 1 *",
-        "@monthly" => "0 0 1 * *",
-        "@weekly" => "0 0 * * 0",
-        "@daily" | "@midnight" => "0 0 * * *",
-        "@hourly" => "0 * * * *",
-        fields => fields,
-    };
-    fields.to_owned()
-}
-
 /// What was written, parsed.
 struct Windows {
     cron: Cron,
@@ -57,7 +45,7 @@ impl Windows {
     fn read(schedule: &str, duration: Option<&NillableDuration>, time_zone: Option<&str>) -> Option<Self> {
         let zone = time_zone.map(TimeZone::get).transpose().ok()?.unwrap_or(TimeZone::UTC);
         let seconds = i64::try_from(duration?.seconds()?).ok()?;
-        let cron = Cron::from_str(&standard(schedule)).ok()?;
+        let cron = schedules::read(schedule).ok()?;
         Some(Self { cron, seconds, zone })
     }
 

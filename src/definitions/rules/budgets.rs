@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use croner::parser::{CronParser, Seconds, Year};
 use jiff::{Timestamp, Zoned, tz::TimeZone};
 
 use super::{Rule, no_hint};
@@ -10,7 +9,7 @@ use crate::api::duration::NillableDuration;
 use crate::api::validation::forms;
 use crate::api::validation::node_pool as cel;
 use crate::core::disrupt::duration_text;
-use crate::core::disrupt::windows::standard;
+use crate::core::disrupt::schedules::{self, Misread};
 use crate::definitions::diagnostic::Severity::{Error, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -117,7 +116,7 @@ fn schedule(document: &Document) -> Vec<Finding> {
     for budget in with_schedule(document) {
         let pointer = format!("{budget}/schedule");
         let Some(text) = document.str(&pointer).filter(|text| is_formed(text)) else { continue };
-        if let Err((problem, hint)) = parse(text) {
+        if let Err(Misread { problem, hint }) = schedules::read(text) {
             let finding = Finding::at(&SCHEDULE, document, &pointer, Place::Value, format!("`{text}`: {problem}"));
             findings.push(finding.maybe_hint(hint));
         }
@@ -129,37 +128,6 @@ fn schedule(document: &Document) -> Vec<Finding> {
 fn is_formed(text: &str) -> bool {
     text.starts_with('@') && forms::SCHEDULE.pattern.contains(text.trim_start_matches('@'))
         || text.split_whitespace().count() == 5
-}
-
-/// Reads the schedule in the dialect of robfig/cron's standard parser, which Karpenter uses. croner accepts more.
-fn parse(text: &str) -> Result<(), (String, Option<String>)> {
-    if text.starts_with('@') {
-        return Ok(());
-    }
-    let names = ["minute", "hour", "day of month", "month", "day of week"];
-    for (name, field) in names.iter().zip(text.split_whitespace()) {
-        let extension = match *name {
-            "day of month" => field.to_ascii_uppercase().contains(['L', 'W']),
-            "day of week" => field.contains('#') || field.to_ascii_uppercase().ends_with('L') || field.starts_with('+'),
-            _ => false,
-        };
-        if extension {
-            return Err((format!("Karpenter does not know `{field}` as {name}"), None));
-        }
-        if *name == "day of week" && field.split([',', '-', '/']).any(|part| part == "7") {
-            return Err(("the day of week goes from 0 to 6".to_owned(), Some("write 0 for Sunday".to_owned())));
-        }
-        if field.split(',').any(|part| part.split_once('/').is_some_and(|(_, step)| step == "0")) {
-            return Err((format!("a step of 0 as {name}"), None));
-        }
-    }
-    let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-    parser.parse(text).map(drop).map_err(|error| {
-        // croner names the part of itself that failed before the cause.
-        let error = error.to_string();
-        let problem = error.rsplit(": ").next().unwrap_or(&error).trim_end_matches('.').to_lowercase();
-        (problem, Some("minute 0-59, hour 0-23, day 1-31, month 1-12, weekday 0-6".to_owned()))
-    })
 }
 
 fn time_zone(document: &Document) -> Vec<Finding> {
@@ -315,14 +283,15 @@ pub(super) struct Window {
 
 impl Window {
     pub(super) fn at(document: &Document, pointer: &str) -> Option<Self> {
-        let text =
-            document.str(&format!("{pointer}/schedule")).filter(|text| is_formed(text) && parse(text).is_ok())?;
+        let text = document
+            .str(&format!("{pointer}/schedule"))
+            .filter(|text| is_formed(text) && schedules::read(text).is_ok())?;
         let zone = TimeZone::get(document.str("/spec/timeZone").unwrap_or("UTC")).ok()?;
         let duration = document.str(&format!("{pointer}/duration"));
         let duration = duration.and_then(|text| text.parse::<NillableDuration>().ok()?.seconds());
         Some(Self {
             text: text.to_owned(),
-            cron: standard(text).parse().ok()?,
+            cron: schedules::read(text).ok()?,
             zone,
             duration_seconds: duration.and_then(|seconds| i64::try_from(seconds).ok()),
         })
@@ -330,7 +299,7 @@ impl Window {
 
     /// For people: `12:00-15:00 UTC` where it opens every day at one time, else the schedule with the duration.
     pub(super) fn said(&self) -> String {
-        let schedule = standard(&self.text);
+        let schedule = schedules::standard(&self.text);
         let fields: Vec<&str> = schedule.split_whitespace().collect();
         let zone = self.zone.iana_name().unwrap_or("UTC");
         let duration = duration_text(self.duration_seconds.unwrap_or_default());
@@ -395,49 +364,4 @@ pub(super) fn united(all: Vec<Spans>) -> Spans {
     }
     let within = |(from, to): (i64, i64)| (from.max(FIRST_SECOND), to.min(LAST_SECOND));
     united.into_iter().map(within).filter(|(from, to)| from < to).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn accepts_what_karpenter_accepts() {
-        for text in [
-            "0 9 * * mon-fri",
-            "*/15 0-6 1,15 JAN-MAR 0-6",
-            "0 0 ? * *",
-            "@daily",
-            "@midnight",
-            "@annually",
-            "5 4 * * SUN",
-            "0 22 * * 1-5",
-            "0-30/5 * * * *",
-        ] {
-            assert!(is_formed(text) && parse(text).is_ok(), "{text}: {:?}", parse(text));
-        }
-    }
-
-    #[test]
-    fn refuses_what_karpenter_refuses() {
-        for text in [
-            "60 * * * *",
-            "* 24 * * *",
-            "* * 0 * *",
-            "* * * 13 *",
-            "* * * * 7",
-            "0 0 L * *",
-            "0 0 15W * *",
-            "* * * * 5#2",
-            "* * * * 5L",
-            "*/0 * * * *",
-            "a b c d e",
-            "5-1 * * * *",
-        ] {
-            assert!(is_formed(text) && parse(text).is_err(), "{text}");
-        }
-        for text in ["* * * *", "0 * * * * *", "@fortnightly", "", "@"] {
-            assert!(!is_formed(text) || parse(text).is_err() || text == "@", "{text}");
-        }
-    }
 }
