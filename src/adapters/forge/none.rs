@@ -3,9 +3,9 @@
 use crate::core::plan::{Plan, Revision};
 use crate::ports::{Forge, PortError};
 
-pub struct Nowhere;
+pub struct NoForge;
 
-impl Forge for Nowhere {
+impl Forge for NoForge {
     async fn post_plan(&self, _plan: &Plan, _markdown: &str) -> Result<(), PortError> {
         Ok(())
     }
