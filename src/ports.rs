@@ -234,8 +234,8 @@ pub trait Cloud {
 
 /// Where people review.
 pub trait Forge {
-    /// Posts or replaces the plan of a revision.
-    fn post_plan(&self, plan: &Plan, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Posts or replaces the plan of a revision. `markdown`: writes its text, which takes a while for a large one.
+    fn post_plan(&self, plan: &Plan, markdown: impl Fn() -> String) -> impl Future<Output = Result<(), PortError>>;
     /// Posts that a revision can not be used, with the findings.
     fn post_failure(&self, revision: &Revision, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
 }

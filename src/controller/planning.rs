@@ -274,7 +274,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let gate = self.gate_of(snapshot);
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
         self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
-        self.ports.forge.post_plan(plan, &render::plan::fenced("", &text)).await?;
+        let masks = &self.records.masks;
+        self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
         self.announced.shown(plan, snapshot);
         self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {

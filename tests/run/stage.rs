@@ -282,9 +282,17 @@ impl Cluster for FusedCluster {
     }
 }
 
-/// Also remembers every launch that gave an instance: provider IDs by UID of the claim.
+/// Also remembers every launch.
 #[derive(Clone)]
-pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<BTreeMap<String, Vec<String>>>>);
+pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<Launches>>);
+
+/// What was asked of the cloud.
+#[derive(Default)]
+pub struct Launches {
+    pub calls: usize,
+    /// Provider IDs by UID of the claim.
+    pub by_claim: BTreeMap<String, Vec<String>>,
+}
 
 impl Cloud for FusedCloud {
     async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
@@ -297,9 +305,10 @@ impl Cloud for FusedCloud {
         let launch = async {
             let answers = self.0.launch(request).await;
             let mut launches = self.2.borrow_mut();
+            launches.calls += 1;
             for (claim, instance) in request.claims.iter().zip(&answers) {
                 let Ok(instance) = instance else { continue };
-                let ids = launches.entry(claim.metadata.uid.clone().unwrap()).or_default();
+                let ids = launches.by_claim.entry(claim.metadata.uid.clone().unwrap()).or_default();
                 if !ids.contains(&instance.provider_id) {
                     ids.push(instance.provider_id.clone());
                 }
@@ -335,7 +344,7 @@ pub struct Stage {
     pub script: Script,
     pub forge: EmbeddedForge,
     pub fuse: Fuse,
-    pub launches: Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    pub launches: Rc<RefCell<Launches>>,
     pub events: Rc<RefCell<Vec<Event>>>,
     pub controller: TestController,
     floor: ApprovalRules,
@@ -473,7 +482,7 @@ impl Stage {
         }
         assert_eq!(instances.len(), claims.len(), "{context}");
         assert_eq!(snapshot.nodes.len(), claims.len(), "{context}");
-        for (claim, ids) in self.launches.borrow().iter() {
+        for (claim, ids) in &self.launches.borrow().by_claim {
             assert_eq!(ids.len(), 1, "{context}: {claim} launched {ids:?}");
         }
     }
@@ -485,7 +494,7 @@ fn controller(
     script: &Script,
     forge: &EmbeddedForge,
     fuse: &Fuse,
-    launches: &Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    launches: &Rc<RefCell<Launches>>,
     events: &Rc<RefCell<Vec<Event>>>,
 ) -> TestController {
     let ports = Ports {

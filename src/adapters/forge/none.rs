@@ -6,7 +6,7 @@ use crate::ports::{Forge, PortError};
 pub struct NoForge;
 
 impl Forge for NoForge {
-    async fn post_plan(&self, _plan: &Plan, _markdown: &str) -> Result<(), PortError> {
+    async fn post_plan(&self, _plan: &Plan, _markdown: impl Fn() -> String) -> Result<(), PortError> {
         Ok(())
     }
 
