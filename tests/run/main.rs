@@ -12,6 +12,7 @@ mod faults;
 mod garbage;
 mod history;
 mod interruptions;
+mod judge;
 mod launches;
 mod places;
 mod pools;

@@ -22,6 +22,8 @@ pub enum NoteCode {
     ApprovedAutomatically,
     /// Whether some pods find their places depends on the order in which kube-scheduler takes them.
     BindingOrderMatters,
+    /// The plan breaks a rule of Kubernetes or of the definitions, by a mistake in Cutlist: nothing of it is done.
+    BreaksRule,
     /// A CapacityBuffer is left out, because its template or its pods can not be found out.
     CapacityBufferNotReady,
     /// A capacity reservation ends soon, or has fewer instances left than are wanted.
