@@ -13,6 +13,7 @@ mod drains;
 pub mod leaving;
 pub mod moments;
 mod names;
+mod namespaces;
 mod note;
 pub mod penalties;
 mod reason;
