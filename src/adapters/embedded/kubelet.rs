@@ -81,6 +81,13 @@ impl World {
     }
 }
 
+/// Other schedulers act here as kube-scheduler does, and look at each pod at once.
+pub(super) fn seen_by_its_scheduler(pod: &mut Pod) {
+    if pod.other_scheduler().is_some() {
+        set_condition(pod, "PodScheduled", "False", Some("Unschedulable"));
+    }
+}
+
 /// Sets a condition of a pod; `true` when it was another one before.
 pub(super) fn set_condition(pod: &mut Pod, type_: &str, status: &str, reason: Option<&str>) -> bool {
     let condition = PodCondition {

@@ -14,6 +14,7 @@ mod judge;
 pub mod leaving;
 pub mod moments;
 mod names;
+mod namespaces;
 mod note;
 pub mod penalties;
 mod reason;
