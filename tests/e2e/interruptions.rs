@@ -99,7 +99,7 @@ pub fn another_replica_takes_over(plane: &mut ControlPlane) {
         });
         waited.push(format!("{:.1} s", begin.elapsed().as_secs_f64()));
         settles(&cluster, &program, &format!("the leader was killed, {replicas} pods"), replicas);
-        assert_eq!(program.launches(), program.tokens().len(), "nothing was launched twice");
+        assert_eq!(program.launches(), program.claims().len(), "nothing was launched twice");
         // The one that was killed comes back, and waits for its turn.
         let name = if replicas == 4 { "cutlist-third" } else { "cutlist-fourth" };
         first = std::mem::replace(&mut second, program.start_as(name, plane, &elected));
@@ -186,7 +186,7 @@ pub fn slow_etcd(plane: &mut ControlPlane) {
         settles(&cluster, &program, &format!("{replicas} pods after ten seconds of a slow etcd"), replicas);
         cutlist.must_run();
     }
-    assert_eq!(program.launches(), program.tokens().len(), "nothing was launched twice");
+    assert_eq!(program.launches(), program.claims().len(), "nothing was launched twice");
 }
 
 /// Until the program has said it.

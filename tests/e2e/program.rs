@@ -105,9 +105,9 @@ impl Program {
         self.saved().len()
     }
 
-    /// For which claims: each has one token, and a launch for it gives the same instance however often it is asked for.
-    pub fn tokens(&self) -> BTreeSet<String> {
-        self.saved().iter().map(|instance| instance["token"].as_str().unwrap().to_owned()).collect()
+    /// For which claims, by their UIDs: a launch for one gives the same instance however often it is asked for.
+    pub fn claims(&self) -> BTreeSet<String> {
+        self.saved().iter().map(|instance| instance["claimUid"].as_str().unwrap().to_owned()).collect()
     }
 
     fn saved(&self) -> Vec<Value> {
