@@ -45,7 +45,7 @@ async fn calls() -> (usize, usize) {
 async fn a_revision_that_comes_between_two_calls() {
     let (first, last) = calls().await;
     assert!(last - first > 60, "{}", last - first);
-    for call in (first..last).step_by(4) {
+    for call in (first..last).step_by(11) {
         let mut stage = about_to_replace().await;
         let script = stage.script.clone();
         stage.fuse.before(call, move || {
@@ -64,7 +64,7 @@ async fn a_revision_that_comes_between_two_calls() {
 #[tokio::test(start_paused = true)]
 async fn a_revision_that_takes_back_between_two_calls() {
     let (first, last) = calls().await;
-    for call in (first..last).step_by(9) {
+    for call in (first..last).step_by(23) {
         let mut stage = about_to_replace().await;
         let script = stage.script.clone();
         stage.fuse.before(call, move || {
