@@ -6,6 +6,7 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod amounts;
 mod beside;
 mod context;
 pub mod diagnostic;
@@ -17,6 +18,7 @@ mod kinds;
 mod kustomize;
 mod limits;
 mod misses;
+mod not_read;
 mod open;
 mod reader;
 mod revision;
@@ -45,6 +47,7 @@ use crate::core::plan::Note;
 pub use diagnostic::{Diagnostic, Related, Severity};
 pub use files::is_candidate;
 pub use given::{GivenVariables, Masks};
+pub use not_read::NotRead;
 pub use open::OpenDefinition;
 
 /// One parsed, validated document and where it stands.
@@ -77,6 +80,8 @@ pub struct Definitions {
     pub notes: Vec<Note>,
     /// Definitions with variables that have no value. Those whose value can be read are among the others, too.
     pub open: Vec<OpenDefinition>,
+    /// Files that are among the others and are not read: what was defined in them is not gone.
+    pub not_read: Vec<NotRead>,
     /// Hides the values that came from the environment.
     pub masks: Masks,
     /// Files and documents that were looked at.

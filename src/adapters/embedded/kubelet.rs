@@ -29,7 +29,9 @@ impl World {
     }
 
     pub(super) fn pod_starts(&mut self, key: &str, uid: &str) {
-        let starts = |pod: &Pod| pod.metadata.uid == uid && !pod.is_terminating() && !pod.is_terminal();
+        let starts = |pod: &Pod| {
+            pod.metadata.uid == uid && !pod.is_terminating() && !pod.is_terminal() && !self.is_in_lost_zone(pod)
+        };
         if !self.pods.get(key).is_some_and(starts) {
             return;
         }
@@ -64,7 +66,7 @@ impl World {
     }
 
     pub(super) fn pod_ends(&mut self, key: &str, uid: &str) {
-        if self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid) {
+        if self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid && !self.is_held(pod)) {
             self.remove_pod(key);
         }
     }
