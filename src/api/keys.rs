@@ -62,6 +62,8 @@ pub const NOT_ITS_TURN_TAINT: &str = "cutlist.dev/not-its-turn";
 pub const REVISION: &str = "cutlist.dev/revision";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
+/// On an object of the definitions: codes of findings that do not count in it, and why.
+pub const IGNORE: &str = "cutlist.dev/ignore";
 /// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.
 pub const ROLLOUT_FAILURES: &str = "cutlist.dev/rollout-failures";
 /// On a NodePool: its nodes that were bought for pods, and that kube-scheduler refuses them, as JSON. Removing it lets them be bought for
