@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::arguments::{FailOnArgument, LintArguments};
 use super::exit::{Failure, Outcome};
-use super::settings;
+use super::{inputs, settings};
 use crate::api::lint_settings::FailOn;
 use crate::definitions::{self, Severity, fingerprint};
 use crate::render::diagnostics::LintReport;
@@ -23,6 +23,10 @@ const USAGE: u8 = 2;
 
 pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     outputs::check(&arguments.output)?;
+    if (arguments.fix || arguments.diff) && arguments.paths.iter().any(|path| inputs::is_stdin(path)) {
+        let error = anyhow::anyhow!("what comes from standard input is in no file that could be fixed");
+        return Err(Failure::usage(USAGE, error).with_hint("name the files"));
+    }
     let mut sets = sets::sets(&arguments.paths, None)?;
     if let Some(baseline) = &arguments.baseline {
         // It may lie among the definitions, and is none.

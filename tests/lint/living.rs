@@ -239,6 +239,8 @@ fn a_fix_never_makes_it_worse() {
     lint(folder.path(), &[".", "--fix"]);
     assert_eq!(read(folder.path(), "pool.yaml"), pool.replace("aarch64", "arm64"));
     // Standard input is nobody's file.
+    let (text, code) = lint(folder.path(), &["-", "--fix"]);
+    assert!(code == 2 && text.contains("name the files"), "{text}");
     let (text, code) = lint(folder.path(), &["class.yaml", "--fix", "--write-baseline", "--baseline", "x"]);
     assert!(code == 2 && text.contains("cannot be used with"), "{text}");
 }
