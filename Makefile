@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -26,10 +26,15 @@ test: ## everything that must pass: format, lints, documentation, tests, generat
 	@$(MAKE) --no-print-directory tests
 	@echo "== all passed"
 
+# What lint writes for CI systems, read by the programs that it is for: needs Python, Node and Go, and installs those programs below target/.
+ci-formats: build ## the forms of lint, the action and the hooks, read by the programs of others (a minute; needs Python, Node and Go)
+	@tests/ci-formats/check
+
 # Needs Go 1.26 and a Go module proxy, unless KUBEBUILDER_ASSETS has the programs: a control plane is built from source once
 # (ten minutes on two cores) and kept in ~/.cache/cutlist. CASES="a b" runs those whose name has one of the words; CUTLIST=FILE
 # tries another build of the program. The large one runs when it is named: CUTLIST=target/release/cutlist CASES=five_thousand_pods.
 e2e: ## the program against a real control plane on loopback (some minutes after the first time; needs Go)
+	@$(MAKE) --no-print-directory ci-formats
 	@echo "== a real control plane"
 	@tests/control-plane/build target/e2e/programs
 	@echo "== end to end"

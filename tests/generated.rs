@@ -19,6 +19,7 @@ use cutlist::core::plan::simulation::Simulation;
 use cutlist::core::snapshot::kept;
 use cutlist::core::snapshot::limits::LIMITS as OF_A_POD;
 use cutlist::core::snapshot::unpack::{OBJECT_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_TEXT_BYTES_MAX};
+use cutlist::definitions::rules::{self, explained};
 use cutlist::render::diagnostics::LintReport;
 use schemars::{JsonSchema, SchemaGenerator};
 
@@ -57,6 +58,7 @@ fn generated() -> Vec<(String, String)> {
     files.extend(roles());
     files.push(("schemas/snapshot.md".to_owned(), snapshot()));
     files.push(("schemas/limits.md".to_owned(), limits()));
+    files.push(("schemas/rules.md".to_owned(), rules_of_lint()));
     files.push(("schemas/codes.md".to_owned(), pages::codes()));
     files.push(("schemas/commands.md".to_owned(), pages::commands()));
     files.push(("schemas/metrics.md".to_owned(), pages::metrics()));
@@ -114,6 +116,27 @@ fn limits() -> String {
         ("bytes that gzip of YAML unpacks to", UNPACKED_TEXT_BYTES_MAX),
     ] {
         writeln!(text, "| {what} | {most} |").unwrap();
+    }
+    text
+}
+
+/// Every rule of `cutlist lint`: a table, then a page for each.
+fn rules_of_lint() -> String {
+    let mut text = "# Rules of `cutlist lint`\n\n`cutlist explain CODE` says the same. A code has one meaning and is never used for another. Errors are what can not be used, \
+                    warnings what is probably not meant, notes what is only said.\n\nAn example that names only a `kind` leaves out what is beside the point; \
+                    `--- # NAME` begins another file. Both examples of each rule are tried by a test.\n\n\
+                    A finding does not count where `# cutlist:ignore CODE REASON` stands on its line, on the line above or before everything else in its file; \
+                    where the annotation `cutlist.dev/ignore: CODE REASON` of its object says so; where `spec.lint` of [cutlist.yaml](cutlist.json) does; or where it is in \
+                    the file of `--baseline`. That is for lint alone: `plan` and `run` refuse what can not be used.\n\n| code | name | severity | what holds |\n|---|---|---|---|\n"
+        .to_owned();
+    for rule in rules::all() {
+        let code = rule.code.to_lowercase();
+        let severity = rule.severity.word();
+        writeln!(text, "| [{}](#{code}) | {} | {severity} | {} |", rule.code, rule.name, rule.summary).unwrap();
+    }
+    for rule in rules::all() {
+        let page = explained::page(rule);
+        write!(text, "\n## {}\n\n**{}**, {}. {page}", rule.code, rule.name, rule.severity.word()).unwrap();
     }
     text
 }

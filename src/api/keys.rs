@@ -66,6 +66,8 @@ pub const REVISION_COMMITTED_AT: &str = "cutlist.dev/revision-committed-at";
 pub const DEFINED_IN: &str = "cutlist.dev/defined-in";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
+/// On an object of the definitions: codes of findings that do not count in it, and why.
+pub const IGNORE: &str = "cutlist.dev/ignore";
 /// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.
 pub const ROLLOUT_FAILURES: &str = "cutlist.dev/rollout-failures";
 /// On a NodePool: its nodes that were bought for pods, and that kube-scheduler refuses them, as JSON. Removing it lets them be bought for

@@ -11,6 +11,7 @@ pub mod disruption_budget;
 pub mod duration;
 pub mod ec2_node_class;
 pub mod kustomization;
+pub mod lint_settings;
 pub mod node_claim;
 pub mod node_overlay;
 pub mod node_plan;

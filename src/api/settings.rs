@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::NillableDuration;
+use super::lint_settings::LintSettings;
 use super::node_pool::IntOrString;
 use super::validation::forms;
 
@@ -51,6 +52,9 @@ pub struct Settings {
     pub approval: Approval,
     pub disruption: DisruptionSettings,
     pub batch: Batch,
+    /// Which findings count in the report of `cutlist lint`. Plans and the controller do not go by it.
+    #[serde(skip_serializing_if = "LintSettings::is_default")]
+    pub lint: LintSettings,
 }
 
 impl Default for Settings {
@@ -69,6 +73,7 @@ impl Default for Settings {
             approval: Approval::default(),
             disruption: DisruptionSettings::default(),
             batch: Batch::default(),
+            lint: LintSettings::default(),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
+mod lint;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -9,6 +11,10 @@ use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
+pub use lint::{
+    ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
+    SchemaArguments,
+};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -31,6 +37,8 @@ pub enum Command {
     Simulate(SimulateArguments),
     /// Check definitions; needs no network and no credentials
     Lint(LintArguments),
+    /// Say what a rule of lint is about, with examples
+    Explain(ExplainArguments),
     /// Watch a repository, post each plan, then apply it
     Run(RunArguments),
     /// Show what EC2 sells
@@ -41,6 +49,8 @@ pub enum Command {
     Snapshot(SnapshotArguments),
     /// Print the custom resource definitions, for `kubectl apply --server-side -f -`
     Crds,
+    /// JSON schemas of the kinds, for editors and other validators
+    Schema(SchemaArguments),
     /// Fetch for `cutlist run`, which ends this process when it takes too long
     #[command(hide = true, name = crate::adapters::git::FETCH_COMMAND)]
     FetchForController,
@@ -58,7 +68,13 @@ impl Command {
             Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
-            Self::Approve(_) | Self::Catalog(_) | Self::Snapshot(_) | Self::Crds | Self::FetchForController => None,
+            Self::Approve(_)
+            | Self::Catalog(_)
+            | Self::Snapshot(_)
+            | Self::Crds
+            | Self::Explain(_)
+            | Self::Schema(_)
+            | Self::FetchForController => None,
         }
     }
 }
@@ -251,23 +267,6 @@ pub enum PlanOutput {
     Text,
     Json,
     Markdown,
-}
-
-#[derive(Debug, Args)]
-pub struct LintArguments {
-    /// Folders or files with definitions; `-` is a stream of them on standard input
-    #[arg(required = true)]
-    pub paths: Vec<PathBuf>,
-    #[arg(short, long, value_enum, default_value_t = LintOutput::Text)]
-    pub output: LintOutput,
-    #[command(flatten)]
-    pub definitions: DefinitionArguments,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LintOutput {
-    Text,
-    Json,
 }
 
 #[derive(Debug, Args)]

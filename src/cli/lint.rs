@@ -1,165 +1,110 @@
 //! `cutlist lint`
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+mod baselines;
+mod changed;
+mod fixing;
+mod outputs;
+mod sets;
 
-use super::arguments::{LintArguments, LintOutput};
+use std::collections::BTreeMap;
+
+use super::arguments::{FailOnArgument, LintArguments};
 use super::exit::{Failure, Outcome};
-use super::inputs;
-use super::output;
-use super::settings;
-use crate::adapters::git;
-use crate::api::source::{SourceFile, Standing};
-use crate::api::{kustomization, scenario, settings as settings_file};
-use crate::ports::RevisionContent;
-use crate::render::diagnostics::{self, LintReport};
+use super::{inputs, settings};
+use crate::api::lint_settings::FailOn;
+use crate::definitions::{self, Severity, fingerprint};
+use crate::render::diagnostics::LintReport;
+use baselines::Baselines;
+use changed::Base;
+use sets::Set;
 
 /// Exit code for arguments that name nothing that can be read.
 const USAGE: u8 = 2;
 
-/// Files that are read together: names are unique in them, and a pool finds its class in them.
-#[derive(Default)]
-struct Set {
-    files: Vec<SourceFile>,
-    /// The paths of the files as the user knows them.
-    typed: BTreeMap<String, String>,
-}
-
-impl Set {
-    fn typed(&self, path: &str) -> String {
-        self.typed.get(path).cloned().unwrap_or_else(|| path.to_owned())
-    }
-}
-
 pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
-    let sets = sets(&arguments.paths)?;
-    let mut report = LintReport::new();
-    for set in &sets {
-        report.add(&settings::lint_definitions(&set.files, &arguments.definitions), |path| set.typed(path));
+    outputs::check(&arguments.output)?;
+    if (arguments.fix || arguments.diff) && arguments.paths.iter().any(|path| inputs::is_stdin(path)) {
+        let error = anyhow::anyhow!("what comes from standard input is in no file that could be fixed");
+        return Err(Failure::usage(USAGE, error).with_hint("name the files"));
     }
-    match arguments.output {
-        LintOutput::Json => output::data(&diagnostics::json(&report)),
-        LintOutput::Text => {
-            let texts = texts(&sets);
-            output::text(&diagnostics::text(&report, |path| texts.get(path).copied(), true));
+    let mut sets = sets::sets(&arguments.paths, None)?;
+    if let Some(baseline) = &arguments.baseline {
+        // It may lie among the definitions, and is none.
+        sets.iter_mut().for_each(|set| set.leave_out(&baseline.to_string_lossy()));
+    }
+    let base = arguments.changed_since.as_deref().map(|reference| Base::read(arguments, reference)).transpose()?;
+    let baselines = Baselines::read(arguments)?;
+    let judge = |sets: &[Set]| {
+        let mut report = found(sets, arguments);
+        if let Some(base) = &base {
+            base.narrow(&mut report, sets);
         }
-    }
-    Ok(if report.is_clean() { Outcome::Clean } else { Outcome::Findings })
-}
-
-/// A folder with its own `cutlist.yaml` is a repository by itself; everything else that was typed belongs together.
-fn sets(paths: &[PathBuf]) -> Result<Vec<Set>, Failure> {
-    let mut sets = Vec::new();
-    let mut others = Vec::new();
-    for path in paths {
-        let content = read(path)?;
-        let is_root = content
-            .files
-            .iter()
-            .any(|file| [settings_file::FILE_NAME, scenario::FILE_NAME].contains(&file.path.as_str()));
-        if is_root || (!path.is_file() && paths.len() == 1) {
-            let typed = content.files.iter().map(|file| (file.path.clone(), typed(path, &file.path))).collect();
-            sets.push(Set { files: content.files, typed });
-        } else {
-            others.push((path.as_path(), content.files));
-        }
-    }
-    let together = together(others);
-    if !together.files.is_empty() {
-        sets.push(together);
-    }
-    Ok(sets)
-}
-
-fn read(path: &Path) -> Result<RevisionContent, Failure> {
-    if inputs::is_stdin(path) {
-        return inputs::definitions_of_stdin(USAGE);
-    }
-    git::read_folder(path).map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::usage(USAGE, error);
-        match hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
-    })
-}
-
-/// The path of a file as the user would write it, given what was typed.
-fn typed(path: &Path, file: &str) -> String {
-    if inputs::is_stdin(path) {
-        return inputs::STDIN_SHOWN.to_owned();
-    }
-    let folder = if path.is_file() { path.parent() } else { Some(path) };
-    let folder = folder.map(|folder| folder.display().to_string()).unwrap_or_default();
-    // Above what was typed, as short as it can be written.
-    if file.starts_with("..")
-        && let Some(above) = kustomization::join(&folder, file)
-    {
-        return above;
-    }
-    match folder.as_str() {
-        "" => file.to_owned(),
-        "." if !path.is_file() => file.to_owned(),
-        folder if folder.ends_with('/') => format!("{folder}{file}"),
-        folder => format!("{folder}/{file}"),
-    }
-}
-
-/// Files of different folders in one set, where each is called by its place on disk: a file that was typed twice, or that
-/// lies in a folder that was typed as well, is one file.
-fn together(paths: Vec<(&Path, Vec<SourceFile>)>) -> Set {
-    let mut places: BTreeMap<PathBuf, (SourceFile, String)> = BTreeMap::new();
-    for (path, files) in paths {
-        let folder = if path.is_file() { path.parent() } else { Some(path) };
-        let folder = folder.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        for file in files {
-            // What a link was followed to has that path; a link of its own keeps the one it has.
-            let lexical =
-                kustomization::join(&root.to_string_lossy(), &file.path).map(|below| Path::new("/").join(below));
-            let lexical = lexical.unwrap_or_else(|| root.join(&file.path));
-            let place = if file.has_content() { lexical.canonicalize().unwrap_or(lexical) } else { lexical };
-            let shown = typed(path, &file.path);
-            match places.get_mut(&place) {
-                // What was asked for in one place is not only named by a kustomization in another.
-                Some((known, known_shown)) if known.standing != Standing::Own && file.standing == Standing::Own => {
-                    (*known, *known_shown) = (file, shown);
-                }
-                Some(_) => {}
-                None => {
-                    places.insert(place, (file, shown));
-                }
-            }
-        }
-    }
-    let mut set = Set::default();
-    let above = common(places.keys());
-    for (place, (file, shown)) in places {
-        let below = place.strip_prefix(&above).unwrap_or(&place);
-        // A folder that was typed is read, whatever it is called.
-        let parts = below.iter().map(|part| part.to_string_lossy());
-        let parts = parts.map(|part| part.strip_prefix('.').map_or(part.clone(), |rest| format!("_{rest}").into()));
-        let path = parts.collect::<Vec<_>>().join("/");
-        set.typed.insert(path.clone(), shown);
-        set.files.push(SourceFile { path, ..file });
-    }
-    set
-}
-
-/// The folder that holds all the files.
-fn common<'p>(places: impl Iterator<Item = &'p PathBuf>) -> PathBuf {
-    let folders = places.filter_map(|place| place.parent().map(Path::to_owned));
-    let shared = |one: PathBuf, other: PathBuf| {
-        one.iter().zip(other.iter()).take_while(|(one, other)| one == other).map(|(part, _)| part).collect()
+        baselines.apply(&mut report);
+        report.rules = rules_of(&report);
+        report
     };
-    folders.reduce(shared).unwrap_or_default()
+    let mut report = judge(&sets);
+    if arguments.write_baseline {
+        return baselines.write(&report);
+    }
+    let mut has_diff = false;
+    if arguments.fix || arguments.diff {
+        let mut fixed = sets.clone();
+        let (after, changes) = fixing::fix(&mut fixed, report.clone(), &judge);
+        has_diff = arguments.diff && fixing::show(&changes);
+        if arguments.fix {
+            fixing::write(&changes)?;
+            (sets, report) = (fixed, after);
+        }
+    }
+    let texts = sets::texts(&sets);
+    let source = |path: &str| texts.get(path).copied();
+    outputs::show(&arguments.output, &report, source, has_diff || arguments.diff)?;
+    Ok(if report.is_failed() { Outcome::Findings } else { Outcome::Clean })
 }
 
-/// The text of each file by its path as it was typed.
-fn texts(sets: &[Set]) -> BTreeMap<String, &str> {
-    let files = sets.iter().flat_map(|set| {
-        set.files.iter().filter(|file| file.has_content()).map(move |file| (set.typed(&file.path), file))
-    });
-    files.filter_map(|(path, file)| Some((path, str::from_utf8(&file.content).ok()?))).collect()
+/// Everything that is found in the sets, with fingerprints.
+fn found(sets: &[Set], arguments: &LintArguments) -> LintReport {
+    let mut report = LintReport::new();
+    let mut least = None;
+    for set in sets {
+        let definitions = settings::lint_definitions(&set.files, &arguments.definitions);
+        // Of several repositories the strictest decides.
+        let own = severity(definitions.settings.lint.fail_on.unwrap_or(FailOn::Warning));
+        least = least.max(own);
+        report.add(&definitions, |path| set.typed(path));
+    }
+    if !sets.is_empty() {
+        report.fail_on = least;
+    }
+    if let Some(typed) = arguments.fail_on {
+        report.fail_on = severity(match typed {
+            FailOnArgument::Error => FailOn::Error,
+            FailOnArgument::Warning => FailOn::Warning,
+            FailOnArgument::Note => FailOn::Note,
+            FailOnArgument::Never => FailOn::Never,
+        });
+    }
+    report.sort();
+    let texts = sets::texts(sets);
+    let all = report.diagnostics.iter_mut().chain(report.suppressed.iter_mut().map(|it| &mut it.diagnostic));
+    fingerprint::assign(all, |path| texts.get(path).copied());
+    report
+}
+
+/// The least severity that fails.
+fn severity(fail_on: FailOn) -> Option<Severity> {
+    match fail_on {
+        FailOn::Error => Some(Severity::Error),
+        FailOn::Warning => Some(Severity::Warning),
+        FailOn::Note => Some(Severity::Note),
+        FailOn::Never => None,
+    }
+}
+
+/// The rules of which there are findings, by code.
+fn rules_of(report: &LintReport) -> Vec<definitions::RuleDescription> {
+    let all = report.diagnostics.iter().chain(report.suppressed.iter().map(|it| &it.diagnostic));
+    let codes: BTreeMap<&str, ()> = all.map(|diagnostic| (diagnostic.code.as_str(), ())).collect();
+    codes.into_keys().filter_map(definitions::rule_description).collect()
 }

@@ -7,11 +7,13 @@ mod catalog;
 mod cluster;
 mod crds;
 pub mod exit;
+mod explain;
 mod inputs;
 mod lint;
 mod output;
 mod plan;
 mod run;
+mod schema;
 mod settings;
 mod simulate;
 mod snapshot;
@@ -46,6 +48,8 @@ fn parse_and_run() -> ExitCode {
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Crds => crds::run(),
+        Command::Explain(arguments) => explain::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::FetchForController => run::fetch_for_controller(),
     };
     exit::report(outcome)

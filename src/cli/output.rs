@@ -4,8 +4,10 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anyhow::Context;
 use serde_json::Value;
 
 use crate::core::catalog::Catalog;
@@ -104,6 +106,62 @@ pub fn data(text: &str) {
     let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
+/// What a text is, which decides how it is kept from being obeyed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For people, or in a form in which a mark may stand for any character.
+    Page,
+    /// JSON.
+    Data,
+    /// JSON on each line.
+    Lines,
+    /// Commands to a CI system, one on each line, that begin with one of these. What else looks like one is none.
+    Commands(&'static [&'static str]),
+}
+
+/// Prints a text of this form.
+pub fn print(shown: &str, form: Form) {
+    match form {
+        Form::Page => text(shown),
+        Form::Data => data(shown),
+        Form::Lines | Form::Commands(_) => {
+            let mut out = io::stdout().lock();
+            let _closed = out.write_all(safe(shown, form).as_bytes()).and_then(|()| out.flush());
+        }
+    }
+}
+
+/// Writes a text of this form to a file, as it would be printed without colours.
+pub fn file(path: &Path, text: &str, form: Form) -> anyhow::Result<()> {
+    std::fs::write(path, safe(text, form)).with_context(|| format!("{} can not be written", path.display()))
+}
+
+fn safe(text: &str, form: Form) -> String {
+    let data = |text: &str| {
+        let masked = masks().as_ref().map(|hidden| masked_data(text, hidden));
+        terminal::json(masked.unwrap_or_else(|| text.to_owned()))
+    };
+    match form {
+        Form::Page => terminal::page(shown(text)),
+        Form::Data => data(text),
+        Form::Lines => text.split_inclusive('\n').map(data).collect(),
+        Form::Commands(commands) => text.split_inclusive('\n').map(|line| command(line, commands)).collect(),
+    }
+}
+
+/// A line that begins with one of the commands keeps it; nothing in the rest of it, and no other line, is one.
+fn command(line: &str, commands: &[&str]) -> String {
+    // Stands for the command while the rest is looked at: it is not the beginning of a line.
+    const OWN: &str = "> ";
+    match commands.iter().find_map(|command| Some((command, line.strip_prefix(command)?))) {
+        Some((command, rest)) => {
+            let rest = terminal::page(shown(&format!("{OWN}{rest}")));
+            format!("{command}{}", rest.strip_prefix(OWN).unwrap_or(&rest))
+        }
+        None => terminal::page(shown(line)),
+    }
+}
+
 /// JSON stays JSON, in the same form.
 fn masked_data(text: &str, hidden: &Masks) -> String {
     let Ok(mut value) = serde_json::from_str::<Value>(text) else { return hidden.text(text) };
@@ -154,6 +212,24 @@ impl<W: Write> Drop for Masked<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_commands_of_ours_are_commands() {
+        let own = &["::error ", "##vso[task.logissue "];
+        for (line, shown) in [
+            ("::error file=a::b ::error::c\n", "::error file=a::b ::error::c\n"),
+            ("::error ::add-mask::x", "::error ::add-mask::x"),
+            ("::add-mask::x", "\u{fffd}::add-mask::x"),
+            (
+                "##vso[task.logissue type=error;]a ##vso[task.x]\n",
+                "##vso[task.logissue type=error;]a #\u{fffd}#vso[task.x]\n",
+            ),
+            ("##vso[task.setvariable]x", "#\u{fffd}#vso[task.setvariable]x"),
+            ("::error a\u{1b}[2Jb\rc", "::error a\u{fffd}[2Jb\u{fffd}c"),
+        ] {
+            assert_eq!(command(line, own), shown);
+        }
+    }
 
     #[test]
     fn addresses_are_shown_without_what_may_be_a_token() {

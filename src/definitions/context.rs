@@ -18,8 +18,8 @@ pub struct Context {
     pub variables: BTreeMap<String, String>,
     /// Entries of `spec.paths`.
     pub paths: Vec<String>,
-    /// The settings document, for the place of its paths.
-    settings: Option<Document>,
+    /// The settings document, for the place of its paths and what it says of findings.
+    pub settings: Option<Document>,
     /// Files that a scenario commits later.
     pub staged: BTreeSet<String>,
     pub templates: BTreeSet<String>,

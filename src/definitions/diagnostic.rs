@@ -23,6 +23,62 @@ pub struct Diagnostic {
     /// `NodePool/default`, when the document could be named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub object: Option<String>,
+    /// What can be written instead, where no decision is left to take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fix: Option<Fix>,
+    /// Stays the same while the line is only moved; two findings of a report never share one. Empty before it is known by
+    /// which path the user calls the file ([`super::fingerprint`]).
+    #[serde(skip)]
+    pub fingerprint: String,
+}
+
+/// Other text for a part of the finding's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fix {
+    /// What is taken out.
+    pub span: Span,
+    /// What is put there.
+    pub text: String,
+}
+
+/// A finding that is not counted, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Suppressed {
+    #[serde(flatten)]
+    pub diagnostic: Diagnostic,
+    pub by: SuppressedBy,
+    /// In the words of whoever suppressed it.
+    pub reason: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SuppressedBy {
+    /// `# cutlist:ignore` in the file.
+    Comment,
+    /// `cutlist.dev/ignore` of the object.
+    Annotation,
+    /// `spec.lint` of cutlist.yaml.
+    Settings,
+    /// `--baseline`.
+    Baseline,
+}
+
+/// What a report says of a rule beside its findings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleDescription {
+    pub code: &'static str,
+    /// In words: `duplicate-key`.
+    pub name: &'static str,
+    pub severity: Severity,
+    /// One line.
+    pub summary: &'static str,
+    /// A paragraph.
+    pub explanation: String,
+    /// The same with examples and source, in Markdown.
+    pub page: String,
 }
 
 /// A place beside that of the finding, and what is there.
@@ -41,7 +97,7 @@ pub enum Severity {
     Error,
     /// It can be used, and is probably not what was meant.
     Warning,
-    /// Nothing to do; said so that nobody wonders. Never changes an exit code.
+    /// Nothing to do; said so that nobody wonders. Changes no exit code unless that is asked for.
     Note,
 }
 
@@ -53,6 +109,17 @@ pub struct Span {
     pub column: usize,
     pub start_byte: usize,
     pub end_byte: usize,
+}
+
+impl Severity {
+    /// The word that people write for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
 }
 
 impl Span {

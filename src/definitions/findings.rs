@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::diagnostic::{Diagnostic, Related, Span};
+use super::diagnostic::{Diagnostic, Fix, Related, Severity, Span};
 use super::document::Document;
+use super::fixes::{Instead, Scalar};
 use super::rules::Rule;
+use super::suggest;
 
 /// Which part of a member a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +18,8 @@ pub enum Place {
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub rule: &'static Rule,
+    /// That of the rule, unless the settings say otherwise.
+    pub severity: Severity,
     /// Index of the file.
     pub file: usize,
     pub span: Span,
@@ -26,11 +30,27 @@ pub struct Finding {
     pub object: Option<String>,
     /// File by index, place, and what is there.
     pub related: Vec<(usize, Span, String)>,
+    /// The key or value that the finding is at, where it is one that stands in the file as it is.
+    scalar: Option<Scalar>,
+    /// What can be written for it.
+    instead: Option<Instead>,
 }
 
 impl Finding {
     pub fn at_span(rule: &'static Rule, file: usize, span: Span, message: impl Into<String>) -> Self {
-        Self { rule, file, span, pointer: None, message: message.into(), hint: None, object: None, related: Vec::new() }
+        Self {
+            rule,
+            severity: rule.severity,
+            file,
+            span,
+            pointer: None,
+            message: message.into(),
+            hint: None,
+            object: None,
+            related: Vec::new(),
+            scalar: None,
+            instead: None,
+        }
     }
 
     /// About what `pointer` points at in `document`.
@@ -43,6 +63,7 @@ impl Finding {
     ) -> Self {
         Self {
             rule,
+            severity: rule.severity,
             file: document.file_of(pointer),
             span: document.place(pointer, place),
             pointer: Some(pointer.to_owned()),
@@ -50,19 +71,44 @@ impl Finding {
             hint: None,
             object: document.name(),
             related: Vec::new(),
+            scalar: Scalar::at(document, pointer, place),
+            instead: None,
         }
     }
 
+    /// What to do. A hint that only asks "did you mean" is also what `--fix` writes.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
+        let hint = hint.into();
+        if let Some(meant) = suggest::meant(&hint) {
+            self = self.meaning(meant);
+        }
+        self.hint = Some(hint);
+        self
+    }
+
+    /// What was probably meant by the key or value that the finding is at; where it is only a guess, `--fix` leaves it to people.
+    #[must_use]
+    pub fn meaning(mut self, meant: &str) -> Self {
+        if self.scalar.as_ref().is_some_and(|scalar| scalar.is_slip_of(meant)) {
+            self.instead = Some(Instead::Text(meant.to_owned()));
+        }
+        self
+    }
+
+    /// What `--fix` writes for the key or value that the finding is at.
+    #[must_use]
+    pub fn instead(mut self, instead: Option<Instead>) -> Self {
+        self.instead = instead.or(self.instead);
         self
     }
 
     #[must_use]
-    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hint = hint.or(self.hint);
-        self
+    pub fn maybe_hint(self, hint: Option<String>) -> Self {
+        match hint {
+            Some(hint) => self.hint(hint),
+            None => self,
+        }
     }
 
     /// Names what stands at `pointer` of another document.
@@ -76,16 +122,19 @@ impl Finding {
     pub fn diagnostic<'p>(self, path: impl Fn(usize) -> &'p str) -> Diagnostic {
         let related = self.related.into_iter();
         let related = related.map(|(file, span, message)| Related { file: path(file).to_owned(), span, message });
+        let written = self.scalar.zip(self.instead).and_then(|(scalar, instead)| scalar.written(&instead));
         Diagnostic {
             code: self.rule.code.to_owned(),
             rule: self.rule.name.to_owned(),
-            severity: self.rule.severity,
+            severity: self.severity,
             message: self.message,
             file: path(self.file).to_owned(),
             span: self.span,
             hint: self.hint,
             object: self.object,
             related: related.collect(),
+            fix: written.map(|text| Fix { span: self.span, text }),
+            fingerprint: String::new(),
         }
     }
 }

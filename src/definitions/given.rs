@@ -127,7 +127,7 @@ impl Masks {
         }
     }
 
-    pub(super) fn diagnostics(&self, diagnostics: &mut [Diagnostic]) {
+    pub(super) fn diagnostics<'d>(&self, diagnostics: impl Iterator<Item = &'d mut Diagnostic>) {
         if self.is_empty() {
             return;
         }

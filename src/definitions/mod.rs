@@ -7,12 +7,15 @@
 //! out, the rest goes on.
 
 mod amounts;
+pub mod baseline;
 mod beside;
 mod context;
 pub mod diagnostic;
 mod document;
 mod files;
 mod findings;
+pub mod fingerprint;
+mod fixes;
 mod given;
 mod kinds;
 mod kustomize;
@@ -20,6 +23,7 @@ mod limits;
 mod misses;
 mod not_read;
 mod open;
+mod patterns;
 mod reader;
 mod revision;
 pub mod rules;
@@ -27,6 +31,7 @@ mod schema;
 mod scopes;
 mod substitution;
 pub mod suggest;
+mod suppression;
 mod unread;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -44,11 +49,13 @@ use crate::api::source::SourceFile;
 use crate::core::catalog::regions::{self, Region};
 use crate::core::plan::Note;
 
-pub use diagnostic::{Diagnostic, Related, Severity};
+pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppressed, SuppressedBy};
 pub use files::is_candidate;
+pub use fixes::apply as apply_fixes;
 pub use given::{GivenVariables, Masks};
 pub use not_read::NotRead;
 pub use open::OpenDefinition;
+pub use schema::{PublishedSchema, for_others as published_schemas};
 
 /// One parsed, validated document and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +83,10 @@ pub struct Definitions {
     pub scenario: Option<Definition<Scenario>>,
     /// In the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
+    /// What was found and does not count, in the same order. Only of `lint`: else everything counts.
+    pub suppressed: Vec<Suppressed>,
+    /// Paths of the files that were looked at, in order.
+    pub paths_read: Vec<String>,
     /// What the reader of a plan should know of the variables.
     pub notes: Vec<Note>,
     /// Definitions with variables that have no value. Those whose value can be read are among the others, too.
@@ -131,6 +142,11 @@ pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
 /// and what none of them takes is read as well.
 pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge)
+}
+
+/// The rule with this code or name, for reports and `explain`.
+pub fn rule_description(word: &str) -> Option<RuleDescription> {
+    rules::find(word).map(rules::explained::describe)
 }
 
 /// The names in `${NAME}` that occur in files that `read` would look at.

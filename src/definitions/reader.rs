@@ -1,5 +1,6 @@
 //! The pipeline over all files of a revision.
 
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -9,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::amounts::{self, Amounts};
 use super::context::Context;
-use super::diagnostic::{Severity, Span};
+use super::diagnostic::{Diagnostic, Severity, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
+use super::fixes::Instead;
 use super::given::GivenVariables;
 use super::kinds::{Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
@@ -21,6 +23,7 @@ use super::open::{self, OpenDefinition};
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
 use super::scopes::{self, Scope};
+use super::suppression::{Chosen, Ignores, SortedOut};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::ec2_node_class::Subnet;
@@ -85,9 +88,22 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) ->
     definitions.documents_read = reading.documents_read;
     definitions.documents_skipped = reading.documents_skipped;
     definitions.definitions_found = reading.definitions_found;
-    definitions.diagnostics = diagnostics(reading.findings, &sources);
+    definitions.paths_read = reading.paths_read;
+    let found = findings::without_repetition(reading.findings);
+    let sorted = match purpose {
+        Purpose::Use => SortedOut { kept: found, suppressed: Vec::new() },
+        Purpose::Judge => {
+            let chosen = reading.context.settings.as_ref().map(Chosen::of).unwrap_or_default();
+            let is_whole = reading.context.settings.is_some();
+            definitions.settings.lint = chosen.settings.clone();
+            reading.ignores.sort_out(found, &chosen, is_whole, |file| path_of(&sources, file))
+        }
+    };
+    definitions.diagnostics = diagnostics(sorted.kept, &sources);
+    definitions.suppressed = suppressed(sorted.suppressed, &sources);
     definitions.masks = given.masks();
-    definitions.masks.diagnostics(&mut definitions.diagnostics);
+    let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
+    definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
     definitions
 }
 
@@ -172,6 +188,8 @@ struct Reading {
     findings: Vec<Finding>,
     objects: Vec<Object>,
     misses: Misses,
+    ignores: Ignores,
+    paths_read: Vec<String>,
     /// Charts whose templates were passed over.
     charts: BTreeSet<String>,
     not_read: Vec<NotRead>,
@@ -204,6 +222,10 @@ impl Reading {
             return;
         }
         self.files_read += 1;
+        self.paths_read.push(source.path.clone());
+        if let Ok(text) = str::from_utf8(&source.content) {
+            self.ignores.comments(index, text);
+        }
         self.documents_read += parsed.count;
         let mut found = parsed.findings.clone();
         match how {
@@ -266,10 +288,11 @@ impl Reading {
             let class = classify(&document.value);
             self.documents_skipped += usize::from(!matches!(class, Class::Read(_) | Class::Old(_)));
             let Class::Read(kind) = class else { continue };
+            self.ignores.annotation(document);
             self.definitions_found += usize::from(role == Role::Resource);
             let mut document = kustomize::without_directives(document);
             substitution::apply(kind, &mut document, &self.context.variables);
-            found.extend(ambiguous(&document));
+            found.extend(ambiguous(kind, &document));
             let checked = schema::check(kind, &mut document, &mut false);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
@@ -296,6 +319,7 @@ impl Reading {
     }
 
     fn document(&mut self, class: Class, mut document: Document, source: &SourceFile, found: &mut Vec<Finding>) {
+        self.ignores.annotation(&document);
         match class {
             Class::Read(kind) => {
                 if let Some(finding) = unread::misplaced(kind, &document, &source.path) {
@@ -308,7 +332,7 @@ impl Reading {
                     let misses = substitution::apply(kind, &mut document, &self.context.variables);
                     self.misses.add(&document, misses, &mut own);
                 }
-                own.extend(ambiguous(&document));
+                own.extend(ambiguous(kind, &document));
                 let mut unchecked = false;
                 let subnets = subnets_found(kind, &document.value);
                 if kind.is_object() {
@@ -396,11 +420,14 @@ fn text_of(index: usize, source: &SourceFile) -> Result<Arc<str>, Box<Finding>> 
     })
 }
 
-fn ambiguous(document: &Document) -> Vec<Finding> {
+fn ambiguous(kind: Kind, document: &Document) -> Vec<Finding> {
     let finding = |(pointer, what): &(String, document::Disagreement)| {
         let written = document.written(pointer).unwrap_or_default();
         let message = format!("`{written}` {}", what.meanings());
-        Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message).hint(what.instead(&written))
+        let instead = schema::type_at(kind, pointer).and_then(|name| what.as_kubectl(&written, name));
+        Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message)
+            .hint(what.instead(&written))
+            .instead(instead.map(Instead::Yaml))
     };
     document.ambiguous.iter().map(finding).collect()
 }
@@ -481,13 +508,26 @@ fn definition<T: DeserializeOwned>(
     })
 }
 
-/// Sorted by place, without repetition.
-fn diagnostics(found: Vec<Finding>, sources: &[&SourceFile]) -> Vec<super::Diagnostic> {
-    let mut found = findings::without_repetition(found);
-    found.sort_by(|one, other| {
-        let key = |f: &Finding| (f.file, f.span.line, f.span.column, f.rule.code);
-        key(one).cmp(&key(other)).then_with(|| one.message.cmp(&other.message))
-    });
-    let path = |file: usize| sources.get(file).map_or("", |source| source.path.as_str());
-    found.into_iter().map(|finding| finding.diagnostic(path)).collect()
+/// Sorted by place.
+fn diagnostics(mut found: Vec<Finding>, sources: &[&SourceFile]) -> Vec<Diagnostic> {
+    found.sort_by(in_order);
+    found.into_iter().map(|finding| finding.diagnostic(|file| path_of(sources, file))).collect()
+}
+
+fn suppressed(mut found: Vec<(Finding, SuppressedBy, String)>, sources: &[&SourceFile]) -> Vec<Suppressed> {
+    found.sort_by(|(one, ..), (other, ..)| in_order(one, other));
+    let suppressed = |(finding, by, reason): (Finding, SuppressedBy, String)| {
+        let diagnostic = finding.diagnostic(|file| path_of(sources, file));
+        Suppressed { diagnostic, by, reason }
+    };
+    found.into_iter().map(suppressed).collect()
+}
+
+fn in_order(one: &Finding, other: &Finding) -> Ordering {
+    let key = |f: &Finding| (f.file, f.span.line, f.span.column, f.rule.code);
+    key(one).cmp(&key(other)).then_with(|| one.message.cmp(&other.message))
+}
+
+fn path_of<'p>(sources: &[&'p SourceFile], file: usize) -> &'p str {
+    sources.get(file).map_or("", |source| source.path.as_str())
 }

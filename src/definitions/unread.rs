@@ -64,11 +64,9 @@ pub fn unknown(document: &Document, meant: Option<Kind>) -> Finding {
         Some(meant) => {
             let pointer = if meant.name() == kind { "/apiVersion" } else { "/kind" };
             let message = format!("unknown kind {kind} in {api_version}: skipped");
-            Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(format!(
-                "did you mean `kind: {}` in `apiVersion: {}`?",
-                meant.name(),
-                meant.api_version()
-            ))
+            let word = if pointer == "/kind" { meant.name() } else { meant.api_version() };
+            let hint = format!("did you mean `kind: {}` in `apiVersion: {}`?", meant.name(), meant.api_version());
+            Finding::at(&rules::MISSPELT_KIND, document, pointer, Place::Value, message).hint(hint).meaning(word)
         }
         None => {
             let message = format!("unknown kind {kind} in {api_version}: skipped");

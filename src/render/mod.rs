@@ -4,6 +4,7 @@ pub mod calendar;
 pub mod catalog;
 pub mod chart;
 pub mod diagnostics;
+pub mod explain;
 pub mod plan;
 pub mod simulation;
 pub mod terminal;

@@ -19,13 +19,19 @@ fn the_action_lints_and_plans() {
     let ran = run(folder.path(), "tests/plan/limit-of-memory/definitions", "tests/plan/limit-of-memory/cluster.yaml");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let output = std::fs::read_to_string(folder.path().join("output")).unwrap();
-    let plan = std::fs::read_to_string(output.trim().strip_prefix("plan=").unwrap()).unwrap();
+    let [sarif, plan] = ["sarif=", "plan="].map(|name| {
+        let path = output.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        std::fs::read_to_string(path).unwrap()
+    });
+    assert!(sarif.contains("\"version\": \"2.1.0\""), "{sarif}");
     assert!(plan.contains("limits.memory 16Gi reached"), "{plan}");
     let stdout = String::from_utf8(ran.stdout).unwrap();
-    let token = stdout.lines().next().unwrap().strip_prefix("::stop-commands::").unwrap();
+    // Annotations come first; behind this nothing is a command.
+    let token = stdout.lines().find_map(|line| line.strip_prefix("::stop-commands::")).unwrap();
     assert!(token.len() == 32 && token.chars().all(|it| it.is_ascii_hexdigit()), "{token}");
     assert_eq!(stdout.lines().last(), Some(format!("::{token}::").as_str()));
-    assert_eq!(std::fs::read_to_string(folder.path().join("summary")).unwrap(), plan);
+    let summary = std::fs::read_to_string(folder.path().join("summary")).unwrap();
+    assert!(summary.starts_with("### cutlist lint") && summary.ends_with(&plan), "{summary}");
 }
 
 #[test]
@@ -33,11 +39,36 @@ fn the_action_fails_where_lint_does() {
     let folder = tempfile::tempdir().unwrap();
     let ran = run(folder.path(), "tests/plan/definitions-with-errors/definitions", "");
     assert_eq!(ran.status.code(), Some(1), "{}", String::from_utf8_lossy(&ran.stdout));
-    assert!(!folder.path().join("output").exists(), "nothing is planned after that");
+    let output = std::fs::read_to_string(folder.path().join("output")).unwrap();
+    assert!(output.starts_with("sarif=") && output.lines().count() == 1, "nothing is planned after that: {output}");
     let stdout = String::from_utf8(ran.stdout).unwrap();
-    let commands: Vec<&str> = stdout.lines().filter(|line| line.starts_with("::")).collect();
-    let token = commands[0].strip_prefix("::stop-commands::").unwrap();
-    assert_eq!(commands[1..], [format!("::{token}::")], "commands are taken again");
+    assert!(stdout.lines().any(|line| line.starts_with("::error file=")), "{stdout}");
+    assert!(stdout.lines().all(|line| line.starts_with("::")), "annotations, and nothing else: {stdout}");
+}
+
+/// What the text of findings looks like, to whoever runs lint without the action.
+#[test]
+fn the_problem_matcher_finds_findings() {
+    let matcher: serde_json::Value = serde_json::from_str(&read("github-action/problem-matcher.json")).unwrap();
+    let text = include_str!("../lint/forms/expected.txt");
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Vec::new();
+    for owner in matcher["problemMatcher"].as_array().unwrap() {
+        let patterns: Vec<regex::Regex> = owner["pattern"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| regex::Regex::new(it["regexp"].as_str().unwrap()).unwrap())
+            .collect();
+        for pair in lines.windows(2) {
+            if let Some((_, place)) = patterns[0].captures(pair[0]).zip(patterns[1].captures(pair[1])) {
+                found.push(format!("{}:{}", &place[1], &place[2]));
+            }
+        }
+    }
+    let findings = lines.iter().filter(|line| line.trim_start().starts_with("--> ")).count();
+    assert!(findings > 3 && found.len() == findings, "{found:?}");
+    assert!(found.contains(&"input/pool.yaml:7".to_owned()), "{found:?}");
 }
 
 fn run(folder: &Path, path: &str, snapshot: &str) -> Output {
@@ -51,7 +82,13 @@ fn run(folder: &Path, path: &str, snapshot: &str) -> Output {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("PATH", search)
         .env("CUTLIST", env!("CARGO_BIN_EXE_cutlist"))
-        .envs([("INPUT_PATH", path), ("INPUT_SNAPSHOT", snapshot), ("INPUT_AGAINST", ""), ("INPUT_IMAGE", "the-image")])
+        .envs([
+            ("INPUT_PATH", path),
+            ("INPUT_SNAPSHOT", snapshot),
+            ("INPUT_AGAINST", ""),
+            ("INPUT_FAIL_ON", ""),
+            ("INPUT_IMAGE", "the-image"),
+        ])
         .env("GITHUB_WORKSPACE", env!("CARGO_MANIFEST_DIR"))
         .env("RUNNER_TEMP", folder)
         .env("GITHUB_STEP_SUMMARY", folder.join("summary"))

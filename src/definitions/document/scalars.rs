@@ -86,6 +86,20 @@ impl Disagreement {
             _ => format!("quote it: \"{text}\"; or write a decimal number"),
         }
     }
+
+    /// The YAML that means to every program what the text means to kubectl, for a field of this type; `None` where it can not be
+    /// of the type.
+    pub fn as_kubectl(self, text: &str, type_name: &str) -> Option<String> {
+        match (self, type_name) {
+            (_, "string") => Some(format!("\"{text}\"")),
+            (Self::Boolean(value), "boolean") => Some(value.to_string()),
+            (Self::Underscore, "integer") => text.replace('_', "").parse::<i64>().ok().map(|number| number.to_string()),
+            (Self::Octal, "integer") => {
+                i64::from_str_radix(&text.replace('_', ""), 8).ok().map(|number| number.to_string())
+            }
+            _ => None,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +111,17 @@ mod tests {
         for text in ["yes", "Off", "n", "Y", "012", "-07", "1_000", "1_000.5", "0b1", "0o17", "12:30", "1:00:59"] {
             assert!(disagreement(text).is_some(), "{text}");
         }
+    }
+
+    #[test]
+    fn a_scalar_can_be_written_so_that_all_programs_agree() {
+        let written = |text: &str, type_name: &str| disagreement(text).unwrap().as_kubectl(text, type_name);
+        assert_eq!(written("yes", "boolean").as_deref(), Some("true"));
+        assert_eq!(written("yes", "string").as_deref(), Some("\"yes\""));
+        assert_eq!(written("1_000", "integer").as_deref(), Some("1000"));
+        assert_eq!(written("012", "integer").as_deref(), Some("10"));
+        assert_eq!(written("12:30", "integer"), None);
+        assert_eq!(written("yes", "array"), None);
     }
 
     #[test]

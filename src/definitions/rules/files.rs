@@ -7,6 +7,7 @@ use crate::definitions::diagnostic::Severity::Error;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
+use crate::definitions::patterns;
 
 pub static VARIABLE_NAME: Rule = Rule::document(
     "CL0650",
@@ -34,7 +35,24 @@ pub static REPEATED_CONSTRAINT: Rule = Rule::document(
     repeated_constraint,
 );
 
-pub static RULES: &[&Rule] = &[&VARIABLE_NAME, &DEPLOYMENT_NAME, &REPEATED_CONSTRAINT];
+pub static LINT_RULE: Rule = Rule::document(
+    "CL0653",
+    "lint-rule",
+    Error,
+    "Entries of spec.lint.rules name rules that exist, by code or name.",
+    &[Kind::Settings],
+    lint_rule,
+);
+pub static LINT_PATH: Rule = Rule::document(
+    "CL0654",
+    "lint-path",
+    Error,
+    "Paths of spec.lint are well-formed patterns.",
+    &[Kind::Settings],
+    lint_path,
+);
+
+pub static RULES: &[&Rule] = &[&VARIABLE_NAME, &DEPLOYMENT_NAME, &REPEATED_CONSTRAINT, &LINT_RULE, &LINT_PATH];
 
 fn variable_name(document: &Document) -> Vec<Finding> {
     let valid = |name: &str| {
@@ -84,6 +102,34 @@ fn repeated_constraint(document: &Document) -> Vec<Finding> {
                 let finding = Finding::at(&REPEATED_CONSTRAINT, document, &key, Place::Value, message);
                 findings.push(finding.hint("keep one of them").related(document, first, "the first is here"));
             }
+        }
+    }
+    findings
+}
+
+fn lint_rule(document: &Document) -> Vec<Finding> {
+    let entries = document.items("/spec/lint/rules").filter_map(|(pointer, entry)| {
+        let word = entry.get("rule")?.as_str()?;
+        super::find(word).is_none().then(|| (format!("{pointer}/rule"), word))
+    });
+    let finding = |(pointer, word): (String, &str)| {
+        let message = format!("there is no rule `{word}`");
+        let near = super::nearest(word).map(|near| format!("did you mean `{near}`?"));
+        Finding::at(&LINT_RULE, document, &pointer, Place::Value, message)
+            .hint("schemas/rules.md lists them")
+            .maybe_hint(near)
+    };
+    entries.map(finding).collect()
+}
+
+fn lint_path(document: &Document) -> Vec<Finding> {
+    let of_rules = document.items("/spec/lint/rules").map(|(pointer, _)| format!("{pointer}/paths"));
+    let lists = of_rules.chain(["/spec/lint/ignoredPaths".to_owned()]);
+    let mut findings = Vec::new();
+    for (pointer, pattern) in lists.flat_map(|list| document.items(&list).collect::<Vec<_>>()) {
+        if let Some(problem) = pattern.as_str().and_then(patterns::problem) {
+            let message = format!("`{}` is no pattern: {problem}", pattern.as_str().unwrap_or_default());
+            findings.push(Finding::at(&LINT_PATH, document, &pointer, Place::Value, message));
         }
     }
     findings

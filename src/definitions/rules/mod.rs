@@ -1,12 +1,14 @@
 //! Every rule, as data: code, name, severity, one line of documentation, and how it is checked.
 //!
-//! To add one: write it in the file of its subject (or a new one), with the next free code of that file's hundred, and
-//! name it in that file's `RULES`. A code is never reused.
+//! To add one: write it in the file of its subject (or a new one), with the next free code of that file's hundred, name it in that
+//! file's `RULES`, and explain it in the `.md` beside that file: a paragraph, an example that breaks it and one that does not (both
+//! are tested), and the source. A code is never reused.
 
 pub mod auto_mode;
 pub mod budgets;
 pub mod capacity_buffer;
 pub mod ec2_node_class;
+pub mod explained;
 pub mod files;
 pub mod kinds;
 pub mod kubelet;
@@ -20,6 +22,7 @@ pub mod reading;
 pub mod references;
 pub mod requirements;
 pub mod schema;
+pub mod suppression;
 pub mod unlimited;
 pub mod variables;
 pub mod zones;
@@ -34,6 +37,7 @@ use super::document::Document;
 use super::findings::Finding;
 use super::kinds::Kind;
 use super::revision::Revision;
+use super::suggest;
 
 pub struct Rule {
     /// `CL0001` and up; one code, one meaning.
@@ -149,6 +153,16 @@ pub(super) fn no_hint(_: &str) -> Option<String> {
     None
 }
 
+/// The rule with this code or name.
+pub fn find(word: &str) -> Option<&'static Rule> {
+    all().iter().copied().find(|rule| rule.code == word || rule.name == word)
+}
+
+/// The code or name of a rule that is like the word.
+pub fn nearest(word: &str) -> Option<&'static str> {
+    suggest::nearest(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
+}
+
 /// Every rule, ordered by code.
 pub fn all() -> &'static [&'static Rule] {
     static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
@@ -173,6 +187,7 @@ pub fn all() -> &'static [&'static Rule] {
             files::RULES,
             node_overlay::RULES,
             capacity_buffer::RULES,
+            suppression::RULES,
         ]
         .concat()
     });

@@ -13,6 +13,7 @@ use crate::core::model::{Quantity, Requirement, requirements};
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::fixes::Instead;
 use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
 
@@ -244,7 +245,8 @@ fn unknown_value(document: &Document) -> Vec<Finding> {
             let hint =
                 nearest.map_or_else(|| format!("there are {}", known.join(", ")), |n| format!("did you mean `{n}`?"));
             let message = format!("no node has the {name} `{value}`");
-            findings.push(Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message).hint(hint));
+            let finding = Finding::at(&UNKNOWN_VALUE, document, &at, Place::Value, message).hint(hint);
+            findings.push(finding.instead(synonym.map(|meant| Instead::Text(meant.to_owned()))));
         }
     }
     findings
@@ -344,6 +346,7 @@ fn old_key(document: &Document) -> Vec<Finding> {
             let message = format!("`{key}` is an old name");
             Finding::at(&OLD_KEY, document, &format!("{pointer}/key"), Place::Value, message)
                 .hint(format!("write `{}`", requirements::normalized(key)))
+                .instead(Some(Instead::Text(requirements::normalized(key).to_owned())))
         })
         .collect()
 }

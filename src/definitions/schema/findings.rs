@@ -4,9 +4,11 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{PatternOptions, ValidationError};
 use serde_json::Value;
 
+use super::canonical;
 use crate::api::validation::forms;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::fixes::Instead;
 use crate::definitions::rules::schema as rules;
 use crate::definitions::suggest;
 
@@ -41,7 +43,12 @@ pub fn from_error(
         ValidationErrorKind::Pattern { pattern } => {
             let text = shown(value);
             match forms::ALL.iter().find(|form| form.pattern == pattern) {
-                Some(form) => at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words)),
+                Some(form) => {
+                    let meant = value.as_str().and_then(|text| canonical::meant(form, text));
+                    at_value(&rules::PATTERN, format!("{name} is {text}, which is not {}", form.words))
+                        .maybe_hint(meant.as_ref().map(|meant| format!("did you mean `{meant}`?")))
+                        .instead(meant.map(Instead::Text))
+                }
                 None => at_value(&rules::PATTERN, format!("{name} is {text}, which does not match `{pattern}`")),
             }
         }
@@ -193,11 +200,13 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
         let written = document.written(pointer).unwrap_or_else(|| value.to_string());
         let got = if value.is_boolean() { "a boolean" } else { "a number" };
         let message = format!("{name} must be text, and `{written}` without quotes is {got}");
-        return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message)
-            .hint(quoted_hint(&written, field));
+        let hint = quoted_hint(&written, field);
+        let quoted = hint.strip_prefix("quote it: ").map(|quoted| Instead::Yaml(quoted.to_owned()));
+        return Finding::at(&rules::UNQUOTED, document, pointer, Place::Value, message).hint(hint).instead(quoted);
     }
     let words: Vec<&str> = wanted.iter().map(|wanted| type_words(wanted)).collect();
     let message = format!("{name} must be {}, and is {}", words.join(" or "), value_words(value));
+    let instead = value.as_str().and_then(|text| instead_of_text(document, pointer, text, &wants));
     let hint = match value {
         Value::String(text) if document.written(pointer).is_some_and(|written| written.contains("${")) => {
             Some(format!("after substitution it is \"{text}\""))
@@ -214,7 +223,21 @@ fn wrong_type(document: &Document, pointer: &str, value: &Value, kind: &TypeKind
         _ => None,
     };
     let place = if value.is_object() || value.is_array() { Place::Key } else { Place::Value };
-    Finding::at(&rules::WRONG_TYPE, document, pointer, place, message).maybe_hint(hint)
+    Finding::at(&rules::WRONG_TYPE, document, pointer, place, message).maybe_hint(hint).instead(instead)
+}
+
+/// What was written as text, in the type that is wanted.
+fn instead_of_text(document: &Document, pointer: &str, text: &str, wants: &dyn Fn(&str) -> bool) -> Option<Instead> {
+    let is_word = (wants("integer") && text.parse::<i64>().is_ok_and(|number| number.to_string() == text))
+        || (wants("boolean") && matches!(text, "true" | "false"));
+    let written = document.written(pointer)?;
+    // One word: a list of several may have been meant, in some form or other.
+    let is_one = !text.is_empty() && !text.contains([' ', ',', '[', ']', '{', '}', '#']);
+    match (is_word, wants("array") && is_one) {
+        (true, _) => Some(Instead::Yaml(text.to_owned())),
+        (_, true) => Some(Instead::Yaml(format!("[{written}]"))),
+        _ => None,
+    }
 }
 
 /// Quoting is enough only where the quoted text has the form of the field: "30" is no duration either.
@@ -275,7 +298,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
     for finding in findings.iter_mut().filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD)) {
         let old = RENAMED_FIELDS.iter().find(|(old, ..)| finding.pointer.as_deref() == Some(*old));
         if let Some((old, new, hint)) = old {
-            finding.hint = Some((*hint).to_owned());
+            *finding = finding.clone().hint(*hint).instead(Some(Instead::Text((*new).to_owned())));
             renamed.push(spans::join(spans::parent(old), new));
         }
     }
@@ -284,7 +307,7 @@ pub fn drop_consequences(document: &Document, findings: &mut Vec<Finding>) {
         .filter(|finding| std::ptr::eq(finding.rule, &rules::UNKNOWN_FIELD))
         .filter_map(|finding| {
             let pointer = finding.pointer.as_deref()?;
-            let nearest = finding.hint.as_deref()?.strip_prefix("did you mean `")?.strip_suffix("`?")?;
+            let nearest = suggest::meant(finding.hint.as_deref()?)?;
             Some(spans::join(spans::parent(pointer), nearest))
         })
         .chain(renamed)

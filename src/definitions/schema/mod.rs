@@ -1,5 +1,6 @@
 //! The schemas that documents are held against: those of our own types, as a strict reader needs them.
 
+mod canonical;
 mod cel;
 mod findings;
 mod foreign;
@@ -14,7 +15,7 @@ use kube::CustomResourceExt;
 use kube::core::cel::CompiledSchema;
 use serde_json::Value;
 
-use super::document::Document;
+use super::document::{Document, spans};
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::open;
@@ -73,6 +74,28 @@ pub fn published(kind: Kind) -> Value {
     serde_json::to_value(schema).unwrap_or_default()
 }
 
+/// The schema of a kind for other programs: strict, as documents are judged here, and in plain JSON Schema.
+pub struct PublishedSchema {
+    pub group: &'static str,
+    pub kind: &'static str,
+    pub version: &'static str,
+    pub schema: Value,
+}
+
+/// Of every kind that can be held against a schema.
+pub fn for_others() -> Vec<PublishedSchema> {
+    let of_kind = |kind: Kind| {
+        let schema = SCHEMAS.get(&kind)?.as_ref().ok()?;
+        let (group, version) = kind.api_version().split_once('/')?;
+        let mut schema = schema.json.clone();
+        let map = schema.as_object_mut()?;
+        map.insert("$schema".to_owned(), "http://json-schema.org/draft-07/schema#".into());
+        map.insert("title".to_owned(), kind.name().into());
+        Some(PublishedSchema { group, kind: kind.name(), version, schema })
+    };
+    Kind::ALL.into_iter().filter_map(of_kind).collect()
+}
+
 fn file_schema<T: schemars::JsonSchema>() -> Value {
     let settings = schemars::generate::SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     settings.into_generator().into_root_schema_for::<T>().to_value()
@@ -105,6 +128,16 @@ pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<F
     findings::drop_consequences(document, &mut findings);
     findings.extend(cel::check(document, schema, &findings));
     findings
+}
+
+/// The type that the schema of `kind` gives what `pointer` points at, where it gives one.
+pub fn type_at(kind: Kind, pointer: &str) -> Option<&'static str> {
+    let mut schema = &SCHEMAS.get(&kind)?.as_ref().ok()?.json;
+    for part in pointer.split('/').skip(1).map(spans::unescape) {
+        let member = schema.get("properties").and_then(|properties| properties.get(&part));
+        schema = member.or_else(|| schema.get("items")).or_else(|| schema.get("additionalProperties"))?;
+    }
+    schema.get("type")?.as_str()
 }
 
 /// Why the schema of the kind can not be compiled, if so: a mistake in `api`.

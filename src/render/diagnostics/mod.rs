@@ -1,14 +1,35 @@
 //! What `cutlist lint` found, for people and for programs.
 
+mod azure;
+mod checkstyle;
+mod github;
+mod gitlab;
 mod json;
+mod junit;
+mod markdown;
+mod patch;
+mod place;
+mod sarif;
+mod tap;
 mod text;
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::definitions::{Definitions, Diagnostic, Related, Severity};
+use crate::definitions::{Definitions, Diagnostic, Related, RuleDescription, Severity, Suppressed};
 
-pub use json::json;
+pub use azure::azure;
+pub use checkstyle::checkstyle;
+pub use github::github;
+pub use gitlab::gitlab;
+pub use json::{json, json_lines};
+pub use junit::junit;
+pub use markdown::markdown;
+pub use patch::patch;
+pub use sarif::sarif;
+pub use tap::tap;
 pub use text::text;
 
 /// The form in which findings are exchanged; its schema is `schemas/lint.json`.
@@ -25,7 +46,19 @@ pub struct LintReport {
     pub definitions: usize,
     /// In the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
+    /// What does not count, and why; in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suppressed: Vec<Suppressed>,
     pub summary: Summary,
+    /// From which severity on a finding fails; `None`: none does.
+    #[serde(skip)]
+    pub fail_on: Option<Severity>,
+    /// The files that were looked at, as the user knows them, in order.
+    #[serde(skip)]
+    pub paths: Vec<String>,
+    /// The rules of which there are findings, by code.
+    #[serde(skip)]
+    pub rules: Vec<RuleDescription>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,13 +66,21 @@ pub struct LintReport {
 pub struct Summary {
     pub errors: usize,
     pub warnings: usize,
-    /// Never change the exit code.
+    /// Do not change the exit code unless that is asked for.
     pub notes: usize,
+    /// What does not count, of any severity.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub suppressed: usize,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl LintReport {
     pub fn new() -> Self {
-        Self { version: 1, ..Self::default() }
+        Self { version: 1, fail_on: Some(Severity::Warning), ..Self::default() }
     }
 
     /// Adds what was found in one set of files. `typed` turns a path of the set into the path as the user knows it.
@@ -47,19 +88,74 @@ impl LintReport {
         self.files += definitions.files_read;
         self.documents += definitions.documents_read;
         self.definitions += definitions.definitions_found;
-        self.summary.errors += definitions.count(Severity::Error);
-        self.summary.warnings += definitions.count(Severity::Warning);
-        self.summary.notes += definitions.count(Severity::Note);
         let with_path = |diagnostic: &Diagnostic| {
             let related = diagnostic.related.iter();
             let related = related.map(|related| Related { file: typed(&related.file), ..related.clone() }).collect();
             Diagnostic { file: typed(&diagnostic.file), related, ..diagnostic.clone() }
         };
+        self.paths.extend(definitions.paths_read.iter().map(|path| typed(path)));
         self.diagnostics.extend(definitions.diagnostics.iter().map(with_path));
+        let suppressed = definitions.suppressed.iter();
+        self.suppressed.extend(suppressed.map(|it| Suppressed { diagnostic: with_path(&it.diagnostic), ..it.clone() }));
+        self.count();
+    }
+
+    /// Puts everything in the order file, line, column, code, and counts.
+    pub fn sort(&mut self) {
+        let order = |one: &Diagnostic, other: &Diagnostic| {
+            let key = |it: &Diagnostic| (it.span.line, it.span.column);
+            (&one.file, key(one), &one.code, &one.message).cmp(&(&other.file, key(other), &other.code, &other.message))
+        };
+        self.diagnostics.sort_by(order);
+        self.suppressed.sort_by(|one, other| order(&one.diagnostic, &other.diagnostic));
+        self.count();
+    }
+
+    /// Counts again, after findings were added or taken out.
+    pub fn count(&mut self) {
+        let of = |severity: Severity| self.diagnostics.iter().filter(|it| it.severity == severity).count();
+        self.summary = Summary {
+            errors: of(Severity::Error),
+            warnings: of(Severity::Warning),
+            notes: of(Severity::Note),
+            suppressed: self.suppressed.len(),
+        };
     }
 
     /// Neither errors nor warnings.
     pub fn is_clean(&self) -> bool {
         self.summary.errors == 0 && self.summary.warnings == 0
     }
+
+    /// Whether the finding is one that fails.
+    pub fn fails(&self, diagnostic: &Diagnostic) -> bool {
+        self.fail_on.is_some_and(|least| diagnostic.severity <= least)
+    }
+
+    /// Whether any finding does.
+    pub fn is_failed(&self) -> bool {
+        self.diagnostics.iter().any(|diagnostic| self.fails(diagnostic))
+    }
+}
+
+/// What is in one file.
+#[derive(Default)]
+struct OfFile<'r> {
+    counted: Vec<&'r Diagnostic>,
+    suppressed: Vec<&'r Suppressed>,
+}
+
+/// The files of the report, those that were read and those that findings are in, with what is found in each.
+fn by_file(report: &LintReport) -> BTreeMap<&str, OfFile<'_>> {
+    let mut files: BTreeMap<&str, OfFile<'_>> = BTreeMap::new();
+    for path in &report.paths {
+        files.entry(path).or_default();
+    }
+    for diagnostic in &report.diagnostics {
+        files.entry(&diagnostic.file).or_default().counted.push(diagnostic);
+    }
+    for suppressed in &report.suppressed {
+        files.entry(&suppressed.diagnostic.file).or_default().suppressed.push(suppressed);
+    }
+    files
 }

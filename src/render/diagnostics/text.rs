@@ -79,7 +79,7 @@ fn window<'s>(source: &'s str, diagnostic: &Diagnostic) -> Option<Window<'s>> {
 }
 
 /// `4 files, 6 definitions: 2 errors, 1 warning, 3 notes`, or `clean`.
-fn summary(report: &LintReport) -> String {
+pub(super) fn summary(report: &LintReport) -> String {
     if report.definitions == 0 && report.diagnostics.is_empty() {
         return format!("{}: no definitions found", counted(report.files, "file"));
     }
@@ -87,7 +87,10 @@ fn summary(report: &LintReport) -> String {
         [(report.summary.errors, "error"), (report.summary.warnings, "warning"), (report.summary.notes, "note")];
     let counts: Vec<String> =
         counts.iter().filter(|(count, _)| *count > 0).map(|(n, word)| counted(*n, word)).collect();
-    let outcome = if report.is_clean() { [vec!["clean".to_owned()], counts].concat() } else { counts };
+    let mut outcome = if report.is_clean() { [vec!["clean".to_owned()], counts].concat() } else { counts };
+    if report.summary.suppressed > 0 {
+        outcome.push(format!("{} suppressed", report.summary.suppressed));
+    }
     let (files, definitions) = (counted(report.files, "file"), counted(report.definitions, "definition"));
     format!("{files}, {definitions}: {}", outcome.join(", "))
 }

@@ -27,7 +27,7 @@ pub(in crate::render) fn prose(text: &str) -> String {
 }
 
 /// Text as code within a line. HTML, because a name may hold back quotes; forges mention and link nothing in it.
-pub(super) fn code(text: &str) -> String {
+pub(in crate::render) fn code(text: &str) -> String {
     let mut escaped = String::from("<code>");
     for character in clean(text).chars() {
         match character {

@@ -1,0 +1,115 @@
+//! What was typed behind `cutlist lint`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use super::DefinitionArguments;
+
+#[derive(Debug, Args)]
+pub struct LintArguments {
+    /// Folders or files with definitions; `-` is a stream of them on standard input
+    #[arg(required = true)]
+    pub paths: Vec<PathBuf>,
+    /// How findings are shown, and where: FORM or FORM=FILE; repeatable
+    ///
+    /// FORM is one of text, json, jsonl, sarif, junit, github, gitlab, azuredevops, tap, markdown, checkstyle.
+    #[arg(short, long, value_name = "FORM[=FILE]", default_value = "text")]
+    pub output: Vec<LintOutput>,
+    /// From which severity on a finding makes this fail, with exit code 1; default: warning, or what cutlist.yaml says
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    pub fail_on: Option<FailOnArgument>,
+    /// File of findings that are known, and do not count
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Write what is found now to the file of --baseline
+    #[arg(long, requires = "baseline", conflicts_with_all = ["fix", "diff"])]
+    pub write_baseline: bool,
+    /// Write what is mechanical into the files: slips of words, old keys, quotes, units
+    #[arg(long)]
+    pub fix: bool,
+    /// Show as a patch what --fix writes, and without --fix write nothing
+    #[arg(long)]
+    pub diff: bool,
+    /// Only what the change since this commit, branch or tag is answerable for: in the files that it touches, and in what depends on them
+    #[arg(long, value_name = "REF")]
+    pub changed_since: Option<String>,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FailOnArgument {
+    Error,
+    Warning,
+    Note,
+    Never,
+}
+
+/// A form, and the file for it; none is standard output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LintOutput {
+    pub form: LintForm,
+    pub file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LintForm {
+    Text,
+    Json,
+    Jsonl,
+    Sarif,
+    Junit,
+    Github,
+    Gitlab,
+    Azuredevops,
+    Tap,
+    Markdown,
+    Checkstyle,
+}
+
+impl FromStr for LintOutput {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (word, file) = match text.split_once('=') {
+            Some((_, "")) => return Err("name a file behind the `=`".to_owned()),
+            Some((word, file)) => (word, Some(PathBuf::from(file))),
+            None => (text, None),
+        };
+        let Ok(form) = LintForm::from_str(word, false) else {
+            let all = LintForm::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let all: Vec<String> = all.map(|value| value.get_name().to_owned()).collect();
+            return Err(format!("there are {}", all.join(", ")));
+        };
+        Ok(Self { form, file })
+    }
+}
+
+#[derive(Debug, Args)]
+pub struct ExplainArguments {
+    /// Code or name of a rule, such as CL0464 or unpinned-alias; without one, all are listed
+    pub rule: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct SchemaArguments {
+    #[command(subcommand)]
+    pub action: SchemaAction,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub enum SchemaAction {
+    /// Write the JSON schema of each kind into a folder, where kubeconform and editors find it
+    ///
+    /// The names are those of the CRDs catalog: GROUP/KIND_VERSION.json, for
+    /// `kubeconform -schema-location 'FOLDER/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json'`.
+    Export(ExportArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct ExportArguments {
+    /// The folder; made where it is missing
+    pub folder: PathBuf,
+}

@@ -1,0 +1,32 @@
+//! `cutlist explain`
+
+use super::arguments::ExplainArguments;
+use super::exit::{Failure, Outcome};
+use super::output;
+use crate::definitions::rules::{self, Rule, explained};
+use crate::render::explain as render;
+
+/// Exit code for a word that names no rule.
+const USAGE: u8 = 2;
+
+pub fn run(arguments: &ExplainArguments) -> Result<Outcome, Failure> {
+    let Some(word) = &arguments.rule else {
+        let rows: Vec<_> = rules::all().iter().map(|rule| explained::describe(rule)).collect();
+        output::text(&render::list(&rows));
+        return Ok(Outcome::Clean);
+    };
+    let rule = rules::find(word).or_else(|| rules::find(&word.to_uppercase()));
+    let Some(rule) = rule else {
+        let failure = Failure::usage(USAGE, anyhow::anyhow!("there is no rule `{word}`"));
+        return Err(failure.with_hint(match rules::nearest(word) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`cutlist explain` lists them".to_owned(),
+        }));
+    };
+    output::text(&page(rule));
+    Ok(Outcome::Clean)
+}
+
+fn page(rule: &'static Rule) -> String {
+    render::page(&explained::describe(rule))
+}

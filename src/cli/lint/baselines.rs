@@ -1,0 +1,58 @@
+//! The file of `--baseline`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::USAGE;
+use crate::cli::arguments::LintArguments;
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::{inputs, output};
+use crate::definitions::baseline::Baseline;
+use crate::render::diagnostics::LintReport;
+
+/// What is in the file, if one was named and is not written now.
+pub struct Baselines {
+    path: Option<PathBuf>,
+    known: Option<Baseline>,
+}
+
+impl Baselines {
+    pub fn read(arguments: &LintArguments) -> Result<Self, Failure> {
+        let path = arguments.baseline.clone();
+        let known = match path.as_deref().filter(|_| !arguments.write_baseline) {
+            Some(path) => Some(read(path)?),
+            None => None,
+        };
+        Ok(Self { path, known })
+    }
+
+    /// Takes what is known out of the report.
+    pub fn apply(&self, report: &mut LintReport) {
+        let Some((path, known)) = self.path.as_deref().zip(self.known.as_ref()) else { return };
+        let sorted = known.apply(std::mem::take(&mut report.diagnostics), &report.paths, &path.display().to_string());
+        report.diagnostics = sorted.kept;
+        report.suppressed.extend(sorted.suppressed);
+        report.sort();
+    }
+
+    /// Writes what is in the report as what is known.
+    pub fn write(&self, report: &LintReport) -> Result<Outcome, Failure> {
+        let Some(path) = &self.path else { return Ok(Outcome::Clean) };
+        let baseline = Baseline::of(&report.diagnostics);
+        output::file(path, &baseline.text(), output::Form::Data).map_err(|error| Failure::usage(USAGE, error))?;
+        output::say(&format!("wrote {} findings to {}", report.diagnostics.len(), path.display()));
+        Ok(Outcome::Clean)
+    }
+}
+
+fn read(path: &Path) -> Result<Baseline, Failure> {
+    let place = || format!("baseline {}", path.display());
+    let bytes = inputs::read_file(path).with_context(place).map_err(|error| {
+        Failure::usage(USAGE, error)
+            .with_hint(format!("`cutlist lint --baseline {} --write-baseline` makes it", path.display()))
+    })?;
+    Baseline::parse(&bytes)
+        .with_context(place)
+        .map_err(|error| Failure::usage(USAGE, error).with_hint("write it anew with --write-baseline"))
+}

@@ -1,0 +1,159 @@
+//! What may be written in the place of a key or value, keeping its quotes. Only a scalar on one line that stands in the file as it
+//! is: not what a variable, an alias or a patch made.
+
+use serde_json::Value;
+
+use super::diagnostic::Fix;
+use super::document::{Document, spans};
+use super::findings::Place;
+use super::suggest;
+
+/// A key or value as it stands in its file.
+#[derive(Clone, Debug)]
+pub struct Scalar {
+    text: String,
+    is_key: bool,
+    quote: Option<char>,
+    /// For a key: those beside it, which it must not become.
+    others: Vec<String>,
+}
+
+/// What is written instead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// This text, in the quotes that stand there, or in some where it needs them.
+    Text(String),
+    /// Exactly this YAML.
+    Yaml(String),
+}
+
+impl Scalar {
+    /// `None` for what is no scalar, or is not what stands in the file.
+    pub fn at(document: &Document, pointer: &str, place: Place) -> Option<Self> {
+        let origin = document.origin(pointer);
+        let node = origin.spans.get(&origin.root)?;
+        let span = document.place(pointer, place);
+        let written = origin.text.get(span.start_byte..span.end_byte)?;
+        let quote = written.chars().next().filter(|first| matches!(first, '"' | '\''));
+        let inner = match quote {
+            Some(quote) => written.strip_prefix(quote)?.strip_suffix(quote)?,
+            None => written,
+        };
+        // Escapes are rare, and left to people.
+        if inner.contains(['\\', '"', '\'']) {
+            return None;
+        }
+        match place {
+            Place::Key => {
+                node.key.filter(|key| *key == span)?;
+                let around = document.value.pointer(spans::parent(pointer)).and_then(Value::as_object)?;
+                let name = spans::last(pointer);
+                let others = around.keys().filter(|key| **key != name).cloned().collect();
+                (inner == name).then_some(Self { text: name, is_key: true, quote, others })
+            }
+            Place::Value => {
+                let is_same = node.alias.is_none()
+                    && match document.value.pointer(pointer)? {
+                        Value::String(text) => text == inner,
+                        // As many ways to write a number as there are, it is one word.
+                        Value::Number(_) | Value::Bool(_) => quote.is_none() && !inner.contains([' ', '&', '*', '$']),
+                        Value::Null | Value::Array(_) | Value::Object(_) => false,
+                    };
+                is_same.then_some(Self { text: inner.to_owned(), is_key: false, quote, others: Vec::new() })
+            }
+        }
+    }
+
+    /// Whether this is `meant` but for a slip of the fingers. Another number is no slip: `gp4` may be any of `gp2` and `gp3`. Nor is a key
+    /// one that is not alike: then something inside is meant.
+    pub fn is_slip_of(&self, meant: &str) -> bool {
+        let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
+        let is_alike = !self.is_key || suggest::nearest(&self.text, [meant].into_iter()).is_some();
+        is_alike && digits(&self.text) == digits(meant)
+    }
+
+    /// The YAML for it; `None` where a key would come twice.
+    pub fn written(&self, instead: &Instead) -> Option<String> {
+        match instead {
+            Instead::Yaml(yaml) => Some(yaml.clone()),
+            Instead::Text(text) if self.others.contains(text) => None,
+            Instead::Text(text) if text.contains(['"', '\'', '\\']) || text.chars().any(char::is_control) => None,
+            Instead::Text(text) => Some(match self.quote {
+                Some(quote) => format!("{quote}{text}{quote}"),
+                None if is_plain(text) => text.clone(),
+                None => format!("\"{text}\""),
+            }),
+        }
+    }
+}
+
+/// Whether the text needs no quotes to stay this text, inside a flow collection too.
+fn is_plain(text: &str) -> bool {
+    let starts_well = text.starts_with(|first: char| first.is_ascii_alphanumeric());
+    let has_letter = text.contains(|character: char| character.is_ascii_alphabetic());
+    let is_safe = |character: char| character.is_ascii_alphanumeric() || "-_./@".contains(character);
+    let is_text = serde_yaml::from_str::<Value>(text).is_ok_and(|value| value == text);
+    starts_well && has_letter && text.chars().all(is_safe) && is_text && super::document::disagreement(text).is_none()
+}
+
+/// The text with the fixes in it. Of two that overlap, the first counts.
+pub fn apply(text: &str, fixes: &[&Fix]) -> String {
+    let mut fixes = fixes.to_vec();
+    fixes.sort_by_key(|fix| (fix.span.start_byte, fix.span.end_byte));
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for fix in fixes {
+        let (start, end) = (fix.span.start_byte, fix.span.end_byte);
+        if start < done || end < start {
+            continue;
+        }
+        let (Some(before), Some(_)) = (text.get(done..start), text.get(start..end)) else { continue };
+        out.push_str(before);
+        out.push_str(&fix.text);
+        done = end;
+    }
+    out.push_str(text.get(done..).unwrap_or_default());
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definitions::diagnostic::Span;
+
+    #[test]
+    fn fixes_do_not_overlap() {
+        let fix = |start_byte: usize, end_byte: usize, text: &str| Fix {
+            span: Span { start_byte, end_byte, ..Span::start() },
+            text: text.to_owned(),
+        };
+        let fixes = [fix(4, 6, "yy"), fix(0, 1, "x"), fix(5, 7, "never"), fix(90, 95, "beyond")];
+        assert_eq!(apply("a é b c", &fixes.iter().collect::<Vec<_>>()), "x éyy c");
+    }
+
+    #[test]
+    fn a_guess_is_no_slip() {
+        let scalar = |text: &str, is_key| Scalar { text: text.to_owned(), is_key, quote: None, others: Vec::new() };
+        assert!(scalar("m5.larg", false).is_slip_of("m5.large") && scalar("wieght", true).is_slip_of("weight"));
+        assert!(scalar("WhenUnderutilized", false).is_slip_of("WhenEmptyOrUnderutilized"));
+        assert!(!scalar("gp4", false).is_slip_of("gp2") && !scalar("A10", false).is_slip_of("a100"));
+        assert!(!scalar("target", true).is_slip_of("NodePool"));
+    }
+
+    #[test]
+    fn quotes_stay_and_come_where_they_are_needed() {
+        let scalar =
+            |quote| Scalar { text: "spto".to_owned(), is_key: false, quote, others: vec!["weight".to_owned()] };
+        let text = |text: &str| Instead::Text(text.to_owned());
+        assert_eq!(scalar(Some('\'')).written(&text("spot")).as_deref(), Some("'spot'"));
+        for plain in ["spot", "720h", "16Gi", "kubernetes.io/arch", "al2023@latest"] {
+            assert_eq!(scalar(None).written(&text(plain)).as_deref(), Some(plain));
+        }
+        for needs in ["5", "true", "no", "a: b", "a b", "", "null", "@daily", "1e3", "2026-11-20", "0x1f"] {
+            assert_eq!(scalar(None).written(&text(needs)), Some(format!("\"{needs}\"")), "{needs}");
+        }
+        assert_eq!(scalar(None).written(&text("weight")), None, "a key does not come twice");
+        assert_eq!(scalar(None).written(&text("a\"b")), None);
+        assert_eq!(scalar(Some('"')).written(&Instead::Yaml("5".to_owned())).as_deref(), Some("5"));
+    }
+}

@@ -1,0 +1,58 @@
+//! JUnit: a suite for each file. What fails is a failure; what is only said is in a test that passed, and what is suppressed was
+//! skipped.
+
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+
+use super::LintReport;
+use crate::definitions::Diagnostic;
+use crate::render::terminal::{clean, clean_lines};
+
+pub fn junit(report: &LintReport) -> String {
+    let mut junit = Report::new("cutlist lint");
+    for (path, of_file) in super::by_file(report) {
+        let mut suite = TestSuite::new(clean(path));
+        for diagnostic in of_file.counted {
+            let mut status = TestCaseStatus::success();
+            if report.fails(diagnostic) {
+                status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+                status.set_message(clean_lines(&diagnostic.message)).set_type(diagnostic.code.clone());
+                status.set_description(said(diagnostic));
+            }
+            let mut case = case(diagnostic, status);
+            if !report.fails(diagnostic) {
+                case.set_system_out(said(diagnostic));
+            }
+            suite.add_test_case(case);
+        }
+        for suppressed in of_file.suppressed {
+            let mut status = TestCaseStatus::skipped();
+            status.set_message(clean_lines(&suppressed.reason));
+            suite.add_test_case(case(&suppressed.diagnostic, status));
+        }
+        if suite.test_cases.is_empty() {
+            let mut case = TestCase::new("no findings", TestCaseStatus::success());
+            case.set_classname(clean(path));
+            suite.add_test_case(case);
+        }
+        junit.add_test_suite(suite);
+    }
+    // Texts and counts; nothing in it can fail to be written.
+    junit.to_string().unwrap_or_default()
+}
+
+fn case(diagnostic: &Diagnostic, status: TestCaseStatus) -> TestCase {
+    let object = diagnostic.object.as_deref().map(|object| format!(" of {}", clean(object))).unwrap_or_default();
+    let place = format!("{}:{}", diagnostic.span.line, diagnostic.span.column);
+    let mut case = TestCase::new(format!("{} {}{object} at {place}", diagnostic.code, diagnostic.rule), status);
+    case.set_classname(clean(&diagnostic.file));
+    case.extra.insert("file".into(), clean(&diagnostic.file).into());
+    case.extra.insert("line".into(), diagnostic.span.line.to_string().into());
+    case
+}
+
+fn said(diagnostic: &Diagnostic) -> String {
+    let Diagnostic { file, span, severity, message, code, hint, .. } = diagnostic;
+    let hint = hint.as_ref().map(|hint| format!("\nhelp: {hint}")).unwrap_or_default();
+    let severity = severity.word();
+    clean_lines(&format!("{file}:{}:{}: {severity}: {message} [{code}]{hint}", span.line, span.column))
+}
