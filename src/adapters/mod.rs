@@ -3,6 +3,7 @@
 #[cfg(feature = "aws")]
 pub mod aws;
 pub mod embedded;
+pub mod forge;
 pub mod git;
 pub mod kubernetes;
 pub mod operations;

@@ -53,6 +53,8 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 /// On a NodeClaim: the plan that created it, and the move it belongs to.
 pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
+/// On a NodeClaim, and a tag of its instance: the launch that both are part of. Claims that are asked for in one call have the same.
+pub const LAUNCH: &str = "cutlist.dev/launch";
 /// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
 pub const WAVE: &str = "cutlist.dev/wave";
 /// On a NodeClaim whose wave has come: since when it waits for the pods of the earlier waves to run elsewhere. RFC 3339.

@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1::Node;
 
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
+use crate::core::lifecycle::launches::launch_of;
 use crate::core::lifecycle::{conditions, drain};
 use crate::core::plan::Note;
 use crate::core::snapshot::Pod;
@@ -205,10 +206,11 @@ impl Garbage {
     }
 }
 
-/// Whether one of these claims is the instance's: by the token that it was launched with, or because it says so.
+/// Whether one of these claims is the instance's: because it says so, or because it waits for an instance of the same launch.
 fn is_known<'a>(instance: &Instance, mut claims: impl Iterator<Item = &'a NodeClaim>) -> bool {
     claims.any(|claim| {
-        claim.metadata.uid.as_deref() == Some(instance.token.as_str())
+        let is_to_get_it = || provider_id(claim).is_none() && launch_of(claim) == instance.launch_id;
+        is_to_get_it()
             || provider_id(claim) == Some(instance.provider_id.as_str())
             || adoption::adopts(claim) == Some(instance.provider_id.as_str())
     })

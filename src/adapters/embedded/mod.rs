@@ -37,6 +37,7 @@ mod pods;
 mod random;
 mod reservations;
 mod saved;
+mod saved_cloud;
 mod scheduler;
 mod shelf;
 mod sight;
@@ -57,8 +58,9 @@ pub use cluster::EmbeddedCluster;
 pub use disagreements::Disagreement;
 pub use forge::{EmbeddedForge, Post};
 pub use found::ScaleError;
-pub use machines::{NodeFault, OfferingKey};
+pub use machines::NodeFault;
 pub use saved::SavedMachine;
+pub use saved_cloud::SavedCloud;
 pub use world::World;
 
 /// What differs between one world and another.
