@@ -2,4 +2,5 @@
 
 #[cfg(feature = "aws")]
 pub mod facts;
+pub mod failures;
 pub mod user_data;
