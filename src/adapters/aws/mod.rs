@@ -3,4 +3,5 @@
 #[cfg(feature = "aws")]
 pub mod facts;
 pub mod failures;
+pub mod launch_templates;
 pub mod user_data;
