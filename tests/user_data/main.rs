@@ -1,11 +1,13 @@
 //! What machines are told. Each folder of `cases/` holds an EC2NodeClass (`node_class.yaml`) and what is known besides (`input.json`), and
 //! what must come out: the bytes (`expected.txt`) or the error (`expected.error`), and what is said about them (`expected.findings`).
-//! `UPDATE=1` rewrites what must come out.
+//! Each folder of `launches/` holds a class with its status, NodeClaims (`node_claims.yaml`), and what is known besides; and the launch templates
+//! and calls of CreateFleet that come of it. `UPDATE=1` rewrites what must come out.
 
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test reads files")]
 
 mod any_text;
+mod launches;
 mod machine;
 
 use std::path::{Path, PathBuf};

@@ -3,5 +3,6 @@
 #[cfg(feature = "aws")]
 pub mod facts;
 pub mod failures;
+pub mod fleet;
 pub mod launch_templates;
 pub mod user_data;
