@@ -12,7 +12,6 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::node_class::for_node_class;
 use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
-use crate::core::lifecycle::launches::launch_of;
 use crate::core::offer::RefusedOffering;
 use crate::core::plan::Alternative;
 use crate::core::snapshot::Objects;
@@ -63,7 +62,7 @@ impl<'c> Launch<'c> {
         let mut launches: Vec<Self> = Vec::new();
         for claim in claims {
             let Some(alternatives) = marks::alternatives(claim) else { continue };
-            let id = launch_of(claim);
+            let id = claim.launch_id();
             let has_room = |launch: &&mut Self| launch.claims.len() < CLAIMS_MAX;
             match open.get(id).and_then(|place| launches.get_mut(*place)).filter(has_room) {
                 Some(launch) => launch.claims.push(claim),
@@ -82,7 +81,7 @@ impl<'c> Launch<'c> {
         effects: &Effects<'_, K, E>,
     ) -> Result<(), PortError> {
         let around = effects.around;
-        let of_launch = all.iter().filter(|claim| launch_of(claim) == self.id);
+        let of_launch = all.iter().filter(|claim| claim.launch_id() == self.id);
         let request = LaunchRequest {
             launch_id: self.id,
             installation: around.installation,

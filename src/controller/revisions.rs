@@ -6,7 +6,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
-use crate::core::plan::{Note, Revision};
+use crate::core::plan::{Note, NoteCode, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks, OpenDefinition};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
@@ -209,7 +209,7 @@ fn without_confirmations(definitions: &mut Definitions) -> Option<Note> {
         }
     }
     (!pools.is_empty()).then(|| Note {
-        code: "RemovalConfirmedInDefinitions".to_owned(),
+        code: NoteCode::RemovalConfirmedInDefinitions,
         text: format!(
             "the annotation {} counts on NodePools of the cluster, not in definitions: {}",
             keys::REMOVAL_CONFIRMED,

@@ -14,7 +14,6 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::IntOrString;
 use crate::core::catalog::node_class::{for_node_class, image_for};
 use crate::core::catalog::{InstanceType, Offering as SoldOffering};
-use crate::core::lifecycle::launches::launch_of;
 use crate::core::model::Resources;
 use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
@@ -384,7 +383,7 @@ impl World {
         let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
         let instance = Instance {
             provider_id: provider_id.clone(),
-            launch_id: launch_of(claim).to_owned(),
+            launch_id: claim.launch_id().to_owned(),
             instance_type: label(keys::INSTANCE_TYPE),
             zone: label(keys::ZONE),
             capacity_type: label(keys::CAPACITY_TYPE),

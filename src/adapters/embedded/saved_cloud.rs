@@ -1,6 +1,5 @@
-//! The embedded cloud, whose instances may be kept in a file: then they outlive the controller, as those of EC2 do.
+//! The embedded cloud, whose instances may be kept, say in a file: then they outlive the controller, as those of EC2 do.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::api::ec2_node_class::EC2NodeClass;
@@ -10,32 +9,26 @@ use crate::ports::{ClassFacts, Cloud, Instance, LaunchFailure, LaunchRequest, Me
 
 use super::{EmbeddedCloud, EmbeddedWorld, SavedMachine};
 
+/// Keeps what instances there are, as JSON.
+pub type Keep = Box<dyn Fn(&[u8]) -> std::io::Result<()>>;
+
 pub struct SavedCloud {
     world: EmbeddedWorld,
     cloud: EmbeddedCloud,
-    file: Option<PathBuf>,
+    keep: Option<Keep>,
 }
 
 impl SavedCloud {
-    /// `file`: where the instances of an earlier process are, and those of this one are kept. A file that can not be read is an error,
-    /// since its instances would be forgotten.
-    pub fn open(world: &EmbeddedWorld, file: Option<&Path>) -> Result<Self, PortError> {
-        if let Some(file) = file.filter(|file| file.exists()) {
-            let saved: Result<Vec<SavedMachine>, std::io::Error> =
-                std::fs::read(file).and_then(|bytes| serde_json::from_slice(&bytes).map_err(std::io::Error::other));
-            let saved = saved.map_err(|error| PortError {
-                operation: format!("read the instances in {}", file.display()),
-                kind: PortErrorKind::Permanent,
-                source: Some(Box::new(error)),
-            })?;
-            world.with(|world| world.restore_machines(saved));
-        }
-        Ok(Self { world: world.clone(), cloud: world.cloud(), file: file.map(Path::to_owned) })
+    /// `keep`: where the instances are kept, if they are.
+    pub fn new(world: &EmbeddedWorld, keep: Option<Keep>) -> Self {
+        Self { world: world.clone(), cloud: world.cloud(), keep }
     }
 
-    /// Whether nothing but the cluster's claims is left of the instances of an earlier process.
-    pub fn is_kept_nowhere(&self) -> bool {
-        self.file.is_none()
+    /// The instances of an earlier process, as they were kept.
+    pub fn restore(&self, kept: &[u8]) -> Result<(), serde_json::Error> {
+        let saved: Vec<SavedMachine> = serde_json::from_slice(kept)?;
+        self.world.with(|world| world.restore_machines(saved));
+        Ok(())
     }
 
     /// Takes what claims say of their instances for all that is left of an earlier process.
@@ -43,17 +36,12 @@ impl SavedCloud {
         self.world.with(|world| world.restore_machines_of(claims));
     }
 
-    /// Written whole beside the file, then renamed: a crash leaves the old one.
     fn save(&self) -> Result<(), PortError> {
-        let Some(file) = &self.file else { return Ok(()) };
+        let Some(keep) = &self.keep else { return Ok(()) };
         let machines = self.world.with(|world| world.saved_machines());
-        let beside = file.with_extension("new");
-        let saved = serde_json::to_vec(&machines)
-            .map_err(std::io::Error::other)
-            .and_then(|bytes| std::fs::write(&beside, bytes))
-            .and_then(|()| std::fs::rename(&beside, file));
+        let saved = serde_json::to_vec(&machines).map_err(std::io::Error::other).and_then(|bytes| keep(&bytes));
         saved.map_err(|error| PortError {
-            operation: format!("save the instances in {}", file.display()),
+            operation: "keep the instances of the embedded cloud".to_owned(),
             kind: PortErrorKind::Temporary,
             source: Some(Box::new(error)),
         })

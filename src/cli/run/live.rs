@@ -225,15 +225,17 @@ async fn embedded_cloud(
     let seconds = controller.boot_seconds;
     let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
     let world = EmbeddedWorld::new(settings, catalog);
-    let cloud = SavedCloud::open(&world, controller.cloud_state.as_deref())
-        .map_err(|error| Failure::usage(FAILURE, error).with_hint("remove the file to begin anew"))?;
-    if cloud.is_kept_nowhere() {
+    let file = controller.cloud_state.as_deref();
+    let cloud = SavedCloud::new(&world, file.map(boot::kept_in));
+    match file {
+        Some(file) => boot::restore(&cloud, file)
+            .map_err(|error| Failure::usage(FAILURE, error).with_hint("remove the file to begin anew"))?,
         // A cluster without the kinds has no claims.
-        match nodes::claims_and_classes(&connection.client).await {
+        None => match nodes::claims_and_classes(&connection.client).await {
             Ok((claims, _)) => cloud.learn(&claims),
             Err(error) if error.kind == PortErrorKind::NotFound => {}
             Err(error) => return Err(unreadable(error, &connection.address)),
-        }
+        },
     }
     Ok((world, cloud))
 }

@@ -28,7 +28,7 @@ use super::model::shared::Shared;
 use super::model::{HourlyPrice, Resources};
 use crate::api::keys;
 
-pub use built_in::{Assumption, BuiltInError, assumptions};
+pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
 pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class, volume_of_pods};
 pub use parse::CatalogError;
 

@@ -5,7 +5,6 @@ use jiff::Timestamp;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 
 /// Of the hash; no two launches of an account will share so many by chance. EC2 takes 64 characters in a client token.
@@ -23,11 +22,6 @@ pub fn launch_id(plan_id: &str, carried_out_at: Timestamp, claim: &NodeClaim, of
     });
     let hash: String = Sha256::digest(asked.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
     hash.chars().take(DIGITS).collect()
-}
-
-/// The launch of a claim. One that says nothing of it is launched alone.
-pub fn launch_of(claim: &NodeClaim) -> &str {
-    claim.annotation(keys::LAUNCH).or(claim.metadata.uid.as_deref()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -69,13 +63,5 @@ mod tests {
         ] {
             assert_ne!(other, id);
         }
-    }
-
-    #[test]
-    fn a_claim_without_a_note_is_launched_alone() {
-        let mut claim = claim(&json!({}), &json!([]));
-        assert_eq!(launch_of(&claim), "uid-1");
-        claim.metadata.annotations.get_or_insert_default().insert(keys::LAUNCH.to_owned(), "launch".to_owned());
-        assert_eq!(launch_of(&claim), "launch");
     }
 }
