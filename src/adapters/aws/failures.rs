@@ -4,6 +4,7 @@
 //! corrections to it: a throttled answer says nothing about capacity (A#8923), a quota is no shortage of one offering, and an exhausted
 //! subnet says nothing about its zone.
 
+use crate::api::keys;
 use crate::ports::PortErrorKind;
 
 use self::FailureClass::{
@@ -221,18 +222,21 @@ pub fn encoded_authorization_message(message: &str) -> Option<&str> {
 }
 
 /// The quota, by its code, that instances of this type and capacity type count for; `None` where it has one of its own that is not known
-/// here. Reserved capacity counts as on-demand. Source: Service Quotas, service `ec2`.
+/// here. Reserved capacity has counted since it was reserved, and does not count again. Source: Service Quotas, service `ec2`.
 pub fn quota_of(instance_type: &str, capacity_type: &str) -> Option<&'static str> {
     let letters = instance_type.find(|character: char| !character.is_ascii_lowercase()).unwrap_or(instance_type.len());
     let (family, _) = instance_type.split_at_checked(letters)?;
-    let is_spot = capacity_type == crate::api::keys::SPOT;
     let (on_demand, spot) = match family {
         "a" | "c" | "d" | "h" | "i" | "im" | "is" | "m" | "r" | "t" | "z" => ("L-1216C47A", "L-34B43A08"),
         "g" | "gr" | "vt" => ("L-DB2E81BA", "L-3819A6DF"),
         "p" => ("L-417A185B", "L-7212CCBC"),
         _ => return None,
     };
-    Some(if is_spot { spot } else { on_demand })
+    match capacity_type {
+        keys::SPOT => Some(spot),
+        keys::ON_DEMAND => Some(on_demand),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -320,7 +324,8 @@ mod tests {
     fn types_of_one_quota_are_known() {
         for (instance_type, capacity_type, quota) in [
             ("m7i-flex.large", "on-demand", Some("L-1216C47A")),
-            ("im4gn.large", "reserved", Some("L-1216C47A")),
+            ("im4gn.large", "on-demand", Some("L-1216C47A")),
+            ("im4gn.large", "reserved", None),
             ("t3.micro", "spot", Some("L-34B43A08")),
             ("g5.xlarge", "spot", Some("L-3819A6DF")),
             ("vt1.3xlarge", "on-demand", Some("L-DB2E81BA")),

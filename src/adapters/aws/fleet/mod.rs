@@ -13,6 +13,7 @@
 
 mod answer;
 mod assign;
+mod exhausted;
 mod part;
 mod request;
 

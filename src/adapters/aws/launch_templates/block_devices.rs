@@ -11,7 +11,7 @@ use super::TemplateError;
 /// A volume of EBS, in the words of EC2. What is `None` is as the image or EC2 has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct BlockDevice {
-    pub device_name: Option<String>,
+    pub device_name: String,
     pub delete_on_termination: Option<bool>,
     pub encrypted: Option<bool>,
     pub iops: Option<i32>,
@@ -42,7 +42,7 @@ fn of_family(family: AmiFamily) -> Vec<BlockDevice> {
         AmiFamily::Custom => &[],
     };
     let volume = |(name, gibibytes): &(&str, i32)| BlockDevice {
-        device_name: Some((*name).to_owned()),
+        device_name: (*name).to_owned(),
         encrypted: Some(true),
         size_gibibytes: Some(*gibibytes),
         volume_type: Some("gp3".to_owned()),
@@ -83,8 +83,10 @@ fn of_mapping(index: usize, mapping: &BlockDeviceMapping) -> Result<BlockDevice,
         let gibibytes = gibibytes.ok().filter(|gibibytes| *gibibytes > 0);
         gibibytes.ok_or_else(|| wrong(".ebs.volumeSize", format!("`{text}` is out of range")))
     });
+    let device_name = mapping.device_name.as_ref().filter(|name| !name.is_empty());
+    let device_name =
+        device_name.ok_or_else(|| wrong(".deviceName", "is missing, so EC2 can not attach it".to_owned()));
     Ok(BlockDevice {
-        device_name: mapping.device_name.clone(),
         delete_on_termination: *delete_on_termination,
         encrypted: *encrypted,
         iops: number(".ebs.iops", *iops)?,
@@ -94,6 +96,7 @@ fn of_mapping(index: usize, mapping: &BlockDeviceMapping) -> Result<BlockDevice,
         initialization_rate: *volume_initialization_rate,
         size_gibibytes: size.transpose()?,
         volume_type: volume_type.clone(),
+        device_name: device_name.cloned()?,
     })
 }
 
@@ -145,6 +148,7 @@ mod tests {
     fn what_ec2_could_not_read_is_named() {
         for (mapping, field) in [
             (json!({ "deviceName": "/dev/xvda" }), "spec.blockDeviceMappings[0]: has no `ebs`"),
+            (json!({ "ebs": { "volumeSize": "20Gi" } }), "spec.blockDeviceMappings[0].deviceName: is missing"),
             (json!({ "ebs": { "volumeSize": "big" } }), "spec.blockDeviceMappings[0].ebs.volumeSize: `big`"),
             (json!({ "ebs": { "volumeSize": "0" } }), "spec.blockDeviceMappings[0].ebs.volumeSize: `0`"),
             (json!({ "ebs": { "volumeSize": "-1Gi" } }), "spec.blockDeviceMappings[0].ebs.volumeSize: `-1Gi`"),
