@@ -72,6 +72,17 @@ const ADAPTER: &[&str] = &[
     "crate::ports",
 ];
 
+/// The same, and the other plain parts of EC2.
+const ADAPTER_AND_AWS: &[&str] = &[
+    "crate::adapters::aws",
+    "crate::api",
+    "crate::core::catalog",
+    "crate::core::model",
+    "crate::core::plan",
+    "crate::core::snapshot",
+    "crate::ports",
+];
+
 /// Deciding and checking is not for adapters, though it lives beside the plan's data.
 const DECISIONS: &[&str] = &["crate::core::plan::decide", "crate::core::plan::check"];
 
@@ -262,9 +273,68 @@ const RINGS: &[Ring] = &[
         files: "adapters/aws",
         may_use: ADAPTER,
         except: DECISIONS,
-        crates: Some(&["aws_config", "aws_sdk_ec2", "jiff", "serde", "serde_json", "thiserror", "tokio", "tracing"]),
+        crates: Some(&[
+            "aws_config",
+            "aws_sdk_ec2",
+            "base64",
+            "jiff",
+            "mime",
+            "serde",
+            "serde_json",
+            "serde_yaml",
+            "sha2",
+            "thiserror",
+            "tokio",
+            "toml_edit",
+            "tracing",
+        ]),
         forbidden: &["std::process"],
         why: ADAPTER_WHY,
+    },
+    // What decides is plain data, beside the calls.
+    Ring {
+        files: "adapters/aws/failures",
+        may_use: ADAPTER,
+        except: DECISIONS,
+        crates: Some(&["serde", "thiserror"]),
+        forbidden: WORLD,
+        why: "what EC2 answers is judged without asking it",
+    },
+    Ring {
+        files: "adapters/aws/fleet",
+        may_use: ADAPTER_AND_AWS,
+        except: DECISIONS,
+        crates: Some(&["serde", "serde_json", "sha2", "thiserror"]),
+        forbidden: WORLD,
+        why: "what EC2 is asked for is decided without asking it",
+    },
+    Ring {
+        files: "adapters/aws/launch_templates",
+        may_use: ADAPTER_AND_AWS,
+        except: DECISIONS,
+        crates: Some(&["jiff", "serde", "serde_json", "sha2", "thiserror"]),
+        forbidden: WORLD,
+        why: "what EC2 is asked for is decided without asking it",
+    },
+    Ring {
+        files: "adapters/aws/user_data",
+        may_use: ADAPTER,
+        except: DECISIONS,
+        crates: Some(&["base64", "mime", "serde", "serde_json", "serde_yaml", "thiserror", "toml_edit"]),
+        // Addresses of clusters are plain data, and stand in the same module as sockets.
+        forbidden: &[
+            "std::env",
+            "std::fs",
+            "std::net::TcpListener",
+            "std::net::TcpStream",
+            "std::net::ToSocketAddrs",
+            "std::net::UdpSocket",
+            "std::process",
+            "std::thread",
+            "std::time::Instant",
+            "std::time::SystemTime",
+        ],
+        why: "what a machine is told is decided without asking EC2",
     },
     Ring {
         files: "adapters/forge",

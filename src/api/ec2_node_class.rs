@@ -346,6 +346,36 @@ pub struct Ami {
     pub requirements: Vec<super::node_pool::NodeSelectorRequirement>,
 }
 
+/// The fields of `kubelet` that bootstrapping of every family passes on.
+const KUBELET_FIELDS_OF_EVERY_FAMILY: [&str; 12] = [
+    "clusterDNS",
+    "maxPods",
+    "podsPerCore",
+    "systemReserved",
+    "kubeReserved",
+    "evictionHard",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "evictionMaxPodGracePeriod",
+    "imageGCHighThresholdPercent",
+    "imageGCLowThresholdPercent",
+    "cpuCFSQuota",
+];
+
+impl AmiFamily {
+    /// Whether a field of `kubelet` reaches the kubelet on images of this family. AL2023 takes whatever the kubelet has, and
+    /// what becomes of a custom image is not known here. Source: reference, section 1.3.1.
+    pub fn takes_kubelet_field(self, field: &str) -> bool {
+        match self {
+            Self::AL2023 | Self::Custom => true,
+            Self::Bottlerocket if field == "podsPerCore" => false,
+            Self::AL2 | Self::Bottlerocket | Self::Windows2019 | Self::Windows2022 | Self::Windows2025 => {
+                KUBELET_FIELDS_OF_EVERY_FAMILY.contains(&field)
+            }
+        }
+    }
+}
+
 impl EC2NodeClassSpec {
     /// The image family: stated, else that of the alias, else `Custom`.
     pub fn resolved_ami_family(&self) -> AmiFamily {

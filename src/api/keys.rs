@@ -10,6 +10,8 @@ pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 /// On a NodeClaim whose `minValues` were lowered to what there was.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
+/// Label of a node that registers with its taints: they are not to be put on it again.
+pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// Taint of a node that is being removed; effect NoSchedule.
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint of a node that has not registered; effect NoExecute.
@@ -19,6 +21,7 @@ pub const EC2_NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
 pub const EC2_NODE_CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
 pub const EC2_NODE_CLASS_HASH_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
 pub const CAPACITY_RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+pub const CAPACITY_RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
 pub const CAPACITY_RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 pub const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
 pub const INSTANCE_CPU: &str = "karpenter.k8s.aws/instance-cpu";
@@ -27,6 +30,13 @@ pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";
 pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
 pub const INSTANCE_GENERATION: &str = "karpenter.k8s.aws/instance-generation";
 pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
+
+/// Tag of an instance: the NodeClaim that it was launched for.
+pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
+/// Tag of everything that is made in EC2 for a cluster.
+pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
+/// Begins the tag of everything that belongs to a cluster; its name follows.
+pub const CLUSTER_TAG_PREFIX: &str = "kubernetes.io/cluster";
 
 /// Begins the labels of nodes of EKS Auto Mode.
 pub const AUTO_MODE_PREFIX: &str = "eks.amazonaws.com/";

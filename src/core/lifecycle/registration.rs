@@ -16,9 +16,6 @@ use super::initialization::{self, Seen};
 use super::{Effect, Milestone, Observation, Reaction, conditions, liveness};
 use k8s_openapi::api::core::v1::{Node, Taint as NodeTaint};
 
-/// A node with this label had its taints applied before, or wants none from us.
-const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
-
 pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
     let look_again_at = liveness::registration_deadline(claim);
@@ -46,7 +43,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
 /// Those that the node has when it is registered.
 fn taints(claim: &NodeClaim, node: &Node) -> Vec<NodeTaint> {
     let own = node.metadata.labels.as_ref();
-    let sync = own.and_then(|labels| labels.get(DO_NOT_SYNC_TAINTS)).is_none_or(|value| value != "true");
+    let sync = own.and_then(|labels| labels.get(keys::DO_NOT_SYNC_TAINTS)).is_none_or(|value| value != "true");
     let existing = nodes::taints(node);
     let mut taints: Vec<NodeTaint> =
         existing.iter().filter(|taint| taint.key != keys::UNREGISTERED_TAINT).cloned().collect();

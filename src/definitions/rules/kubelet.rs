@@ -78,22 +78,6 @@ fn fields(document: &Document) -> Vec<Finding> {
     findings
 }
 
-/// Fields that bootstrapping other families passes on.
-const OF_EVERY_FAMILY: [&str; 12] = [
-    "clusterDNS",
-    "maxPods",
-    "podsPerCore",
-    "systemReserved",
-    "kubeReserved",
-    "evictionHard",
-    "evictionSoft",
-    "evictionSoftGracePeriod",
-    "evictionMaxPodGracePeriod",
-    "imageGCHighThresholdPercent",
-    "imageGCLowThresholdPercent",
-    "cpuCFSQuota",
-];
-
 fn family(document: &Document) -> Vec<Finding> {
     let spec = document.value.get("spec").cloned().unwrap_or_default();
     let Ok(spec) = serde_json::from_value::<EC2NodeClassSpec>(spec) else { return Vec::new() };
@@ -104,8 +88,7 @@ fn family(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (pointer, name, value) in document.members(KUBELET) {
         let known = kubelet_types::names().any(|field| field == name);
-        let passed_on =
-            OF_EVERY_FAMILY.contains(&name) && !(family == AmiFamily::Bottlerocket && name == "podsPerCore");
+        let passed_on = family.takes_kubelet_field(name);
         let many = name == "clusterDNS" && value.as_array().is_some_and(|addresses| addresses.len() > 1);
         let message = match (known && !passed_on, many) {
             (true, _) => format!("images of {family:?} do not take `{name}`"),

@@ -1,0 +1,342 @@
+//! What EC2 means when it refuses: whether to try again, what to try instead, and what to remember.
+//!
+//! Sources: EC2's list of API error codes; the reference's `pkg/errors`, whose reasons are kept since people look for them; and the
+//! corrections to it: a throttled answer says nothing about capacity (A#8923), a quota is no shortage of one offering, and an exhausted
+//! subnet says nothing about its zone.
+
+use crate::api::keys;
+use crate::ports::PortErrorKind;
+
+use self::FailureClass::{
+    Addresses, AlreadyExists, Capacity, Denied, Invalid, NotFound, NotYetKnown, Quota, Server, TemplateGone, Throttled,
+    TokenTaken,
+};
+
+/// A code of EC2, understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub class: FailureClass,
+    pub remembered: Remembered,
+    /// The reason on the NodeClaim's condition, in the reference's words where it has some.
+    pub reason: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailureClass {
+    /// EC2 has none of it at present: another offering may do.
+    Capacity,
+    /// The account may have no more: other offerings under the same quota will not do either.
+    Quota,
+    /// A subnet has no addresses left.
+    Addresses,
+    /// A fault of EC2's own, which passes.
+    Server,
+    /// Too many calls: the same call later, and fewer of them.
+    Throttled,
+    /// A launch template is not there (any more): it is made again, and the call repeated.
+    TemplateGone,
+    /// What was made a moment ago is not known everywhere yet.
+    NotYetKnown,
+    /// The client token stands for another request: first find out what that one launched.
+    TokenTaken,
+    /// It is there already.
+    AlreadyExists,
+    NotFound,
+    /// No permission, or credentials that are not accepted.
+    Denied,
+    /// What was asked for is wrong and stays so until somebody changes it.
+    Invalid,
+}
+
+/// What is not asked for again for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remembered {
+    Nothing,
+    /// This instance type in this zone in this capacity type.
+    Offering,
+    Subnet,
+    Reservation,
+    /// Every offering under the same quota, see [`quota_of`].
+    Quota,
+    /// Every offering of the placement group in this zone.
+    PlacementGroupInZone,
+    /// Every spot offering.
+    AllSpot,
+}
+
+impl FailureClass {
+    pub fn kind(self) -> PortErrorKind {
+        match self {
+            Self::Capacity | Self::Quota | Self::Addresses => PortErrorKind::InsufficientCapacity,
+            Self::Server | Self::Throttled | Self::TemplateGone | Self::NotYetKnown => PortErrorKind::Temporary,
+            Self::TokenTaken | Self::AlreadyExists => PortErrorKind::Conflict,
+            Self::NotFound => PortErrorKind::NotFound,
+            Self::Denied => PortErrorKind::Denied,
+            Self::Invalid => PortErrorKind::Permanent,
+        }
+    }
+}
+
+/// By code; [`classify`] looks at messages first, where one code means several things.
+const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
+    // Shortages.
+    ("InsufficientInstanceCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
+    ("InsufficientCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
+    ("InsufficientHostCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
+    ("InsufficientReservedInstanceCapacity", Capacity, Remembered::Offering, "InsufficientInstanceCapacity"),
+    ("UnfulfillableCapacity", Capacity, Remembered::Offering, "UnfulfillableCapacity"),
+    ("SpotMaxPriceTooLow", Capacity, Remembered::Offering, "UnfulfillableCapacity"),
+    // "The requested configuration is currently not supported": of a type in a zone.
+    ("Unsupported", Capacity, Remembered::Offering, "Unsupported"),
+    ("InsufficientAddressCapacity", Capacity, Remembered::Nothing, "InsufficientAddressCapacity"),
+    ("ReservationCapacityExceeded", Capacity, Remembered::Reservation, "ReservationCapacityExceeded"),
+    ("InvalidCapacityReservationId.NotFound", Capacity, Remembered::Reservation, "CapacityReservationNotFound"),
+    ("InvalidCapacityReservationState", Capacity, Remembered::Reservation, "CapacityReservationNotFound"),
+    // Quotas of the account.
+    ("VcpuLimitExceeded", Quota, Remembered::Quota, "VCPULimitExceeded"),
+    ("InstanceLimitExceeded", Quota, Remembered::Quota, "VCPULimitExceeded"),
+    ("MaxSpotInstanceCountExceeded", Quota, Remembered::Quota, "SpotQuotaExceeded"),
+    ("MaxFleetCountExceeded", Quota, Remembered::Nothing, "FleetQuotaExceeded"),
+    ("MaxTemplateLimitExceeded", Quota, Remembered::Nothing, "LaunchTemplateQuotaExceeded"),
+    ("VolumeLimitExceeded", Quota, Remembered::Nothing, "VolumeQuotaExceeded"),
+    ("NetworkInterfaceLimitExceeded", Quota, Remembered::Nothing, "NetworkInterfaceQuotaExceeded"),
+    ("LimitExceeded", Quota, Remembered::Nothing, "QuotaExceeded"),
+    // Addresses; the latter where whole prefixes are asked for.
+    ("InsufficientFreeAddressesInSubnet", Addresses, Remembered::Subnet, "InsufficientFreeAddressesInSubnet"),
+    ("InsufficientCidrBlocks", Addresses, Remembered::Subnet, "InsufficientFreeAddressesInSubnet"),
+    // Too many calls. The codes that the SDK knows as such, and IAM's.
+    ("RequestLimitExceeded", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("Throttling", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("ThrottlingException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("ThrottledException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("RequestThrottled", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("RequestThrottledException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("EC2ThrottledException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("TooManyRequestsException", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("BandwidthLimitExceeded", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("PriorRequestNotComplete", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    ("SlowDown", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    // EC2's own faults.
+    ("InternalError", Server, Remembered::Nothing, "InternalError"),
+    ("InternalFailure", Server, Remembered::Nothing, "InternalError"),
+    ("ServiceUnavailable", Server, Remembered::Nothing, "InternalError"),
+    ("Unavailable", Server, Remembered::Nothing, "InternalError"),
+    ("RequestTimeout", Server, Remembered::Nothing, "InternalError"),
+    // The account is new; it passes by itself.
+    ("PendingVerification", Server, Remembered::Nothing, "AccountPendingVerification"),
+    // Our own things.
+    ("InvalidLaunchTemplateName.NotFoundException", TemplateGone, Remembered::Nothing, "LaunchTemplateNotFound"),
+    ("InvalidLaunchTemplateId.NotFound", TemplateGone, Remembered::Nothing, "LaunchTemplateNotFound"),
+    ("InvalidLaunchTemplateId.VersionNotFound", TemplateGone, Remembered::Nothing, "LaunchTemplateNotFound"),
+    ("InvalidLaunchTemplateName.AlreadyExistsException", AlreadyExists, Remembered::Nothing, "AlreadyExists"),
+    ("EntityAlreadyExists", AlreadyExists, Remembered::Nothing, "AlreadyExists"),
+    ("IdempotentParameterMismatch", TokenTaken, Remembered::Nothing, "ClientTokenTaken"),
+    ("IdempotentInstanceTerminated", TokenTaken, Remembered::Nothing, "ClientTokenTaken"),
+    ("InvalidInstanceID.NotFound", NotFound, Remembered::Nothing, "NotFound"),
+    ("QueueDoesNotExist", NotFound, Remembered::Nothing, "NotFound"),
+    ("NoSuchEntity", NotFound, Remembered::Nothing, "NotFound"),
+    ("ParameterNotFound", NotFound, Remembered::Nothing, "NotFound"),
+    ("ResourceNotFoundException", NotFound, Remembered::Nothing, "NotFound"),
+    // Permissions and credentials.
+    ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", Denied, Remembered::AllSpot, "SpotSLRCreationFailed"),
+    ("UnauthorizedOperation", Denied, Remembered::Nothing, "Unauthorized"),
+    ("AccessDenied", Denied, Remembered::Nothing, "Unauthorized"),
+    ("AccessDeniedException", Denied, Remembered::Nothing, "Unauthorized"),
+    ("AuthFailure", Denied, Remembered::Nothing, "Unauthorized"),
+    ("Blocked", Denied, Remembered::Nothing, "Unauthorized"),
+    ("OptInRequired", Denied, Remembered::Nothing, "Unauthorized"),
+    ("ExpiredToken", Denied, Remembered::Nothing, "CredentialsExpired"),
+    ("ExpiredTokenException", Denied, Remembered::Nothing, "CredentialsExpired"),
+    // Also when the clock here is off by more than five minutes.
+    ("RequestExpired", Denied, Remembered::Nothing, "CredentialsExpired"),
+    ("SignatureDoesNotMatch", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("InvalidClientTokenId", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("UnrecognizedClientException", Denied, Remembered::Nothing, "CredentialsRefused"),
+    ("MissingAuthenticationToken", Denied, Remembered::Nothing, "CredentialsRefused"),
+    // What the class names and EC2 does not have.
+    ("InvalidAMIID.NotFound", Invalid, Remembered::Nothing, "AMINotFound"),
+    ("InvalidAMIID.Unavailable", Invalid, Remembered::Nothing, "AMINotFound"),
+    ("InvalidAMIID.Malformed", Invalid, Remembered::Nothing, "InvalidAMIID"),
+    ("InvalidSubnetID.NotFound", Invalid, Remembered::Subnet, "SubnetNotFound"),
+    ("InvalidGroup.NotFound", Invalid, Remembered::Nothing, "SecurityGroupNotFound"),
+    ("InvalidSecurityGroupID.NotFound", Invalid, Remembered::Nothing, "SecurityGroupNotFound"),
+];
+
+/// By what a message contains, before its code is looked at; an empty code stands for any.
+const MESSAGES: &[(&str, &str, FailureClass, Remembered, &str)] = &[
+    (
+        "",
+        "limit of instances in this spread placement group",
+        Capacity,
+        Remembered::PlacementGroupInZone,
+        "InsufficientInstanceCapacity",
+    ),
+    // A new instance profile takes seconds until EC2 knows it.
+    (
+        "InvalidParameterValue",
+        "Invalid IAM Instance Profile name",
+        NotYetKnown,
+        Remembered::Nothing,
+        "InstanceProfileNameInvalid",
+    ),
+    ("", "iamInstanceProfile.name is invalid", NotYetKnown, Remembered::Nothing, "InstanceProfileNameInvalid"),
+    ("", "belong to different networks", Invalid, Remembered::Nothing, "SecurityGroupSubnetVPCMismatch"),
+    ("", "User data is limited to", Invalid, Remembered::Nothing, "UserDataSizeLimitExceeded"),
+    ("", "not eligible for Free Tier", Invalid, Remembered::Nothing, "FreeTierIneligible"),
+    ("", "Not authorized for images", Denied, Remembered::Nothing, "AMIAuthorizationFailure"),
+    (
+        "InvalidFleetConfiguration",
+        "is not supported in your requested Availability Zone",
+        Capacity,
+        Remembered::Offering,
+        "Unsupported",
+    ),
+    ("InvalidInput", "body of the request is too large", Invalid, Remembered::Nothing, "RequestTooLarge"),
+];
+
+/// What a code and a message of EC2 mean. The code may have the prefix `Client.` or `Server.` that state reasons of instances have.
+pub fn classify(code: &str, message: &str) -> Failure {
+    let code = code.strip_prefix("Client.").or_else(|| code.strip_prefix("Server.")).unwrap_or(code);
+    let by_message = MESSAGES.iter().find(|(of, part, ..)| (of.is_empty() || *of == code) && message.contains(part));
+    if let Some((_, _, class, remembered, reason)) = by_message {
+        return Failure { class: *class, remembered: *remembered, reason };
+    }
+    if let Some((_, class, remembered, reason)) = CODES.iter().find(|(known, ..)| *known == code) {
+        return Failure { class: *class, remembered: *remembered, reason };
+    }
+    let class = match code {
+        _ if code.ends_with(".NotFound") || code.ends_with(".NotFoundException") => NotFound,
+        _ if code.ends_with("LimitExceeded") => Quota,
+        _ if code.starts_with("AuthFailure.") || code.starts_with("UnauthorizedOperation") => Denied,
+        // An answer that has no code was no answer of EC2's: a proxy, a gateway, a connection that broke.
+        "" => Server,
+        _ => Invalid,
+    };
+    Failure { class, remembered: Remembered::Nothing, reason: "LaunchFailed" }
+}
+
+/// The part of a refusal that only `sts:DecodeAuthorizationMessage` can read.
+pub fn encoded_authorization_message(message: &str) -> Option<&str> {
+    let (_, encoded) = message.split_once("Encoded authorization failure message:")?;
+    encoded.split_whitespace().next()
+}
+
+/// The quota, by its code, that instances of this type and capacity type count for; `None` where it has one of its own that is not known
+/// here. Reserved capacity has counted since it was reserved, and does not count again. Source: Service Quotas, service `ec2`.
+pub fn quota_of(instance_type: &str, capacity_type: &str) -> Option<&'static str> {
+    let letters = instance_type.find(|character: char| !character.is_ascii_lowercase()).unwrap_or(instance_type.len());
+    let (family, _) = instance_type.split_at_checked(letters)?;
+    let (on_demand, spot) = match family {
+        "a" | "c" | "d" | "h" | "i" | "im" | "is" | "m" | "r" | "t" | "z" => ("L-1216C47A", "L-34B43A08"),
+        "g" | "gr" | "vt" => ("L-DB2E81BA", "L-3819A6DF"),
+        "p" => ("L-417A185B", "L-7212CCBC"),
+        _ => return None,
+    };
+    match capacity_type {
+        keys::SPOT => Some(spot),
+        keys::ON_DEMAND => Some(on_demand),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn each_code_is_there_once() {
+        let codes: BTreeSet<&str> = CODES.iter().map(|(code, ..)| *code).collect();
+        assert_eq!(codes.len(), CODES.len());
+    }
+
+    #[test]
+    fn shortages_quotas_and_throttling_are_kept_apart() {
+        for (code, kind, remembered) in [
+            ("InsufficientInstanceCapacity", PortErrorKind::InsufficientCapacity, Remembered::Offering),
+            ("UnfulfillableCapacity", PortErrorKind::InsufficientCapacity, Remembered::Offering),
+            ("Unsupported", PortErrorKind::InsufficientCapacity, Remembered::Offering),
+            ("VcpuLimitExceeded", PortErrorKind::InsufficientCapacity, Remembered::Quota),
+            ("MaxSpotInstanceCountExceeded", PortErrorKind::InsufficientCapacity, Remembered::Quota),
+            ("InsufficientFreeAddressesInSubnet", PortErrorKind::InsufficientCapacity, Remembered::Subnet),
+            ("ReservationCapacityExceeded", PortErrorKind::InsufficientCapacity, Remembered::Reservation),
+            ("RequestLimitExceeded", PortErrorKind::Temporary, Remembered::Nothing),
+            ("InternalError", PortErrorKind::Temporary, Remembered::Nothing),
+            ("InvalidLaunchTemplateName.NotFoundException", PortErrorKind::Temporary, Remembered::Nothing),
+            ("IdempotentParameterMismatch", PortErrorKind::Conflict, Remembered::Nothing),
+            ("UnauthorizedOperation", PortErrorKind::Denied, Remembered::Nothing),
+            ("AuthFailure.ServiceLinkedRoleCreationNotPermitted", PortErrorKind::Denied, Remembered::AllSpot),
+            ("InvalidAMIID.NotFound", PortErrorKind::Permanent, Remembered::Nothing),
+        ] {
+            let failure = classify(code, "");
+            assert_eq!((failure.class.kind(), failure.remembered), (kind, remembered), "{code}");
+        }
+    }
+
+    #[test]
+    fn messages_say_more_than_codes() {
+        let of = |code, message| {
+            let failure = classify(code, message);
+            (failure.class, failure.remembered, failure.reason)
+        };
+        let spread = "You've reached the limit of instances in this spread placement group.";
+        assert_eq!(of("InsufficientInstanceCapacity", spread).1, Remembered::PlacementGroupInZone);
+        let profile =
+            "Value (demo) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name";
+        assert_eq!(of("InvalidParameterValue", profile).0, NotYetKnown);
+        assert_eq!(of("InvalidParameterValue", "something else").0, Invalid);
+        let zone =
+            "Your requested instance type (p5.48xlarge) is not supported in your requested Availability Zone (a).";
+        assert_eq!(of("InvalidFleetConfiguration", zone).1, Remembered::Offering);
+        assert_eq!(of("InvalidFleetConfiguration", "no target").0, Invalid);
+        assert_eq!(
+            of("InvalidUserData.Malformed", "User data is limited to 16384 bytes").2,
+            "UserDataSizeLimitExceeded"
+        );
+        assert_eq!(of("UnauthorizedOperation", "Not authorized for images: [ami-1]").2, "AMIAuthorizationFailure");
+    }
+
+    #[test]
+    fn codes_that_are_not_listed_are_judged_by_their_form() {
+        for (code, class) in [
+            ("Server.InsufficientInstanceCapacity", Capacity),
+            ("Client.VolumeLimitExceeded", Quota),
+            ("InvalidKeyPair.NotFound", NotFound),
+            ("HostLimitExceeded", Quota),
+            ("AuthFailure.Other", Denied),
+            ("InvalidParameterCombination", Invalid),
+            ("", Server),
+        ] {
+            assert_eq!(classify(code, "").class, class, "{code}");
+        }
+    }
+
+    #[test]
+    fn what_only_sts_can_read_is_found() {
+        let message = "You are not authorized. Encoded authorization failure message: 4cnQ-_x9 (request abc)";
+        assert_eq!(encoded_authorization_message(message), Some("4cnQ-_x9"));
+        assert_eq!(encoded_authorization_message("You are not authorized."), None);
+        assert_eq!(encoded_authorization_message("Encoded authorization failure message:"), None);
+    }
+
+    #[test]
+    fn types_of_one_quota_are_known() {
+        for (instance_type, capacity_type, quota) in [
+            ("m7i-flex.large", "on-demand", Some("L-1216C47A")),
+            ("im4gn.large", "on-demand", Some("L-1216C47A")),
+            ("im4gn.large", "reserved", None),
+            ("t3.micro", "spot", Some("L-34B43A08")),
+            ("g5.xlarge", "spot", Some("L-3819A6DF")),
+            ("vt1.3xlarge", "on-demand", Some("L-DB2E81BA")),
+            ("p5.48xlarge", "on-demand", Some("L-417A185B")),
+            ("inf2.xlarge", "on-demand", None),
+            ("x2idn.16xlarge", "spot", None),
+            ("u-6tb1.metal", "on-demand", None),
+            ("", "spot", None),
+            ("é", "spot", None),
+        ] {
+            assert_eq!(quota_of(instance_type, capacity_type), quota, "{instance_type}");
+        }
+    }
+}

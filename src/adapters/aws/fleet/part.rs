@@ -1,0 +1,91 @@
+//! The claims of a launch by what they wish.
+
+use crate::adapters::aws::launch_templates::Wish;
+use crate::api::node_claim::NodeClaim;
+use crate::ports::LaunchRequest;
+
+/// Claims that one call can ask for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Part<'r> {
+    /// Of the launch.
+    pub launch_id: &'r str,
+    pub wish: Wish,
+    /// By UID.
+    pub claims: Vec<&'r NodeClaim>,
+}
+
+/// Divides the claims of a request. A launch's claims have the same labels, taints and offerings, so it is one part unless some of them ask
+/// for devices or a tenancy that others do not. The same claims give the same parts in any order.
+pub fn parts<'r>(request: &LaunchRequest<'r>) -> Vec<Part<'r>> {
+    let mut claims = request.claims.clone();
+    claims.sort_by(|one, other| one.metadata.uid.cmp(&other.metadata.uid));
+    let mut parts: Vec<Part<'r>> = Vec::new();
+    for claim in claims {
+        let wish = Wish::of(claim, request.alternatives, request.installation);
+        match parts.iter_mut().find(|part| part.wish == wish) {
+            Some(part) => part.claims.push(claim),
+            None => parts.push(Part { launch_id: request.launch_id, wish, claims: vec![claim] }),
+        }
+    }
+    parts
+}
+
+/// The token of a call: the same for the same attempt, whatever process makes it. At most 64 characters of ASCII.
+///
+/// Each capacity type of a launch is an attempt, and each repetition once it is known what the one before launched: EC2 refuses a token with
+/// other parameters, and offerings that ran out change these.
+pub fn client_token(launch_id: &str, wish: &Wish, attempt: u32) -> String {
+    // What the launch's id does not cover.
+    let devices = [wish.wants_efa, wish.wants_enclave, wish.tenancy == "dedicated", wish.lowers_min_values];
+    let number = devices.into_iter().fold(0_u8, |number, is_set| number << 1 | u8::from(is_set));
+    format!("{launch_id}-{number}-{attempt}")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claim(uid: &str, requests: Value) -> NodeClaim {
+        serde_json::from_value(json!({ "metadata": { "name": format!("claim-{uid}"), "uid": uid },
+            "spec": { "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [], "resources": { "requests": requests } } }))
+        .unwrap()
+    }
+
+    #[test]
+    fn claims_that_wish_the_same_are_asked_for_together() {
+        let claims = [
+            claim("3", json!({ "cpu": "1" })),
+            claim("1", json!({ "cpu": "2" })),
+            claim("2", json!({ "vpc.amazonaws.com/efa": "1" })),
+        ];
+        let request = LaunchRequest {
+            launch_id: "0123456789abcdef0123456789abcdef",
+            installation: "main",
+            claims: claims.iter().collect(),
+            assigned: Vec::new(),
+            class: None,
+            alternatives: &[],
+        };
+        let found = parts(&request);
+        let uids = |part: &Part<'_>| part.claims.iter().filter_map(|it| it.metadata.uid.clone()).collect::<Vec<_>>();
+        assert_eq!(found.iter().map(uids).collect::<Vec<_>>(), [vec!["1", "3"], vec!["2"]]);
+        let turned = LaunchRequest { claims: claims.iter().rev().collect(), ..request };
+        assert_eq!(parts(&turned), found);
+        let tokens = [0, 1].map(|part: usize| client_token(found[part].launch_id, &found[part].wish, 0));
+        assert_ne!(tokens[0], tokens[1]);
+        assert_ne!(tokens[0], client_token(found[0].launch_id, &found[0].wish, 1));
+    }
+
+    #[test]
+    fn tokens_are_short_enough_for_ec2() {
+        let mut wish = Wish::of(&claim("1", json!({})), &[], "main");
+        (wish.wants_efa, wish.wants_enclave, wish.lowers_min_values) = (true, true, true);
+        wish.tenancy = "dedicated".to_owned();
+        // A claim that says nothing of its launch is launched by its UID.
+        let token = client_token("6f9619ff-8b86-d011-b42d-00cf4fc964ff", &wish, u32::MAX);
+        assert!(token.len() <= 64 && token.is_ascii(), "{token}");
+    }
+}

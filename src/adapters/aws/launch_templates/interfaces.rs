@@ -1,0 +1,170 @@
+//! Network interfaces of a machine. There is always one, which the security groups stand in.
+
+use serde::Serialize;
+
+use crate::api::duration::go_nanoseconds;
+use crate::api::ec2_node_class::{ConnectionTracking, EC2NodeClassSpec};
+
+use super::TemplateError;
+
+/// In the words of EC2.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NetworkInterface {
+    /// `None`: the one card that every type has.
+    pub network_card_index: Option<i32>,
+    pub device_index: i32,
+    /// `None`: an ordinary one.
+    pub interface_type: Option<InterfaceType>,
+    pub security_groups: Vec<String>,
+    /// `None`: as the subnet has it.
+    pub associate_public_ip_address: Option<bool>,
+    pub ipv4_prefix_count: Option<i32>,
+    pub ipv6_prefix_count: Option<i32>,
+    pub ipv6_address_count: Option<i32>,
+    /// The first IPv6 address stays the same as long as the machine lives.
+    pub primary_ipv6: Option<bool>,
+    pub connection_tracking: Option<TrackingTimeouts>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum InterfaceType {
+    Interface,
+    /// Elastic Fabric Adapter, with addresses.
+    Efa,
+    /// The same without addresses.
+    EfaOnly,
+}
+
+/// Seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TrackingTimeouts {
+    pub tcp_established: Option<i32>,
+    pub udp_stream: Option<i32>,
+    pub udp: Option<i32>,
+}
+
+/// Those that the class lists; else one for each fabric adapter that is asked for; else one.
+pub(super) fn of_class(
+    class: &EC2NodeClassSpec,
+    security_groups: &[String],
+    is_ipv6: bool,
+    efa_count: i64,
+) -> Result<Vec<NetworkInterface>, TemplateError> {
+    let tracking = class.connection_tracking.as_ref().map(timeouts).transpose()?.flatten();
+    let interface = |card: Option<i32>, device_index: i32, interface_type: Option<InterfaceType>| {
+        // EC2 refuses addresses on an interface that can have none.
+        let has_addresses = interface_type != Some(InterfaceType::EfaOnly);
+        let prefixes = class.ip_prefix_count.filter(|_| has_addresses);
+        NetworkInterface {
+            network_card_index: card,
+            device_index,
+            interface_type,
+            security_groups: security_groups.to_vec(),
+            associate_public_ip_address: class.associate_public_ip_address.filter(|_| has_addresses),
+            ipv4_prefix_count: prefixes.filter(|_| !is_ipv6),
+            ipv6_prefix_count: prefixes.filter(|_| is_ipv6),
+            ipv6_address_count: (is_ipv6 && has_addresses).then_some(1),
+            primary_ipv6: (is_ipv6 && has_addresses).then_some(true),
+            connection_tracking: tracking.filter(|_| has_addresses),
+        }
+    };
+    if !class.network_interfaces.is_empty() {
+        let listed = class.network_interfaces.iter().map(|listed| {
+            let kind = match listed.interface_type.as_deref() {
+                Some("efa-only") => InterfaceType::EfaOnly,
+                _ => InterfaceType::Interface,
+            };
+            interface(Some(listed.network_card_index), listed.device_index, Some(kind))
+        });
+        return Ok(listed.collect());
+    }
+    if efa_count > 0 {
+        // One on each card. Only the first is device 0, so that it is the machine's own.
+        let cards = 0..i32::try_from(efa_count).unwrap_or(i32::MAX);
+        let adapter = |card: i32| interface(Some(card), i32::from(card > 0), Some(InterfaceType::Efa));
+        return Ok(cards.map(adapter).collect());
+    }
+    Ok(vec![interface(None, 0, None)])
+}
+
+fn timeouts(tracking: &ConnectionTracking) -> Result<Option<TrackingTimeouts>, TemplateError> {
+    let seconds = |name: &str, text: Option<&String>| {
+        let Some(text) = text else { return Ok(None) };
+        let seconds = go_nanoseconds(text).map(|nanoseconds| nanoseconds / 1_000_000_000);
+        let seconds = seconds.and_then(|seconds| i32::try_from(seconds).ok()).filter(|seconds| *seconds > 0);
+        seconds.map(Some).ok_or_else(|| TemplateError::Field {
+            field: format!("spec.connectionTracking.{name}"),
+            message: format!("`{text}` is no duration of at least a second"),
+        })
+    };
+    let timeouts = TrackingTimeouts {
+        tcp_established: seconds("tcpEstablishedTimeout", tracking.tcp_established_timeout.as_ref())?,
+        udp_stream: seconds("udpStreamTimeout", tracking.udp_stream_timeout.as_ref())?,
+        udp: seconds("udpTimeout", tracking.udp_timeout.as_ref())?,
+    };
+    let says_nothing = [timeouts.tcp_established, timeouts.udp_stream, timeouts.udp].iter().all(Option::is_none);
+    Ok((!says_nothing).then_some(timeouts))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of(spec: Value, is_ipv6: bool, efa_count: i64) -> Result<Vec<NetworkInterface>, TemplateError> {
+        let mut class = json!({ "amiSelectorTerms": [{ "alias": "al2023@latest" }], "subnetSelectorTerms": [],
+            "securityGroupSelectorTerms": [] });
+        class.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
+        of_class(&serde_json::from_value(class).unwrap(), &["sg-1".to_owned()], is_ipv6, efa_count)
+    }
+
+    #[test]
+    fn there_is_always_one() {
+        let plain = of(json!({}), false, 0).unwrap();
+        assert_eq!(plain.len(), 1);
+        assert_eq!((plain[0].security_groups.as_slice(), plain[0].device_index), (["sg-1".to_owned()].as_slice(), 0));
+        assert_eq!((plain[0].associate_public_ip_address, plain[0].primary_ipv6), (None, None));
+        let public = of(json!({ "associatePublicIPAddress": false, "ipPrefixCount": 2 }), false, 0).unwrap();
+        assert_eq!((public[0].associate_public_ip_address, public[0].ipv4_prefix_count), (Some(false), Some(2)));
+    }
+
+    #[test]
+    fn in_clusters_of_ipv6_prefixes_are_too() {
+        let found = of(json!({ "ipPrefixCount": 1 }), true, 0).unwrap().remove(0);
+        assert_eq!((found.ipv4_prefix_count, found.ipv6_prefix_count), (None, Some(1)));
+        assert_eq!((found.primary_ipv6, found.ipv6_address_count), (Some(true), Some(1)));
+    }
+
+    #[test]
+    fn each_fabric_adapter_has_a_card() {
+        let found = of(json!({}), false, 3).unwrap();
+        let places: Vec<_> = found.iter().map(|it| (it.network_card_index, it.device_index)).collect();
+        assert_eq!(places, [(Some(0), 0), (Some(1), 1), (Some(2), 1)]);
+        assert!(found.iter().all(|it| it.interface_type == Some(InterfaceType::Efa)));
+    }
+
+    #[test]
+    fn what_carries_no_addresses_is_given_none() {
+        let spec = json!({ "associatePublicIPAddress": true, "ipPrefixCount": 1,
+            "connectionTracking": { "udpTimeout": "30s", "tcpEstablishedTimeout": "1h" },
+            "networkInterfaces": [{ "networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface" },
+                { "networkCardIndex": 1, "deviceIndex": 1, "interfaceType": "efa-only" }] });
+        let found = of(spec, true, 5).unwrap();
+        assert_eq!(found.len(), 2, "the class's own list counts");
+        let tracking = TrackingTimeouts { tcp_established: Some(3600), udp_stream: None, udp: Some(30) };
+        assert_eq!(found[0].connection_tracking, Some(tracking));
+        let bare = &found[1];
+        assert_eq!(bare.interface_type, Some(InterfaceType::EfaOnly));
+        assert_eq!((bare.associate_public_ip_address, bare.ipv6_prefix_count, bare.primary_ipv6), (None, None, None));
+        assert_eq!((bare.ipv6_address_count, bare.connection_tracking), (None, None));
+        assert_eq!(bare.security_groups, ["sg-1"]);
+    }
+
+    #[test]
+    fn timeouts_are_durations() {
+        assert_eq!(of(json!({ "connectionTracking": {} }), false, 0).unwrap()[0].connection_tracking, None);
+        let error = of(json!({ "connectionTracking": { "udpTimeout": "soon" } }), false, 0).unwrap_err().to_string();
+        assert_eq!(error, "spec.connectionTracking.udpTimeout: `soon` is no duration of at least a second");
+    }
+}

@@ -1,0 +1,309 @@
+//! User data in parts: the MIME archive that cloud-init reads, taken apart and put together.
+//!
+//! Headers and bodies of parts are kept as they are, so a part in base64 stays one that says so. The reader is strict where
+//! cloud-init would guess, because a part that is lost is a machine that never joins, and it knows the line of everything.
+//! Source: RFC 2046, section 5.1; cloud-init's user data formats.
+
+use mime::Mime;
+
+use super::{Finding, FindingCode, UserDataError};
+
+pub(super) const SHELL_SCRIPT: &str = "text/x-shellscript; charset=\"us-ascii\"";
+pub(super) const NODE_CONFIG: &str = "application/node.eks.aws";
+
+/// The boundary between parts, unless a part has a line that begins with it.
+const BOUNDARY: &str = "//";
+
+/// One part of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    /// As they were written, a folded one on several lines.
+    pub headers: Vec<String>,
+    pub body: String,
+    /// Where the body begins in what it was read from, from 1.
+    pub line: usize,
+}
+
+impl Part {
+    pub fn new(content_type: &str, body: &str) -> Self {
+        Self { headers: vec![format!("Content-Type: {content_type}")], body: body.to_owned(), line: 1 }
+    }
+
+    /// `text/x-shellscript`; without a header what RFC 2046 says.
+    pub fn content_type(&self) -> String {
+        let stated = header(&self.headers, "content-type");
+        let essence = stated.as_deref().map(|value| value.split(';').next().unwrap_or_default().trim().to_lowercase());
+        essence.unwrap_or_else(|| "text/plain".to_owned())
+    }
+
+    /// The body is not the text itself but stands for it.
+    pub fn is_encoded(&self) -> bool {
+        header(&self.headers, "content-transfer-encoding")
+            .is_some_and(|encoding| !["7bit", "8bit", "binary"].contains(&encoding.trim().to_lowercase().as_str()))
+    }
+}
+
+/// Whether a text is meant to be an archive.
+pub(super) fn is_archive(text: &str) -> bool {
+    ["mime-version:", "content-type:"].iter().any(|header| {
+        let start = text.trim_start().get(..header.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(header))
+    })
+}
+
+/// The parts of an archive, in their order. Lines end with LF.
+pub(super) fn read(text: &str, findings: &mut Vec<Finding>) -> Result<Vec<Part>, UserDataError> {
+    let mut lines = Lines::new(text);
+    while lines.peek().is_some_and(|line| line.trim().is_empty()) {
+        lines.next();
+    }
+    let start = lines.number();
+    let headers = lines.headers()?;
+    let delimiter = format!("--{}", boundary(&headers, start)?);
+    skip_outside(&mut lines, &delimiter, findings);
+    let mut parts = Vec::new();
+    loop {
+        let opened_at = lines.number();
+        let Some(opening) = lines.next() else {
+            let message = match parts.is_empty() {
+                true => format!("there is no part: none begins with `{delimiter}`"),
+                false => return Ok(parts),
+            };
+            return Err(UserDataError::malformed(opened_at.saturating_sub(1).max(1), message));
+        };
+        if is_end(opening, &delimiter) {
+            skip_outside(&mut lines, &delimiter, findings);
+            return match lines.peek() {
+                None => Ok(parts),
+                Some(_) => Err(UserDataError::malformed(lines.number(), "a part behind the end of all parts")),
+            };
+        }
+        if lines.rest_is_blank() {
+            // The last delimiter without its closing `--`: nothing is behind it, so nothing is lost.
+            return Ok(parts);
+        }
+        let headers = lines.headers()?;
+        let line = lines.number();
+        let mut body: Vec<&str> = Vec::new();
+        while let Some(next) = lines.peek().filter(|next| !is_delimiter(next, &delimiter)) {
+            body.push(next);
+            lines.next();
+        }
+        if lines.peek().is_none() {
+            let message = format!("the part has no end: write `{delimiter}--` behind it");
+            return Err(UserDataError::malformed(opened_at, message));
+        }
+        parts.push(Part { headers, body: body.join("\n"), line });
+    }
+}
+
+/// One archive of all parts, in their order.
+pub(super) fn write(parts: &[Part]) -> String {
+    let is_taken = |boundary: &str| {
+        let delimiter = format!("--{boundary}");
+        parts.iter().flat_map(|part| part.body.split('\n')).any(|line| line.starts_with(&delimiter))
+    };
+    let others = (1..).map(|number: u32| format!("//{number}//"));
+    let mut boundaries = std::iter::once(BOUNDARY.to_owned()).chain(others);
+    let boundary = boundaries.find(|boundary| !is_taken(boundary)).unwrap_or_default();
+    let mut text = format!("MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{boundary}\"\n");
+    for part in parts {
+        text.push_str(&format!("\n--{boundary}\n{}\n\n{}", part.headers.join("\n"), part.body));
+    }
+    text.push_str(&format!("\n--{boundary}--\n"));
+    text
+}
+
+fn boundary(headers: &[String], line: usize) -> Result<String, UserDataError> {
+    let malformed = |message: String| UserDataError::malformed(line, message);
+    let stated = header(headers, "content-type")
+        .ok_or_else(|| malformed("there is no header Content-Type, which says how parts are divided".to_owned()))?;
+    let content_type: Mime = stated.trim().parse().map_err(|error| {
+        malformed(format!("Content-Type `{}` is not understood ({error}): is the boundary in quotes?", stated.trim()))
+    })?;
+    if content_type.type_() != mime::MULTIPART {
+        return Err(malformed(format!(
+            "Content-Type is `{}`; an archive is multipart/mixed",
+            content_type.essence_str()
+        )));
+    }
+    match content_type.get_param(mime::BOUNDARY).map(|boundary| boundary.as_str().to_owned()) {
+        Some(boundary) if !boundary.is_empty() => Ok(boundary),
+        _ => Err(malformed("Content-Type names no boundary".to_owned())),
+    }
+}
+
+/// The value of a header, unfolded.
+fn header(headers: &[String], name: &str) -> Option<String> {
+    headers.iter().find_map(|header| {
+        let (key, value) = header.split_once(':')?;
+        key.eq_ignore_ascii_case(name).then(|| value.replace('\n', ""))
+    })
+}
+
+/// Skips lines until one begins or ends a part. Text there is read by nobody, so it is named.
+fn skip_outside(lines: &mut Lines<'_>, delimiter: &str, findings: &mut Vec<Finding>) {
+    while let Some(line) = lines.peek().filter(|line| !is_delimiter(line, delimiter)) {
+        if !line.trim().is_empty() && !findings.iter().any(|it| it.code == FindingCode::TextOutsideParts) {
+            let text = format!("`{}` stands in no part, so nobody reads it", line.trim());
+            findings.push(Finding { code: FindingCode::TextOutsideParts, line: Some(lines.number()), text });
+        }
+        lines.next();
+    }
+}
+
+fn is_delimiter(line: &str, delimiter: &str) -> bool {
+    line.trim_end() == delimiter || is_end(line, delimiter)
+}
+
+fn is_end(line: &str, delimiter: &str) -> bool {
+    line.trim_end().strip_prefix(delimiter) == Some("--")
+}
+
+/// Lines with their numbers.
+struct Lines<'t> {
+    lines: Vec<&'t str>,
+    next: usize,
+}
+
+impl<'t> Lines<'t> {
+    fn new(text: &'t str) -> Self {
+        let mut lines: Vec<&str> = text.split('\n').collect();
+        // What ends with a line break has no line behind it.
+        if lines.last() == Some(&"") {
+            lines.pop();
+        }
+        Self { lines, next: 0 }
+    }
+
+    /// Of the line that comes next, from 1.
+    fn number(&self) -> usize {
+        self.next + 1
+    }
+
+    fn peek(&self) -> Option<&'t str> {
+        self.lines.get(self.next).copied()
+    }
+
+    fn next(&mut self) -> Option<&'t str> {
+        let line = self.peek()?;
+        self.next += 1;
+        Some(line)
+    }
+
+    fn rest_is_blank(&self) -> bool {
+        self.lines.iter().skip(self.next).all(|line| line.trim().is_empty())
+    }
+
+    /// Headers up to the empty line behind them, which is taken off, too.
+    fn headers(&mut self) -> Result<Vec<String>, UserDataError> {
+        let mut headers: Vec<String> = Vec::new();
+        while let Some(line) = self.next() {
+            if line.trim().is_empty() {
+                return Ok(headers);
+            }
+            let is_folded = line.starts_with([' ', '\t']);
+            match headers.last_mut().filter(|_| is_folded) {
+                Some(header) => {
+                    header.push('\n');
+                    header.push_str(line);
+                }
+                None if line.split_once(':').is_some_and(|(name, _)| is_header_name(name)) => {
+                    headers.push(line.to_owned());
+                }
+                None => {
+                    let message = format!("`{line}` is no header, and no empty line ends the headers above it");
+                    return Err(UserDataError::malformed(self.next, message));
+                }
+            }
+        }
+        Err(UserDataError::malformed(self.next.max(1), "an empty line must follow the headers, and then the parts"))
+    }
+}
+
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = "Content-Type: multipart/mixed;\n boundary=\"==X==\"\nMIME-Version: 1.0\n\nfor nobody\n--==X==\n\
+                       Content-Type: text/x-shellscript\n\n#!/bin/sh\necho --==X\n\n--==X==\ncontent-type: TEXT/Cloud-Config; \
+                       charset=utf-8\nContent-Transfer-Encoding: base64\n\nI2Nsb3VkLWNvbmZpZw==\n--==X==--\n";
+
+    fn error(text: &str) -> String {
+        read(text, &mut Vec::new()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn parts_are_kept_as_they_are() {
+        let mut findings = Vec::new();
+        let parts = read(TWO, &mut findings).unwrap();
+        assert_eq!(parts[0].body, "#!/bin/sh\necho --==X\n", "the line break before a boundary is the boundary's");
+        assert_eq!((parts[0].line, parts[1].line), (9, 16));
+        assert_eq!((parts[1].content_type().as_str(), parts[1].is_encoded()), ("text/cloud-config", true));
+        assert_eq!(parts[1].headers.len(), 2);
+        assert_eq!((findings.len(), findings[0].line), (1, Some(5)));
+        let written = write(&parts);
+        let again = read(&written, &mut Vec::new()).unwrap();
+        let plain = |parts: &[Part]| parts.iter().map(|it| (it.headers.clone(), it.body.clone())).collect::<Vec<_>>();
+        assert_eq!(plain(&again), plain(&parts));
+    }
+
+    #[test]
+    fn a_boundary_is_in_no_part() {
+        let parts = [Part::new(SHELL_SCRIPT, "#!/bin/sh\n--//\n"), Part::new(SHELL_SCRIPT, "--//1//x")];
+        let written = write(&parts);
+        assert!(written.contains("boundary=\"//2//\""), "{written}");
+        let bodies: Vec<String> = read(&written, &mut Vec::new()).unwrap().into_iter().map(|it| it.body).collect();
+        assert_eq!(bodies, ["#!/bin/sh\n--//\n", "--//1//x"]);
+    }
+
+    #[test]
+    fn what_is_no_archive_is_an_error_with_its_line() {
+        for (text, line, part) in [
+            ("MIME-Version: 1.0", 1, "an empty line must follow"),
+            ("MIME-Version: 1.0\n\n--//\n\nx\n--//--\n", 1, "no header Content-Type"),
+            ("Content-Type: text/plain\n\nx\n", 1, "multipart/mixed"),
+            ("Content-Type: multipart/mixed\n\nx\n", 1, "names no boundary"),
+            ("Content-Type: multipart/mixed; boundary=//\n\nx\n", 1, "in quotes"),
+            (
+                "Content-Type: multipart/mixed; boundary=\"b\"\nnothing\n\n--b\n\nx\n--b--\n",
+                2,
+                "`nothing` is no header",
+            ),
+            ("Content-Type: multipart/mixed; boundary=\"b\"\n\nx\ny\n", 4, "there is no part"),
+            ("Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n\nx\ny\n", 3, "no end: write `--b--`"),
+            (
+                "Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n#!/bin/sh\n\n--b--\n",
+                4,
+                "`#!/bin/sh` is no header",
+            ),
+            (
+                "Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n\nx\n--b--\n--b\n\ny\n--b--\n",
+                7,
+                "behind the end",
+            ),
+        ] {
+            let message = error(text);
+            assert!(message.starts_with(&format!("spec.userData:{line}: ")) && message.contains(part), "{message}");
+        }
+    }
+
+    #[test]
+    fn the_last_boundary_may_be_an_open_one_when_nothing_follows() {
+        let text = "Content-Type: multipart/mixed; boundary=\"b\"\n\n--b\n\nx\n--b\n\n";
+        assert_eq!(read(text, &mut Vec::new()).unwrap().len(), 1);
+        let empty = "Content-Type: multipart/mixed; boundary=\"b\"\n\n--b--\n";
+        assert_eq!(read(empty, &mut Vec::new()).unwrap(), []);
+    }
+
+    #[test]
+    fn archives_are_known_by_their_first_header() {
+        assert!(is_archive("\n\nmime-version: 1.0"));
+        assert!(is_archive("Content-Type: multipart/mixed"));
+        assert!(!is_archive("#!/bin/sh\nMIME-Version: 1.0") && !is_archive("") && !is_archive("é"));
+    }
+}

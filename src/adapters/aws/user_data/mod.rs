@@ -1,0 +1,206 @@
+//! What a machine is told when it boots: how it joins the cluster, and what the EC2NodeClass adds.
+//!
+//! [`render`] makes the text for an image family out of a [`Bootstrap`]. The same input gives the same bytes, whatever the
+//! order of maps, so that equal launches have equal launch templates. What the class says (`spec.userData`) is merged, not
+//! replaced: in front of our part where parts are run one after the other, below our values where settings are one document.
+//! What loses against ours, and what may not do what was meant, is a [`Finding`]; what does not parse is an error with its line.
+//!
+//! Behaviour: reference, section 6.3. Sources: nodeadm (`awslabs/amazon-eks-ami`), `bootstrap.sh` of the same, the settings of
+//! Bottlerocket, `Start-EKSBootstrap.ps1`, cloud-init.
+
+mod al2;
+mod al2023;
+pub mod bottlerocket;
+mod error;
+mod kubelet;
+mod labels;
+mod mime_parts;
+mod parts;
+mod taints;
+mod windows;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde::{Deserialize, Serialize};
+
+use crate::api::ec2_node_class::{AmiFamily, InstanceStorePolicy};
+use crate::api::node_pool::Taint;
+
+pub use error::UserDataError;
+pub use labels::registers_itself_with;
+
+/// What EC2 takes, before it is encoded. Source: the EC2 user guide, "Run commands when you launch an EC2 instance".
+pub const BYTES_MAX: usize = 16_384;
+
+/// From this size on it is said how little room is left: nine tenths, as in the reference.
+const BYTES_NEAR_MAX: usize = BYTES_MAX / 10 * 9;
+
+/// What a machine has to know to join a cluster, before it is written in the words of its image family.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Bootstrap {
+    pub cluster: Cluster,
+    /// Labels that the node is to have. Those that a kubelet may not give itself are left out.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Taints and startup taints of the NodeClaim; that of nodes which have not registered is added.
+    #[serde(default)]
+    pub taints: Vec<Taint>,
+    /// `spec.kubelet` of the class.
+    #[serde(default)]
+    pub kubelet: BTreeMap<String, serde_json::Value>,
+    /// Pods that a node of these instance types takes.
+    pub max_pods: i64,
+    #[serde(default)]
+    pub instance_store_policy: Option<InstanceStorePolicy>,
+    /// Version of the image, such as `v1.46.0` or `latest`; only Bottlerocket asks, see [`bottlerocket::version_of`].
+    #[serde(default)]
+    pub image_version: Option<String>,
+    /// `spec.userData` of the class.
+    #[serde(default)]
+    pub user_data: Option<String>,
+}
+
+/// The cluster that a machine joins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cluster {
+    pub name: String,
+    /// URL of the API server.
+    pub endpoint: String,
+    /// PEM in base64, as EKS gives it.
+    #[serde(default)]
+    pub certificate_authority: Option<String>,
+    /// Addresses of Services, `10.100.0.0/16` or an IPv6 range; nodeadm does without nothing else.
+    #[serde(default)]
+    pub service_cidr: Option<String>,
+    /// Address of the Service `kube-dns`, which kubelets use unless the class names another one.
+    #[serde(default)]
+    pub dns_address: Option<IpAddr>,
+}
+
+impl Cluster {
+    /// Pods and Services have IPv6 addresses: known by that of `kube-dns`, else by the range of Services.
+    pub fn is_ipv6(&self) -> bool {
+        let by_range = || self.service_cidr.as_deref().is_some_and(|range| range.contains(':'));
+        self.dns_address.map_or_else(by_range, |address| address.is_ipv6())
+    }
+}
+
+/// The text that a machine gets, and what is to be said about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserData {
+    pub text: String,
+    pub findings: Vec<Finding>,
+}
+
+impl UserData {
+    /// As EC2's API takes it.
+    pub fn encoded(&self) -> String {
+        BASE64_STANDARD.encode(&self.text)
+    }
+}
+
+/// Something in `spec.userData` that may not do what was meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    pub code: FindingCode,
+    /// In `spec.userData`, from 1.
+    pub line: Option<usize>,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingCode {
+    /// A value that loses against the one that the cluster, the NodePool or the class has.
+    Overridden,
+    /// A setting that is kept and is not known: a machine that does not know it either refuses to start.
+    UnknownSetting,
+    /// A script without a `#!` line, which cloud-init can not start.
+    NoInterpreter,
+    /// A field of the class that changes nothing on images of its family.
+    WithoutEffect,
+    /// Comments alone.
+    NothingInIt,
+    /// Text before the first part or behind the last one, which is in no part.
+    TextOutsideParts,
+    /// Little room is left before EC2 refuses it.
+    NearTheLimit,
+}
+
+/// The user data of a machine with an image of this family. Nothing in it depends on the instance type but `max_pods`.
+pub fn render(family: AmiFamily, bootstrap: &Bootstrap) -> Result<UserData, UserDataError> {
+    let mut findings = Vec::new();
+    let text = match family {
+        AmiFamily::AL2 => al2::render(bootstrap, &mut findings),
+        AmiFamily::AL2023 => al2023::render(bootstrap, &mut findings),
+        AmiFamily::Bottlerocket => bottlerocket::render(bootstrap, &mut findings),
+        AmiFamily::Windows2019 | AmiFamily::Windows2022 | AmiFamily::Windows2025 => {
+            windows::render(family, bootstrap, &mut findings)
+        }
+        // Whoever makes the image knows how it joins; not a byte is changed.
+        AmiFamily::Custom => Ok(bootstrap.user_data.clone().unwrap_or_default()),
+    }?;
+    if text.len() > BYTES_MAX {
+        return Err(UserDataError::TooLarge {
+            bytes: text.len(),
+            encoded_bytes: encoded_length(text.len()),
+            of_class: bootstrap.user_data.as_ref().map_or(0, String::len),
+        });
+    }
+    if text.len() >= BYTES_NEAR_MAX {
+        let text = format!("the user data has {} bytes of the {BYTES_MAX} that EC2 takes", text.len());
+        findings.push(Finding { code: FindingCode::NearTheLimit, line: None, text });
+    }
+    findings.sort();
+    findings.dedup();
+    Ok(UserData { text, findings })
+}
+
+fn encoded_length(bytes: usize) -> usize {
+    bytes.div_ceil(3) * 4
+}
+
+/// What the class adds; `None` where that is nothing.
+fn custom(bootstrap: &Bootstrap) -> Option<&str> {
+    bootstrap.user_data.as_deref().filter(|text| !text.trim().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_on_what_is_encoded_and_not_on_the_encoding() {
+        let of = |bytes: usize| {
+            let user_data = Some("x".repeat(bytes));
+            render(AmiFamily::Custom, &Bootstrap { user_data, ..Bootstrap::default() })
+        };
+        assert_eq!(of(BYTES_NEAR_MAX - 1).unwrap().findings, []);
+        let full = of(BYTES_MAX).unwrap();
+        assert_eq!(full.findings[0].code, FindingCode::NearTheLimit);
+        assert_eq!(full.encoded().len(), encoded_length(BYTES_MAX));
+        let refused = of(BYTES_MAX + 1).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            "the user data has 16385 bytes (21848 in base64), and EC2 takes 16384 before they are encoded; 16385 of \
+             them are spec.userData of the class: shorten it, or let it fetch the rest"
+        );
+    }
+
+    #[test]
+    fn the_family_of_addresses_is_that_of_kube_dns() {
+        let cluster = |dns: Option<&str>, range: Option<&str>| Cluster {
+            dns_address: dns.map(|address| address.parse().unwrap()),
+            service_cidr: range.map(str::to_owned),
+            ..Cluster::default()
+        };
+        assert!(cluster(Some("fd00::a"), None).is_ipv6());
+        assert!(cluster(None, Some("fd12:3456::/108")).is_ipv6());
+        assert!(!cluster(Some("10.100.0.10"), Some("fd12:3456::/108")).is_ipv6());
+        assert!(!cluster(None, None).is_ipv6());
+    }
+}
