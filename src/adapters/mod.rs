@@ -1,6 +1,5 @@
 //! TOUCH. What implements the ports. Adapters know the ports, `api` and plain data of `core`, and never each other.
 
-#[cfg(feature = "aws")]
 pub mod aws;
 pub mod embedded;
 pub mod git;

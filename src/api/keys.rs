@@ -28,6 +28,13 @@ pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
 pub const INSTANCE_GENERATION: &str = "karpenter.k8s.aws/instance-generation";
 pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 
+/// Tag of an instance: the NodeClaim that it was launched for.
+pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
+/// Tag of everything that is made in EC2 for a cluster.
+pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
+/// Begins the tag of everything that belongs to a cluster; its name follows.
+pub const CLUSTER_TAG_PREFIX: &str = "kubernetes.io/cluster";
+
 /// Begins the labels of nodes of EKS Auto Mode.
 pub const AUTO_MODE_PREFIX: &str = "eks.amazonaws.com/";
 
@@ -58,6 +65,8 @@ pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 pub const NOT_ITS_TURN_TAINT: &str = "cutlist.dev/not-its-turn";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
+/// On a NodeClaim, and tag of its instance: the launch that it belongs to.
+pub const LAUNCH: &str = "cutlist.dev/launch";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
 /// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.

@@ -1,3 +1,7 @@
-//! EC2, through the AWS SDK. Cargo feature `aws`.
+//! EC2. What decides is plain types and is built and tested without the AWS SDK; the SDK itself is behind the Cargo feature `aws`.
+//!
+//! [`api`] is every call as a trait over plain data.
 
+pub mod api;
+#[cfg(feature = "aws")]
 pub mod facts;
