@@ -10,6 +10,7 @@
 mod account;
 mod calls;
 mod cases;
+mod catalog;
 mod validation;
 
 use std::future::Future;

@@ -5,10 +5,12 @@
 
 pub mod addresses;
 pub mod api;
+pub mod catalog;
 pub mod drift;
 #[cfg(feature = "aws")]
 pub mod facts;
 pub mod instances;
+pub mod prices;
 pub mod refusals;
 pub mod resolution;
 pub mod shortages;
