@@ -1,10 +1,12 @@
 //! The traits the controller needs, what fails behind them, and nothing else. Adapters implement them; they speak in `api` types and plain data of `core`.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus};
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
@@ -20,6 +22,13 @@ pub struct PortError {
     pub operation: String,
     pub kind: PortErrorKind,
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl PortError {
+    /// The same for another one that it concerns, with the causes in its text.
+    pub fn again(&self) -> Self {
+        Self { operation: chain(self), kind: self.kind, source: None }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,23 +125,52 @@ pub trait Cluster {
     fn forget_plan(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
 }
 
-/// What EC2 is asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct LaunchRequest {
-    /// The NodeClaim's UID: tag and client token, so that asking twice launches once.
-    pub token: String,
-    pub node_claim: String,
-    pub node_pool: String,
-    pub node_class: String,
-    /// Who launches it.
-    pub installation: String,
-    pub alternatives: Vec<Alternative>,
+/// What EC2 is asked for in one call: instances that are alike, one for each of the claims.
+#[derive(Clone, Debug)]
+pub struct LaunchRequest<'a> {
+    /// Stands on the claims before the first call, and on the instances as a tag: the instances of an answer that was lost are found
+    /// by it. At most 64 ASCII characters.
+    pub launch_id: &'a str,
+    /// Who launches.
+    pub installation: &'a str,
+    /// Claims without an instance. Their labels, taints and NodePool are the same.
+    pub claims: Vec<&'a NodeClaim>,
+    /// Provider IDs that other claims of this launch have already.
+    pub assigned: Vec<&'a str>,
+    /// Their EC2NodeClass; `None` where nobody knows it.
+    pub class: Option<&'a EC2NodeClass>,
+    /// The offerings that will do, best first.
+    pub alternatives: &'a [Alternative],
+}
+
+/// Why a claim got no instance.
+#[derive(Debug)]
+pub struct LaunchFailure {
+    pub error: PortError,
+    /// The offerings of which there are none for now: those of the alternatives that were tried.
+    pub exhausted: Vec<Offering>,
+}
+
+/// An instance type in a zone, sold as `on-demand`, `spot` or `reserved`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Offering {
+    pub instance_type: String,
+    pub zone: String,
+    pub capacity_type: String,
+}
+
+impl From<&Alternative> for Offering {
+    fn from(alternative: &Alternative) -> Self {
+        let Alternative { instance_type, zone, capacity_type, price_per_hour: _ } = alternative.clone();
+        Self { instance_type, zone, capacity_type }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
     pub provider_id: String,
-    pub token: String,
+    /// That of the [`LaunchRequest`]; empty where its tags do not say.
+    pub launch_id: String,
     pub instance_type: String,
     pub zone: String,
     pub capacity_type: String,
@@ -143,6 +181,29 @@ pub struct Instance {
     pub node_pool: String,
     pub node_class: String,
     pub installation: String,
+}
+
+/// What EC2 answers about an EC2NodeClass.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ClassFacts {
+    /// In which its nodes can be launched, sorted.
+    pub zones: Vec<String>,
+    /// What its selectors found, to stand in the class's status; the conditions are those below. `None` where the status is what is known.
+    pub found: Option<EC2NodeClassStatus>,
+    /// What was found and what was not, by condition of the class. `Ready` follows from all of them.
+    pub conditions: Vec<ClassCondition>,
+    /// Addresses that are left, by subnet ID; nothing for one of which that is not known.
+    pub free_addresses: BTreeMap<String, u64>,
+}
+
+/// A condition of an EC2NodeClass, such as `SubnetsReady`. Source: the reference, section 1.3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassCondition {
+    pub type_: String,
+    /// `None` where it could not be found out: then what is known stays.
+    pub status: Option<bool>,
+    pub reason: String,
+    pub message: String,
 }
 
 /// A message of the queue to which EventBridge sends what EC2 announces.
@@ -158,9 +219,10 @@ pub struct Message {
 pub trait Cloud {
     /// What is sold now; the same one, not only an equal one, while nothing changed.
     fn catalog(&self) -> impl Future<Output = Result<Arc<Catalog>, PortError>>;
-    /// Zones in which the class has a subnet.
-    fn zones_with_subnet(&self, node_class: &str) -> impl Future<Output = Result<Vec<String>, PortError>>;
-    fn launch(&self, request: &LaunchRequest) -> impl Future<Output = Result<Instance, PortError>>;
+    /// What the class's selectors find, and what is wrong with it. What could not be found out is said in the answer.
+    fn describe(&self, class: &EC2NodeClass) -> impl Future<Output = Result<ClassFacts, PortError>>;
+    /// Asks for instances: one answer for each claim, in their order. Asked again for the same claims, gives the same instances.
+    fn launch(&self, request: &LaunchRequest<'_>) -> impl Future<Output = Vec<Result<Instance, LaunchFailure>>>;
     /// Idempotent: an instance that is gone is `NotFound`.
     fn terminate(&self, provider_id: &str) -> impl Future<Output = Result<(), PortError>>;
     fn instances(&self) -> impl Future<Output = Result<Vec<Instance>, PortError>>;
@@ -172,8 +234,8 @@ pub trait Cloud {
 
 /// Where people review.
 pub trait Forge {
-    /// Posts or replaces the plan of a revision.
-    fn post_plan(&self, plan: &Plan, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Posts or replaces the plan of a revision. `markdown`: writes its text, which takes a while for a large one.
+    fn post_plan(&self, plan: &Plan, markdown: impl Fn() -> String) -> impl Future<Output = Result<(), PortError>>;
     /// Posts that a revision can not be used, with the findings.
     fn post_failure(&self, revision: &Revision, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
 }

@@ -3,6 +3,9 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test reads files and the environment")]
 
+#[path = "generated/pages.rs"]
+mod pages;
+
 use std::fmt::Write;
 use std::path::Path;
 
@@ -56,6 +59,10 @@ fn generated() -> Vec<(String, String)> {
     files.push(("deploy/iam/policy.json".to_owned(), serde_json::to_string_pretty(&policy()).unwrap() + "\n"));
     files.push(("schemas/snapshot.md".to_owned(), snapshot()));
     files.push(("schemas/limits.md".to_owned(), limits()));
+    files.push(("schemas/codes.md".to_owned(), pages::codes()));
+    files.push(("schemas/commands.md".to_owned(), pages::commands()));
+    files.push(("schemas/metrics.md".to_owned(), pages::metrics()));
+    files.push(("schemas/settings.md".to_owned(), pages::settings()));
     files.push(("deploy/chart/templates/policies.yaml".to_owned(), policies()));
     files
 }

@@ -2,6 +2,7 @@
 
 pub mod aws;
 pub mod embedded;
+pub mod forge;
 pub mod git;
 pub mod kubernetes;
 pub mod operations;

@@ -50,6 +50,8 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 /// On a NodeClaim: the plan that created it, and the move it belongs to.
 pub const PLAN: &str = "cutlist.dev/plan";
 pub const MOVE: &str = "cutlist.dev/move";
+/// On a NodeClaim, and a tag of its instance: the launch that both are part of. Claims that are asked for in one call have the same.
+pub const LAUNCH: &str = "cutlist.dev/launch";
 /// On a NodeClaim that a plan removes: the wave in which it goes. Absent where one wave is enough.
 pub const WAVE: &str = "cutlist.dev/wave";
 /// On a NodeClaim whose wave has come: since when it waits for the pods of the earlier waves to run elsewhere. RFC 3339.
@@ -65,8 +67,6 @@ pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 pub const NOT_ITS_TURN_TAINT: &str = "cutlist.dev/not-its-turn";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
-/// On a NodeClaim, and tag of its instance: the launch that it belongs to.
-pub const LAUNCH: &str = "cutlist.dev/launch";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
 /// On a NodePool: its new nodes that did not become ready, in a row, as JSON. Removing it lets a halted rollout go on.

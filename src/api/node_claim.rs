@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::duration::NillableDuration;
+use super::keys;
 use super::node_pool::{IntOrString, NodeClassReference, NodeSelectorRequirement, Taint};
 
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,6 +93,11 @@ impl NodeClaim {
 
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.metadata.annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// The launch that the claim is part of. One that says nothing of it is launched alone.
+    pub fn launch_id(&self) -> &str {
+        self.annotation(keys::LAUNCH).or(self.metadata.uid.as_deref()).unwrap_or_default()
     }
 
     /// The entries of an annotation that is a list with commas.

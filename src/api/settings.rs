@@ -26,6 +26,7 @@ pub struct SettingsDocument {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Settings {
+    /// What plans, and the JSON form of them, call the cluster.
     pub cluster_name: String,
     /// EC2 region of the built-in catalog. Where it is not given: the one that nodes are in, else the one of the zones that NodePools
     /// name, else us-east-1.
@@ -35,6 +36,7 @@ pub struct Settings {
     pub variables: BTreeMap<String, String>,
     /// Folders and files of the repository that hold definitions; empty: all of it.
     pub paths: Vec<String>,
+    /// How nodes are chosen for pods: the cheapest fleet that is found, or as Karpenter would.
     pub packing: Packing,
     /// What `packing: cheapest` counts beside the price of nodes.
     pub penalties: Penalties,
@@ -166,9 +168,13 @@ pub enum MinValuesPolicy {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields, default)]
 pub struct FeatureGates {
+    /// Whether NodeOverlays are applied.
     pub node_overlay: bool,
+    /// Whether NodePools with `replicas` are planned for.
     pub static_capacity: bool,
+    /// Whether room is kept for CapacityBuffers.
     pub capacity_buffer: bool,
+    /// Whether capacity reservations that classes select are used.
     pub reserved_capacity: bool,
     /// Unset: on with `packing: cheapest`, whose payback rule guards it, and off with `packing: karpenter`, as there.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,7 +238,9 @@ pub enum PreferencePolicy {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Approval {
+    /// Whether somebody must approve that nodes are created for pods.
     pub provision: ApprovalMode,
+    /// Whether somebody must approve that nodes are replaced or removed.
     pub disrupt: ApprovalMode,
     /// Of NodePools that were removed from the definitions, so many nodes may go without a confirmation: a count, or a percentage of
     /// all nodes that Cutlist manages, rounded up. Beyond it their nodes stay until a plan that replaces them is approved, or the
@@ -319,9 +327,10 @@ pub struct ConsolidationCosts {
     /// How long a node and its replacement are both paid for.
     #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub node_overlap: NillableDuration,
+    /// US dollars for the images that a pod pulls on another node.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub image_pull_per_pod: f64,
-    /// Until it is as useful as the one before.
+    /// US dollars for a pod until it is as useful as the one before.
     #[schemars(range(min = 0, max = 1_000_000))]
     pub warm_up_per_pod: f64,
     /// How long a pod takes to be as useful as before it moved. For that time its part of its node's price is lost.
@@ -352,7 +361,9 @@ impl Default for ConsolidationCosts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Batch {
+    /// No further pod has come for so long.
     pub idle: NillableDuration,
+    /// The longest that the first pod waits.
     pub max: NillableDuration,
 }
 

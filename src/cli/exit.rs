@@ -4,6 +4,18 @@ use std::process::ExitCode;
 
 use super::output;
 
+/// What commands end with: command, code, meaning. Whatever was asked for.
+pub const EXIT_CODES: &[(&str, u8, &str)] = &[
+    ("all", 0, "It did what it was asked for."),
+    ("all", 2, "It was called wrongly: an option, or what it names, does not exist."),
+    ("all", 3, "It has a mistake of its own, which is worth a report."),
+    ("all", 130, "It was interrupted."),
+    ("plan", 1, "No plan could be made: definitions, snapshot or cluster could not be read."),
+    ("plan --detailed-exitcode", 2, "The plan has steps."),
+    ("why, simulate, run, approve, snapshot, crds, catalog", 1, "It could not do what it was asked for."),
+    ("lint", 1, "There are findings."),
+];
+
 /// What a command came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -14,7 +14,7 @@ use crate::api::settings::Packing;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
 use crate::core::plan::beside::add_classes_of_cluster;
-use crate::core::plan::{Inputs, Note, Policy};
+use crate::core::plan::{Inputs, Note, NoteCode, Policy};
 use crate::core::snapshot::{Snapshot, read, unpack};
 use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
@@ -92,7 +92,7 @@ fn with_definitions(arguments: &InputArguments, mut content: RevisionContent) ->
     for diagnostic in definitions.diagnostics.iter().filter(left_out) {
         let Diagnostic { file, span, message, .. } = diagnostic;
         let text = format!("{}:{}: {message}", shown(file), span.line);
-        content.notes.push(Note { code: "LeftOut".to_owned(), text });
+        content.notes.push(Note { code: NoteCode::LeftOut, text });
     }
     Ok(ReadRevision { content, definitions })
 }
@@ -151,14 +151,14 @@ fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), F
             return Err(Failure::usage(2, error));
         }
         let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
-        let notes = notes.into_iter().map(|text| Note { code: "Cluster".to_owned(), text }).collect();
+        let notes = notes.into_iter().map(|text| Note { code: NoteCode::Cluster, text }).collect();
         return Ok((snapshot, notes));
     }
     let mut snapshot = Snapshot::default();
     let mut notes = Vec::new();
     if paths.is_empty() {
         notes.push(Note {
-            code: "NoSnapshot".to_owned(),
+            code: NoteCode::NoSnapshot,
             text: "no snapshot was given: planned for an empty cluster".to_owned(),
         });
     }
@@ -169,7 +169,7 @@ fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), F
             Failure::usage(ERROR, error)
                 .with_hint("write it with `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json`")
         })?;
-        notes.extend(report.notes.into_iter().map(|text| Note { code: "Snapshot".to_owned(), text }));
+        notes.extend(report.notes.into_iter().map(|text| Note { code: NoteCode::Snapshot, text }));
     }
     Ok((snapshot, notes))
 }
@@ -204,8 +204,15 @@ fn catalog(
         Failure::usage(ERROR, error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
     let assumptions = catalog::assumptions(&region.name).into_iter();
-    let assumptions = assumptions.map(|assumed| Note { code: assumed.code.to_owned(), text: assumed.text });
+    let assumptions = assumptions.map(|assumed| Note { code: code_of(assumed.subject), text: assumed.text });
     Ok((catalog, region.said_by, note.into_iter().chain(assumptions).collect()))
+}
+
+fn code_of(assumed: catalog::Assumed) -> NoteCode {
+    match assumed {
+        catalog::Assumed::SpotPrices => NoteCode::SpotPricesAssumed,
+        catalog::Assumed::OnDemandPrices => NoteCode::PricesOfOtherRegion,
+    }
 }
 
 /// Where the plan is for, and what to tell of how that is known.
@@ -218,11 +225,11 @@ fn region(definitions: &Definitions, snapshot: &Snapshot) -> (Region, Option<Not
         // It would have been the same without them.
         SaidBy::NodePools if region.name == regions::DEFAULT_REGION => None,
         SaidBy::NodePools => Some(Note {
-            code: "RegionOfZones".to_owned(),
+            code: NoteCode::RegionOfZones,
             text: format!("region {}: the zones that the NodePools name are in it", region.name),
         }),
         SaidBy::Nobody => Some(Note {
-            code: "RegionAssumed".to_owned(),
+            code: NoteCode::RegionAssumed,
             text: format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name),
         }),
     };

@@ -6,7 +6,7 @@ pub mod arguments;
 mod catalog;
 mod cluster;
 mod crds;
-mod exit;
+pub mod exit;
 mod inputs;
 mod lint;
 mod output;

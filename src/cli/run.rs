@@ -6,7 +6,6 @@ mod live;
 pub(super) mod log;
 mod measures;
 mod notices;
-mod nowhere;
 mod scenario;
 pub(super) mod screen;
 mod source;

@@ -30,7 +30,7 @@ use crate::controller::{Controller, EMBEDDED_INSTALLATION, Journal, Mode, Option
 use crate::core::plan::leaving::leaving;
 use crate::core::plan::moments::{longest_wait, next_moment};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
-use crate::core::plan::{Note, ReasonCode, decide};
+use crate::core::plan::{Note, NoteCode, ReasonCode, decide};
 use crate::core::snapshot::{Snapshot, moment};
 use crate::definitions::Definitions;
 use crate::definitions::suggest::nearest;
@@ -297,7 +297,7 @@ fn simulation(
     notes.extend(about_nodes(read));
     if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
         let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();
-        notes.push(Note { code: "ApprovedAutomatically".to_owned(), text });
+        notes.push(Note { code: NoteCode::ApprovedAutomatically, text });
     }
     Simulation {
         version: FORMAT_VERSION,
@@ -336,12 +336,12 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
              does not count; take the snapshot with nodeclaims",
             count(of_pools.len(), "node")
         );
-        notes.push(Note { code: "NodesWithoutClaim".to_owned(), text });
+        notes.push(Note { code: NoteCode::NodesWithoutClaim, text });
     }
     if !of_nobody.is_empty() {
         let nodes = count(of_nobody.len(), "node");
         let text = format!("{nodes} of no NodePool: they stay as they are and their price does not count");
-        notes.push(Note { code: "NodesOfNobody".to_owned(), text });
+        notes.push(Note { code: NoteCode::NodesOfNobody, text });
     }
     let sold: BTreeSet<&str> =
         read.catalog.instance_types.iter().map(|instance_type| instance_type.name.as_str()).collect();
@@ -354,7 +354,7 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.into_iter().take(MAX_NAMES).collect();
         let text = format!("instance types that the catalog does not have count as free: {}", names.join(", "));
-        notes.push(Note { code: "UnknownInstanceTypes".to_owned(), text });
+        notes.push(Note { code: NoteCode::UnknownInstanceTypes, text });
     }
     notes
 }

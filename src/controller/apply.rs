@@ -95,7 +95,7 @@ pub async fn begin<K: Cluster>(
     }
     drop(view);
     drop(snapshot);
-    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, installation))).await;
+    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, (installation, now)))).await;
     for (step, outcome) in creations.into_iter().zip(outcomes) {
         if outcome? {
             journal.say(now, &created(plan, step)?);
@@ -275,8 +275,14 @@ async fn adopt<K: Cluster>(
 }
 
 /// Writes the NodeClaim; `false` when this plan wrote it before, which is as good.
-async fn create<K: Cluster>(cluster: &K, plan: &Plan, step: &Step, installation: &str) -> Result<bool, ApplyError> {
-    let claim = marks::of_installation(planned_claim(plan, step)?, installation);
+async fn create<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    step: &Step,
+    (installation, now): (&str, Timestamp),
+) -> Result<bool, ApplyError> {
+    let claim = marks::of_launch(planned_claim(plan, step)?, plan, now);
+    let claim = marks::of_installation(claim, installation);
     match cluster.create_node_claim(&claim).await {
         Ok(_) => {}
         Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
-use crate::core::plan::{Note, Plan};
+use crate::core::plan::{Note, NoteCode, Plan};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Masks;
 use crate::render::{self, plan::Style};
@@ -126,7 +126,7 @@ pub fn rules_before(snapshot: &Snapshot) -> Option<ApprovalRules> {
 /// What the reader of a plan should know of rules that would become looser.
 pub fn note_of(loosened: &[String]) -> Note {
     Note {
-        code: "ApprovalRulesLoosened".to_owned(),
+        code: NoteCode::ApprovalRulesLoosened,
         text: format!(
             "the revision asks for fewer approvals ({}): the rules before it stay in force until a plan of it is approved",
             loosened.join(", ")

@@ -15,17 +15,18 @@ use crate::core::disrupt::evictions::Refusals;
 use crate::core::lifecycle::turns::Turns;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS, RefusedOffering};
-use crate::core::snapshot::Pod;
+use crate::core::snapshot::{Objects, Pod};
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
 use super::effects::Effects;
 use super::evictions;
 use super::journal::Journal;
+use super::launches;
 use super::opening::{Nominations, Opening};
 use super::view::{View, label, name_of, node_name, provider_id};
 
 /// Claims whose calls are under way at the same time.
-const CLAIMS_TOGETHER: usize = 32;
+pub(super) const CLAIMS_TOGETHER: usize = 32;
 
 /// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
 const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
@@ -94,7 +95,7 @@ impl Claims {
         let effects = Effects::new(self, journal, around, awaited.clone());
         say_places(view, &opening, &effects).await?;
         let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
-        in_step(view.snapshot.node_claims.iter().map(due).collect(), &effects).await?;
+        in_step(view.snapshot.node_claims.iter().map(due).collect(), &view.snapshot.node_claims, &effects).await?;
         evictions::evict_in_order(view, &effects).await?;
         Ok(effects.progress())
     }
@@ -231,11 +232,28 @@ fn is_safe_in_doubt(effect: &Effect, is_ending: bool) -> bool {
 
 /// Does for all claims what each needs first, then what each needs next: nodes that open together are all open before it is written
 /// of any that it is, since whatever is open meanwhile draws pods that are to go to the others.
-async fn in_step<K: Cluster, E: Cloud>(mut due: Vec<Due<'_>>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {
+async fn in_step<K: Cluster, E: Cloud>(
+    mut due: Vec<Due<'_>>,
+    all: &Objects<NodeClaim>,
+    effects: &Effects<'_, K, E>,
+) -> Result<(), PortError> {
     loop {
         due.retain(|due| !due.effects.is_empty());
         if due.is_empty() {
             return Ok(());
+        }
+        let is_next = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::Launch));
+        let next: Vec<&mut Due<'_>> = due.iter_mut().filter(is_next).collect();
+        let launched: Vec<&NodeClaim> = next
+            .into_iter()
+            .map(|due| {
+                due.effects.pop_front();
+                due.claim
+            })
+            .collect();
+        if !launched.is_empty() {
+            launches::launch(&launched, all, effects).await?;
+            continue;
         }
         for together in due.chunks_mut(CLAIMS_TOGETHER) {
             for outcome in join_all(together.iter_mut().map(|due| one_step(due, effects))).await {

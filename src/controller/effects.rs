@@ -5,24 +5,18 @@ use std::collections::BTreeSet;
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::catalog::node_class::for_node_class;
-use crate::core::lifecycle::claims::{LaunchedInstance, launch_failed, launched};
 use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
 use crate::core::lifecycle::{Effect, Milestone, conditions};
 use crate::core::model::Resources;
-use crate::core::offer::RefusedOffering;
 use crate::core::snapshot::Pod;
-use crate::ports::{Cloud, Cluster, Instance, LaunchRequest, PortError, PortErrorKind, chain};
+use crate::ports::{Cloud, Cluster, PortError, PortErrorKind, chain};
 
-use super::adoption;
 use super::afresh;
 use super::claims::{Claims, Progress, Surroundings};
 use super::events::Event;
 use super::journal::Journal;
-use super::marks;
-use super::view::{label, name_of, provider_id};
+use super::view::{name_of, provider_id};
 
 /// The ports, and what all claims of one look share. Nothing of it is held while a call is under way.
 pub struct Effects<'s, K, E> {
@@ -33,7 +27,7 @@ pub struct Effects<'s, K, E> {
     /// Pods to evict when all claims were looked at, by `namespace/name`.
     evictions: RefCell<BTreeSet<String>>,
     /// NodeClaims that nodes wait for before they go.
-    awaited: BTreeSet<String>,
+    pub(super) awaited: BTreeSet<String>,
 }
 
 impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
@@ -60,6 +54,11 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
 
     pub fn look_again(&self, moment: Option<jiff::Timestamp>) {
         self.progress.borrow_mut().look_again(moment);
+    }
+
+    /// EC2 ran out of something.
+    pub fn catalog_changed(&self) {
+        self.progress.borrow_mut().catalog_changed = true;
     }
 
     pub fn wrote(&self) {
@@ -94,7 +93,8 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
         let name = name_of(claim);
         let cluster = self.around.cluster;
         match effect {
-            Effect::Launch => self.launch(claim).await?,
+            // Together with those of other claims: see `launches.rs`.
+            Effect::Launch => {}
             Effect::WriteClaim(written) => {
                 if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
                     afresh::is_drained(cluster, claim, node, self.around.now).await?;
@@ -158,108 +158,6 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
     pub fn overtaken(&self) {
         self.wrote();
         self.look_again(self.around.now.checked_add(super::RETRY).ok());
-    }
-
-    async fn launch(&self, claim: &NodeClaim) -> Result<(), PortError> {
-        let name = name_of(claim);
-        if let Some(provider_id) = adoption::adopts(claim) {
-            return self.adopted(claim, provider_id).await;
-        }
-        let Some(alternatives) = marks::alternatives(claim) else {
-            // Nobody planned for it. It stays as it is until its time is over, and says why.
-            let message = "the NodeClaim was not made by a plan of Cutlist";
-            let written = launch_failed(claim, "NotPlanned", message, self.around.now);
-            return if written == *claim { Ok(()) } else { self.write_claim(&written).await };
-        };
-        let request = LaunchRequest {
-            token: claim.metadata.uid.clone().unwrap_or_default(),
-            node_claim: name.to_owned(),
-            node_pool: label(claim, keys::NODE_POOL).to_owned(),
-            node_class: claim.spec.node_class_ref.name.clone(),
-            installation: self.around.installation.to_owned(),
-            alternatives,
-        };
-        match self.around.cloud.launch(&request).await {
-            Ok(instance) => self.launched(claim, instance).await,
-            Err(error) if error.kind == PortErrorKind::InsufficientCapacity => self.refused(&request, &error).await,
-            Err(error) if error.kind == PortErrorKind::Permanent => {
-                let text = error.to_string();
-                let written = launch_failed(claim, "LaunchFailed", &text, self.around.now);
-                if written != *claim {
-                    self.write_claim(&written).await?;
-                    self.say(&Event::LaunchFailed { node_claim: name.to_owned(), error: text });
-                }
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// A claim that was made for an instance that runs.
-    async fn adopted(&self, claim: &NodeClaim, provider_id: &str) -> Result<(), PortError> {
-        let instances = self.around.cloud.instances().await?;
-        if let Some(instance) = instances.into_iter().find(|instance| instance.provider_id == provider_id) {
-            return self.launched(claim, instance).await;
-        }
-        let message = "the instance that the NodeClaim was made for is gone";
-        let written = launch_failed(claim, "InstanceGone", message, self.around.now);
-        if written == *claim { Ok(()) } else { self.write_claim(&written).await }
-    }
-
-    /// EC2 has none of what was asked for: the claim goes, and for a while nobody asks for it.
-    async fn refused(&self, request: &LaunchRequest, error: &PortError) -> Result<(), PortError> {
-        self.progress.borrow_mut().catalog_changed = true;
-        // It was asked for any of them, so it has none.
-        self.memory().refused.extend(request.alternatives.iter().map(|alternative| RefusedOffering {
-            instance_type: alternative.instance_type.clone(),
-            zone: alternative.zone.clone(),
-            capacity_type: alternative.capacity_type.clone(),
-            at: self.around.now,
-        }));
-        self.wrote();
-        self.around.cluster.delete_node_claim(&request.node_claim).await?;
-        self.say(&Event::InsufficientCapacity { node_claim: request.node_claim.clone(), error: error.to_string() });
-        Ok(())
-    }
-
-    async fn launched(&self, claim: &NodeClaim, instance: Instance) -> Result<(), PortError> {
-        let around = self.around;
-        let types = &around.catalog.instance_types;
-        let instance_type = types.iter().find(|instance_type| instance_type.name == instance.instance_type);
-        let class_name = claim.spec.node_class_ref.name.as_str();
-        let class = around.node_classes.iter().find(|class| class.metadata.name.as_deref() == Some(class_name));
-        // The class may change what a node of the type can hold: its kubelet settings, its disks. So may overlays.
-        let of_class = |instance_type| match class {
-            Some(class) => for_node_class(instance_type, &class.spec),
-            None => instance_type.clone(),
-        };
-        let of_pool = |it| around.added_capacity.of_pool(label(claim, keys::NODE_POOL), it);
-        let instance_type = instance_type.map(of_class).map(of_pool);
-        let facts = LaunchedInstance {
-            provider_id: instance.provider_id.clone(),
-            image_id: instance.image_id,
-            instance_type: instance.instance_type.clone(),
-            zone: instance.zone.clone(),
-            capacity_type: instance.capacity_type.clone(),
-            region: around.catalog.region.clone(),
-        };
-        let written = launched(claim, &facts, instance_type.as_ref(), class, around.now);
-        let is_adopted = adoption::adopts(claim).is_some();
-        let written = if is_adopted { adoption::with_hashes_of(written, claim) } else { written };
-        self.wrote();
-        around.cluster.update_node_claim(&written).await?;
-        self.say(&Event::LaunchedNodeClaim {
-            node_claim: name_of(claim).to_owned(),
-            provider_id: instance.provider_id,
-            instance_type: instance.instance_type,
-            zone: instance.zone,
-            capacity_type: instance.capacity_type,
-            allocatable: allocatable(&written),
-        });
-        if self.awaited.contains(name_of(claim)) {
-            self.say(&Event::AwaitingReplacement { node_claim: name_of(claim).to_owned() });
-        }
-        Ok(())
     }
 }
 

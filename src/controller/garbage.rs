@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::lifecycle::{conditions, drain};
-use crate::core::plan::Note;
+use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, Instance, PortError, PortErrorKind};
 
@@ -86,7 +86,7 @@ impl Garbage {
     /// What a plan should show.
     pub fn notes(&self) -> Vec<Note> {
         let instances = self.held.iter().map(|(id, held)| Note {
-            code: "InstanceWithoutNodeClaim".to_owned(),
+            code: NoteCode::InstanceWithoutNodeClaim,
             text: format!(
                 "instance {id} has no NodeClaim, {}: it is held, and ended when this was shown for {} minutes, one at a time, at most \
                  {MOST_PERCENT_AN_HOUR} % of all in an hour, and never while pods run on it",
@@ -95,7 +95,7 @@ impl Garbage {
             ),
         });
         let claims = self.vanished.keys().map(|name| Note {
-            code: "NodeClaimWithoutInstance".to_owned(),
+            code: NoteCode::NodeClaimWithoutInstance,
             text: format!(
                 "the cloud does not know the instance of NodeClaim {name}: it is held for a while, then removed"
             ),
@@ -205,10 +205,11 @@ impl Garbage {
     }
 }
 
-/// Whether one of these claims is the instance's: by the token that it was launched with, or because it says so.
+/// Whether one of these claims is the instance's: because it says so, or because it waits for an instance of the same launch.
 fn is_known<'a>(instance: &Instance, mut claims: impl Iterator<Item = &'a NodeClaim>) -> bool {
     claims.any(|claim| {
-        claim.metadata.uid.as_deref() == Some(instance.token.as_str())
+        let is_to_get_it = || provider_id(claim).is_none() && claim.launch_id() == instance.launch_id;
+        is_to_get_it()
             || provider_id(claim) == Some(instance.provider_id.as_str())
             || adoption::adopts(claim) == Some(instance.provider_id.as_str())
     })

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::lifecycle::launches::launch_id;
 use crate::core::plan::ReasonCode;
 use crate::core::plan::{Alternative, Plan, Step, StepKind, buffer_of};
 
@@ -47,6 +48,14 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
 pub fn of_installation(mut claim: NodeClaim, installation: &str) -> NodeClaim {
     let annotations = claim.metadata.annotations.get_or_insert_default();
     annotations.insert(keys::INSTALLATION.to_owned(), installation.to_owned());
+    claim
+}
+
+/// The claim with the note of the launch that it is part of.
+pub fn of_launch(mut claim: NodeClaim, plan: &Plan, carried_out_at: Timestamp) -> NodeClaim {
+    let offerings = claim.annotation(ALTERNATIVES).unwrap_or_default();
+    let id = launch_id(&plan.id, carried_out_at, &claim, offerings);
+    claim.metadata.annotations.get_or_insert_default().insert(keys::LAUNCH.to_owned(), id);
     claim
 }
 

@@ -51,6 +51,7 @@ mod interruptions;
 mod inventory;
 mod journal;
 mod last_look;
+mod launches;
 mod marks;
 mod moves;
 mod opening;
@@ -75,7 +76,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::approval_rules::ApprovalRules;
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
@@ -84,7 +85,7 @@ use crate::core::offer::AddedCapacity;
 use crate::core::plan::{Inputs, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
+use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
 use announced::Announced;
 use approvals::{Approved, Waiting};
@@ -222,9 +223,15 @@ pub struct Controller<R, K, E, F, C> {
 struct Known {
     catalog: Arc<Catalog>,
     prices: Prices,
-    /// By EC2NodeClass.
-    zones_with_subnet: BTreeMap<String, Vec<String>>,
+    /// By name of the EC2NodeClass: what the cloud was asked, and what it answered.
+    classes: BTreeMap<String, (EC2NodeClassSpec, ClassFacts)>,
     until: Timestamp,
+}
+
+impl Known {
+    fn zones_with_subnet(&self) -> BTreeMap<String, Vec<String>> {
+        self.classes.iter().map(|(name, (_, facts))| (name.clone(), facts.zones.clone())).collect()
+    }
 }
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
@@ -360,7 +367,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.others = others;
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
         let view = View::new(&snapshot);
-        self.refresh_catalog(now).await?;
+        self.refresh_catalog(&snapshot, now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };
         let fleet = view.fleet(&known.prices);
         if fleet != self.fleet {
@@ -510,28 +517,33 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Ok(wrote)
     }
 
-    async fn refresh_catalog(&mut self, now: Timestamp) -> Result<(), PortError> {
-        let classes = self.revisions.node_class_names();
-        let is_known = |known: &Known| classes.iter().all(|class| known.zones_with_subnet.contains_key(class));
-        if self.catalog.as_ref().is_some_and(|known| now < known.until && is_known(known)) {
+    async fn refresh_catalog(&mut self, snapshot: &Snapshot, now: Timestamp) -> Result<(), PortError> {
+        let is_fresh = self.catalog.as_ref().is_some_and(|known| now < known.until);
+        if is_fresh && self.revisions.defined_classes().all(|class| self.is_described(class)) {
             return Ok(());
         }
         let catalog = self.ports.cloud.catalog().await?;
         let until = now.saturating_add(CATALOG_AGE).unwrap_or(now);
-        let unchanged = self.catalog.as_mut().filter(|known| Arc::ptr_eq(&known.catalog, &catalog) && is_known(known));
-        if let Some(known) = unchanged {
+        let mut classes = BTreeMap::new();
+        for class in self.revisions.node_classes(snapshot) {
+            let facts = self.ports.cloud.describe(&class).await?;
+            classes.insert(class.metadata.name.unwrap_or_default(), (class.spec, facts));
+        }
+        let before = self.catalog.as_mut();
+        if let Some(known) = before.filter(|it| Arc::ptr_eq(&it.catalog, &catalog) && it.classes == classes) {
             known.until = until;
             return Ok(());
         }
-        let mut zones_with_subnet = BTreeMap::new();
-        for class in classes {
-            let zones = self.ports.cloud.zones_with_subnet(&class).await?;
-            zones_with_subnet.insert(class, zones);
-        }
         let prices = Prices::new(&catalog);
         self.last_look = LastLook::default();
-        self.catalog = Some(Known { catalog, prices, zones_with_subnet, until });
+        self.catalog = Some(Known { catalog, prices, classes, until });
         Ok(())
+    }
+
+    /// Whether the cloud was asked about the class as it is defined now.
+    fn is_described(&self, class: &EC2NodeClass) -> bool {
+        let known = self.catalog.as_ref().zip(class.metadata.name.as_ref());
+        known.and_then(|(known, name)| known.classes.get(name)).is_some_and(|(spec, _)| *spec == class.spec)
     }
 
     fn settings(&self) -> Settings {

@@ -48,7 +48,11 @@ pub async fn go_on<K: Cluster>(
         } else if replacements.iter().all(|name| is_up(view, name)) && is_its_turn(claim, &first_waves) {
             match patience(claim, view, now) {
                 Patience::Over => cluster.delete_node_claim(name_of(claim)).await?,
-                Patience::Begins => cluster.update_node_claim(&marks::waiting_for_pods(claim, now)).await?,
+                Patience::Begins => {
+                    cluster.update_node_claim(&marks::waiting_for_pods(claim, now)).await?;
+                    wrote = true;
+                    continue;
+                }
                 Patience::GoesOn => continue,
             }
             wrote = true;

@@ -103,8 +103,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
-            let (cluster, zones) = (&self.ports.cluster, &known.zones_with_subnet);
-            let written = statuses::write(cluster, snapshot, &plan, in_force, zones, now).await;
+            let facts = |name: &str| known.classes.get(name).map(|(_, facts)| facts);
+            let written = statuses::write(&self.ports.cluster, snapshot, &plan, in_force, facts, now).await;
             match written {
                 // Nothing depends on what a pool says of itself.
                 Err(error) if error.kind == PortErrorKind::Denied => self.say_trouble(chain(&error), now),
@@ -230,7 +230,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             snapshot,
             catalog: &known.catalog,
             policy: Policy {
-                zones_with_subnet: known.zones_with_subnet.clone(),
+                zones_with_subnet: known.zones_with_subnet(),
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
                 moves_under_way,
@@ -274,7 +274,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let gate = self.gate_of(snapshot);
         let (cluster, transitions) = (&self.ports.cluster, self.options.lease_transitions);
         self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
-        self.ports.forge.post_plan(plan, &render::plan::fenced("", &text)).await?;
+        let masks = &self.records.masks;
+        self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
         self.announced.shown(plan, snapshot);
         self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {

@@ -2,10 +2,12 @@
 
 use jiff::Timestamp;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::Settings;
-use crate::core::plan::{Note, Revision};
+use crate::core::plan::{Note, NoteCode, Revision};
+use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks, OpenDefinition};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
 use crate::render::diagnostics::{self, LintReport};
@@ -47,9 +49,19 @@ impl Revisions {
         definitions.map(|definition| definition.value.clone()).collect()
     }
 
-    pub fn node_class_names(&self) -> Vec<String> {
+    pub fn defined_classes(&self) -> impl Iterator<Item = &EC2NodeClass> {
         let definitions = self.in_force.iter().flat_map(|it| &it.definitions.node_classes);
-        definitions.filter_map(|definition| definition.value.metadata.name.clone()).collect()
+        definitions.map(|definition| &definition.value)
+    }
+
+    /// The classes as they are defined, with what is known of them: the status that the applied one has, as long as it is about the same.
+    pub fn node_classes(&self, snapshot: &Snapshot) -> Vec<EC2NodeClass> {
+        let with_status = |class: &EC2NodeClass| {
+            let mut applied = snapshot.node_classes.iter().filter(|it| it.metadata.name == class.metadata.name);
+            let status = applied.find(|it| it.spec == class.spec).and_then(|it| it.status.clone());
+            EC2NodeClass { status: status.or_else(|| class.status.clone()), ..class.clone() }
+        };
+        self.defined_classes().map(with_status).collect()
     }
 
     pub fn settings(&self) -> Option<&Settings> {
@@ -197,7 +209,7 @@ fn without_confirmations(definitions: &mut Definitions) -> Option<Note> {
         }
     }
     (!pools.is_empty()).then(|| Note {
-        code: "RemovalConfirmedInDefinitions".to_owned(),
+        code: NoteCode::RemovalConfirmedInDefinitions,
         text: format!(
             "the annotation {} counts on NodePools of the cluster, not in definitions: {}",
             keys::REMOVAL_CONFIRMED,

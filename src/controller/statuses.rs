@@ -6,10 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::{Value, json};
 
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::{IntOrString, NodePool, NodePoolStatus};
@@ -20,32 +19,27 @@ use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
 use crate::core::plan::Plan;
 use crate::core::snapshot::Snapshot;
-use crate::ports::{Cluster, PortError, PortErrorKind};
+use crate::ports::{ClassCondition, ClassFacts, Cluster, PortError, PortErrorKind};
 
 use super::others::is_disowned;
 use super::revisions::InForce;
 use super::view::{label, name_of};
 
 /// Writes the status of each class and pool where it changed. One that somebody else changed or removed meanwhile is looked at
-/// next time.
-pub async fn write<K: Cluster>(
+/// next time. `facts`: what the cloud said of a class, by its name.
+pub async fn write<'f, K: Cluster>(
     cluster: &K,
     snapshot: &Snapshot,
     plan: &Plan,
     in_force: &InForce,
-    zones_with_subnet: &BTreeMap<String, Vec<String>>,
+    facts: impl Fn(&str) -> Option<&'f ClassFacts>,
     now: Timestamp,
 ) -> Result<(), PortError> {
     for class in snapshot.node_classes.iter().filter(|class| !is_disowned(&class.metadata)) {
-        let zones = class.metadata.name.as_ref().and_then(|name| zones_with_subnet.get(name));
-        let conditions = conditions_of_class(class, zones.is_none_or(|zones| !zones.is_empty()), now);
-        if class.status.as_ref().is_none_or(|status| status.conditions != conditions) {
-            let object = object(
-                "karpenter.k8s.aws/v1",
-                "EC2NodeClass",
-                &class.metadata.name,
-                &json!({ "conditions": conditions }),
-            );
+        let Some(facts) = class.metadata.name.as_deref().and_then(&facts) else { continue };
+        let status = status_of_class(class, facts, now);
+        if class.status.as_ref() != Some(&status) {
+            let object = object("karpenter.k8s.aws/v1", "EC2NodeClass", &class.metadata.name, &json!(status));
             unless_changed(cluster.write_status(&object).await)?;
         }
     }
@@ -70,16 +64,37 @@ fn unless_changed(result: Result<(), PortError>) -> Result<(), PortError> {
     }
 }
 
-fn conditions_of_class(class: &EC2NodeClass, has_subnet: bool, now: Timestamp) -> Vec<Condition> {
-    let mut written = class.status.as_ref().map(|status| status.conditions.clone()).unwrap_or_default();
+/// What was found, and the conditions; `Ready` is true where all others are. One of which nothing could be found out stays as it is.
+fn status_of_class(class: &EC2NodeClass, facts: &ClassFacts, now: Timestamp) -> EC2NodeClassStatus {
+    let before = class.status.clone().unwrap_or_default();
     let generation = Some(class.metadata.generation.unwrap_or(1));
-    let (status, reason, message) = match has_subnet {
-        true => ("True", "Ready", ""),
-        false => ("False", "SubnetsNotFound", "subnetSelectorTerms found no subnet"),
+    let mut conditions = before.conditions.clone();
+    let mut failed: Vec<&ClassCondition> = Vec::new();
+    for condition in &facts.conditions {
+        let ClassCondition { type_, status, reason, message } = condition;
+        let is_known = conditions.iter().any(|it| it.type_ == *type_);
+        let written = match status {
+            Some(true) => "True",
+            Some(false) => "False",
+            None if is_known => continue,
+            None => "Unknown",
+        };
+        if written != "True" {
+            failed.push(condition);
+        }
+        conditions::write(&mut conditions, type_, written, reason, message, generation, now);
+    }
+    let (status, reason, message) = match failed.as_slice() {
+        [] => ("True", "Ready", String::new()),
+        [only] => ("False", only.reason.as_str(), only.message.clone()),
+        [first, ..] => {
+            let types: Vec<&str> = failed.iter().map(|condition| condition.type_.as_str()).collect();
+            ("False", first.reason.as_str(), format!("not true: {}", types.join(", ")))
+        }
     };
-    conditions::write(&mut written, "SubnetsReady", status, reason, message, generation, now);
-    conditions::write(&mut written, "Ready", status, reason, message, generation, now);
-    written
+    conditions::write(&mut conditions, "Ready", status, reason, &message, generation, now);
+    let found = facts.found.clone().unwrap_or(EC2NodeClassStatus { conditions: Vec::new(), ..before });
+    EC2NodeClassStatus { conditions, ..found }
 }
 
 fn status_of_pool(

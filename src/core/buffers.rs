@@ -16,7 +16,7 @@ use crate::api::capacity_buffer::{ACTIVE_CAPACITY, CapacityBuffer, CapacityBuffe
 use crate::api::keys;
 use crate::core::defaults::limit_range::LimitRanges;
 use crate::core::model::Resources;
-use crate::core::plan::{BUFFER_POD_PREFIX, Inputs, Note};
+use crate::core::plan::{BUFFER_POD_PREFIX, Inputs, Note, NoteCode};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -90,7 +90,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
         };
         let (namespace, name) = key(buffer);
         let text = format!("CapacityBuffer {namespace}/{name} {obstacle}");
-        notes.push(Note { code: "CapacityBufferNotReady".to_owned(), text });
+        notes.push(Note { code: NoteCode::CapacityBufferNotReady, text });
     }
     notes
 }

@@ -15,11 +15,8 @@ use super::substitution::{self, is_within};
 use super::{Definition, Definitions};
 use crate::api::keys;
 use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
-use crate::core::plan::Note;
+use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::{Snapshot, kept};
-
-/// Code of the notes that a plan gets.
-const NOTE: &str = "Variables";
 
 /// Where a variable decides which nodes there may be; elsewhere the rest of the definition can be planned for without it.
 const DECIDING: [(Kind, &[&str]); 4] = [
@@ -223,7 +220,7 @@ impl Definitions {
     }
 
     fn say(&mut self, text: String) {
-        self.notes.push(Note { code: NOTE.to_owned(), text });
+        self.notes.push(Note { code: NoteCode::Variables, text });
     }
 }
 
@@ -374,7 +371,7 @@ fn changes<T: Applied>(defined: &[Definition<T>], snapshot: &Snapshot) -> Vec<No
                 T::KIND.name(),
                 name.unwrap_or_default()
             );
-            notes.push(Note { code: NOTE.to_owned(), text });
+            notes.push(Note { code: NoteCode::Variables, text });
         }
     }
     notes

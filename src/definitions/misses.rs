@@ -7,10 +7,7 @@ use super::findings::Finding;
 use super::given::GivenVariables;
 use super::rules::{Rule, reading, variables};
 use super::substitution::{Miss, MissKind, SWITCH};
-use crate::core::plan::Note;
-
-/// Code of the notes that a plan gets.
-const NOTE: &str = "Variables";
+use crate::core::plan::{Note, NoteCode};
 
 /// The first finding for each variable, and how often it occurs.
 #[derive(Debug, Default)]
@@ -91,7 +88,8 @@ impl Misses {
     pub fn notes(&self) -> Vec<Note> {
         let note = |said: &BTreeMap<String, Said>, text: &str| {
             let names: Vec<&str> = said.keys().map(String::as_str).collect();
-            (!names.is_empty()).then(|| Note { code: NOTE.to_owned(), text: format!("{text}: {}", names.join(", ")) })
+            (!names.is_empty())
+                .then(|| Note { code: NoteCode::Variables, text: format!("{text}: {}", names.join(", ")) })
         };
         [
             note(&self.undefined, "variables without a value, left as written"),

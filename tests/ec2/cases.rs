@@ -7,7 +7,7 @@ use std::path::Path;
 use cutlist::adapters::aws::drift::{self, LiveDrift, Strictness, Subject};
 use cutlist::adapters::aws::resolution::status::status;
 use cutlist::adapters::aws::resolution::validation::{Verdict, look};
-use cutlist::adapters::aws::resolution::{ClassFacts, Resolver};
+use cutlist::adapters::aws::resolution::{Resolution, Resolver};
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::core::catalog::{Catalog, for_node_class};
 use serde::Deserialize;
@@ -117,7 +117,7 @@ async fn played(case: Case) -> String {
     text
 }
 
-fn show(text: &mut String, class: &EC2NodeClass, facts: &ClassFacts, is_news: bool) {
+fn show(text: &mut String, class: &EC2NodeClass, facts: &Resolution, is_news: bool) {
     let name = class.metadata.name.as_deref().unwrap_or_default();
     if is_news {
         writeln!(text, "--- {name}: status").unwrap();
@@ -138,7 +138,7 @@ fn show(text: &mut String, class: &EC2NodeClass, facts: &ClassFacts, is_news: bo
     }
 }
 
-fn show_instances(text: &mut String, class: &EC2NodeClass, facts: &ClassFacts, things: &Things) {
+fn show_instances(text: &mut String, class: &EC2NodeClass, facts: &Resolution, things: &Things) {
     let catalog = Catalog::built_in("us-east-1").unwrap();
     let of_class =
         |tags: &BTreeMap<String, String>| tags.get("karpenter.k8s.aws/ec2nodeclass") == class.metadata.name.as_ref();

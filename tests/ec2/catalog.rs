@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cutlist::adapters::aws::catalog::LiveCatalog;
+use cutlist::adapters::aws::catalog::{About, LiveCatalog};
 use cutlist::core::catalog::{Catalog, Offering};
 use serde_json::json;
 
@@ -40,9 +40,11 @@ fn offerings(catalog: &Catalog, name: &str) -> Vec<String> {
     one.offerings.iter().map(text).collect()
 }
 
-fn codes(live: &LiveCatalog) -> Vec<String> {
-    live.notes().into_iter().map(|note| note.code).collect()
+fn doubts(live: &LiveCatalog) -> Vec<(About, bool)> {
+    live.doubts().into_iter().map(|doubt| (doubt.about, doubt.is_old)).collect()
 }
+
+const ALL: [About; 3] = [About::InstanceTypes, About::OnDemandPrices, About::SpotPrices];
 
 #[test]
 fn what_is_sold_has_the_price_of_its_zone() {
@@ -59,7 +61,7 @@ fn what_is_sold_has_the_price_of_its_zone() {
         offerings(&catalog, "m99.free").iter().all(|text| text.ends_with("not available")),
         "nobody says its price"
     );
-    assert_eq!(codes(&live), Vec::<String>::new());
+    assert_eq!(doubts(&live), []);
     assert_eq!(live.asked_at(), (Some(at(0)), Some(at(0))));
     assert!(Arc::ptr_eq(&catalog, &live.catalog().unwrap()), "the same one while nothing changed");
 }
@@ -85,8 +87,8 @@ fn what_may_not_be_asked_for_is_taken_from_the_program_and_said() {
         account.failures.borrow_mut().insert(action.to_owned(), "AccessDenied".to_owned());
     }
     block_on(live.refresh(&account, at(0)));
-    assert_eq!(codes(&live), ["CatalogNotLive", "PricesNotLive", "SpotPricesAssumed"]);
-    assert!(live.notes()[1].text.contains("pricing:GetProducts is denied"), "{:?}", live.notes());
+    assert_eq!(doubts(&live), ALL.map(|about| (about, false)));
+    assert!(live.doubts()[1].text.contains("pricing:GetProducts is denied"), "{:?}", live.doubts());
     assert_eq!(*live.catalog().unwrap(), Catalog::built_in("us-east-1").unwrap());
 }
 
@@ -99,6 +101,6 @@ fn a_failure_or_an_empty_answer_takes_nothing_off_the_market() {
     account.things.borrow_mut().products.clear();
     account.failures.borrow_mut().insert("ec2:DescribeSpotPriceHistory".to_owned(), "RequestLimitExceeded".to_owned());
     block_on(live.refresh(&account, at(24 * 3_600)));
-    assert_eq!(codes(&live), ["CatalogOld", "PricesOld", "SpotPricesOld"]);
+    assert_eq!(doubts(&live), ALL.map(|about| (about, true)));
     assert!(Arc::ptr_eq(&before, &live.catalog().unwrap()));
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use cutlist::core::plan::NoteCode;
 use cutlist::ports::RevisionContent;
 use tempfile::TempDir;
 
@@ -104,6 +105,6 @@ pub fn files(content: &RevisionContent) -> Vec<(&str, &str)> {
         .collect()
 }
 
-pub fn notes(content: &RevisionContent) -> Vec<(&str, &str)> {
-    content.notes.iter().map(|note| (note.code.as_str(), note.text.as_str())).collect()
+pub fn notes(content: &RevisionContent) -> Vec<(NoteCode, &str)> {
+    content.notes.iter().map(|note| (note.code, note.text.as_str())).collect()
 }

@@ -5,6 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use cutlist::adapters::git::{LimitError, ReadError, read_folder, read_revision};
+use cutlist::core::plan::NoteCode;
 
 use crate::fixture::{Fixture, files, git, notes};
 
@@ -56,7 +57,7 @@ fn links_out_of_a_folder_are_not_followed() {
     assert_eq!(
         notes(&content),
         [(
-            "SymbolicLinksLeftOut",
+            NoteCode::SymbolicLinksLeftOut,
             "symbolic links that lead nowhere, or out of the repository, are not followed: dangling.yaml, outside, secret.yaml"
         )]
     );
@@ -88,7 +89,7 @@ fn a_clone_is_read_from_disk_with_its_commit() {
     );
     assert!(edited.revision.id.starts_with(&format!("{commit}-dirty-")), "{}", edited.revision.id);
     let text = format!("3 files differ from commit {}: b.yaml, pools/a.yaml, pools/new.yaml", &commit[..7]);
-    assert_eq!(notes(&edited), [("UncommittedChanges", text.as_str())]);
+    assert_eq!(notes(&edited), [(NoteCode::UncommittedChanges, text.as_str())]);
 
     // What was committed can still be read, and a sub folder alone.
     assert_eq!(files(&read_revision(&fixture.path(), "HEAD").unwrap()), files(&clean));
@@ -158,10 +159,10 @@ fn links_and_submodules_of_a_commit_are_left_out() {
     fixture.commit("Add what leads away", &[]);
     let expected = [
         (
-            "SymbolicLinksLeftOut",
+            NoteCode::SymbolicLinksLeftOut,
             "symbolic links that lead nowhere, or out of the repository, are not followed: passwd.yaml, up",
         ),
-        ("SubmodulesLeftOut", "submodules are not read: vendor/inner"),
+        (NoteCode::SubmodulesLeftOut, "submodules are not read: vendor/inner"),
     ];
     for content in [read_folder(&fixture.path()).unwrap(), read_revision(&fixture.path(), "main").unwrap()] {
         assert_eq!(files(&content), [("pool.yaml", "pool")]);

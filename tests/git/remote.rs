@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cutlist::adapters::git::{Beside, FetchLimits, GitRepository, OpenError, RemoteSettings};
+use cutlist::core::plan::NoteCode;
 use cutlist::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
 use crate::fixture::{Fixture, files, git, notes};
@@ -450,10 +451,10 @@ async fn links_and_submodules_are_left_out() {
         notes(&content),
         [
             (
-                "SymbolicLinksLeftOut",
+                NoteCode::SymbolicLinksLeftOut,
                 "symbolic links that lead nowhere, or out of the repository, are not followed: passwd.yaml"
             ),
-            ("SubmodulesLeftOut", "submodules are not read: vendor")
+            (NoteCode::SubmodulesLeftOut, "submodules are not read: vendor")
         ]
     );
 }

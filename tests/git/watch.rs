@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cutlist::adapters::git::{ReadError, WatchedFolder};
+use cutlist::core::plan::NoteCode;
 use cutlist::ports::{PortErrorKind, Repository, RevisionContent};
 use tokio::time::{Instant, timeout};
 
@@ -167,7 +168,7 @@ async fn a_clone_gives_its_commits_and_what_is_not_committed() {
     fixture.write("pools/a.yaml", "2");
     let edited = next(&mut watched).await;
     assert!(edited.revision.id.contains("-dirty-"), "{}", edited.revision.id);
-    assert_eq!(notes(&edited)[0].0, "UncommittedChanges");
+    assert_eq!(notes(&edited)[0].0, NoteCode::UncommittedChanges);
 
     let second = fixture.commit("Two", &[]);
     let committed = next(&mut watched).await;

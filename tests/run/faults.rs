@@ -1,10 +1,9 @@
 //! Capacity that runs out, budgets that block, approvals that are missing.
 
-use cutlist::adapters::embedded::OfferingKey;
 use cutlist::controller::Refusal;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::Cluster;
+use cutlist::ports::{Cluster, Offering};
 use serde_json::json;
 
 use crate::stage::{POOL, SETTINGS, Stage};
@@ -21,7 +20,7 @@ async fn when_capacity_runs_out_the_next_offering_is_taken() {
         assert_eq!(taken.len(), 1);
         stage.scale(0);
         assert!(stage.settle().await);
-        let offering = OfferingKey {
+        let offering = Offering {
             instance_type: taken[0].instance_type.clone(),
             zone: taken[0].zone.clone(),
             capacity_type: taken[0].capacity_type.clone(),
@@ -46,7 +45,7 @@ async fn when_nothing_is_left_the_claim_goes_and_another_type_is_planned() {
     let alternatives: Vec<cutlist::core::plan::Alternative> = serde_json::from_str(launched).unwrap();
     stage.scale(0);
     assert!(stage.settle().await);
-    let cheap: Vec<OfferingKey> = alternatives.iter().map(OfferingKey::from).collect();
+    let cheap: Vec<Offering> = alternatives.iter().map(Offering::from).collect();
     cheap.iter().for_each(|offering| stage.world.with(|world| world.exhaust(offering.clone())));
     stage.scale(5);
     assert!(stage.settle().await);

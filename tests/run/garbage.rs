@@ -1,6 +1,7 @@
 //! What exists is innocent: instances without claims, claims without instances. Something is not seen more often than not wanted.
 
 use cutlist::adapters::embedded::World;
+use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, LaunchRequest};
@@ -21,22 +22,33 @@ async fn with_four_nodes() -> Stage {
 }
 
 /// As an installation launches that is not told of here; no claim of this cluster knows it.
-async fn launch_unknown(stage: &Stage, token: &str, node_pool: &str, installation: &str) {
+async fn launch_unknown(stage: &Stage, uid: &str, node_pool: &str, installation: &str) {
     let known = stage.world.with(|world| world.instances())[0].clone();
+    let claim: NodeClaim = serde_json::from_value(serde_json::json!({
+        "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+        "metadata": {
+            "name": format!("unknown-{uid}"), "uid": uid, "labels": { "karpenter.sh/nodepool": node_pool },
+        },
+        "spec": {
+            "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+            "requirements": [],
+        },
+    }))
+    .unwrap();
     let request = LaunchRequest {
-        token: token.to_owned(),
-        node_claim: format!("unknown-{token}"),
-        node_pool: node_pool.to_owned(),
-        node_class: "default".to_owned(),
-        installation: installation.to_owned(),
-        alternatives: vec![cutlist::core::plan::Alternative {
+        launch_id: uid,
+        installation,
+        claims: vec![&claim],
+        assigned: Vec::new(),
+        class: None,
+        alternatives: &[cutlist::core::plan::Alternative {
             instance_type: known.instance_type,
             zone: known.zone,
             capacity_type: known.capacity_type,
             price_per_hour: cutlist::core::model::HourlyPrice::default(),
         }],
     };
-    stage.world.cloud().launch(&request).await.unwrap();
+    stage.world.cloud().launch(&request).await.remove(0).unwrap();
 }
 
 #[tokio::test(start_paused = true)]

@@ -12,6 +12,7 @@ mod faults;
 mod garbage;
 mod history;
 mod interruptions;
+mod launches;
 mod places;
 mod pools;
 mod quickstart;

@@ -9,6 +9,7 @@ use cutlist::adapters::embedded::{
     EmbeddedClock, EmbeddedCloud, EmbeddedCluster, EmbeddedForge, EmbeddedWorld, WorldSettings,
 };
 use cutlist::api::approval_rules::ApprovalRules;
+use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::api::node_plan::NodePlan;
 use cutlist::api::source::SourceFile;
@@ -19,7 +20,8 @@ use cutlist::core::plan::{Inputs, Plan, Revision, decide};
 use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
-    Cloud, Cluster, Instance, LaunchRequest, Message, PortError, PortErrorKind, Repository, RevisionContent,
+    ClassFacts, Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind, Repository,
+    RevisionContent,
 };
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
@@ -280,28 +282,44 @@ impl Cluster for FusedCluster {
     }
 }
 
-/// Also remembers every launch that gave an instance: provider ID by token.
+/// Also remembers every launch.
 #[derive(Clone)]
-pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<BTreeMap<String, Vec<String>>>>);
+pub struct FusedCloud(pub EmbeddedCloud, pub Fuse, pub Rc<RefCell<Launches>>);
+
+/// What was asked of the cloud.
+#[derive(Default)]
+pub struct Launches {
+    pub calls: usize,
+    /// Provider IDs by UID of the claim.
+    pub by_claim: BTreeMap<String, Vec<String>>,
+}
 
 impl Cloud for FusedCloud {
     async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
         self.0.catalog().await
     }
-    async fn zones_with_subnet(&self, node_class: &str) -> Result<Vec<String>, PortError> {
-        self.0.zones_with_subnet(node_class).await
+    async fn describe(&self, class: &EC2NodeClass) -> Result<ClassFacts, PortError> {
+        self.0.describe(class).await
     }
-    async fn launch(&self, request: &LaunchRequest) -> Result<Instance, PortError> {
+    async fn launch(&self, request: &LaunchRequest<'_>) -> Vec<Result<Instance, LaunchFailure>> {
         let launch = async {
-            let instance = self.0.launch(request).await?;
+            let answers = self.0.launch(request).await;
             let mut launches = self.2.borrow_mut();
-            let ids = launches.entry(request.token.clone()).or_default();
-            if !ids.contains(&instance.provider_id) {
-                ids.push(instance.provider_id.clone());
+            launches.calls += 1;
+            for (claim, instance) in request.claims.iter().zip(&answers) {
+                let Ok(instance) = instance else { continue };
+                let ids = launches.by_claim.entry(claim.metadata.uid.clone().unwrap()).or_default();
+                if !ids.contains(&instance.provider_id) {
+                    ids.push(instance.provider_id.clone());
+                }
             }
-            Ok(instance)
+            Ok(answers)
         };
-        self.1.call(launch).await
+        let failed = |error: &PortError| LaunchFailure { error: error.again(), exhausted: Vec::new() };
+        match self.1.call(launch).await {
+            Ok(answers) => answers,
+            Err(error) => request.claims.iter().map(|_| Err(failed(&error))).collect(),
+        }
     }
     async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
         self.1.call(self.0.terminate(provider_id)).await
@@ -326,7 +344,7 @@ pub struct Stage {
     pub script: Script,
     pub forge: EmbeddedForge,
     pub fuse: Fuse,
-    pub launches: Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    pub launches: Rc<RefCell<Launches>>,
     pub events: Rc<RefCell<Vec<Event>>>,
     pub controller: TestController,
     floor: ApprovalRules,
@@ -453,18 +471,19 @@ impl Stage {
         self.events.borrow().iter().filter(|event| is_it(event)).count()
     }
 
-    /// Instances, claims and nodes belong together one by one, and no token launched twice.
+    /// Instances, claims and nodes belong together one by one, and no claim launched twice.
     pub fn assert_consistent(&self, context: &str) {
         let snapshot = self.snapshot();
         let instances = self.world.with(|world| world.instances());
-        let claims: Vec<_> = snapshot.node_claims.iter().map(|claim| claim.metadata.uid.clone().unwrap()).collect();
+        let of_claim = |claim: &NodeClaim| claim.status.as_ref().and_then(|status| status.provider_id.clone());
+        let claims: Vec<_> = snapshot.node_claims.iter().filter_map(of_claim).collect();
         for instance in &instances {
-            assert!(claims.contains(&instance.token), "{context}: {instance:?} leaked");
+            assert!(claims.contains(&instance.provider_id), "{context}: {instance:?} leaked");
         }
         assert_eq!(instances.len(), claims.len(), "{context}");
         assert_eq!(snapshot.nodes.len(), claims.len(), "{context}");
-        for (token, ids) in self.launches.borrow().iter() {
-            assert_eq!(ids.len(), 1, "{context}: {token} launched {ids:?}");
+        for (claim, ids) in &self.launches.borrow().by_claim {
+            assert_eq!(ids.len(), 1, "{context}: {claim} launched {ids:?}");
         }
     }
 }
@@ -475,7 +494,7 @@ fn controller(
     script: &Script,
     forge: &EmbeddedForge,
     fuse: &Fuse,
-    launches: &Rc<RefCell<BTreeMap<String, Vec<String>>>>,
+    launches: &Rc<RefCell<Launches>>,
     events: &Rc<RefCell<Vec<Event>>>,
 ) -> TestController {
     let ports = Ports {

@@ -1,5 +1,7 @@
 //! A plan in waves: what goes in a later wave stays until the nodes of the earlier ones are gone.
 
+use cutlist::controller::events::Event;
+
 use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 #[tokio::test(start_paused = true)]
@@ -52,4 +54,6 @@ async fn a_later_wave_waits_for_the_nodes_of_the_earlier_one() {
     };
     assert_eq!((snapshot.nodes.len(), has_label("second")), (2, 2));
     stage.assert_consistent("after two waves");
+    let going = stage.count(|event| matches!(event, Event::TerminatingNode { .. }));
+    assert_eq!(going, 2, "each node is said to go once, and not when it begins to wait");
 }

@@ -1,18 +1,17 @@
-use cutlist::adapters::embedded::OfferingKey;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::{Cloud, Cluster, PortErrorKind};
+use cutlist::ports::{Cloud, Cluster, Offering, PortErrorKind};
 use serde_json::json;
 
-use crate::scene::{claim, deployment, load_deployment, pass, request, seconds_since_beginning, world};
+use crate::scene::{claim, deployment, launch, load_deployment, pass, seconds_since_beginning, world};
 
 #[tokio::test(start_paused = true)]
 async fn an_instance_boots_joins_and_gets_ready_within_a_minute() {
     let world = world(0);
     let (cluster, cloud) = (world.cluster(), world.cloud());
     cluster.create_node_claim(&claim("default-1")).await.unwrap();
-    let instance = cloud.launch(&request("token", "default-1", &["c7.2xlarge"], "on-demand")).await.unwrap();
-    let again = cloud.launch(&request("token", "default-1", &["c7.2xlarge"], "on-demand")).await.unwrap();
-    assert_eq!(instance, again, "the token launches once");
+    let instance = launch(&cloud, "uid", "default-1", &["c7.2xlarge"], "on-demand").await.unwrap();
+    let again = launch(&cloud, "uid", "default-1", &["c7.2xlarge"], "on-demand").await.unwrap();
+    assert_eq!(instance, again, "the claim launches once");
 
     let ready = loop {
         let nodes = cluster.observe().await.unwrap().nodes.clone();
@@ -45,8 +44,7 @@ async fn many_instances_have_as_many_names() {
     let world = world(0);
     let (cluster, cloud) = (world.cluster(), world.cloud());
     for number in 0..INSTANCES {
-        let request = request(&format!("token-{number}"), "default-1", &["c7.2xlarge"], "on-demand");
-        cloud.launch(&request).await.unwrap();
+        launch(&cloud, &format!("uid-{number}"), "default-1", &["c7.2xlarge"], "on-demand").await.unwrap();
     }
     pass(&world, 60).await;
     assert_eq!(cluster.observe().await.unwrap().nodes.len(), INSTANCES);
@@ -55,7 +53,7 @@ async fn many_instances_have_as_many_names() {
 #[tokio::test(start_paused = true)]
 async fn a_reservation_is_counted_down_and_up_again() {
     let world = world(0);
-    let (cluster, cloud) = (world.cluster(), world.cloud());
+    let cloud = &world.cloud();
     let reservation =
         json!({"id": "cr-1", "instanceType": "c7.large", "availabilityZone": "zone-a", "availableInstanceCount": 1});
     let class = json!({
@@ -66,21 +64,15 @@ async fn a_reservation_is_counted_down_and_up_again() {
     let snapshot =
         Snapshot { node_classes: vec![serde_json::from_value(class).unwrap()].into(), ..Snapshot::default() };
     world.with(|world| world.load(snapshot));
-    for name in ["default-1", "default-2"] {
-        let mut claim = claim(name);
-        let pinned = json!({"key": "karpenter.k8s.aws/capacity-reservation-id", "operator": "In", "values": ["cr-1"]});
-        claim.spec.requirements.push(serde_json::from_value(pinned).unwrap());
-        cluster.create_node_claim(&claim).await.unwrap();
-    }
-    let reserved = |claim: &str| request(claim, claim, &["c7.large"], "reserved");
-    let first = cloud.launch(&reserved("default-1")).await.unwrap();
+    let reserved = async |name: &str| launch(cloud, name, name, &["c7.large"], "reserved").await;
+    let first = reserved("default-1").await.unwrap();
     assert_eq!(first.capacity_type, "reserved");
-    assert_eq!(cloud.launch(&reserved("default-1")).await.unwrap(), first, "the token launches once");
-    let error = cloud.launch(&reserved("default-2")).await.unwrap_err();
+    assert_eq!(reserved("default-1").await.unwrap(), first, "the claim launches once");
+    let error = reserved("default-2").await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::InsufficientCapacity);
     cloud.terminate(&first.provider_id).await.unwrap();
     pass(&world, 30).await;
-    assert!(cloud.launch(&reserved("default-2")).await.is_ok(), "the instance is left again");
+    assert!(reserved("default-2").await.is_ok(), "the instance is left again");
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,19 +80,19 @@ async fn capacity_runs_out_and_comes_back() {
     let world = world(0);
     let cloud = world.cloud();
     let offering =
-        OfferingKey { instance_type: "c7.large".into(), zone: "zone-a".into(), capacity_type: "on-demand".into() };
+        Offering { instance_type: "c7.large".into(), zone: "zone-a".into(), capacity_type: "on-demand".into() };
     world.with(|world| world.exhaust(offering.clone()));
-    let error = cloud.launch(&request("a", "claim-a", &["c7.large"], "on-demand")).await.unwrap_err();
+    let error = launch(&cloud, "a", "claim-a", &["c7.large"], "on-demand").await.unwrap_err();
     assert_eq!(error.kind, PortErrorKind::InsufficientCapacity);
     let available =
         |catalog: std::sync::Arc<cutlist::core::catalog::Catalog>| catalog.instance_types[0].offerings[0].available;
     assert!(!available(cloud.catalog().await.unwrap()));
     pass(&world, 181).await;
     assert!(available(cloud.catalog().await.unwrap()), "after three minutes it is worth another try");
-    let second = cloud.launch(&request("a", "claim-a", &["c7.large", "c7.2xlarge"], "on-demand")).await.unwrap();
+    let second = launch(&cloud, "a", "claim-a", &["c7.large", "c7.2xlarge"], "on-demand").await.unwrap();
     assert_eq!(second.instance_type, "c7.2xlarge");
     world.with(|world| world.replenish(&offering));
-    let third = cloud.launch(&request("b", "claim-b", &["c7.large"], "on-demand")).await.unwrap();
+    let third = launch(&cloud, "b", "claim-b", &["c7.large"], "on-demand").await.unwrap();
     assert_eq!(third.instance_type, "c7.large");
 }
 
@@ -109,7 +101,7 @@ async fn a_reclaimed_spot_instance_takes_its_node_and_pods() {
     let world = world(0);
     let (cluster, cloud) = (world.cluster(), world.cloud());
     load_deployment(&world, deployment("web", 2, "1"));
-    let instance = cloud.launch(&request("token", "none", &["c7.2xlarge"], "spot")).await.unwrap();
+    let instance = launch(&cloud, "uid", "none", &["c7.2xlarge"], "spot").await.unwrap();
     pass(&world, 60).await;
     let node = cluster.observe().await.unwrap().nodes[0].metadata.name.clone().unwrap();
     cluster.patch_node(&node, &json!({"spec": {"taints": []}})).await.unwrap();

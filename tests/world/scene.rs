@@ -1,11 +1,11 @@
 //! A small region and the objects of a small cluster.
 
-use cutlist::adapters::embedded::{EmbeddedWorld, WorldSettings};
+use cutlist::adapters::embedded::{EmbeddedCloud, EmbeddedWorld, WorldSettings};
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::core::catalog::Catalog;
 use cutlist::core::plan::Alternative;
 use cutlist::core::snapshot::Snapshot;
-use cutlist::ports::{Clock, LaunchRequest};
+use cutlist::ports::{Clock, Cloud, Instance, LaunchRequest, PortError};
 use serde_json::{Value, json};
 
 /// Two instance types in two zones.
@@ -60,21 +60,35 @@ pub fn claim(name: &str) -> NodeClaim {
     .unwrap()
 }
 
-pub fn request(token: &str, claim: &str, instance_types: &[&str], capacity_type: &str) -> LaunchRequest {
+/// Launches an instance for a claim of this UID and name.
+pub async fn launch(
+    cloud: &EmbeddedCloud,
+    uid: &str,
+    name: &str,
+    instance_types: &[&str],
+    capacity_type: &str,
+) -> Result<Instance, PortError> {
     let alternatives = instance_types.iter().map(|name| Alternative {
         instance_type: (*name).to_owned(),
         zone: "zone-a".to_owned(),
         capacity_type: capacity_type.to_owned(),
         price_per_hour: Default::default(),
     });
-    LaunchRequest {
-        token: token.to_owned(),
-        node_claim: claim.to_owned(),
-        node_pool: "default".to_owned(),
-        node_class: "default".to_owned(),
-        installation: String::new(),
-        alternatives: alternatives.collect(),
+    let mut claim = claim(name);
+    claim.metadata.uid = Some(uid.to_owned());
+    if capacity_type == "reserved" {
+        let pinned = json!({"key": "karpenter.k8s.aws/capacity-reservation-id", "operator": "In", "values": ["cr-1"]});
+        claim.spec.requirements.push(serde_json::from_value(pinned).unwrap());
     }
+    let request = LaunchRequest {
+        launch_id: uid,
+        installation: "",
+        claims: vec![&claim],
+        assigned: Vec::new(),
+        class: None,
+        alternatives: &alternatives.collect::<Vec<_>>(),
+    };
+    cloud.launch(&request).await.remove(0).map_err(|failure| failure.error)
 }
 
 /// Lets so many seconds pass.

@@ -14,7 +14,6 @@ use crate::core::catalog::facts::{self, Facts, InstanceFacts};
 use crate::core::catalog::tables::{OnDemandPrices, assumed_spot_price};
 use crate::core::catalog::{BuiltInError, Catalog};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::Note;
 
 const TYPES_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
 const ON_DEMAND_LIFETIME: SignedDuration = SignedDuration::from_hours(12);
@@ -62,7 +61,7 @@ impl LiveCatalog {
         lifetime + lifetime / 10_000 * (JITTER_PERCENT * self.spread)
     }
 
-    /// Asks what is due. It does not fail: what went wrong stands in [`LiveCatalog::notes`].
+    /// Asks what is due. It does not fail: what went wrong stands in [`LiveCatalog::doubts`].
     pub async fn refresh(&mut self, api: &impl Ec2Api, now: Timestamp) {
         if self.sold.is_due(self.spread(TYPES_LIFETIME), now) {
             let result = sold(api).await;
@@ -140,38 +139,49 @@ impl LiveCatalog {
     }
 
     /// What is not live, and what is old, for a plan; nothing while all is well.
-    pub fn notes(&self) -> Vec<Note> {
+    pub fn doubts(&self) -> Vec<Doubt> {
         let built_in = OnDemandPrices::of_region(&self.region);
-        let not_live = |trouble: Option<String>| trouble.map(|why| format!(": {why}")).unwrap_or_default();
-        let sold = match (self.sold.value(), self.sold.trouble_text()) {
-            (Some(_), why) => why.map(|why| ("CatalogOld", format!("instance types {why}"))),
-            (None, why) => {
-                Some(("CatalogNotLive", format!("instance types are those in this program{}", not_live(why))))
-            }
-        };
-        let on_demand = match (self.on_demand.value(), self.on_demand.trouble_text()) {
-            (Some(_), why) => why.map(|why| ("PricesOld", format!("on-demand prices {why}"))),
-            (None, why) => {
-                let of =
-                    format!("on-demand prices are those of {} of {} in this program", built_in.region, built_in.date);
-                Some(("PricesNotLive", format!("{of}{}", not_live(why))))
-            }
-        };
-        let spot = match (self.spot.value(), self.spot.trouble_text()) {
-            (Some(_), why) => why.map(|why| ("SpotPricesOld", format!("spot prices {why}"))),
-            (None, why) => Some((
-                "SpotPricesAssumed",
-                format!("spot prices are not live: taken as a part of on-demand{}", not_live(why)),
-            )),
-        };
-        let notes = [sold, on_demand, spot].into_iter().flatten();
-        notes.map(|(code, text)| Note { code: code.to_owned(), text }).collect()
+        let program = format!("those of {} of {} in this program", built_in.region, built_in.date);
+        let doubts = [
+            doubt(About::InstanceTypes, &self.sold, "instance types", "those in this program"),
+            doubt(About::OnDemandPrices, &self.on_demand, "on-demand prices", &program),
+            doubt(About::SpotPrices, &self.spot, "spot prices", "taken as a part of on-demand"),
+        ];
+        doubts.into_iter().flatten().collect()
     }
 
     /// When on-demand and spot prices were asked for; `None` where they are not live.
     pub fn asked_at(&self) -> (Option<Timestamp>, Option<Timestamp>) {
         (self.on_demand.answer.as_ref().map(|it| it.at), self.spot.answer.as_ref().map(|it| it.at))
     }
+}
+
+/// Something in the catalog that is not as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    pub about: About,
+    /// It was asked for once, and is old; otherwise something stands in for it.
+    pub is_old: bool,
+    /// For people: what, since when, why.
+    pub text: String,
+}
+
+/// The parts of a catalog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum About {
+    InstanceTypes,
+    OnDemandPrices,
+    SpotPrices,
+}
+
+/// `instead`: what stands in for it where nothing is known.
+fn doubt<T>(about: About, known: &Known<T>, what: &str, instead: &str) -> Option<Doubt> {
+    let why = known.trouble_text();
+    if known.answer.is_some() {
+        return why.map(|why| Doubt { about, is_old: true, text: format!("{what} {why}") });
+    }
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    Some(Doubt { about, is_old: false, text: format!("{what} are not live, but {instead}{why}") })
 }
 
 /// A list that must not be empty: with an empty one, everything would be gone from the market, and nodes with it.

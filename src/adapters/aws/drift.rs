@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::api::instances::InstanceAnswer;
 use super::instances::RESERVATIONS_ONLY;
-use super::resolution::ClassFacts;
+use super::resolution::Resolution;
 use super::resolution::known::Known;
 use crate::core::catalog::InstanceType;
 use crate::core::catalog::node_class::image_for;
@@ -87,7 +87,7 @@ impl LiveDrift {
 }
 
 /// Compares an instance with what its class selects.
-pub fn compare(subject: Subject<'_>, facts: &ClassFacts, strictness: Strictness) -> LiveDrift {
+pub fn compare(subject: Subject<'_>, facts: &Resolution, strictness: Strictness) -> LiveDrift {
     let (groups, extra_groups) = security_groups(subject.instance, facts, strictness);
     let verdicts = vec![
         (Compared::Image, image(subject, facts)),
@@ -98,7 +98,7 @@ pub fn compare(subject: Subject<'_>, facts: &ClassFacts, strictness: Strictness)
     LiveDrift { verdicts, extra_groups }
 }
 
-fn image(subject: Subject<'_>, facts: &ClassFacts) -> Verdict {
+fn image(subject: Subject<'_>, facts: &Resolution) -> Verdict {
     let (class, runs) = (&facts.class, &subject.instance.image_id);
     let images = match &facts.images {
         Ok(images) => images,
@@ -138,7 +138,7 @@ fn selected<'f, T>(known: &'f Known<Vec<T>>, class: &str, what: &str) -> Result<
     }
 }
 
-fn security_groups(instance: &InstanceAnswer, facts: &ClassFacts, strictness: Strictness) -> (Verdict, Vec<String>) {
+fn security_groups(instance: &InstanceAnswer, facts: &Resolution, strictness: Strictness) -> (Verdict, Vec<String>) {
     let groups = match selected(&facts.security_groups, &facts.class, "security group") {
         Ok(groups) => groups,
         Err(why) => return (Verdict::Unknown(why), Vec::new()),
@@ -166,7 +166,7 @@ fn security_groups(instance: &InstanceAnswer, facts: &ClassFacts, strictness: St
     (verdict, extra)
 }
 
-fn subnet(instance: &InstanceAnswer, facts: &ClassFacts) -> Verdict {
+fn subnet(instance: &InstanceAnswer, facts: &Resolution) -> Verdict {
     let subnets = match selected(&facts.subnets, &facts.class, "subnet") {
         Ok(subnets) => subnets,
         Err(why) => return Verdict::Unknown(why),
@@ -181,7 +181,7 @@ fn subnet(instance: &InstanceAnswer, facts: &ClassFacts) -> Verdict {
 }
 
 /// Only instances that were launched into a reservation on purpose can lose it.
-fn reservation(instance: &InstanceAnswer, facts: &ClassFacts) -> Verdict {
+fn reservation(instance: &InstanceAnswer, facts: &Resolution) -> Verdict {
     let on_purpose = instance.reservation_preference.as_deref() == Some(RESERVATIONS_ONLY);
     let Some(id) = instance.reservation_id.as_ref().filter(|_| on_purpose) else { return Verdict::AsSelected };
     let Some(found) = facts.reservations.value() else {

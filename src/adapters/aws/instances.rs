@@ -94,12 +94,12 @@ pub fn capacity_type(instance: &InstanceAnswer) -> &'static str {
     }
 }
 
-/// As the controller knows it. `claim_uid`: of the claim that it was launched for, where that is known.
-pub fn to_port(instance: &InstanceAnswer, claim_uid: Option<&str>) -> ports::Instance {
+/// As the controller knows it.
+pub fn to_port(instance: &InstanceAnswer) -> ports::Instance {
     let tag = |key: &str| instance.tags.get(key).cloned().unwrap_or_default();
     ports::Instance {
         provider_id: provider_id(&instance.zone, &instance.id),
-        token: claim_uid.unwrap_or_default().to_owned(),
+        launch_id: tag(keys::LAUNCH),
         instance_type: instance.instance_type.clone(),
         zone: instance.zone.clone(),
         capacity_type: capacity_type(instance).to_owned(),
@@ -149,11 +149,7 @@ pub fn match_claims(instances: At<'_, InstanceAnswer>, claims: At<'_, NodeClaim>
                 matched.vanished.extend(claim.metadata.name.clone());
             }
             Some(_) => {}
-            None => {
-                if let Some(launch) = claim.annotation(keys::LAUNCH) {
-                    waiting.entry(launch).or_default().push(uid);
-                }
-            }
+            None => waiting.entry(claim.launch_id()).or_default().push(uid),
         }
     }
     let mut free: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -412,8 +408,8 @@ mod tests {
         for other in ["", "aws:///us-east-1a/fargate-ip-1", "kwok://node", "aws:///"] {
             assert_eq!(instance_id(other), None, "{other}");
         }
-        let port = to_port(&instance("i-1", "l"), Some("uid"));
-        assert_eq!((port.token.as_str(), port.node_pool.as_str(), port.node_claim.as_str()), ("uid", "general", ""));
+        let port = to_port(&instance("i-1", "l"));
+        assert_eq!((port.launch_id.as_str(), port.node_pool.as_str(), port.node_claim.as_str()), ("l", "general", ""));
     }
 
     #[test]

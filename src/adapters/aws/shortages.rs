@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::catalog::Catalog;
+use crate::core::catalog::{self, Catalog};
+use crate::ports::Offering;
 
 /// After the first shortage; the reference's only wait.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(3);
@@ -19,7 +20,7 @@ const REMEMBERED_MAX: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scarce {
     /// One type in one zone, paid in one way.
-    Offering { instance_type: String, zone: String, capacity_type: String },
+    Offering(Offering),
     /// All of a capacity type: the account may have no spot instances.
     CapacityType(String),
     /// All types under a quota of the account, by its code: `L-1216C47A`.
@@ -34,7 +35,7 @@ impl std::fmt::Display for Scarce {
     /// `m5.large/us-east-1b spot`
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Offering { instance_type, zone, capacity_type } => {
+            Self::Offering(Offering { instance_type, zone, capacity_type }) => {
                 write!(formatter, "{instance_type}/{zone} {capacity_type}")
             }
             Self::CapacityType(capacity_type) => write!(formatter, "all {capacity_type}"),
@@ -98,20 +99,10 @@ impl Shortages {
     }
 
     /// The shortage for which an offering is not tried now; also that of its capacity type or of its quota.
-    pub fn of_offering(
-        &self,
-        (instance_type, zone, capacity_type): (&str, &str, &str),
-        quota: Option<&str>,
-        now: Timestamp,
-    ) -> Option<&Shortage> {
-        let offering = Scarce::Offering {
-            instance_type: instance_type.to_owned(),
-            zone: zone.to_owned(),
-            capacity_type: capacity_type.to_owned(),
-        };
+    pub fn of_offering(&self, offering: &Offering, quota: Option<&str>, now: Timestamp) -> Option<&Shortage> {
         let of_quota = || self.of(&Scarce::Quota(quota?.to_owned()), now);
-        let of_capacity_type = || self.of(&Scarce::CapacityType(capacity_type.to_owned()), now);
-        self.of(&offering, now).or_else(of_capacity_type).or_else(of_quota)
+        let of_capacity_type = || self.of(&Scarce::CapacityType(offering.capacity_type.clone()), now);
+        self.of(&Scarce::Offering(offering.clone()), now).or_else(of_capacity_type).or_else(of_quota)
     }
 
     /// The shortage for which it is not tried now.
@@ -133,10 +124,15 @@ impl Shortages {
         }
         for instance_type in &mut catalog.instance_types {
             let name = instance_type.name.clone();
-            let is_out = |offering: &crate::core::catalog::Offering| {
-                let of_reservation = offering.reservation_id.as_ref().map(|id| Scarce::Reservation(id.clone()));
-                let quota = quota_of(&name, &offering.capacity_type);
-                self.of_offering((&name, &offering.zone, &offering.capacity_type), quota, now).is_some()
+            let is_out = |sold: &catalog::Offering| {
+                let of_reservation = sold.reservation_id.as_ref().map(|id| Scarce::Reservation(id.clone()));
+                let offering = Offering {
+                    instance_type: name.clone(),
+                    zone: sold.zone.clone(),
+                    capacity_type: sold.capacity_type.clone(),
+                };
+                let quota = quota_of(&name, &sold.capacity_type);
+                self.of_offering(&offering, quota, now).is_some()
                     || of_reservation.is_some_and(|what| self.of(&what, now).is_some())
             };
             // A shared list is only copied where it changes.
@@ -191,11 +187,11 @@ mod tests {
     }
 
     fn offering(instance_type: &str) -> Scarce {
-        Scarce::Offering {
+        Scarce::Offering(Offering {
             instance_type: instance_type.to_owned(),
             zone: "us-east-1a".to_owned(),
             capacity_type: keys::SPOT.to_owned(),
-        }
+        })
     }
 
     const CODE: &str = "InsufficientInstanceCapacity";

@@ -3,11 +3,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
-use crate::ports::{Cloud, Instance, LaunchRequest, Message, PortError, PortErrorKind};
+use crate::ports::{
+    ClassCondition, ClassFacts, Cloud, Instance, LaunchFailure, LaunchRequest, Message, Offering, PortError,
+    PortErrorKind,
+};
 
 use super::EmbeddedWorld;
-use super::machines::{LaunchRefusal, OfferingKey};
+use super::machines::LaunchRefusal;
+use super::objects::name_of;
 
 /// As SQS gives them.
 const MESSAGES_AT_ONCE: usize = 10;
@@ -35,7 +41,7 @@ impl Cloud for EmbeddedCloud {
             let mut catalog = world.catalog.as_ref().clone();
             for instance_type in &mut catalog.instance_types {
                 for offering in &mut instance_type.offerings {
-                    let key = OfferingKey {
+                    let key = Offering {
                         instance_type: instance_type.name.clone(),
                         zone: offering.zone.clone(),
                         capacity_type: offering.capacity_type.clone(),
@@ -47,36 +53,34 @@ impl Cloud for EmbeddedCloud {
         }))
     }
 
-    /// Those of the subnets in the status of the class; where it has none, every zone of the region, since the embedded account has a
-    /// tagged subnet in each.
-    async fn zones_with_subnet(&self, node_class: &str) -> Result<Vec<String>, PortError> {
-        Ok(self.world.with(|world| {
-            let status = world.node_classes.get(node_class).and_then(|class| class.status.as_ref());
-            let found = status.map(|status| status.subnets.as_slice()).unwrap_or_default();
-            if !found.is_empty() {
-                return found.iter().map(|it| it.zone.clone()).collect::<BTreeSet<_>>().into_iter().collect();
-            }
-            let offerings = world.catalog.instance_types.iter().flat_map(|instance_type| &instance_type.offerings);
-            offerings.map(|offering| offering.zone.clone()).collect::<BTreeSet<_>>().into_iter().collect()
-        }))
+    /// What the status of the class says. Where it names no subnet, every zone of the region, since the embedded account has a tagged
+    /// subnet in each.
+    async fn describe(&self, class: &EC2NodeClass) -> Result<ClassFacts, PortError> {
+        let subnets = class.status.iter().flat_map(|status| &status.subnets);
+        let mut zones: BTreeSet<String> = subnets.map(|subnet| subnet.zone.clone()).collect();
+        if zones.is_empty() {
+            let types = self.world.with(|world| world.catalog.clone());
+            let offerings = types.instance_types.iter().flat_map(|instance_type| &instance_type.offerings);
+            zones = offerings.map(|offering| offering.zone.clone()).collect();
+        }
+        let (status, reason, message) = match zones.is_empty() {
+            true => (false, "SubnetsNotFound", "subnetSelectorTerms found no subnet"),
+            false => (true, "SubnetsReady", ""),
+        };
+        let condition = ClassCondition {
+            type_: "SubnetsReady".to_owned(),
+            status: Some(status),
+            reason: reason.to_owned(),
+            message: message.to_owned(),
+        };
+        Ok(ClassFacts { zones: zones.into_iter().collect(), conditions: vec![condition], ..ClassFacts::default() })
     }
 
-    async fn launch(&self, request: &LaunchRequest) -> Result<Instance, PortError> {
-        self.world.act(|world| world.launch(request)).map_err(|refusal| {
-            let (kind, why) = match refusal {
-                LaunchRefusal::NoCapacity => {
-                    let tried = request.alternatives.len();
-                    (PortErrorKind::InsufficientCapacity, format!("EC2 has no capacity in any of {tried} offerings"))
-                }
-                LaunchRefusal::UnknownInstanceType(name) => {
-                    (PortErrorKind::Permanent, format!("EC2 does not offer {name} there"))
-                }
-                LaunchRefusal::NoAlternatives => {
-                    (PortErrorKind::Permanent, "no instance type was asked for".to_owned())
-                }
-            };
-            PortError { operation: format!("launch {}: {why}", request.node_claim), kind, source: None }
-        })
+    async fn launch(&self, request: &LaunchRequest<'_>) -> Vec<Result<Instance, LaunchFailure>> {
+        let launch = |claim: &&NodeClaim| {
+            self.world.act(|world| world.launch(request, claim)).map_err(|refusal| failure(refusal, request, claim))
+        };
+        request.claims.iter().map(launch).collect()
     }
 
     async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
@@ -98,4 +102,25 @@ impl Cloud for EmbeddedCloud {
         self.world.with(|world| world.messages.remove(receipt));
         Ok(())
     }
+}
+
+fn failure(refusal: LaunchRefusal, request: &LaunchRequest<'_>, claim: &NodeClaim) -> LaunchFailure {
+    let tried = request.alternatives;
+    let (kind, why) = match &refusal {
+        LaunchRefusal::NoCapacity => {
+            let why = format!("EC2 has no capacity in any of {} offerings", tried.len());
+            (PortErrorKind::InsufficientCapacity, why)
+        }
+        LaunchRefusal::UnknownInstanceType(name) => {
+            (PortErrorKind::Permanent, format!("EC2 does not offer {name} there"))
+        }
+        LaunchRefusal::NoAlternatives => (PortErrorKind::Permanent, "no instance type was asked for".to_owned()),
+    };
+    // It was asked for any of them, so it has none.
+    let exhausted = match refusal {
+        LaunchRefusal::NoCapacity => tried.iter().map(Offering::from).collect(),
+        _ => Vec::new(),
+    };
+    let operation = format!("launch {}: {why}", name_of(&claim.metadata));
+    LaunchFailure { error: PortError { operation, kind, source: None }, exhausted }
 }

@@ -49,12 +49,8 @@ impl EmbeddedForge {
 }
 
 impl Forge for EmbeddedForge {
-    async fn post_plan(&self, plan: &Plan, markdown: &str) -> Result<(), PortError> {
-        self.remember(Post::Plan {
-            plan_id: plan.id.clone(),
-            revision: plan.revision.clone(),
-            markdown: markdown.to_owned(),
-        });
+    async fn post_plan(&self, plan: &Plan, markdown: impl Fn() -> String) -> Result<(), PortError> {
+        self.remember(Post::Plan { plan_id: plan.id.clone(), revision: plan.revision.clone(), markdown: markdown() });
         Ok(())
     }
 

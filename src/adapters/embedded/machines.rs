@@ -8,16 +8,17 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::json;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::IntOrString;
 use crate::core::catalog::node_class::{for_node_class, image_for};
-use crate::core::catalog::{InstanceType, Offering};
+use crate::core::catalog::{InstanceType, Offering as SoldOffering};
 use crate::core::model::Resources;
 use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
 use crate::core::plan::Alternative;
-use crate::ports::{Instance, LaunchRequest, Message};
+use crate::ports::{Instance, LaunchRequest, Message, Offering};
 
 use super::objects::name_of;
 use super::random::Random;
@@ -35,28 +36,12 @@ const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 pub(super) const NOT_READY_TAINT: &str = "node.kubernetes.io/not-ready";
 
-/// One offering: what may run out.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct OfferingKey {
-    pub instance_type: String,
-    pub zone: String,
-    pub capacity_type: String,
-}
-
-impl From<&Alternative> for OfferingKey {
-    fn from(alternative: &Alternative) -> Self {
-        Self {
-            instance_type: alternative.instance_type.clone(),
-            zone: alternative.zone.clone(),
-            capacity_type: alternative.capacity_type.clone(),
-        }
-    }
-}
-
 /// An instance, and what its user data says about the node it will be.
 #[derive(Clone, Debug)]
 pub(super) struct Machine {
     pub(super) instance: Instance,
+    /// The UID of the claim that it was launched for.
+    pub(super) claim_uid: String,
     pub(super) node_claim: String,
     pub(super) node_name: String,
     /// Told to end; gone a few seconds later.
@@ -83,70 +68,79 @@ pub(super) enum LaunchRefusal {
 }
 
 impl World {
-    /// Launches the first alternative that has capacity. Asked again with the same token, gives the same instance.
-    pub(super) fn launch(&mut self, request: &LaunchRequest) -> Result<Instance, LaunchRefusal> {
-        if let Some(machine) = self.machines.values().find(|machine| machine.instance.token == request.token) {
+    /// Launches the first alternative that has capacity. Asked again for the same claim, gives the same instance.
+    pub(super) fn launch(&mut self, request: &LaunchRequest<'_>, claim: &NodeClaim) -> Result<Instance, LaunchRefusal> {
+        let uid = claim.metadata.uid.as_deref().unwrap_or_default();
+        if let Some(machine) = self.machines.values().find(|machine| machine.claim_uid == uid) {
             return Ok(machine.instance.clone());
         }
         if request.alternatives.is_empty() {
             return Err(LaunchRefusal::NoAlternatives);
         }
-        for alternative in &request.alternatives {
+        for alternative in request.alternatives {
             let Alternative { instance_type, zone, capacity_type, .. } = alternative;
             if *capacity_type == keys::RESERVED {
-                match self.take_reserved(&request.node_claim, instance_type, zone) {
-                    Some(id) => return Ok(self.start(request, alternative, Some(id))),
+                match self.take_reserved(claim, instance_type, zone) {
+                    Some(id) => return Ok(self.start(request, claim, alternative, Some(id))),
                     None => continue,
                 }
             }
             if self.offering(alternative).is_none() {
                 return Err(LaunchRefusal::UnknownInstanceType(alternative.instance_type.clone()));
             }
-            let key = OfferingKey::from(alternative);
-            if self.exhausted.contains(&key) {
+            let offering = Offering::from(alternative);
+            if self.exhausted.contains(&offering) {
                 let until = self.now.saturating_add(UNAVAILABLE_FOR).unwrap_or(self.now);
-                self.unavailable_until.insert(key, until);
+                self.unavailable_until.insert(offering, until);
                 continue;
             }
-            return Ok(self.start(request, alternative, None));
+            return Ok(self.start(request, claim, alternative, None));
         }
         Err(LaunchRefusal::NoCapacity)
     }
 
-    fn start(&mut self, request: &LaunchRequest, alternative: &Alternative, reservation: Option<String>) -> Instance {
-        let mut random = self.random("instance", &request.token);
+    fn start(
+        &mut self,
+        request: &LaunchRequest<'_>,
+        claim: &NodeClaim,
+        alternative: &Alternative,
+        reservation: Option<String>,
+    ) -> Instance {
+        let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
+        let mut random = self.random("instance", &claim_uid);
         let provider_id = format!("aws:///{}/i-0{}", alternative.zone, random.hexadecimal(16));
         let node_name = self.free_node_name(&mut random);
+        let labels = claim.metadata.labels.as_ref();
+        let node_claim = name_of(&claim.metadata);
         let instance = Instance {
             provider_id: provider_id.clone(),
-            token: request.token.clone(),
+            launch_id: request.launch_id.to_owned(),
             instance_type: alternative.instance_type.clone(),
             zone: alternative.zone.clone(),
             capacity_type: alternative.capacity_type.clone(),
-            image_id: self.image(request, &alternative.instance_type),
+            image_id: self.image(request.class, &claim.spec.node_class_ref.name, &alternative.instance_type),
             launched_at: self.now,
-            node_claim: request.node_claim.clone(),
-            node_pool: request.node_pool.clone(),
-            node_class: request.node_class.clone(),
-            installation: request.installation.clone(),
+            node_claim: node_claim.clone(),
+            node_pool: labels.and_then(|labels| labels.get(keys::NODE_POOL)).cloned().unwrap_or_default(),
+            node_class: claim.spec.node_class_ref.name.clone(),
+            installation: request.installation.to_owned(),
         };
         let delay = random.between(self.settings.seconds_to_join.0, self.settings.seconds_to_join.1);
-        let node_claim = request.node_claim.clone();
-        let machine = Machine { instance: instance.clone(), node_claim, node_name, ending: false, reservation };
+        let machine =
+            Machine { instance: instance.clone(), claim_uid, node_claim, node_name, ending: false, reservation };
         self.machines.insert(provider_id.clone(), machine);
         self.after_seconds(delay, Timer::NodeJoins { provider_id });
         instance
     }
 
     /// What the class selects, as far as that can be known without a cloud.
-    fn image(&self, request: &LaunchRequest, instance_type: &str) -> String {
-        let class = self.node_classes.get(&request.node_class);
+    fn image(&self, class: Option<&EC2NodeClass>, class_name: &str, instance_type: &str) -> String {
         let found = class.and_then(|class| class.status.as_ref()).map(|status| status.amis.as_slice());
         let of_type = self.instance_type(instance_type);
         let found = of_type.and_then(|it| image_for(it, &BTreeMap::new(), found.unwrap_or_default()));
         let named = class.and_then(|class| class.spec.ami_selector_terms.iter().find_map(|term| term.id.as_deref()));
         let known = found.map(|image| image.id.as_str()).or(named);
-        let made_up = || format!("ami-0{}", self.random("image", &request.node_class).hexadecimal(16));
+        let made_up = || format!("ami-0{}", self.random("image", class_name).hexadecimal(16));
         known.map_or_else(made_up, str::to_owned)
     }
 
@@ -201,7 +195,7 @@ impl World {
         let Some(mut node) = self.node_of(&machine, claim.as_ref()) else { return };
         self.complete("Node", &mut node.metadata);
         self.nodes.insert(machine.node_name, node);
-        let delay = self.random("ready", &machine.instance.token).between(SECONDS_TO_READY.0, SECONDS_TO_READY.1);
+        let delay = self.random("ready", &machine.claim_uid).between(SECONDS_TO_READY.0, SECONDS_TO_READY.1);
         self.after_seconds(delay, Timer::NodeReady { provider_id: provider_id.to_owned() });
         self.touch_nodes();
     }
@@ -296,8 +290,8 @@ impl World {
         let Some(machine) = self.machines.get_mut(provider_id) else { return false };
         if !machine.ending {
             machine.ending = true;
-            let token = machine.instance.token.clone();
-            let delay = self.random("end", &token).between(SECONDS_TO_END.0, SECONDS_TO_END.1);
+            let uid = machine.claim_uid.clone();
+            let delay = self.random("end", &uid).between(SECONDS_TO_END.0, SECONDS_TO_END.1);
             self.after_seconds(delay, Timer::MachineEnds { provider_id: provider_id.to_owned() });
         }
         true
@@ -366,12 +360,12 @@ impl World {
     }
 
     /// From now on EC2 has none of this offering.
-    pub fn exhaust(&mut self, offering: OfferingKey) {
+    pub fn exhaust(&mut self, offering: Offering) {
         self.exhausted.insert(offering);
     }
 
     /// EC2 has this offering again.
-    pub fn replenish(&mut self, offering: &OfferingKey) {
+    pub fn replenish(&mut self, offering: &Offering) {
         self.exhausted.remove(offering);
         self.unavailable_until.remove(offering);
     }
@@ -389,7 +383,7 @@ impl World {
         let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
         let instance = Instance {
             provider_id: provider_id.clone(),
-            token: claim.metadata.uid.clone().unwrap_or_default(),
+            launch_id: claim.launch_id().to_owned(),
             instance_type: label(keys::INSTANCE_TYPE),
             zone: label(keys::ZONE),
             capacity_type: label(keys::CAPACITY_TYPE),
@@ -403,7 +397,8 @@ impl World {
         let node_name = status.node_name.clone().unwrap_or_default();
         let reservation = labels.get(keys::CAPACITY_RESERVATION_ID).cloned();
         let node_claim = name_of(&claim.metadata);
-        let machine = Machine { instance, node_claim, node_name, ending: false, reservation };
+        let claim_uid = claim.metadata.uid.clone().unwrap_or_default();
+        let machine = Machine { instance, claim_uid, node_claim, node_name, ending: false, reservation };
         self.machines.insert(provider_id, machine);
     }
 
@@ -436,7 +431,7 @@ impl World {
         self.catalog.instance_types.iter().find(|instance_type| instance_type.name == name)
     }
 
-    fn offering(&self, alternative: &Alternative) -> Option<&Offering> {
+    fn offering(&self, alternative: &Alternative) -> Option<&SoldOffering> {
         self.instance_type(&alternative.instance_type)?
             .offerings
             .iter()

@@ -16,7 +16,7 @@
 //! | pods starting and ending | `kubelet.rs` |
 //! | disruption budgets of pods, evictions | `budgets.rs` |
 //! | instances: booting, joining, ending, being reclaimed | `machines.rs` |
-//! | instances that outlive the process, nodes for another cluster | `saved.rs` |
+//! | instances that outlive the process, nodes for another cluster | `saved.rs`, `saved_cloud.rs` |
 //! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
 //! | observations that do not show what is | `sight.rs` |
@@ -37,6 +37,7 @@ mod pods;
 mod random;
 mod reservations;
 mod saved;
+mod saved_cloud;
 mod scheduler;
 mod shelf;
 mod sight;
@@ -57,8 +58,9 @@ pub use cluster::EmbeddedCluster;
 pub use disagreements::Disagreement;
 pub use forge::{EmbeddedForge, Post};
 pub use found::ScaleError;
-pub use machines::{NodeFault, OfferingKey};
+pub use machines::NodeFault;
 pub use saved::SavedMachine;
+pub use saved_cloud::{Keep, SavedCloud};
 pub use world::World;
 
 /// What differs between one world and another.

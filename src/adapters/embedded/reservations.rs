@@ -2,13 +2,14 @@
 
 use crate::api::ec2_node_class::CapacityReservation;
 use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
 
 use super::world::World;
 
 impl World {
     /// Takes an instance of the reservation that a claim asks for; its id, or `None` when none is left.
-    pub(super) fn take_reserved(&mut self, node_claim: &str, instance_type: &str, zone: &str) -> Option<String> {
-        let requirements = self.node_claims.get(node_claim)?.spec.requirements.iter();
+    pub(super) fn take_reserved(&mut self, claim: &NodeClaim, instance_type: &str, zone: &str) -> Option<String> {
+        let requirements = claim.spec.requirements.iter();
         let mut asked = requirements.filter(|it| it.key == keys::CAPACITY_RESERVATION_ID).flat_map(|it| &it.values);
         let id = asked.next()?.clone();
         let has_one = |it: &mut CapacityReservation| {

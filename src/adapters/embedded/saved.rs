@@ -20,7 +20,9 @@ use super::world::{Timer, World};
 #[serde(rename_all = "camelCase")]
 pub struct SavedMachine {
     provider_id: String,
-    token: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    launch_id: String,
+    claim_uid: String,
     instance_type: String,
     zone: String,
     capacity_type: String,
@@ -44,7 +46,8 @@ impl From<&Machine> for SavedMachine {
         let instance = machine.instance.clone();
         Self {
             provider_id: instance.provider_id,
-            token: instance.token,
+            launch_id: instance.launch_id,
+            claim_uid: machine.claim_uid.clone(),
             instance_type: instance.instance_type,
             zone: instance.zone,
             capacity_type: instance.capacity_type,
@@ -65,7 +68,7 @@ impl From<SavedMachine> for Machine {
     fn from(saved: SavedMachine) -> Self {
         let instance = Instance {
             provider_id: saved.provider_id,
-            token: saved.token,
+            launch_id: saved.launch_id,
             instance_type: saved.instance_type,
             zone: saved.zone,
             capacity_type: saved.capacity_type,
@@ -78,6 +81,7 @@ impl From<SavedMachine> for Machine {
         };
         Self {
             instance,
+            claim_uid: saved.claim_uid,
             node_claim: saved.node_claim,
             node_name: saved.node_name,
             ending: saved.ending,

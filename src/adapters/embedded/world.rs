@@ -17,12 +17,12 @@ use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::snapshot::{Objects, Snapshot};
-use crate::ports::Message;
+use crate::ports::{Message, Offering};
 
 use super::WorldSettings;
 use super::disagreements::Disagreement;
 use super::found::Kept;
-use super::machines::{Machine, NodeFault, OfferingKey};
+use super::machines::{Machine, NodeFault};
 use super::pods::Pods;
 use super::random::Random;
 use super::scheduler::Allocatable;
@@ -87,9 +87,9 @@ pub struct World {
     /// By NodePool, why kube-scheduler finds other new nodes there than anybody would think.
     pub(super) disagreements: BTreeMap<String, Disagreement>,
     /// Offerings that EC2 has none of, until somebody says otherwise.
-    pub(super) exhausted: BTreeSet<OfferingKey>,
+    pub(super) exhausted: BTreeSet<Offering>,
     /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
-    pub(super) unavailable_until: BTreeMap<OfferingKey, Timestamp>,
+    pub(super) unavailable_until: BTreeMap<Offering, Timestamp>,
     pub(super) sight: Sight,
 }
 

@@ -1,7 +1,7 @@
 //! The files of one reading, within stated limits; and notes about what was left out.
 
 use crate::api::source::{SourceFile, Standing, may_hold_definitions};
-use crate::core::plan::Note;
+use crate::core::plan::{Note, NoteCode};
 
 /// One file of definitions. The largest that people keep are generated lists of some hundred kilobytes.
 const FILE_BYTES_MAX: usize = 8 << 20;
@@ -93,11 +93,11 @@ impl Collector {
         self.files.sort();
         let notes = [
             note(
-                "SymbolicLinksLeftOut",
+                NoteCode::SymbolicLinksLeftOut,
                 "symbolic links that lead nowhere, or out of the repository, are not followed",
                 self.links,
             ),
-            note("SubmodulesLeftOut", "submodules are not read", self.submodules),
+            note(NoteCode::SubmodulesLeftOut, "submodules are not read", self.submodules),
         ];
         (self.files, notes.into_iter().flatten().collect())
     }
@@ -109,8 +109,8 @@ fn is_worth_a_note(path: &str) -> bool {
     may_hold_definitions(path) || !name.contains('.')
 }
 
-fn note(code: &str, text: &str, paths: Vec<String>) -> Option<Note> {
-    (!paths.is_empty()).then(|| Note { code: code.to_owned(), text: format!("{text}: {}", listed(paths)) })
+fn note(code: NoteCode, text: &str, paths: Vec<String>) -> Option<Note> {
+    (!paths.is_empty()).then(|| Note { code, text: format!("{text}: {}", listed(paths)) })
 }
 
 /// The first few of `paths` in their order, and how many more there are.

@@ -15,7 +15,7 @@ use super::tree::{self, TreeError};
 use super::work_tree::{self, WorkTree};
 use crate::api::kustomization;
 use crate::api::source::SourceFile;
-use crate::core::plan::{Note, Revision};
+use crate::core::plan::{Note, NoteCode, Revision};
 use crate::ports::RevisionContent;
 
 /// Why nothing was read; [`ReadError::hint`] says what to do.
@@ -381,7 +381,7 @@ fn hash(files: &[SourceFile]) -> String {
 
 fn other_owner(error: &ReadError) -> Note {
     let text = format!("{error}, so the files are read without a commit; {}", error.hint().unwrap_or_default());
-    Note { code: "RepositoryOfAnotherUser".to_owned(), text }
+    Note { code: NoteCode::RepositoryOfAnotherUser, text }
 }
 
 fn folder_error(error: FolderError) -> ReadError {

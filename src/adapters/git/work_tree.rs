@@ -9,7 +9,7 @@ use super::collect::listed;
 use super::folder::Rules;
 use super::tree::{self, TreeError};
 use crate::api::source::SourceFile;
-use crate::core::plan::Note;
+use crate::core::plan::{Note, NoteCode};
 
 /// Passes over what Git ignores, and over other repositories; as a reading of a commit would.
 pub(super) struct WorkTree<'a> {
@@ -82,5 +82,5 @@ pub(super) fn uncommitted(commit: &str, differing: BTreeSet<String>) -> Note {
     let files =
         if differing.len() == 1 { "1 file differs".to_owned() } else { format!("{} files differ", differing.len()) };
     let text = format!("{files} from commit {short}: {}", listed(differing.into_iter().collect()));
-    Note { code: "UncommittedChanges".to_owned(), text }
+    Note { code: NoteCode::UncommittedChanges, text }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api::source::SourceFile;
-use crate::core::plan::{Note, Revision};
+use crate::core::plan::{Note, NoteCode, Revision};
 use crate::core::snapshot::kinds::Stored;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
@@ -92,7 +92,7 @@ async fn files_of<T: Stored>(client: &Client, notes: &mut Vec<Note>) -> Result<V
             Ok(object) => object,
             Err(unreadable) => {
                 let text = format!("{} can not be read, and is left out: {}", unreadable.object(), unreadable.why);
-                notes.push(Note { code: "ObjectUnreadable".to_owned(), text });
+                notes.push(Note { code: NoteCode::ObjectUnreadable, text });
                 continue;
             }
         };

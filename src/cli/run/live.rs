@@ -7,10 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 
-use crate::adapters::embedded::{EmbeddedWorld, WorldSettings};
+use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
+use crate::adapters::forge::NoForge;
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
-    cluster_identity, install_definitions, missing_definition, node_labels, other_enforcer, other_leader, permissions,
+    cluster_identity, install_definitions, missing_definition, node_labels, nodes, other_enforcer, other_leader,
+    permissions,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::approval_rules::ApprovalRules;
@@ -24,11 +26,10 @@ use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::plan::decide;
 use crate::definitions::Definitions;
-use crate::ports::{Clock, PortError, Repository, RevisionContent};
+use crate::ports::{Clock, PortError, PortErrorKind, Repository, RevisionContent};
 use crate::render::terminal::clean_lines;
 
-use super::boot::{self, SavedCloud};
-use super::nowhere::Nowhere;
+use super::boot;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
 use super::{FAILURE, abort, log, measures, notices, now, outcome, shutdown_on_signal, standard_output};
@@ -154,11 +155,7 @@ async fn lead(
     let catalog = Catalog::built_in(&region.name)
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
     output::show_words_of(&catalog);
-    let seconds = controller.boot_seconds;
-    let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
-    let world = EmbeddedWorld::new(settings, catalog);
-    let cloud = SavedCloud::open(&world, controller.cloud_state.as_deref())?;
-    cloud.learn(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?;
+    let (world, cloud) = embedded_cloud(arguments, catalog, &connection).await?;
     let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
     let installation = match &controller.installation {
         Some(name) => name.clone(),
@@ -170,7 +167,7 @@ async fn lead(
         repository,
         cluster: KubernetesCluster::watch(&connection, leadership.clone()),
         cloud,
-        forge: Nowhere,
+        forge: NoForge,
         clock: SystemClock,
     };
     let definitions = arguments.definitions.clone();
@@ -216,6 +213,31 @@ async fn lead(
     screen.summary(now());
     tell_calls(&connection.calls);
     ended
+}
+
+/// The cloud in memory, with the instances of an earlier process: of the file that keeps them, or else as the cluster's claims tell.
+async fn embedded_cloud(
+    arguments: &RunArguments,
+    catalog: Catalog,
+    connection: &Connection,
+) -> Result<(EmbeddedWorld, SavedCloud), Failure> {
+    let controller = &arguments.controller;
+    let seconds = controller.boot_seconds;
+    let settings = WorldSettings { seconds_to_join: (seconds, seconds), ..WorldSettings::new(arguments.seed, now()) };
+    let world = EmbeddedWorld::new(settings, catalog);
+    let file = controller.cloud_state.as_deref();
+    let cloud = SavedCloud::new(&world, file.map(boot::kept_in));
+    match file {
+        Some(file) => boot::restore(&cloud, file)
+            .map_err(|error| Failure::usage(FAILURE, error).with_hint("remove the file to begin anew"))?,
+        // A cluster without the kinds has no claims.
+        None => match nodes::claims_and_classes(&connection.client).await {
+            Ok((claims, _)) => cloud.learn(&claims),
+            Err(error) if error.kind == PortErrorKind::NotFound => {}
+            Err(error) => return Err(unreadable(error, &connection.address)),
+        },
+    }
+    Ok((world, cloud))
 }
 
 /// Serves metrics and health, if an address was given.

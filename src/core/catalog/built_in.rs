@@ -17,9 +17,16 @@ pub enum BuiltInError {
 /// What the built-in catalog takes for granted; plans and tables say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumption {
-    /// Stable, such as `SpotPricesAssumed`.
-    pub code: &'static str,
+    pub subject: Assumed,
     pub text: String,
+}
+
+/// What an assumption is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assumed {
+    SpotPrices,
+    /// On-demand prices, of a region that has no table.
+    OnDemandPrices,
 }
 
 impl Catalog {
@@ -82,12 +89,12 @@ impl Catalog {
 pub fn assumptions(region: &str) -> Vec<Assumption> {
     let prices = OnDemandPrices::of_region(region);
     let mut assumptions = vec![Assumption {
-        code: "SpotPricesAssumed",
+        subject: Assumed::SpotPrices,
         text: format!("spot prices are not live: taken as {SPOT_PERCENT_OF_ON_DEMAND} % of on-demand"),
     }];
     if prices.region != region {
         assumptions.push(Assumption {
-            code: "PricesOfOtherRegion",
+            subject: Assumed::OnDemandPrices,
             text: format!("on-demand prices are those of {}: there is no price table for {region}", prices.region),
         });
     }
@@ -232,6 +239,6 @@ mod tests {
     #[test]
     fn assumptions_name_the_prices_of_another_region() {
         assert_eq!(assumptions("us-east-1").len(), 1);
-        assert_eq!(assumptions("ap-northeast-2")[1].code, "PricesOfOtherRegion");
+        assert_eq!(assumptions("ap-northeast-2")[1].subject, Assumed::OnDemandPrices);
     }
 }

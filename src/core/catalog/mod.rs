@@ -2,7 +2,7 @@
 //!
 //! [`Catalog::built_in`] is the catalog in this binary, [`Catalog::parse`] reads one from a file, and
 //! [`for_node_class`] says what a node class makes of an instance type. To add an attribute of instance types: the
-//! fact goes to `facts.rs` (and `adapters/aws/catalog.rs`, which asks EC2), the label to `labels.rs`, the resource to
+//! fact goes to `facts.rs` (and `adapters/aws/facts.rs`, which asks EC2), the label to `labels.rs`, the resource to
 //! `arithmetic.rs`.
 
 pub mod arithmetic;
@@ -28,7 +28,7 @@ use super::model::shared::Shared;
 use super::model::{HourlyPrice, Resources};
 use crate::api::keys;
 
-pub use built_in::{Assumption, BuiltInError, assumptions};
+pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
 pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class, volume_of_pods};
 pub use parse::CatalogError;
 

@@ -1,6 +1,6 @@
 //! Nodes that stay because it is not known what would end with them.
 
-use crate::core::plan::{Inputs, Note, ReasonCode};
+use crate::core::plan::{Inputs, Note, NoteCode, ReasonCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::doubts::{Doubt, Subject};
 
@@ -21,7 +21,10 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
         Doubt::Object(_) => "it is left out, and no node that it may speak for is removed",
     };
     let note = |doubt: Doubt| Note {
-        code: format!("{:?}", code(&doubt)),
+        code: match doubt {
+            Doubt::Kind(_) => NoteCode::SnapshotIncomplete,
+            Doubt::Object(_) => NoteCode::ObjectUnreadable,
+        },
         text: format!("{}; {}", doubt.text(), consequence(&doubt)),
     };
     inputs.snapshot.doubts.sentences().map(note).collect()

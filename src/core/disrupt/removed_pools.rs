@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
 use crate::core::lifecycle::static_hash::node_pool_hash;
-use crate::core::plan::{Inputs, Note, Reason, ReasonCode};
+use crate::core::plan::{Inputs, Note, NoteCode, Reason, ReasonCode};
 use crate::core::scheduler::{Engine, HostIndex};
 use crate::core::snapshot::nodes::Machine;
 
@@ -88,7 +88,7 @@ pub fn unconfirmed(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeMap<St
 /// What the reader should know of removals that wait for a confirmation.
 pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
     let note = |(pool, because): (String, String)| Note {
-        code: "ConfirmationNeeded".to_owned(),
+        code: NoteCode::ConfirmationNeeded,
         text: format!(
             "NodePool {pool} was removed from the definitions, and {because}: its nodes stay until the plan is approved, or the \
              pool has the annotation {}",

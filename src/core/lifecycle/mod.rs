@@ -19,6 +19,7 @@ pub mod do_not_disrupt;
 pub mod drain;
 mod initialization;
 pub mod interruption;
+pub mod launches;
 mod liveness;
 mod registration;
 pub mod selectors;

@@ -11,7 +11,7 @@ use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::requirements::label;
 use crate::core::model::resources::MEMORY;
 use crate::core::model::{HourlyPrice, Requirements, Resources};
-use crate::core::plan::{Inputs, Note};
+use crate::core::plan::{Inputs, Note, NoteCode};
 
 use super::adjustment::Adjustment;
 
@@ -55,7 +55,7 @@ impl Overlays {
         if !inputs.policy.feature_gates.node_overlay {
             let names: Vec<&str> = readings.iter().map(|reading| reading.name).collect();
             let text = format!("spec.featureGates.NodeOverlay is off: NodeOverlay {} is not applied", names.join(", "));
-            overlays.note("FeatureGateOff", text);
+            overlays.note(NoteCode::FeatureGateOff, text);
             return overlays;
         }
         readings.sort_by_key(|reading| (Reverse(reading.weight), Reverse(reading.name)));
@@ -63,15 +63,15 @@ impl Overlays {
         for reading in &readings {
             let touched = touched(reading, inputs);
             match settled.conflict(reading, &touched, inputs) {
-                Some(text) => overlays.note("NodeOverlayConflict", text),
+                Some(text) => overlays.note(NoteCode::NodeOverlayConflict, text),
                 None => overlays.apply(reading, &touched, inputs, &mut settled),
             }
         }
         overlays
     }
 
-    fn note(&mut self, code: &str, text: String) {
-        self.notes.push(Note { code: code.to_owned(), text });
+    fn note(&mut self, code: NoteCode, text: String) {
+        self.notes.push(Note { code, text });
     }
 
     fn apply<'a>(
@@ -104,9 +104,14 @@ impl Overlays {
         let name = reading.name;
         match changed.len() {
             0 if touched.is_empty() => {
-                self.note("NodeOverlayUnused", format!("NodeOverlay {name} matches no instance type of any NodePool"));
+                self.note(
+                    NoteCode::NodeOverlayUnused,
+                    format!("NodeOverlay {name} matches no instance type of any NodePool"),
+                );
             }
-            0 => self.note("NodeOverlayUnused", format!("NodeOverlay {name} changes nothing: others weigh more")),
+            0 => {
+                self.note(NoteCode::NodeOverlayUnused, format!("NodeOverlay {name} changes nothing: others weigh more"))
+            }
             count => {
                 let what = match (&reading.price, reading.capacity.is_empty()) {
                     (Some(adjustment), true) => format!("price {adjustment}"),
@@ -114,7 +119,10 @@ impl Overlays {
                     (None, _) => "capacity".to_owned(),
                 };
                 let types = if count == 1 { "instance type" } else { "instance types" };
-                self.note("NodeOverlayApplied", format!("NodeOverlay {name} is applied: {what} of {count} {types}"));
+                self.note(
+                    NoteCode::NodeOverlayApplied,
+                    format!("NodeOverlay {name} is applied: {what} of {count} {types}"),
+                );
             }
         }
     }

@@ -12,7 +12,7 @@ use crate::core::disrupt::seconds_between;
 use crate::core::lifecycle::conditions::LAUNCHED;
 use crate::core::lifecycle::interruption;
 use crate::core::model::Requirements;
-use crate::core::plan::{Inputs, Note};
+use crate::core::plan::{Inputs, Note, NoteCode};
 
 /// How long an offering counts as unavailable after a refusal.
 pub const REFUSED_SECONDS: i64 = 180;
@@ -71,7 +71,7 @@ impl Refusals {
             entry.1 = entry.1.max(*at);
         }
         let note = |((name, capacity_type), (zones, at)): ((&str, &str), (Vec<&str>, Timestamp))| Note {
-            code: "InsufficientCapacity".to_owned(),
+            code: NoteCode::InsufficientCapacity,
             text: format!(
                 "{name} {capacity_type} in {} is left out: EC2 had no capacity {}s ago, asked again after {REFUSED_SECONDS}s",
                 zones.join(", "),

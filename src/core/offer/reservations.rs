@@ -8,7 +8,7 @@ use crate::api::ec2_node_class::{CapacityReservation, CapacityReservationSelecto
 use crate::api::keys;
 use crate::core::catalog::{Catalog, InstanceType, Offering};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Inputs, Note};
+use crate::core::plan::{Inputs, Note, NoteCode};
 
 /// By how much a reserved instance is cheaper than one on demand, so that it always comes first and, of several, the
 /// smallest that does. Source: the reference.
@@ -77,7 +77,7 @@ impl Reservations {
     }
 
     fn note(&mut self, text: String) {
-        self.notes.push(Note { code: "ReservationsNotPlanned".to_owned(), text });
+        self.notes.push(Note { code: NoteCode::ReservationsNotPlanned, text });
     }
 
     fn add(&mut self, class: &EC2NodeClass, counted: &BTreeMap<&str, CapacityReservation>, inputs: &Inputs<'_>) {

@@ -24,8 +24,7 @@ impl<'a> Subnets<'a> {
         let applied = inputs.snapshot.node_classes.iter().find(|it| it.metadata.name == class.metadata.name);
         let is_same =
             applied.map(|it| terms(&it.spec.subnet_selector_terms) == terms(&class.spec.subnet_selector_terms));
-        // The cloud is asked about the class that is applied.
-        let asked = inputs.policy.zones_with_subnet.get(name).filter(|_| is_same != Some(false)).cloned();
+        let asked = inputs.policy.zones_with_subnet.get(name).cloned();
         let by_applied = applied.filter(|_| is_same == Some(true)).and_then(status_now);
         let by_definition = class.status.as_ref().filter(|_| is_same != Some(false));
         let said = by_applied.into_iter().chain(by_definition).find(|status| !status.subnets.is_empty());

@@ -4,7 +4,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_pool::NodePool;
 use crate::core::snapshot::Snapshot;
 
-use super::Note;
+use super::{Note, NoteCode};
 
 /// Adds to the classes of the definitions those of the cluster that pools of the definitions name, and says which.
 pub fn add_classes_of_cluster(
@@ -26,7 +26,7 @@ pub fn add_classes_of_cluster(
     added.sort_unstable();
     let (noun, verb) = if added.len() == 1 { ("EC2NodeClass", "is") } else { ("EC2NodeClasses", "are") };
     (!added.is_empty()).then(|| Note {
-        code: "NodeClassOfCluster".to_owned(),
+        code: NoteCode::NodeClassOfCluster,
         text: format!("{noun} {} {verb} not in the definitions: taken from the cluster", added.join(", ")),
     })
 }

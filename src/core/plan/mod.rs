@@ -13,7 +13,9 @@ mod drains;
 pub mod leaving;
 pub mod moments;
 mod names;
+mod note;
 pub mod penalties;
+mod reason;
 mod report;
 mod risks;
 pub mod simulation;
@@ -31,7 +33,9 @@ pub use super::provision::advice::Change;
 pub use against::compare;
 pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
 pub use drains::LongestDrain;
+pub use note::{Note, NoteCode};
 pub use penalties::PenaltiesPerHour;
+pub use reason::{Reason, ReasonCode};
 pub use risks::{Risk, RiskCode};
 
 /// The version of the plan format that this program writes and reads.
@@ -147,79 +151,6 @@ pub enum StepKind {
 }
 
 /// A stable code and the sentence for people.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Reason {
-    pub code: ReasonCode,
-    pub text: String,
-}
-
-/// One code, one meaning, never reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-pub enum ReasonCode {
-    // Why a step is taken.
-    PodsPending,
-    Empty,
-    Underutilized,
-    Drifted,
-    Expired,
-    StaticCapacity,
-    NodePoolRemoved,
-    Unhealthy,
-    NodePoolRenamed,
-    Interrupted,
-    // Why a pod stays pending.
-    NoNodePool,
-    NodeClassMissing,
-    NodePoolOfAutoMode,
-    NodePoolNotReady,
-    LimitReached,
-    RequirementsConflict,
-    TaintNotTolerated,
-    NoInstanceTypeFits,
-    NoOffering,
-    NodePoolHasNoInstanceType,
-    HostPortConflict,
-    AffinityUnsatisfied,
-    AntiAffinityUnsatisfied,
-    TopologySpreadUnsatisfied,
-    VolumeUnsatisfied,
-    SchedulingGated,
-    InvalidPod,
-    NotSupported,
-    Preempting,
-    DevicesUnsatisfied,
-    RefusedByScheduler,
-    // It, or all pods of the cluster together, say more than is planned for.
-    TooManyTerms,
-    // A pod of a DaemonSet that its node does not take; none is bought for it.
-    DaemonSetPodWaits,
-    // Why a candidate is held back.
-    ConsolidateAfterNotElapsed,
-    ConsolidationDisabled,
-    BudgetExhausted,
-    DoNotDisrupt,
-    PodDisruptionBudget,
-    NotInitialized,
-    BeingDeleted,
-    NominatedForPods,
-    PodsWouldNotFit,
-    NotCheaper,
-    PaybackTooLong,
-    UnknownNodePool,
-    UnknownInstanceType,
-    ConfirmationNeeded,
-    WaitsForOtherMove,
-    WaitsForCanary,
-    RolloutHalted,
-    NodeRepairBlocked,
-    // A volume of one of its pods is gone with it.
-    LocalVolume,
-    // Some kind of the cluster is not known as it is now.
-    SnapshotIncomplete,
-    // An object that speaks for it can not be read.
-    ObjectUnreadable,
-}
-
 /// What must still hold when the step is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "kind")]
@@ -447,13 +378,6 @@ pub struct BudgetMoney {
 pub enum BudgetKind {
     NodePool,
     DisruptionBudget,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct Note {
-    /// Stable, such as `AllZonesAssumed`.
-    pub code: String,
-    pub text: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

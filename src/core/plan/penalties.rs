@@ -14,7 +14,7 @@ use crate::core::provision::{self, Provisioning};
 use crate::core::scheduler::Problem;
 use crate::core::snapshot::Workload;
 
-use super::{Inputs, Note, Placement, Policy, Step, StepKind};
+use super::{Inputs, Note, NoteCode, Placement, Policy, Step, StepKind};
 
 /// Dollars per hour of what no price list has, for all nodes after the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -167,7 +167,7 @@ pub fn per_hour(
 pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Option<Note> {
     if inputs.policy.packing == Packing::Karpenter {
         return is_any_set(&inputs.policy.penalties).then(|| Note {
-            code: "PenaltiesIgnored".to_owned(),
+            code: NoteCode::PenaltiesIgnored,
             text: "packing: karpenter looks at no prices but those of nodes: spec.penalties are not counted".to_owned(),
         });
     }
@@ -210,7 +210,7 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
             "{counted}: {nodes} for {price}, where {nodes_without} for {price_without} would do; in prices that is {more} more"
         ),
     };
-    Some(Note { code: "PenaltiesCounted".to_owned(), text })
+    Some(Note { code: NoteCode::PenaltiesCounted, text })
 }
 
 fn is_any_set(penalties: &Penalties) -> bool {

@@ -26,7 +26,9 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::{Inputs, Note, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, penalties};
+use super::{
+    Inputs, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, penalties,
+};
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
 pub fn pending(
@@ -65,7 +67,7 @@ pub fn pending(
     entries.iter_mut().for_each(|entry| entry.pods.sort());
     entries.sort_by(|one, two| one.pods.cmp(&two.pods));
     let note = (not_tried > 0).then(|| Note {
-        code: "ChangesNotTried".to_owned(),
+        code: NoteCode::ChangesNotTried,
         text: format!(
             "for {not_tried} of {} kinds of pending pods no change was tried; `cutlist why pod` tries for one of them",
             provisioning.unplaced.len()
@@ -231,7 +233,7 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
             _ => template.nothing_offered_text(),
         };
         Note {
-            code: "StaticCapacityLimited".to_owned(),
+            code: NoteCode::StaticCapacityLimited,
             text: format!("NodePool {} stays {} below its replicas: {because}", template.name, shortfall.missing),
         }
     };
@@ -249,7 +251,7 @@ pub fn note_of_binding_order(inputs: &Inputs<'_>, provisioning: &Provisioning) -
         _ => format!("pod {first} and {others} more find their places only if kube-scheduler takes them"),
     };
     Some(Note {
-        code: "BindingOrderMatters".to_owned(),
+        code: NoteCode::BindingOrderMatters,
         text: format!("{pods} before others that a topology spread counts, and that do not have it themselves"),
     })
 }
@@ -260,7 +262,7 @@ pub fn note_of_lost_places(problem: &Problem<'_>, provisioning: &Provisioning) -
     let first = problem.snapshot.pods[*lost.first()?].key();
     let (verb, such_as) = if lost.len() == 1 { ("has", "") } else { ("have", "such as ") };
     Some(Note {
-        code: "PlaceLost".to_owned(),
+        code: NoteCode::PlaceLost,
         text: format!(
             "{} of nodes that go {verb} no place any more ({such_as}{first}): bought for when evicted, if there is none then",
             pods_text(lost.len())
@@ -278,7 +280,7 @@ pub fn notes_of_reservations(problem: &Problem<'_>, purchases: &[&Purchase]) -> 
         };
         let used = purchases.iter().filter(is_launched_into).count();
         Note {
-            code: "CapacityReservation".to_owned(),
+            code: NoteCode::CapacityReservation,
             text: match available {
                 0 => format!("capacity reservation {id} ({instance_type} in {zone}): no instance is left"),
                 _ => format!(
@@ -301,7 +303,7 @@ pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec
         }
     }
     let note = |((pool, key, asked), (there, nodes)): ((&str, &str, usize), (usize, usize))| Note {
-        code: "MinValuesLowered".to_owned(),
+        code: NoteCode::MinValuesLowered,
         text: format!(
             "NodePool {pool}: minValues of {key} {asked} -> {there} on {nodes} new {} (minValuesPolicy BestEffort)",
             if nodes == 1 { "node" } else { "nodes" }
@@ -324,7 +326,7 @@ pub fn preemption(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
     let who = if pods.len() == 1 { first.clone() } else { format!("{} pods, {first} first,", pods.len()) };
     let text =
         format!("{who} may evict pods of lower priority from nodes that exist, instead of waiting for a new node");
-    vec![Note { code: "MayPreempt".to_owned(), text }]
+    vec![Note { code: NoteCode::MayPreempt, text }]
 }
 
 /// What shaped the search beside prices, and what it left out.
@@ -336,7 +338,7 @@ pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning:
             "the search for a cheaper fleet ended after {} looks (spec.searchWork): {} groups of new nodes were not taken apart once more",
             problem.search_work, budget.not_tried
         );
-        notes.push(Note { code: "SearchEnded".to_owned(), text });
+        notes.push(Note { code: NoteCode::SearchEnded, text });
     }
     notes.extend(penalties::note(inputs, problem, provisioning));
     notes
@@ -359,7 +361,7 @@ fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
         named.push(format!("and {rest} more"));
     }
     (!named.is_empty()).then(|| Note {
-        code: "InvalidDoNotDisruptAnnotation".to_owned(),
+        code: NoteCode::InvalidDoNotDisruptAnnotation,
         text: format!(
             "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
             keys::DO_NOT_DISRUPT,
@@ -371,9 +373,9 @@ fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
 /// What a reader should know of the inputs.
 pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let mut notes = problem.offer.notes().to_vec();
-    let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
+    let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
     if let Some(text) = zones_assumed(inputs) {
-        note("AllZonesAssumed", text);
+        note(NoteCode::AllZonesAssumed, text);
     }
     let unpriced: Vec<&str> = problem
         .machines
@@ -383,10 +385,10 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         .collect();
     match unpriced.as_slice() {
         [] => {}
-        [node] => note("PriceUnknown", format!("node {node} has no price in the catalog and counts as free")),
+        [node] => note(NoteCode::PriceUnknown, format!("node {node} has no price in the catalog and counts as free")),
         [node, ..] => {
             note(
-                "PriceUnknown",
+                NoteCode::PriceUnknown,
                 format!("{} nodes, {node} first, have no price in the catalog and count as free", unpriced.len()),
             );
         }
@@ -395,10 +397,10 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         let reference = &pool.spec.template.spec.node_class_ref.name;
         let name = pool.metadata.name.as_deref().unwrap_or_default();
         if pool.spec.template.spec.node_class_ref.is_of_auto_mode() {
-            note("NodePoolOfAutoMode", format!("NodePool {name} is left out: EKS Auto Mode makes its nodes"));
+            note(NoteCode::NodePoolOfAutoMode, format!("NodePool {name} is left out: EKS Auto Mode makes its nodes"));
         } else if !inputs.node_classes.iter().any(|class| class.metadata.name.as_ref() == Some(reference)) {
             note(
-                "NodeClassMissing",
+                NoteCode::NodeClassMissing,
                 format!(
                     "NodePool {name} is not used: its EC2NodeClass {reference} is neither in the definitions nor in the cluster"
                 ),
@@ -406,18 +408,18 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
         if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
             note(
-                "FeatureGateOff",
+                NoteCode::FeatureGateOff,
                 format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is"),
             );
         }
     }
     notes.extend(note_of_annotations(inputs.snapshot));
-    let mut note = |code: &str, text: String| notes.push(Note { code: code.to_owned(), text });
+    let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
     if let Some(text) = unknown_room(inputs, problem) {
-        note("RoomNotKnown", text);
+        note(NoteCode::RoomNotKnown, text);
     }
     if let Some(text) = events_to_come(inputs, problem) {
-        note("ClockBehind", text);
+        note(NoteCode::ClockBehind, text);
     }
     let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
     let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
@@ -426,7 +428,7 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         && !renamed
         && managed.iter().all(|machine| !machine.node_pool().is_some_and(|pool| pools.contains(&pool)))
     {
-        note("AnotherCluster", "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());
+        note(NoteCode::AnotherCluster, "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());
     }
     let names: BTreeSet<&str> = problem.machines.iter().map(|machine| machine.name).collect();
     let bound =
@@ -434,10 +436,13 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let orphaned = bound.filter(|node| !names.contains(node)).count();
     match orphaned {
         0 => {}
-        1 => note("NodeMissing", "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned()),
+        1 => note(
+            NoteCode::NodeMissing,
+            "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned(),
+        ),
         pods => {
             let text = format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out");
-            note("NodeMissing", text);
+            note(NoteCode::NodeMissing, text);
         }
     }
     notes

@@ -20,7 +20,7 @@ use crate::core::snapshot::Pod;
 use crate::core::snapshot::nodes::Machine;
 
 use super::disturbed::Disturbed;
-use super::{Note, Step, StepKind};
+use super::{Note, NoteCode, Step, StepKind};
 
 /// More risks than this are counted in a note.
 const RISKS_MAX: usize = 100;
@@ -106,12 +106,12 @@ pub fn risks(
     let left_out = risks.len().saturating_sub(RISKS_MAX);
     risks.truncate(RISKS_MAX);
     if left_out > 0 {
-        notes.push(Note { code: "RisksLeftOut".to_owned(), text: format!("{left_out} more risks are not listed") });
+        notes.push(Note { code: NoteCode::RisksLeftOut, text: format!("{left_out} more risks are not listed") });
     }
     if waves > 1 {
         let text =
             format!("nodes go in {waves} waves, so that no workload on several nodes loses all replicas at once");
-        notes.push(Note { code: "Waves".to_owned(), text });
+        notes.push(Note { code: NoteCode::Waves, text });
     }
     (risks, notes)
 }

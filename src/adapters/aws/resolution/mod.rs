@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod images;
 pub mod instance_profile;
 pub mod known;
+pub mod port;
 pub mod reservations;
 pub mod security_groups;
 pub mod selection;
@@ -76,7 +77,7 @@ pub struct Resolver {
 
 /// What is known of a class.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ClassFacts {
+pub struct Resolution {
     pub class: String,
     /// Of the class that these are for.
     pub generation: Option<i64>,
@@ -293,7 +294,7 @@ impl Resolver {
     }
 
     /// What is known of a class by now.
-    pub fn facts(&self, class: &EC2NodeClass, now: Timestamp) -> ClassFacts {
+    pub fn facts(&self, class: &EC2NodeClass, now: Timestamp) -> Resolution {
         let spec = &class.spec;
         let by_id = |id: &str| {
             let image = |all: &[Image]| all.iter().find(|image| image.id == id).cloned();
@@ -324,7 +325,7 @@ impl Resolver {
         } else {
             self.placement_groups.map(|all| reservations::placement_group(spec, all))
         };
-        ClassFacts {
+        Resolution {
             class: class.metadata.name.clone().unwrap_or_default(),
             generation: class.metadata.generation,
             cluster: self.cluster.clone(),

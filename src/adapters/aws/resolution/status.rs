@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use super::images::{ClassImages, ImagesError};
 use super::known::Known;
 use super::validation::Verdict;
-use super::{ClassFacts, Unmatched, reservations};
+use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
 
 pub const SUBNETS_READY: &str = "SubnetsReady";
@@ -57,7 +57,7 @@ impl Said {
 }
 
 /// The status that the class should have by these facts. Equal facts give an equal status, so nothing is written while nothing changes.
-pub fn status(class: &EC2NodeClass, facts: &ClassFacts, validation: &Verdict, now: Timestamp) -> EC2NodeClassStatus {
+pub fn status(class: &EC2NodeClass, facts: &Resolution, validation: &Verdict, now: Timestamp) -> EC2NodeClassStatus {
     let before = class.status.clone().unwrap_or_default();
     let mut written = Written { status: before, generation: class.metadata.generation, now };
     written.subnets(facts);
@@ -78,7 +78,7 @@ struct Written {
 }
 
 impl Written {
-    fn subnets(&mut self, facts: &ClassFacts) {
+    fn subnets(&mut self, facts: &Resolution) {
         if let Some(found) = facts.subnets.value() {
             self.status.subnets = found
                 .iter()
@@ -90,7 +90,7 @@ impl Written {
         self.say(SUBNETS_READY, said, &facts.subnets);
     }
 
-    fn security_groups(&mut self, facts: &ClassFacts) {
+    fn security_groups(&mut self, facts: &Resolution) {
         let groups = &facts.security_groups;
         if let Some(found) = groups.value() {
             let group = |it: &super::SecurityGroup| SecurityGroup { id: it.id.clone(), name: Some(it.name.clone()) };
@@ -123,7 +123,7 @@ impl Written {
         })
     }
 
-    fn images(&mut self, facts: &ClassFacts) {
+    fn images(&mut self, facts: &Resolution) {
         let said = match &facts.images {
             Err(ImagesError::Alias(error)) => Some(Said::is_false("UnsupportedAlias", error.to_string())),
             Err(ImagesError::NoVersion) => None,
@@ -168,7 +168,7 @@ impl Written {
     }
 
     /// It has no reason for being false: while it can not be made it stays as it was, and its message says why.
-    fn instance_profile(&mut self, class: &EC2NodeClass, facts: &ClassFacts) {
+    fn instance_profile(&mut self, class: &EC2NodeClass, facts: &Resolution) {
         let profile = &facts.instance_profile;
         let said = match profile.value() {
             Some(Some(name)) => {
@@ -185,7 +185,7 @@ impl Written {
         self.say(INSTANCE_PROFILE_READY, said, profile);
     }
 
-    fn placement_group(&mut self, facts: &ClassFacts) {
+    fn placement_group(&mut self, facts: &Resolution) {
         let group = &facts.placement_group;
         let said = match group.value() {
             Some(Ok(_)) => Some(Said::is_true(PLACEMENT_GROUP_READY, group.trouble_text().unwrap_or_default())),
@@ -196,7 +196,7 @@ impl Written {
         self.say(PLACEMENT_GROUP_READY, said, group);
     }
 
-    fn reservations(&mut self, facts: &ClassFacts) {
+    fn reservations(&mut self, facts: &Resolution) {
         let found = &facts.reservations;
         let said = found.value().map(|found| {
             self.status.capacity_reservations = found.iter().map(|one| reservations::status(one, self.now)).collect();

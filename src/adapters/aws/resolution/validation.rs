@@ -9,7 +9,7 @@ use super::super::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest}
 use super::super::api::{ApiError, Ec2Api, ErrorKind};
 use super::super::refusals;
 use super::known::Known;
-use super::{ClassFacts, cluster};
+use super::{Resolution, cluster};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClass, EC2NodeClassSpec};
 use crate::api::keys;
 use crate::core::catalog::node_class::problems;
@@ -101,14 +101,14 @@ impl Verdict {
 }
 
 /// What is wrong with a class without any call; nothing where all is well.
-pub fn look(class: &EC2NodeClassSpec, facts: &ClassFacts) -> Option<Verdict> {
+pub fn look(class: &EC2NodeClassSpec, facts: &Resolution) -> Option<Verdict> {
     let family = class.resolved_ami_family();
     let cidr = if cluster::needs_service_cidr(family) { service_cidr(facts) } else { None };
     cidr.or_else(|| kubelet(class, family)).or_else(|| tags(class))
 }
 
 /// What is wrong with the addresses of Services. An answer that did not come says nothing, unless it never will.
-fn service_cidr(facts: &ClassFacts) -> Option<Verdict> {
+fn service_cidr(facts: &Resolution) -> Option<Verdict> {
     let why = facts.cluster.trouble_text();
     match facts.cluster.value() {
         Some(cluster) if cluster::service_cidr(cluster).is_some() => None,
@@ -208,7 +208,7 @@ impl Validator {
         &mut self,
         api: &impl Ec2Api,
         class: &EC2NodeClass,
-        facts: &ClassFacts,
+        facts: &Resolution,
         runs: Option<&DryRuns>,
         now: Timestamp,
     ) -> Verdict {

@@ -14,7 +14,7 @@ use crate::api::node_pool::NodePool;
 use crate::core::catalog::node_class::image_for;
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::offer::{Subnets, status_now};
-use crate::core::plan::{Inputs, Note};
+use crate::core::plan::{Inputs, Note, NoteCode};
 use crate::core::snapshot::nodes::Machine;
 
 /// How many terms of a selector a note names.
@@ -292,7 +292,7 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
         }
     }
     let note = |((class, selector), (nodes, change)): ((&str, Selector), (usize, String))| Note {
-        code: "DriftNotForeseen".to_owned(),
+        code: NoteCode::DriftNotForeseen,
         text: format!(
             "EC2NodeClass {class}: {} {change}: {} may drift ({}) once that is applied, which is not in this plan, since the \
              snapshot does not say {}; a snapshot taken after that does{}",

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::plan::{Inputs, Note, ReasonCode};
+use crate::core::plan::{Inputs, Note, NoteCode, ReasonCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::nodes::Machine;
 
@@ -134,7 +134,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
             failures.text(),
             keys::ROLLOUT_FAILURES,
         );
-        Some(Note { code: "RolloutHalted".to_owned(), text })
+        Some(Note { code: NoteCode::RolloutHalted, text })
     };
     inputs.node_pools.iter().filter_map(note).collect()
 }

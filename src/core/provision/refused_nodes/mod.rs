@@ -27,7 +27,7 @@ use crate::core::buffers::is_of_buffer;
 use crate::core::disrupt::drift::is_of_other_template;
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::plan::check::filters::{FilterContext, Refusal};
-use crate::core::plan::{Inputs, Note, ReasonCode, RefusedNode};
+use crate::core::plan::{Inputs, Note, NoteCode, ReasonCode, RefusedNode};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -319,7 +319,7 @@ pub fn notes(refused: &[RefusedNode]) -> Vec<Note> {
         };
         let first = pods.first().map_or("", String::as_str);
         Note {
-            code: "RefusedByScheduler".to_owned(),
+            code: NoteCode::RefusedByScheduler,
             text: format!(
                 "NodePool {node_pool}: kube-scheduler refuses node {node} pods that it was bought for ({first}{more}): {text}; {}, a node \
                  for one of them is bought not before {}, or when annotation {} of the pool is removed",

@@ -3,10 +3,10 @@
 use crate::core::plan::{Plan, Revision};
 use crate::ports::{Forge, PortError};
 
-pub struct Nowhere;
+pub struct NoForge;
 
-impl Forge for Nowhere {
-    async fn post_plan(&self, _plan: &Plan, _markdown: &str) -> Result<(), PortError> {
+impl Forge for NoForge {
+    async fn post_plan(&self, _plan: &Plan, _markdown: impl Fn() -> String) -> Result<(), PortError> {
         Ok(())
     }
 

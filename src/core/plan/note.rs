@@ -1,0 +1,127 @@
+//! What a reader of a plan should know beside its steps.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Note {
+    pub code: NoteCode,
+    pub text: String,
+}
+
+/// One code, one meaning, never reused. In the order of the alphabet, which is that of the notes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum NoteCode {
+    /// Nobody says in which zones a class has subnets: every zone of the region counts.
+    AllZonesAssumed,
+    /// No node of the snapshot belongs to a NodePool of the definitions.
+    AnotherCluster,
+    /// The revision asks for less approval than the one before it, whose rules still count for it.
+    ApprovalRulesLoosened,
+    /// The simulation approved what somebody would have had to approve.
+    ApprovedAutomatically,
+    /// Whether some pods find their places depends on the order in which kube-scheduler takes them.
+    BindingOrderMatters,
+    /// A CapacityBuffer is left out, because its template or its pods can not be found out.
+    CapacityBufferNotReady,
+    /// A capacity reservation ends soon, or has fewer instances left than are wanted.
+    CapacityReservation,
+    /// There are more ways to let pods in than were tried.
+    ChangesNotTried,
+    /// The clock is behind the moment at which something in the snapshot happened.
+    ClockBehind,
+    /// The cluster, or some of it, could not be read.
+    Cluster,
+    /// More nodes of a removed NodePool would go than may without a confirmation.
+    ConfirmationNeeded,
+    /// Something that may drift nodes can only be known from EC2.
+    DriftNotForeseen,
+    /// A feature gate of `cutlist.yaml` is off that something in the definitions needs.
+    FeatureGateOff,
+    /// An instance runs that no NodeClaim knows.
+    InstanceWithoutNodeClaim,
+    /// EC2 lately had none of some offerings.
+    InsufficientCapacity,
+    /// An annotation that keeps pods from being moved says nothing that is understood.
+    InvalidDoNotDisruptAnnotation,
+    /// Definitions that can not be read are left out.
+    LeftOut,
+    /// New pods are so important that others may have to go for them.
+    MayPreempt,
+    /// Fewer different instance types were asked for than `minValues` wants.
+    MinValuesLowered,
+    /// No snapshot was given: the plan is for an empty cluster.
+    NoSnapshot,
+    /// A NodeClaim names an instance that EC2 does not know.
+    NodeClaimWithoutInstance,
+    /// A NodePool names an EC2NodeClass that is nowhere.
+    NodeClassMissing,
+    /// An EC2NodeClass is not in the definitions: the one of the cluster counts.
+    NodeClassOfCluster,
+    /// Pods are bound to nodes that the snapshot does not have.
+    NodeMissing,
+    /// A NodeOverlay changes what instance types cost or hold.
+    NodeOverlayApplied,
+    /// NodeOverlays of one weight contradict each other; this one is not applied.
+    NodeOverlayConflict,
+    /// A NodeOverlay changes nothing.
+    NodeOverlayUnused,
+    /// EKS Auto Mode makes the nodes of a NodePool.
+    NodePoolOfAutoMode,
+    /// Nodes belong to nobody here: they are neither Cutlist's nor Karpenter's.
+    NodesOfNobody,
+    /// Nodes of NodePools have no NodeClaim in the snapshot.
+    NodesWithoutClaim,
+    /// An object of the cluster can not be read; it is left out.
+    ObjectUnreadable,
+    /// What `penalties` of `cutlist.yaml` added to the price that was compared.
+    PenaltiesCounted,
+    /// `penalties` of `cutlist.yaml` do not count with this packing.
+    PenaltiesIgnored,
+    /// Pods lost the place that an earlier plan had for them.
+    PlaceLost,
+    /// A node has no price in the catalog.
+    PriceUnknown,
+    /// There is no price table for the region: the prices are those of another one.
+    PricesOfOtherRegion,
+    /// A node that was bought for pods is refused by kube-scheduler, and not bought again for a while.
+    RefusedByScheduler,
+    /// Nobody says which region this is.
+    RegionAssumed,
+    /// The region is the one of the zones that NodePools name.
+    RegionOfZones,
+    /// An annotation that confirms a removal counts in the cluster only, not in Git.
+    RemovalConfirmedInDefinitions,
+    /// The repository belongs to another user of the machine.
+    RepositoryOfAnotherUser,
+    /// Capacity reservations that a class selects are not planned with.
+    ReservationsNotPlanned,
+    /// There are more risks than a plan lists.
+    RisksLeftOut,
+    /// New nodes of a NodePool did not become ready: no more of its nodes are replaced.
+    RolloutHalted,
+    /// It is not known how much room running pods take.
+    RoomNotKnown,
+    /// The search ended at its limit of work: there may be a better plan.
+    SearchEnded,
+    /// Something in the snapshot is not as it should be.
+    Snapshot,
+    /// Some kind of the cluster is not known as it is now.
+    SnapshotIncomplete,
+    /// Spot prices are an assumption.
+    SpotPricesAssumed,
+    /// A static NodePool has fewer nodes than it asks for.
+    StaticCapacityLimited,
+    /// Submodules of the repository are not read.
+    SubmodulesLeftOut,
+    /// Symbolic links of the repository are not followed.
+    SymbolicLinksLeftOut,
+    /// The folder is not as its commit says.
+    UncommittedChanges,
+    /// Nodes are of instance types that the catalog does not have.
+    UnknownInstanceTypes,
+    /// What is to be known of variables in the definitions.
+    Variables,
+    /// The nodes that go do so in several waves.
+    Waves,
+}
