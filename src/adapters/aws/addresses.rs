@@ -137,18 +137,9 @@ impl Addresses {
     pub fn room(&self, subnet: &str) -> Option<Room> {
         let counted = self.subnets.get(subnet)?;
         let launches = self.launches.values().filter(|launch| launch.subnet == subnet);
-        let expected = launches.map(|launch| self.not_counted(launch, counted)).fold(0, u32::saturating_add);
+        let expected = launches.map(|launch| not_counted(launch, counted)).fold(0, u32::saturating_add);
         let free = if counted.exhausted_at.is_some() { 0 } else { counted.free };
         Some(Room { subnet: subnet.to_owned(), zone: counted.zone.clone(), free, expected })
-    }
-
-    /// What of a launch EC2's last answer does not hold.
-    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
-    fn not_counted(&self, launch: &Launch, counted: &Counted) -> u32 {
-        match launch.shown_at {
-            Some(shown_at) if counted.asked_at >= shown_at => launch.needed.pods,
-            Some(_) | None => launch.needed.all(),
-        }
     }
 
     /// The subnet of a zone with most left, if a node fits into it; among equals the first by id.
@@ -166,6 +157,14 @@ impl Addresses {
     /// Launches that were not noted because there were too many.
     pub fn dropped(&self) -> u64 {
         self.dropped
+    }
+}
+
+/// What of a launch EC2's last answer does not hold.
+fn not_counted(launch: &Launch, counted: &Counted) -> u32 {
+    match launch.shown_at {
+        Some(shown_at) if counted.asked_at >= shown_at => launch.needed.pods,
+        Some(_) | None => launch.needed.all(),
     }
 }
 

@@ -85,8 +85,7 @@ impl Written {
                 .map(|it| Subnet { id: it.id.clone(), zone: it.zone.clone(), zone_id: it.zone_id.clone() })
                 .collect();
         }
-        let said =
-            self.found(SUBNETS_READY, "SubnetsNotFound", "subnetSelectorTerms", &facts.subnets, &facts.unmatched);
+        let said = found(SUBNETS_READY, "SubnetsNotFound", "subnetSelectorTerms", &facts.subnets, &facts.unmatched);
         self.say(SUBNETS_READY, said, &facts.subnets);
     }
 
@@ -97,30 +96,8 @@ impl Written {
             self.status.security_groups = found.iter().map(group).collect();
         }
         let field = "securityGroupSelectorTerms";
-        let said = self.found(SECURITY_GROUPS_READY, "SecurityGroupsNotFound", field, groups, &facts.unmatched);
+        let said = found(SECURITY_GROUPS_READY, "SecurityGroupsNotFound", field, groups, &facts.unmatched);
         self.say(SECURITY_GROUPS_READY, said, groups);
-    }
-
-    /// Whether terms found anything; `None` where that is not known.
-    #[expect(clippy::unused_self, reason = "reads like its neighbours")]
-    fn found<T>(
-        &self,
-        type_: &str,
-        reason: &str,
-        field: &str,
-        found: &Known<Vec<T>>,
-        unmatched: &[Unmatched],
-    ) -> Option<Said> {
-        let of_field: Vec<String> = unmatched
-            .iter()
-            .filter(|one| one.field.starts_with(&format!("spec.{field}")))
-            .map(|one| format!("{}: {}", one.field, one.why))
-            .collect();
-        let message = of_field.join("; ");
-        Some(match found.value()?.is_empty() {
-            true => Said::is_false(reason, message),
-            false => Said::is_true(type_, message),
-        })
     }
 
     fn images(&mut self, facts: &Resolution) {
@@ -307,4 +284,18 @@ impl Written {
             None => self.status.conditions.push(condition),
         }
     }
+}
+
+/// Whether terms found anything; `None` where that is not known.
+fn found<T>(type_: &str, reason: &str, field: &str, found: &Known<Vec<T>>, unmatched: &[Unmatched]) -> Option<Said> {
+    let of_field: Vec<String> = unmatched
+        .iter()
+        .filter(|one| one.field.starts_with(&format!("spec.{field}")))
+        .map(|one| format!("{}: {}", one.field, one.why))
+        .collect();
+    let message = of_field.join("; ");
+    Some(match found.value()?.is_empty() {
+        true => Said::is_false(reason, message),
+        false => Said::is_true(type_, message),
+    })
 }
