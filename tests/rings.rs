@@ -258,6 +258,13 @@ const RINGS: &[Ring] = &[
         crates: Some(&[
             "aws_config",
             "aws_sdk_ec2",
+            "aws_sdk_eks",
+            "aws_sdk_iam",
+            "aws_sdk_pricing",
+            "aws_sdk_servicequotas",
+            "aws_sdk_sqs",
+            "aws_sdk_ssm",
+            "aws_sdk_sts",
             "jiff",
             "k8s_openapi",
             "serde",

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cutlist::adapters::aws::api::account::InstanceProfile;
+use cutlist::adapters::aws::facts;
 use cutlist::adapters::aws::instances::{by_ids, list, of_launches};
 use cutlist::adapters::aws::resolution::Resolver;
 use cutlist::adapters::aws::resolution::instance_profile::{Wanted, wanted};
@@ -177,4 +178,26 @@ fn every_page_of_instances_is_followed() {
     assert_eq!(block_on(of_launches(&account, &launches)).unwrap().len(), 4);
     account.failures.borrow_mut().insert("ec2:DescribeInstances".to_owned(), "RequestLimitExceeded".to_owned());
     assert!(block_on(list(&account, &identity())).is_err(), "a list that breaks off is no list");
+}
+
+#[test]
+fn the_catalog_of_a_region_is_read_page_by_page_without_zones_to_opt_in_to() {
+    let types = ["m5.large", "m5.xlarge", "c5.large"].map(|name| json!({ "name": name, "vcpus": 2, "memoryMebibytes": 8_192,
+        "architectures": ["x86_64"], "usageClasses": ["on-demand"], "network": { "interfacesPerCard": [3], "ipv4AddressesPerInterface": 10 } }));
+    let things = json!({
+        "zones": [{ "name": "us-east-1a", "id": "use1-az6", "isOrdinary": true }, { "name": "us-east-1-bos-1a", "id": "use1-bos1-az1", "isOrdinary": false }],
+        "instanceTypes": types, "offerings": { "m5.large": ["us-east-1a", "us-east-1-bos-1a"], "c5.large": ["us-east-1-bos-1a"] } });
+    let account = Account::new(serde_json::from_value(things).unwrap());
+    account.page.set((1, true));
+    let connect = async |_: &str| {
+        let again = Account::new(account.things.borrow().clone());
+        again.page.set((1, true));
+        again
+    };
+    let facts = block_on(facts::read(&account, connect, |_| {})).unwrap();
+    let zones: Vec<&str> = facts.zones.iter().map(|zone| zone.name.as_str()).collect();
+    assert_eq!(zones, ["us-east-1a"]);
+    let offered: Vec<(&str, usize)> =
+        facts.instance_types.iter().map(|it| (it.name.as_str(), it.zones.len())).collect();
+    assert_eq!(offered, [("c5.large", 0), ("m5.large", 1), ("m5.xlarge", 0)]);
 }

@@ -1,13 +1,15 @@
 //! EC2. What decides is plain types and is built and tested without the AWS SDK; the SDK itself is behind the Cargo feature `aws`.
 //!
-//! [`api`] is every call as a trait over plain data; [`resolution`] finds what an EC2NodeClass selects; [`instances`] and [`drift`] read
-//! the instances; [`throttle`], [`shortages`] and [`addresses`] remember what EC2 has little of.
+//! [`api`] is every call as a trait over plain data, and `calls` makes them through the SDK; [`resolution`] finds what an EC2NodeClass
+//! selects; [`instances`] and [`drift`] read the instances; [`catalog`] is what is sold; [`throttle`], [`shortages`] and [`addresses`]
+//! remember what EC2 has little of.
 
 pub mod addresses;
 pub mod api;
+#[cfg(feature = "aws")]
+pub mod calls;
 pub mod catalog;
 pub mod drift;
-#[cfg(feature = "aws")]
 pub mod facts;
 pub mod instances;
 pub mod prices;
