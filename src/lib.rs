@@ -44,7 +44,8 @@
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
-//!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory.
+//!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory. `aws` is
+//!   EC2: every call is a method of one trait over plain data, so what decides is built and tested without the SDK.
 //! - `controller` runs: observe, plan, post, gate, apply, record. While moves are under way it plans at every look, from what is
 //!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
 //!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod. What a

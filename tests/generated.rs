@@ -9,6 +9,7 @@ mod pages;
 use std::fmt::Write;
 use std::path::Path;
 
+use cutlist::adapters::aws::api::policy::policy;
 use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS, Permission};
 use cutlist::api::definitions;
 use cutlist::api::scenario::ScenarioDocument;
@@ -56,6 +57,7 @@ fn generated() -> Vec<(String, String)> {
     }
     files.push(("deploy/kustomize/base/crds.yaml".to_owned(), stream));
     files.extend(roles());
+    files.push(("deploy/iam/policy.json".to_owned(), serde_json::to_string_pretty(&policy()).unwrap() + "\n"));
     files.push(("schemas/snapshot.md".to_owned(), snapshot()));
     files.push(("schemas/limits.md".to_owned(), limits()));
     files.push(("schemas/rules.md".to_owned(), rules_of_lint()));

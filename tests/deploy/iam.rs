@@ -8,7 +8,7 @@ use super::read;
 const LENGTH_MAX: usize = 6144;
 
 /// Beginnings of actions that change nothing.
-const READING: &[&str] = &["Describe", "Get", "List", "Receive"];
+const READING: &[&str] = &["Decode", "Describe", "Get", "List", "Receive"];
 
 /// Statements that change something that is no tag's owner, and why they are narrow enough.
 const WITHOUT_TAGS: &[(&str, &str)] = &[

@@ -6,7 +6,8 @@ use super::super::arguments::CatalogRefreshArguments;
 use super::super::exit::{Failure, Outcome};
 use super::super::output;
 use super::FAILURE;
-use crate::adapters::aws;
+use crate::adapters::aws::calls::{Calls, Connection};
+use crate::adapters::aws::facts;
 use crate::core::catalog::facts::Facts;
 
 pub fn run(arguments: &CatalogRefreshArguments) -> Result<Outcome, Failure> {
@@ -29,7 +30,16 @@ pub fn run(arguments: &CatalogRefreshArguments) -> Result<Outcome, Failure> {
 
 fn read(endpoint_url: Option<&str>) -> anyhow::Result<Facts> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let facts = runtime.block_on(aws::facts::read(endpoint_url, |region| output::say(&format!("reading {region}"))))?;
+    let in_region = |region: Option<&str>| Connection {
+        region: region.map(str::to_owned),
+        endpoint_url: endpoint_url.map(str::to_owned),
+        single_attempt: false,
+    };
+    let facts = runtime.block_on(async {
+        let home = Calls::connect(&in_region(None)).await;
+        let connect = async |region: &str| Calls::connect(&in_region(Some(region))).await;
+        facts::read(&home, connect, |region| output::say(&format!("reading {region}"))).await
+    })?;
     anyhow::ensure!(!facts.instance_types.is_empty(), "EC2 describes no instance types there; nothing was written");
     Ok(facts)
 }

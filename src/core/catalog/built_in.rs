@@ -39,12 +39,30 @@ impl Catalog {
             return Err(BuiltInError::UnknownRegion { region: region.to_owned(), known });
         }
         let prices = OnDemandPrices::of_region(region);
-        Ok(Self {
+        let on_demand = |name: &str| prices.get(name);
+        let spot = |name: &str, _: &str| prices.get(name).map(tables::assumed_spot_price);
+        Ok(Self::of_facts(region, prices.date, facts, on_demand, spot))
+    }
+
+    /// What EC2 sells by these facts and prices: on demand by type, spot by type and zone. An offering without a price is not available.
+    pub fn of_facts(
+        region: &str,
+        date: &str,
+        facts: &Facts,
+        on_demand: impl Fn(&str) -> Option<HourlyPrice>,
+        spot: impl Fn(&str, &str) -> Option<HourlyPrice>,
+    ) -> Self {
+        let types = facts.instance_types.iter();
+        let prices = |name: &str, zone: &str, capacity_type: &str| match capacity_type {
+            keys::SPOT => spot(name, zone),
+            _ => on_demand(name),
+        };
+        Self {
             version: FORMAT_VERSION,
             region: region.to_owned(),
-            date: prices.date.to_owned(),
-            instance_types: facts.instance_types.iter().map(|it| instance_type(it, region, facts, prices)).collect(),
-        })
+            date: date.to_owned(),
+            instance_types: types.map(|it| instance_type(it, region, facts, &prices)).collect(),
+        }
     }
 }
 
@@ -57,7 +75,10 @@ impl Catalog {
         let types = catalog.instance_types.iter_mut().zip(&facts.instance_types);
         for (sold, info) in types.filter(|(sold, _)| sold.offerings.is_empty()) {
             if let Some(zone) = info.zones.first().and_then(|index| facts.zones.get(*index)) {
-                *sold = instance_type(info, &zone.region, facts, prices);
+                *sold = instance_type(info, &zone.region, facts, &|name, _, capacity_type| match capacity_type {
+                    keys::SPOT => prices.get(name).map(tables::assumed_spot_price),
+                    _ => prices.get(name),
+                });
             }
         }
         Ok(catalog)
@@ -80,7 +101,10 @@ pub fn assumptions(region: &str) -> Vec<Assumption> {
     assumptions
 }
 
-fn instance_type(info: &InstanceFacts, region: &str, facts: &Facts, prices: &OnDemandPrices) -> InstanceType {
+/// The price of a type, in a zone, for a capacity type.
+type Prices<'p> = dyn Fn(&str, &str, &str) -> Option<HourlyPrice> + 'p;
+
+fn instance_type(info: &InstanceFacts, region: &str, facts: &Facts, prices: &Prices<'_>) -> InstanceType {
     let zones: Vec<&Zone> =
         info.zones.iter().filter_map(|index| facts.zones.get(*index)).filter(|zone| zone.region == region).collect();
     let capacity = arithmetic::capacity(info);
@@ -89,26 +113,25 @@ fn instance_type(info: &InstanceFacts, region: &str, facts: &Facts, prices: &OnD
         requirements: labels::requirements(info, region, &zones).into(),
         overhead: arithmetic::default_overhead(&capacity),
         capacity,
-        offerings: offerings(info, &zones, prices.get(&info.name)).into(),
+        offerings: offerings(info, &zones, prices).into(),
     }
 }
 
-fn offerings(info: &InstanceFacts, zones: &[&Zone], on_demand: Option<HourlyPrice>) -> Vec<Offering> {
-    let price = |capacity_type: &str| match capacity_type {
-        keys::SPOT => on_demand.map(tables::assumed_spot_price),
-        _ => on_demand,
-    };
+fn offerings(info: &InstanceFacts, zones: &[&Zone], prices: &Prices<'_>) -> Vec<Offering> {
     zones
         .iter()
         .flat_map(|zone| labels::capacity_types(info).map(move |capacity_type| (zone, capacity_type)))
-        .map(|(zone, capacity_type)| Offering {
-            zone: zone.name.clone(),
-            zone_id: zone.id.clone(),
-            capacity_type: capacity_type.to_owned(),
-            price: price(capacity_type).unwrap_or_default(),
-            available: on_demand.is_some(),
-            reservation_id: None,
-            available_instance_count: None,
+        .map(|(zone, capacity_type)| {
+            let price = prices(&info.name, &zone.name, capacity_type);
+            Offering {
+                zone: zone.name.clone(),
+                zone_id: zone.id.clone(),
+                capacity_type: capacity_type.to_owned(),
+                price: price.unwrap_or_default(),
+                available: price.is_some(),
+                reservation_id: None,
+                available_instance_count: None,
+            }
         })
         .collect()
 }

@@ -1,0 +1,270 @@
+//! The ledger of addresses by subnet: what EC2 says is free, less what was launched and EC2 does not count yet, less what the pods of new
+//! nodes will take. So a subnet is left out before it is full, and no node comes up whose pods get no address.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::api::network::Subnet;
+
+/// An instance that EC2 has not shown after so long was not launched.
+const LAUNCH_MAX: SignedDuration = SignedDuration::from_mins(10);
+/// The pods of a node have started so long after EC2 showed it, and EC2 counts their addresses.
+const PODS_START: SignedDuration = SignedDuration::from_mins(5);
+/// What EC2 refused for want of addresses is not tried again before it was asked once more, and not earlier than this.
+const EXHAUSTED: SignedDuration = SignedDuration::from_mins(1);
+/// Launches under way at once, far beyond what is done.
+const LAUNCHES_MAX: usize = 20_000;
+
+/// The addresses that a new node takes in its subnet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// Of the instance itself: one for each interface.
+    pub instance: u32,
+    /// Of the pods that are planned for it; those on the host's network have none.
+    pub pods: u32,
+}
+
+impl Needed {
+    fn all(self) -> u32 {
+        self.instance.saturating_add(self.pods)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Counted {
+    zone: String,
+    free: u32,
+    /// When EC2 was asked.
+    asked_at: Timestamp,
+    exhausted_at: Option<Timestamp>,
+}
+
+#[derive(Clone, Debug)]
+struct Launch {
+    subnet: String,
+    needed: Needed,
+    since: Timestamp,
+    /// When EC2 showed the instance first.
+    shown_at: Option<Timestamp>,
+}
+
+/// Free addresses of all subnets.
+#[derive(Debug, Default)]
+pub struct Addresses {
+    subnets: BTreeMap<String, Counted>,
+    /// By the claim that each is for.
+    launches: BTreeMap<String, Launch>,
+    dropped: u64,
+}
+
+/// A subnet with what is free in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Room {
+    pub subnet: String,
+    pub zone: String,
+    /// As EC2 says it.
+    pub free: u32,
+    /// What launches under way will take of that.
+    pub expected: u32,
+}
+
+impl Room {
+    /// What is left in the end.
+    pub fn left(&self) -> u32 {
+        self.free.saturating_sub(self.expected)
+    }
+}
+
+impl Addresses {
+    /// EC2 was asked at that moment, and said this. Launches stay in the ledger: it may not count them yet.
+    pub fn listed(&mut self, subnets: &[Subnet], asked_at: Timestamp) {
+        let mut listed = BTreeMap::new();
+        for subnet in subnets {
+            let before = self.subnets.get(&subnet.id).and_then(|before| before.exhausted_at);
+            let exhausted_at = before.filter(|at| asked_at.duration_since(*at) < EXHAUSTED);
+            let counted = Counted { zone: subnet.zone.clone(), free: subnet.free_addresses, asked_at, exhausted_at };
+            listed.insert(subnet.id.clone(), counted);
+        }
+        self.subnets = listed;
+    }
+
+    /// A launch for a claim was sent: with the same claim again, it is the same launch.
+    pub fn launching(&mut self, claim: &str, subnet: &str, needed: Needed, now: Timestamp) {
+        if self.launches.len() >= LAUNCHES_MAX && !self.launches.contains_key(claim) {
+            self.dropped += 1;
+            return;
+        }
+        let launch = Launch { subnet: subnet.to_owned(), needed, since: now, shown_at: None };
+        self.launches.insert(claim.to_owned(), launch);
+    }
+
+    /// Where the instance really came to be: EC2 chooses among the subnets of a fleet.
+    pub fn launched(&mut self, claim: &str, subnet: &str) {
+        if let Some(launch) = self.launches.get_mut(claim) {
+            subnet.clone_into(&mut launch.subnet);
+        }
+    }
+
+    /// It was not launched, or has ended.
+    pub fn ended(&mut self, claim: &str) {
+        self.launches.remove(claim);
+    }
+
+    /// EC2 shows the instance: from now on it counts the instance's own addresses, and soon those of its pods.
+    pub fn shown(&mut self, claim: &str, now: Timestamp) {
+        if let Some(launch) = self.launches.get_mut(claim) {
+            launch.shown_at.get_or_insert(now);
+        }
+    }
+
+    /// EC2 had none left, whatever it said before.
+    pub fn exhausted(&mut self, subnet: &str, now: Timestamp) {
+        if let Some(counted) = self.subnets.get_mut(subnet) {
+            counted.exhausted_at = Some(now);
+        }
+    }
+
+    /// Forgets launches that are over.
+    pub fn sweep(&mut self, now: Timestamp) {
+        self.launches.retain(|_, launch| match launch.shown_at {
+            Some(shown_at) => now.duration_since(shown_at) < PODS_START,
+            None => now.duration_since(launch.since) < LAUNCH_MAX,
+        });
+    }
+
+    /// What is free in a subnet; `None` where EC2 was not asked about it.
+    pub fn room(&self, subnet: &str) -> Option<Room> {
+        let counted = self.subnets.get(subnet)?;
+        let launches = self.launches.values().filter(|launch| launch.subnet == subnet);
+        let expected = launches.map(|launch| not_counted(launch, counted)).fold(0, u32::saturating_add);
+        let free = if counted.exhausted_at.is_some() { 0 } else { counted.free };
+        Some(Room { subnet: subnet.to_owned(), zone: counted.zone.clone(), free, expected })
+    }
+
+    /// The subnet of a zone with most left, if a node fits into it; among equals the first by id.
+    pub fn best<'s>(&self, zone: &str, subnets: impl IntoIterator<Item = &'s str>, needed: Needed) -> Option<Room> {
+        let rooms = subnets.into_iter().filter_map(|subnet| self.room(subnet)).filter(|room| room.zone == zone);
+        let best = rooms.max_by(|one, other| one.left().cmp(&other.left()).then(other.subnet.cmp(&one.subnet)))?;
+        (best.left() >= needed.all()).then_some(best)
+    }
+
+    /// All subnets, by id.
+    pub fn rooms(&self) -> impl Iterator<Item = Room> {
+        self.subnets.keys().filter_map(|subnet| self.room(subnet))
+    }
+
+    /// Launches that were not noted because there were too many.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+}
+
+/// What of a launch EC2's last answer does not hold.
+fn not_counted(launch: &Launch, counted: &Counted) -> u32 {
+    match launch.shown_at {
+        Some(shown_at) if counted.asked_at >= shown_at => launch.needed.pods,
+        Some(_) | None => launch.needed.all(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + second).unwrap()
+    }
+
+    fn subnet(id: &str, zone: &str, free_addresses: u32) -> Subnet {
+        Subnet {
+            id: id.to_owned(),
+            zone: zone.to_owned(),
+            zone_id: None,
+            vpc_id: String::new(),
+            free_addresses,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    const NODE: Needed = Needed { instance: 1, pods: 29 };
+
+    fn left(addresses: &Addresses, subnet: &str) -> u32 {
+        addresses.room(subnet).unwrap().left()
+    }
+
+    #[test]
+    fn a_launch_counts_until_ec2_counts_it() {
+        let mut addresses = Addresses::default();
+        addresses.listed(&[subnet("subnet-a", "a", 100)], at(0));
+        addresses.launching("claim", "subnet-a", NODE, at(1));
+        assert_eq!(left(&addresses, "subnet-a"), 70);
+        // EC2 is asked again before it shows the instance: its figure does not hold it.
+        addresses.listed(&[subnet("subnet-a", "a", 100)], at(60));
+        assert_eq!(left(&addresses, "subnet-a"), 70);
+        addresses.shown("claim", at(70));
+        assert_eq!(left(&addresses, "subnet-a"), 70, "the figure is older than that");
+        addresses.listed(&[subnet("subnet-a", "a", 99)], at(120));
+        assert_eq!(left(&addresses, "subnet-a"), 70, "99 less those of its pods");
+        // The pods have started: EC2 counts all of it.
+        addresses.sweep(at(70 + 300));
+        addresses.listed(&[subnet("subnet-a", "a", 70)], at(380));
+        assert_eq!(left(&addresses, "subnet-a"), 70);
+    }
+
+    #[test]
+    fn what_was_not_launched_gives_its_addresses_back() {
+        let mut addresses = Addresses::default();
+        addresses.listed(&[subnet("subnet-a", "a", 100)], at(0));
+        addresses.launching("claim", "subnet-a", NODE, at(0));
+        addresses.launching("claim", "subnet-a", NODE, at(0));
+        assert_eq!(left(&addresses, "subnet-a"), 70, "the same launch");
+        addresses.ended("claim");
+        assert_eq!(left(&addresses, "subnet-a"), 100);
+        addresses.launching("lost", "subnet-a", NODE, at(0));
+        addresses.sweep(at(599));
+        assert_eq!(left(&addresses, "subnet-a"), 70);
+        addresses.sweep(at(600));
+        assert_eq!(left(&addresses, "subnet-a"), 100);
+    }
+
+    #[test]
+    fn the_subnet_with_most_left_is_taken_and_a_zone_without_room_left_out() {
+        let mut addresses = Addresses::default();
+        let all = [subnet("subnet-1", "a", 100), subnet("subnet-2", "a", 90), subnet("subnet-3", "b", 29)];
+        addresses.listed(&all, at(0));
+        let ids = ["subnet-1", "subnet-2", "subnet-3", "subnet-unknown"];
+        let best = |addresses: &Addresses, zone| addresses.best(zone, ids, NODE).map(|room| room.subnet);
+        assert_eq!(best(&addresses, "a").as_deref(), Some("subnet-1"));
+        assert_eq!(best(&addresses, "b"), None, "30 are needed");
+        addresses.launching("claim", "subnet-1", NODE, at(0));
+        assert_eq!(best(&addresses, "a").as_deref(), Some("subnet-2"));
+        addresses.launched("claim", "subnet-2");
+        assert_eq!(best(&addresses, "a").as_deref(), Some("subnet-1"));
+        addresses.listed(&[subnet("subnet-2", "a", 50), subnet("subnet-1", "a", 50)], at(0));
+        addresses.ended("claim");
+        assert_eq!(best(&addresses, "a").as_deref(), Some("subnet-1"), "the first of equals");
+    }
+
+    #[test]
+    fn an_exhausted_subnet_has_nothing_until_ec2_was_asked_again() {
+        let mut addresses = Addresses::default();
+        addresses.listed(&[subnet("subnet-a", "a", 100)], at(0));
+        addresses.exhausted("subnet-a", at(1));
+        assert_eq!(left(&addresses, "subnet-a"), 0);
+        addresses.listed(&[subnet("subnet-a", "a", 100)], at(2));
+        assert_eq!(left(&addresses, "subnet-a"), 0, "asked right after");
+        addresses.listed(&[subnet("subnet-a", "a", 100)], at(61));
+        assert_eq!(left(&addresses, "subnet-a"), 100);
+    }
+
+    #[test]
+    fn the_ledger_is_bounded() {
+        let mut addresses = Addresses::default();
+        addresses.listed(&[subnet("subnet-a", "a", u32::MAX)], at(0));
+        for number in 0..LAUNCHES_MAX + 5 {
+            addresses.launching(&format!("claim-{number}"), "subnet-a", NODE, at(0));
+        }
+        assert_eq!((addresses.launches.len(), addresses.dropped()), (LAUNCHES_MAX, 5));
+    }
+}

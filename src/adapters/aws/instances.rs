@@ -1,0 +1,440 @@
+//! Instances as EC2 shows them: found by the tags of the cluster, all pages of them; read as [`ports::Instance`]; given to the claims that
+//! they were launched for; and, of those that ended before they joined, why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::api::instances::{InstanceAnswer, InstanceState, StateReason};
+use super::api::{Action, ApiError, Ec2Api, Filter, pages};
+use super::resolution::cluster::Identity;
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::ports;
+
+/// The preference of an instance that was launched into a reservation on purpose.
+pub const RESERVATIONS_ONLY: &str = "capacity-reservations-only";
+
+/// EC2 takes so many values in one filter.
+const FILTER_VALUES_MAX: usize = 200;
+
+/// Two lists of one moment are as much apart at most; and so long EC2 may not show what it has just launched.
+const LISTS_APART: SignedDuration = SignedDuration::from_secs(30);
+
+/// What is listed: also what has stopped, which still costs its volumes, and what is about to end.
+const STATES: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "stopped"];
+/// And what has ended, where it is asked why.
+const ENDED: &str = "terminated";
+
+/// All instances of the cluster that have not ended.
+pub async fn list(api: &impl Ec2Api, identity: &Identity) -> Result<Vec<InstanceAnswer>, ApiError> {
+    let filters = [
+        Filter::new("tag-key", [keys::NODE_POOL]),
+        Filter::new("tag-key", [keys::EC2_NODE_CLASS]),
+        Filter::new(format!("tag:{}", keys::CLUSTER_NAME_TAG), [&identity.cluster]),
+        Filter::new("instance-state-name", STATES),
+    ];
+    described(api, &filters).await
+}
+
+/// The instances of these launches, also those that have ended since: they still are the ones that were launched.
+pub async fn of_launches(api: &impl Ec2Api, launches: &BTreeSet<String>) -> Result<Vec<InstanceAnswer>, ApiError> {
+    let filter = |values: &[&String]| Filter::new(format!("tag:{}", keys::LAUNCH), values.iter().copied());
+    in_parts(api, launches, filter).await
+}
+
+/// Instances by their ids. One that EC2 does not know is not among them: as a filter, an id is no error.
+pub async fn by_ids(api: &impl Ec2Api, ids: &BTreeSet<String>) -> Result<Vec<InstanceAnswer>, ApiError> {
+    in_parts(api, ids, |values| Filter::new("instance-id", values.iter().copied())).await
+}
+
+async fn in_parts(
+    api: &impl Ec2Api,
+    values: &BTreeSet<String>,
+    filter: impl Fn(&[&String]) -> Filter,
+) -> Result<Vec<InstanceAnswer>, ApiError> {
+    let values: Vec<&String> = values.iter().collect();
+    let mut all = Vec::new();
+    for part in values.chunks(FILTER_VALUES_MAX) {
+        let states = Filter::new("instance-state-name", STATES.into_iter().chain([ENDED]));
+        all.extend(described(api, &[filter(part), states]).await?);
+    }
+    Ok(all)
+}
+
+/// A page may come twice while instances come and go.
+async fn described(api: &impl Ec2Api, filters: &[Filter]) -> Result<Vec<InstanceAnswer>, ApiError> {
+    let ask = async |page: Option<String>| api.describe_instances(filters, page.as_deref()).await;
+    let mut instances = pages::all(Action::DescribeInstances, ask).await?;
+    instances.sort_by(|one, other| one.id.cmp(&other.id));
+    instances.dedup_by(|one, other| one.id == other.id);
+    Ok(instances)
+}
+
+/// As Kubernetes names an instance.
+pub fn provider_id(zone: &str, id: &str) -> String {
+    format!("aws:///{zone}/{id}")
+}
+
+/// The id in a provider ID, `aws:///us-east-1a/i-0123`.
+pub fn instance_id(provider_id: &str) -> Option<&str> {
+    let id = provider_id.strip_prefix("aws:///")?.rsplit('/').next()?;
+    id.starts_with("i-").then_some(id)
+}
+
+/// How an instance is paid. EC2 says it in one of two places, and of a reservation in a third.
+pub fn capacity_type(instance: &InstanceAnswer) -> &'static str {
+    let is_spot = instance.lifecycle.as_deref() == Some("spot") || instance.spot_request_id.is_some();
+    let is_reserved =
+        instance.reservation_id.is_some() && instance.reservation_preference.as_deref() == Some(RESERVATIONS_ONLY);
+    match (is_spot, is_reserved) {
+        (true, _) => keys::SPOT,
+        (false, true) => keys::RESERVED,
+        (false, false) => keys::ON_DEMAND,
+    }
+}
+
+/// As the controller knows it.
+pub fn to_port(instance: &InstanceAnswer) -> ports::Instance {
+    let tag = |key: &str| instance.tags.get(key).cloned().unwrap_or_default();
+    ports::Instance {
+        provider_id: provider_id(&instance.zone, &instance.id),
+        launch_id: tag(keys::LAUNCH),
+        instance_type: instance.instance_type.clone(),
+        zone: instance.zone.clone(),
+        capacity_type: capacity_type(instance).to_owned(),
+        image_id: instance.image_id.clone(),
+        launched_at: instance.launched_at,
+        node_claim: tag(keys::NODE_CLAIM_TAG),
+        node_pool: tag(keys::NODE_POOL),
+        node_class: tag(keys::EC2_NODE_CLASS),
+        installation: tag(keys::INSTALLATION),
+    }
+}
+
+/// A list, and when it was asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a, T> {
+    pub list: &'a [T],
+    pub asked_at: Timestamp,
+}
+
+/// What belongs together, and what does not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Matched {
+    /// Ids of instances, with the UID of the claim of each.
+    pub claimed: BTreeMap<String, String>,
+    /// Those of them whose claim does not say so yet: a launch whose answer was lost, or a crash.
+    pub adopted: BTreeSet<String>,
+    /// Ids of instances that no claim has or awaits.
+    pub orphans: BTreeSet<String>,
+    /// Names of claims whose instance EC2 does not show.
+    pub vanished: BTreeSet<String>,
+}
+
+/// Gives instances to claims: first to those that say their instance, then, of each launch, the others in order of id to the claims that
+/// wait for it in order of UID. That is the order in which a launch hands them out, so a crash between any two writes changes nothing.
+///
+/// The lists may have been asked for in either order, and the one know what the other does not yet: nothing that was launched, or written,
+/// about when the other was asked for is an orphan, or has vanished.
+pub fn match_claims(instances: At<'_, InstanceAnswer>, claims: At<'_, NodeClaim>) -> Matched {
+    let mut matched = Matched::default();
+    let by_id: BTreeMap<&str, &InstanceAnswer> = instances.list.iter().map(|it| (it.id.as_str(), it)).collect();
+    let mut waiting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for claim in claims.list {
+        let Some(uid) = claim.metadata.uid.as_deref() else { continue };
+        match claimed_id(claim) {
+            Some(id) if by_id.contains_key(id) => _ = matched.claimed.insert(id.to_owned(), uid.to_owned()),
+            Some(_) if is_older(written_at(claim), instances.asked_at) => {
+                matched.vanished.extend(claim.metadata.name.clone());
+            }
+            Some(_) => {}
+            None => waiting.entry(claim.launch_id()).or_default().push(uid),
+        }
+    }
+    let mut free: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (id, instance) in &by_id {
+        if let Some(launch) = instance.tags.get(keys::LAUNCH).filter(|_| !matched.claimed.contains_key(*id)) {
+            free.entry(launch).or_default().push(id);
+        }
+    }
+    for (launch, mut uids) in waiting {
+        uids.sort_unstable();
+        // Those that have ended were handed out like the others, and their claims learn that they did.
+        for (uid, id) in uids.into_iter().zip(free.remove(launch).unwrap_or_default()) {
+            matched.claimed.insert(id.to_owned(), uid.to_owned());
+            matched.adopted.insert(id.to_owned());
+        }
+    }
+    let is_orphan = |instance: &&InstanceAnswer| {
+        !instance.state.is_ended()
+            && !matched.claimed.contains_key(&instance.id)
+            && is_older(Some(instance.launched_at), claims.asked_at)
+    };
+    matched.orphans = instances.list.iter().filter(is_orphan).map(|instance| instance.id.clone()).collect();
+    matched
+}
+
+fn claimed_id(claim: &NodeClaim) -> Option<&str> {
+    instance_id(claim.status.as_ref()?.provider_id.as_deref()?)
+}
+
+/// When it was written that the claim has an instance.
+fn written_at(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.condition("Launched").map(|condition| condition.last_transition_time.0)
+}
+
+/// Whether it was so long before a list was asked for that the list knows of it.
+fn is_older(at: Option<Timestamp>, asked_at: Timestamp) -> bool {
+    at.is_some_and(|at| asked_at.duration_since(at) >= LISTS_APART)
+}
+
+/// Why an instance ended, as far as that helps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    pub cause: EndCause,
+    /// What EC2 said, and what to do.
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EndCause {
+    /// The key of an encrypted volume can not be used.
+    Encryption,
+    /// The account may have no more volumes.
+    VolumeQuota,
+    /// A snapshot that a volume was to be made from.
+    Snapshot,
+    /// No address was left in the subnet.
+    Addresses,
+    /// EC2 had none in the end.
+    Capacity,
+    /// A spot instance was taken back.
+    Interrupted,
+    /// Somebody ended it, or it ended itself.
+    Stopped,
+    /// EC2 says no more.
+    Unknown,
+}
+
+impl EndCause {
+    /// Whether the next instance of the class will end in the same way, until somebody changes something.
+    pub fn is_lasting(self) -> bool {
+        match self {
+            Self::Encryption | Self::VolumeQuota | Self::Snapshot => true,
+            Self::Addresses | Self::Capacity | Self::Interrupted | Self::Stopped | Self::Unknown => false,
+        }
+    }
+}
+
+/// Why an instance is ending or has ended; `None` while it runs. Codes:
+/// `https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_StateReason.html`.
+pub fn ended(instance: &InstanceAnswer) -> Option<Ended> {
+    match instance.state {
+        InstanceState::Pending | InstanceState::Running => return None,
+        InstanceState::ShuttingDown | InstanceState::Terminated | InstanceState::Stopping | InstanceState::Stopped => {}
+    }
+    let nothing = StateReason { code: String::new(), message: String::new() };
+    let reason = instance.state_reason.as_ref().unwrap_or(&nothing);
+    let (cause, what) = cause(reason);
+    let message = reason.message.strip_prefix(&format!("{}: ", reason.code)).unwrap_or(&reason.message);
+    let said = match (reason.code.is_empty(), message.is_empty()) {
+        (true, true) => "EC2 does not say why".to_owned(),
+        (false, true) => reason.code.clone(),
+        (true, false) => message.to_owned(),
+        (false, false) => format!("{}: {message}", reason.code),
+    };
+    let text = if what.is_empty() { said } else { format!("{what} ({said})") };
+    Some(Ended { cause, text })
+}
+
+fn cause(reason: &StateReason) -> (EndCause, &'static str) {
+    let message = reason.message.to_lowercase();
+    match reason.code.as_str() {
+        code if code.starts_with("Client.InvalidKMSKey") => (
+            EndCause::Encryption,
+            "the key of an encrypted volume can not be used: see that it is enabled, and that its policy lets the caller and the \
+             service-linked role of EC2 use it (kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)",
+        ),
+        // EC2's word for a volume that did not attach, which mostly is its key.
+        "Client.InternalError" => (
+            EndCause::Encryption,
+            "EC2 could not attach a volume, which mostly means that the policy of its key does not let the service-linked role of EC2 \
+             use it (kms:CreateGrant, kms:Decrypt, kms:GenerateDataKeyWithoutPlaintext)",
+        ),
+        "Client.VolumeLimitExceeded" => {
+            (EndCause::VolumeQuota, "the account may have no more volumes: raise the quota of the volume type")
+        }
+        code if code.starts_with("Client.InvalidSnapshot") => {
+            (EndCause::Snapshot, "the snapshot of a volume does not exist, or is not for this account")
+        }
+        _ if message.contains("address") && (message.contains("insufficient") || message.contains("not enough")) => {
+            (EndCause::Addresses, "no address was left in its subnet")
+        }
+        "Server.InsufficientInstanceCapacity" => (EndCause::Capacity, "EC2 had none left when it was to start"),
+        "Server.SpotInstanceTermination" | "Server.SpotInstanceShutdown" => {
+            (EndCause::Interrupted, "EC2 took the spot instance back")
+        }
+        "Server.InternalError" => (EndCause::Capacity, "the host failed while it was to start"),
+        "Client.UserInitiatedShutdown" | "Client.UserInitiatedHibernate" => (EndCause::Stopped, "somebody ended it"),
+        "Client.InstanceInitiatedShutdown" => (EndCause::Stopped, "it shut itself down"),
+        "Server.ScheduledStop" => (EndCause::Stopped, "EC2 stopped it on schedule"),
+        _ => (EndCause::Unknown, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + second).unwrap()
+    }
+
+    fn instance(id: &str, launch: &str) -> InstanceAnswer {
+        let value = json!({ "id": id, "state": "running", "instanceType": "m5.large", "zone": "us-east-1a", "imageId": "ami-1",
+            "launchedAt": at(0).to_string(), "tags": { "cutlist.dev/launch": launch, "karpenter.sh/nodepool": "general" } });
+        serde_json::from_value(value).unwrap()
+    }
+
+    /// Launched at second 0, if it says an instance.
+    fn claim(uid: &str, launch: &str, id: Option<&str>) -> NodeClaim {
+        let launched = json!([{ "type": "Launched", "status": "True", "reason": "Launched", "message": "",
+            "lastTransitionTime": at(0).to_string() }]);
+        let status = id.map(|id| json!({ "providerID": provider_id("us-east-1a", id), "conditions": launched }));
+        let value = json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": format!("claim-{uid}"), "uid": uid, "annotations": { "cutlist.dev/launch": launch } },
+            "spec": { "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" }, "requirements": [] },
+            "status": status });
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn matched(instances: &[InstanceAnswer], claims: &[NodeClaim], seconds: (i64, i64)) -> Matched {
+        let instances = At { list: instances, asked_at: at(seconds.0) };
+        match_claims(instances, At { list: claims, asked_at: at(seconds.1) })
+    }
+
+    fn pairs(matched: &Matched) -> Vec<(&str, &str)> {
+        matched.claimed.iter().map(|(id, uid)| (id.as_str(), uid.as_str())).collect()
+    }
+
+    #[test]
+    fn a_lost_answer_is_made_good_in_any_order() {
+        let instances = ["i-3", "i-1", "i-2"].map(|id| instance(id, "l"));
+        let claims = ["c", "a", "b"].map(|uid| claim(uid, "l", None));
+        let expected = [("i-1", "a"), ("i-2", "b"), ("i-3", "c")];
+        let all = matched(&instances, &claims, (100, 100));
+        assert_eq!(pairs(&all), expected);
+        assert_eq!((all.adopted.len(), all.orphans.len(), all.vanished.len()), (3, 0, 0));
+        let mut reversed = (instances.to_vec(), claims.to_vec());
+        reversed.0.reverse();
+        reversed.1.reverse();
+        assert_eq!(pairs(&matched(&reversed.0, &reversed.1, (100, 100))), expected);
+    }
+
+    #[test]
+    fn a_crash_after_any_write_changes_nothing() {
+        let instances = ["i-1", "i-2", "i-3"].map(|id| instance(id, "l"));
+        for written in 0..=3 {
+            let claims: Vec<NodeClaim> = [("a", "i-1"), ("b", "i-2"), ("c", "i-3")]
+                .iter()
+                .enumerate()
+                .map(|(index, (uid, id))| claim(uid, "l", (index < written).then_some(*id)))
+                .collect();
+            let found = matched(&instances, &claims, (100, 100));
+            assert_eq!(pairs(&found), [("i-1", "a"), ("i-2", "b"), ("i-3", "c")], "{written} written");
+            assert_eq!(found.adopted.len(), 3 - written);
+        }
+    }
+
+    #[test]
+    fn a_partial_launch_leaves_claims_waiting_and_a_surplus_is_an_orphan() {
+        let few = matched(&[instance("i-1", "l")], &["a", "b"].map(|uid| claim(uid, "l", None)), (100, 100));
+        assert_eq!((pairs(&few), few.vanished.len()), (vec![("i-1", "a")], 0));
+        let many = matched(&["i-1", "i-2"].map(|id| instance(id, "l")), &[claim("a", "l", None)], (100, 100));
+        assert_eq!(many.orphans, BTreeSet::from(["i-2".to_owned()]));
+        let other_launch = matched(&[instance("i-1", "other")], &[claim("a", "l", None)], (100, 100));
+        assert_eq!(other_launch.orphans, BTreeSet::from(["i-1".to_owned()]));
+    }
+
+    #[test]
+    fn what_one_list_can_not_know_yet_is_neither_orphan_nor_vanished() {
+        // The claims were read before, or about when, the instance was launched.
+        for asked in [-5, 10, 29] {
+            assert_eq!(matched(&[instance("i-1", "l")], &[], (100, asked)), Matched::default(), "{asked}");
+        }
+        assert_eq!(matched(&[instance("i-1", "l")], &[], (100, 30)).orphans.len(), 1);
+        // The instances were listed before, or about when, the claim got its own.
+        for asked in [-5, 10, 29] {
+            assert_eq!(matched(&[], &[claim("a", "l", Some("i-1"))], (asked, 100)), Matched::default(), "{asked}");
+        }
+        assert_eq!(matched(&[], &[claim("a", "l", Some("i-1"))], (30, 100)).vanished.len(), 1);
+    }
+
+    #[test]
+    fn an_instance_that_ended_at_once_keeps_its_claim() {
+        let mut instances = ["i-1", "i-2"].map(|id| instance(id, "l"));
+        instances[0].state = InstanceState::Terminated;
+        let found = matched(&instances, &["a", "b"].map(|uid| claim(uid, "l", None)), (100, 100));
+        assert_eq!(pairs(&found), [("i-1", "a"), ("i-2", "b")]);
+        assert!(matched(&instances[..1], &[], (100, 100)).orphans.is_empty(), "it needs no end");
+    }
+
+    #[test]
+    fn the_way_of_paying_is_said_in_one_of_three_places() {
+        let with = |change: &dyn Fn(&mut InstanceAnswer)| {
+            let mut instance = instance("i-1", "l");
+            change(&mut instance);
+            capacity_type(&instance)
+        };
+        assert_eq!(with(&|_| {}), "on-demand");
+        assert_eq!(with(&|it| it.lifecycle = Some("spot".to_owned())), "spot");
+        assert_eq!(with(&|it| it.spot_request_id = Some("sir-1".to_owned())), "spot");
+        assert_eq!(with(&|it| it.lifecycle = Some("capacity-block".to_owned())), "on-demand");
+        let reserved = |preference: Option<&str>| {
+            with(&|it| {
+                it.reservation_id = Some("cr-1".to_owned());
+                it.reservation_preference = preference.map(str::to_owned);
+            })
+        };
+        assert_eq!((reserved(Some(RESERVATIONS_ONLY)), reserved(Some("open"))), ("reserved", "on-demand"));
+    }
+
+    #[test]
+    fn ids_are_read_and_written() {
+        assert_eq!(instance_id(&provider_id("us-east-1a", "i-0123")), Some("i-0123"));
+        for other in ["", "aws:///us-east-1a/fargate-ip-1", "kwok://node", "aws:///"] {
+            assert_eq!(instance_id(other), None, "{other}");
+        }
+        let port = to_port(&instance("i-1", "l"));
+        assert_eq!((port.launch_id.as_str(), port.node_pool.as_str(), port.node_claim.as_str()), ("l", "general", ""));
+    }
+
+    #[test]
+    fn an_end_is_explained() {
+        let of = |code: &str, message: &str| {
+            let mut instance = instance("i-1", "l");
+            instance.state = InstanceState::Terminated;
+            instance.state_reason = Some(StateReason { code: code.to_owned(), message: message.to_owned() });
+            ended(&instance).unwrap()
+        };
+        let key = of("Client.InvalidKMSKey.InvalidState", "Client.InvalidKMSKey.InvalidState: The KMS key is disabled");
+        assert!(key.cause.is_lasting() && key.text.contains("kms:CreateGrant"));
+        assert!(key.text.ends_with("(Client.InvalidKMSKey.InvalidState: The KMS key is disabled)"), "{}", key.text);
+        for (code, message, cause) in [
+            ("Client.InternalError", "Client.InternalError: Client error on launch", EndCause::Encryption),
+            ("Client.VolumeLimitExceeded", "Volume limit exceeded", EndCause::VolumeQuota),
+            ("Client.InvalidSnapshot.NotFound", "", EndCause::Snapshot),
+            ("Server.SpotInstanceTermination", "", EndCause::Interrupted),
+            ("Server.InsufficientInstanceCapacity", "", EndCause::Capacity),
+            ("Client.X", "There are insufficient free addresses in subnet", EndCause::Addresses),
+            ("", "", EndCause::Unknown),
+        ] {
+            assert_eq!(of(code, message).cause, cause, "{code}");
+        }
+        assert_eq!(of("", "").text, "EC2 does not say why");
+        assert_eq!(ended(&instance("i-1", "l")), None);
+    }
+}

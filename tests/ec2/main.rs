@@ -1,0 +1,39 @@
+//! What is found in EC2 for a node class, on accounts that a test describes.
+//!
+//! Each folder of `resolution/` holds `case.yaml`: classes, an account, and looks at it, with what has changed and what fails by then; and
+//! `expected.txt`: after each look the calls that were made, the status of each class, what finds nothing, and how instances differ.
+//! `UPDATE=1 cargo test --test ec2` rewrites what is expected; read the difference before it is committed.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "a test reads files and the environment")]
+
+mod account;
+mod calls;
+mod cases;
+mod catalog;
+mod validation;
+
+use std::future::Future;
+
+use cutlist::adapters::aws::resolution::cluster::Identity;
+use jiff::Timestamp;
+
+/// Nothing here waits.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(future)
+}
+
+/// When the cases begin.
+fn at(second: i64) -> Timestamp {
+    let begin: Timestamp = "2026-09-01T12:00:00Z".parse().unwrap();
+    begin + jiff::SignedDuration::from_secs(second)
+}
+
+fn identity() -> Identity {
+    Identity {
+        cluster: "demo".to_owned(),
+        region: "us-east-1".to_owned(),
+        installation: "one".to_owned(),
+        kubernetes_version: None,
+    }
+}
