@@ -57,7 +57,7 @@ pub async fn take<C: Clock + Send + Sync + 'static>(
             if first.spec != other.spec {
                 return Ok(Taken::Held(OtherEnforcer::Cutlist(holder.sentence(other))));
             }
-            if since.elapsed() < duration_of(other) {
+            if now().saturating_duration_since(*since) < duration_of(other) {
                 sleep(LOOK).await;
                 continue;
             }
