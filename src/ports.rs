@@ -56,6 +56,8 @@ pub struct RevisionContent {
     pub rewritten: bool,
     /// This one is an ancestor of the revision before, or is taken for one: the server, or the branch, went back.
     pub is_older: bool,
+    /// When it was committed, as the commit says; `None` for what is none.
+    pub committed_at: Option<Timestamp>,
     /// E-mail addresses of those who wrote it: of all commits since the revision before.
     pub authors: Vec<String>,
     /// What was left out, such as symbolic links, and what else the reader of a plan should know.

@@ -60,6 +60,10 @@ pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 pub const NOT_ITS_TURN_TAINT: &str = "cutlist.dev/not-its-turn";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
+/// The same: when that revision was committed, in RFC 3339. A process that starts knows by it what would be a step back.
+pub const REVISION_COMMITTED_AT: &str = "cutlist.dev/revision-committed-at";
+/// The same: the file that the object was defined in.
+pub const DEFINED_IN: &str = "cutlist.dev/defined-in";
 /// On a NodePool: within which time a consolidation of its nodes must repay itself.
 pub const PAYBACK: &str = "cutlist.dev/payback";
 /// On an object of the definitions: codes of findings that do not count in it, and why.

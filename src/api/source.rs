@@ -22,6 +22,8 @@ pub enum Standing {
     LinkTo(String),
     /// A symbolic link that was not followed, since it leads out of the repository or nowhere. Has no content.
     LinkNotFollowed,
+    /// A folder that is another repository: a submodule. Has no content.
+    Submodule,
 }
 
 impl SourceFile {
@@ -40,4 +42,11 @@ pub fn may_hold_definitions(path: &str) -> bool {
     let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
     let is_named_so = matches!(extension, Some("yaml" | "yml" | "json")) || kustomization::is_file(path);
     is_named_so && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
+}
+
+/// Whether somebody might miss what is behind a link of this path. One that is called `logo.png` is missed by nobody; one without an
+/// extension may stand for a folder.
+pub fn is_worth_a_note(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    may_hold_definitions(path) || !name.contains('.')
 }

@@ -332,7 +332,7 @@ pub struct ControllerArguments {
     /// Stand for election, so that one of several replicas acts; `--mode enforce` does so in any case
     #[arg(long)]
     pub leader_elect: bool,
-    /// With --mode enforce: act without standing for election, where nothing else acts
+    /// With --mode enforce: act without waiting to lead, and end where another one acts
     #[arg(long, conflicts_with = "leader_elect")]
     pub no_leader_elect: bool,
     /// Which installation of Cutlist this is: what others made is not touched; default: the UID of namespace kube-system
@@ -356,6 +356,11 @@ impl ControllerArguments {
     /// Whether this process acts only while it leads.
     pub fn elects(&self) -> bool {
         self.leader_elect || (self.mode == ModeArgument::Enforce && !self.no_leader_elect)
+    }
+
+    /// Whether it has a lease that says that it acts.
+    pub fn holds_lease(&self) -> bool {
+        self.elects() || self.mode == ModeArgument::Enforce
     }
 }
 

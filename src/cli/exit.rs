@@ -58,8 +58,8 @@ impl Failure {
     }
 }
 
-/// For what should not happen: a panic.
-const INTERNAL: u8 = 3;
+/// For what should not happen: a panic, or a plan that breaks a rule.
+pub const INTERNAL: u8 = 3;
 
 /// Runs the program; a panic is told in one place, and ends with its own exit code.
 pub fn guarded(run: impl FnOnce() -> ExitCode + std::panic::UnwindSafe) -> ExitCode {

@@ -1,5 +1,6 @@
 //! From what was typed to the inputs of a plan: definitions, snapshots, catalog.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
@@ -250,6 +251,11 @@ pub fn with_inputs_of<T>(
     then: impl FnOnce(&Inputs<'_>) -> T,
 ) -> T {
     let definitions = &revision.definitions.beside(&read.snapshot);
+    let mut snapshot = Cow::Borrowed(&read.snapshot);
+    let out_of_sight = definitions.out_of_sight(&read.snapshot, base.map(|base| &base.definitions));
+    if !out_of_sight.is_empty() {
+        snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
+    }
     let packing = match arguments.packing {
         Some(PackingArgument::Cheapest) => Packing::Cheapest,
         Some(PackingArgument::Karpenter) => Packing::Karpenter,
@@ -274,7 +280,7 @@ pub fn with_inputs_of<T>(
             .iter()
             .map(|budget| budget.value.clone())
             .collect::<Vec<_>>(),
-        snapshot: &read.snapshot,
+        snapshot: snapshot.as_ref(),
         catalog: &read.catalog,
         policy: Policy {
             packing,

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use jiff::tz::TimeZone;
 
 use super::arguments::{PlanArguments, PlanOutput};
-use super::exit::{Failure, Outcome};
+use super::exit::{Failure, INTERNAL, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
 use super::output;
 use crate::core::plan::calendar;
@@ -32,13 +32,17 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
 
     let mut decide = |revision: &ReadRevision, base: Option<&ReadRevision>| {
         inputs::with_inputs_of(inputs, &read, revision, base, |inputs| {
-            plan::decide_in_phases(inputs, &mut |phase| {
+            let plan = plan::decide_in_phases(inputs, &mut |phase| {
                 timings.done(match phase {
                     Phase::Compiled => "snapshot",
                     Phase::Provisioned => "provision",
                     Phase::Disrupted => "disrupt",
                 });
-            })
+            });
+            timings.done("assemble");
+            let plan = plan::judged(plan, inputs);
+            timings.done("judge");
+            plan
         })
     };
     let plan = match &base {
@@ -56,6 +60,12 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     timings.done("render");
     if arguments.timings {
         output::say(&timings.json());
+    }
+    if !plan.is_sound() {
+        let error = anyhow!("this plan is wrong by a mistake in cutlist: its note BreaksRule says how");
+        return Err(
+            Failure::usage(INTERNAL, error).with_hint("please report it with `cutlist snapshot` and the definitions")
+        );
     }
     Ok(if arguments.detailed_exitcode && has_changes(&plan) { Outcome::Changes } else { Outcome::Clean })
 }
@@ -114,7 +124,7 @@ impl Timings {
     fn json(&self) -> String {
         let seconds = |phase: &str| self.seconds.get(phase).copied().unwrap_or_default();
         let mut timings = serde_json::Map::new();
-        for phase in ["read", "snapshot", "provision", "disrupt", "render"] {
+        for phase in ["read", "snapshot", "provision", "disrupt", "assemble", "judge", "render"] {
             timings.insert(phase.to_owned(), seconds(phase).into());
         }
         timings.insert("peakMemoryBytes".to_owned(), peak_memory_bytes().into());

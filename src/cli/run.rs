@@ -53,7 +53,7 @@ pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {
             anyhow!("--embedded is a cluster of its own: --kubeconfig, --context and --cloud do not go with it");
         return Err(Failure::usage(2, error).with_hint("leave --embedded out to run on the cluster of the kubeconfig"));
     }
-    match source::find(arguments)? {
+    match source::find(arguments, None)? {
         Source::Scenario(folder) => run_scenario(&folder, arguments),
         Source::Follow(follow) => {
             let runtime = runtime(false)?;

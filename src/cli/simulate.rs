@@ -28,7 +28,7 @@ use crate::api::keys;
 use crate::api::settings::{Approval, ApprovalMode, Packing};
 use crate::controller::{Controller, EMBEDDED_INSTALLATION, Journal, Mode, Options, Shutdown};
 use crate::core::plan::leaving::leaving;
-use crate::core::plan::moments::{longest_wait, next_moment};
+use crate::core::plan::moments::{Stuck, longest_wait, next_moment};
 use crate::core::plan::simulation::{FORMAT_VERSION, Simulation, SimulationSummary};
 use crate::core::plan::{Note, NoteCode, ReasonCode, decide};
 use crate::core::snapshot::{Snapshot, moment};
@@ -144,6 +144,8 @@ async fn carry_on(
         seed: inputs.seed,
         planner: Box::new(decide),
     };
+    // Who asks for the end is told soon that some node never goes; who asks for a time gets all of it.
+    let stuck = if arguments.until == Until::Settled { Stuck::Count } else { Stuck::Stay };
     let journal = journal(arguments, read.now, world, tally, shutdown);
     let mut controller = Controller::new(ports, options, journal, shutdown.clone());
     let clock = world.clock();
@@ -183,7 +185,7 @@ async fn carry_on(
         }
         let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
         let is_quiet = is_still && seen && (settled || idle.looks >= QUIET_LOOKS);
-        if is_quiet && let_pass(read, world, left).await {
+        if is_quiet && let_pass(read, world, left, stuck).await {
             // Nothing is stuck that waits for a time.
             idle.looks = idle.looks.min(QUIET_LOOKS);
         }
@@ -221,12 +223,12 @@ fn known_waits(read: &ReadInputs) -> SignedDuration {
 
 /// Lets the time pass at once in which nothing would happen but looks of the controller that find nothing; at most `left`. Whether
 /// there is such a time.
-async fn let_pass(read: &ReadInputs, world: &EmbeddedWorld, left: Duration) -> bool {
+async fn let_pass(read: &ReadInputs, world: &EmbeddedWorld, left: Duration, stuck: Stuck) -> bool {
     let definitions = &read.head.definitions;
     let pools: Vec<_> = definitions.node_pools.iter().map(|it| it.value.clone()).collect();
     let budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
     let (now, snapshot) = (world.clock().now(), world.with(|world| world.snapshot()));
-    let Some(next) = next_moment(&pools, &budgets, &snapshot, now) else { return false };
+    let Some(next) = next_moment(&pools, &budgets, &snapshot, now, stuck) else { return false };
     let pause = Duration::try_from(next.duration_since(now)).unwrap_or_default();
     tokio::time::sleep(pause.min(left)).await;
     true

@@ -28,7 +28,7 @@ use super::journal::Journal;
 use super::marks;
 use super::others::without_others;
 use super::refusal::Refusal;
-use super::stamps;
+use super::stamps::{self, Seen};
 use super::view::{View, must_move, name_of, node_name};
 
 /// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
@@ -63,12 +63,12 @@ pub fn in_groups<'m>(plan: &Plan, moves: &'m [u32]) -> Vec<&'m [u32]> {
     alike.flat_map(|group| group.chunks(CREATED_TOGETHER)).collect()
 }
 
-/// Observes again, checks every precondition of the moves, and begins them.
+/// Observes again, checks every precondition of the moves, and begins them. `seen`: the pools of the cluster when they were planned.
 pub async fn begin<K: Cluster>(
     cluster: &K,
     plan: &Plan,
     moves: &[u32],
-    installation: &str,
+    (installation, seen): (&str, &Seen),
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<(), ApplyError> {
@@ -76,7 +76,8 @@ pub async fn begin<K: Cluster>(
     let view = View::new(&snapshot);
     let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
     for step in &steps {
-        check(step, plan, &view).map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })?;
+        check(step, plan, &view, seen)
+            .map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })?;
     }
     let creations: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Create).collect();
     let removals: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Remove).collect();
@@ -140,11 +141,11 @@ fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
     because.map_or(Ok(()), |because| Err(Refusal::InDoubt { because }))
 }
 
-fn check(step: &Step, plan: &Plan, view: &View<'_>) -> Result<(), Refusal> {
+fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), Refusal> {
     check_doubt(step, view)?;
     for precondition in &step.preconditions {
         match precondition {
-            Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash)?,
+            Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash, seen)?,
             Precondition::NodeHoldsOnly { node, pods, pods_hash } => {
                 let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
                 let found = || view.pods_on(Some(object)).iter().copied().filter(|pod| must_move(pod));

@@ -12,6 +12,7 @@ use crate::render::{self, plan::Style};
 use super::announced::signature;
 use super::gate::Gated;
 use super::records::{Gate, name_of, shown};
+use super::stamps::Seen;
 
 /// A plan of which some is only done when somebody approves, as it was shown.
 #[derive(Clone, Debug)]
@@ -22,14 +23,17 @@ pub struct Waiting {
     /// What approving it makes the rules.
     pub rules: Option<ApprovalRules>,
     pub not_approved_by: Vec<String>,
+    /// The pools of the cluster when it was planned.
+    pub seen: Seen,
 }
 
 impl Waiting {
     /// The plan with what of it waits; `None` where nothing does.
-    pub fn of(plan: &Plan, gated: &Gated, gate: Gate) -> Option<Self> {
+    pub fn of(plan: &Plan, gated: &Gated, gate: Gate, seen: &Seen) -> Option<Self> {
         let Gate { approval_becomes: rules, not_approved_by, .. } = gate;
         let waits = !gated.waiting.is_empty() || rules.is_some();
-        waits.then(|| Self { plan: plan.clone(), moves: gated.waiting.clone(), rules, not_approved_by })
+        let (plan, moves, seen) = (plan.clone(), gated.waiting.clone(), seen.clone());
+        waits.then(|| Self { plan, moves, rules, not_approved_by, seen })
     }
 }
 

@@ -12,7 +12,6 @@ use serde_json::Value;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::core::plan::Revision;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -34,41 +33,42 @@ const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 pub async fn apply<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
-    revision: &Revision,
-    (installation, others): (&str, &Others),
+    origin: stamps::Origin<'_>,
+    others: &Others,
     snapshot: &Snapshot,
     now: Timestamp,
     journal: &mut Journal,
 ) -> Result<(), PortError> {
     // Classes first: a pool that names one should find it.
-    let mut objects: Vec<(&'static str, String, Value)> = Vec::new();
+    let mut objects: Vec<(&'static str, String, &str, Value)> = Vec::new();
     for class in &definitions.node_classes {
         // What was found for a class is written by those who look it up.
         let applied = EC2NodeClass { status: None, ..class.value.clone() };
-        objects.push((NODE_CLASS, name_of(&applied.metadata), written(&applied)?));
+        objects.push((NODE_CLASS, name_of(&applied.metadata), &class.file, written(&applied)?));
     }
     for pool in &definitions.node_pools {
-        objects.push((NODE_POOL, name_of(&pool.value.metadata), stamps::of_pool(&pool.value, written(&pool.value)?)));
+        let object = stamps::of_pool(&pool.value, written(&pool.value)?);
+        objects.push((NODE_POOL, name_of(&pool.value.metadata), &pool.file, object));
     }
     for overlay in &definitions.node_overlays {
-        objects.push((NODE_OVERLAY, name_of(&overlay.value.metadata), written(&overlay.value)?));
+        objects.push((NODE_OVERLAY, name_of(&overlay.value.metadata), &overlay.file, written(&overlay.value)?));
     }
     // Templates before the buffers that name them.
     for template in &definitions.pod_templates {
-        objects.push((POD_TEMPLATE, key_of(&template.value.metadata), written(&template.value)?));
+        objects.push((POD_TEMPLATE, key_of(&template.value.metadata), &template.file, written(&template.value)?));
     }
     for buffer in &definitions.capacity_buffers {
-        objects.push((CAPACITY_BUFFER, key_of(&buffer.value.metadata), written(&buffer.value)?));
+        objects.push((CAPACITY_BUFFER, key_of(&buffer.value.metadata), &buffer.file, written(&buffer.value)?));
     }
     for budget in &definitions.disruption_budgets {
-        objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), written(&budget.value)?));
+        objects.push((DISRUPTION_BUDGET, name_of(&budget.value.metadata), &budget.file, written(&budget.value)?));
     }
     let objects: Vec<_> = objects
         .into_iter()
-        .map(|(kind, name, object)| (kind, name, stamps::stamped(object, revision, installation)))
+        .map(|(kind, name, file, object)| (kind, name, stamps::stamped(object, file, origin)))
         .collect();
     for (kind, name, _) in &objects {
-        others::conflict(others, kind, name, installation)?;
+        others::conflict(others, kind, name, origin.installation)?;
     }
     // All of a revision or nothing of it, as far as that can be known before.
     for (_, _, object) in &objects {

@@ -24,6 +24,7 @@
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
+//! | what somebody else has not let go | `kept_by_others.rs` |
 //! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
@@ -50,6 +51,7 @@ mod in_turn;
 mod interruptions;
 mod inventory;
 mod journal;
+mod kept_by_others;
 mod last_look;
 mod launches;
 mod marks;
@@ -363,9 +365,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.poll_repository(now).await?;
         }
         let observed = without_auto_mode(self.ports.cluster.observe().await?);
-        let (snapshot, others) = without_others(observed, &self.options.installation);
+        let (mut snapshot, others) = without_others(observed, &self.options.installation);
         self.others = others;
+        self.revisions.doubt(&mut snapshot);
         self.doubted.tell(&snapshot.doubts, now, &mut self.journal);
+        kept_by_others::sentences(&snapshot, now).into_iter().for_each(|sentence| self.say_trouble(sentence, now));
         let view = View::new(&snapshot);
         self.refresh_catalog(&snapshot, now).await?;
         let Some(known) = &self.catalog else { return Ok(()) };

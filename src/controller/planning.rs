@@ -13,7 +13,7 @@ use crate::api::node_plan::NodePlanPhase;
 use crate::api::settings::Settings;
 use crate::core::disrupt::drift;
 use crate::core::plan::beside::add_classes_of_cluster;
-use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
+use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind, judged};
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 use crate::render::{self, plan::Style};
@@ -25,6 +25,7 @@ use super::events::Event;
 use super::gate::{Gated, gate};
 use super::last_look::LastLook;
 use super::opening::{self, Place};
+use super::stamps::{self, Origin, Seen};
 use super::view::{View, name_of};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, inventory, refused_nodes, statuses};
 
@@ -39,6 +40,8 @@ struct Passing {
     gated: Gated,
     waiting: Option<Waiting>,
     inherited: Option<String>,
+    /// The pools of the cluster as they were.
+    seen: Seen,
 }
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
@@ -99,7 +102,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.post(&plan, snapshot, now).await?;
         }
         self.use_definitions(snapshot, is_new_revision, now).await?;
-        if self.options.mode == Mode::Observe {
+        self.say_changed_definitions(snapshot, is_new_revision, now);
+        if self.options.mode == Mode::Observe || !plan.is_sound() {
             return Ok(());
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
@@ -123,6 +127,14 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         Box::pin(self.pass_gate(passing, is_news || is_new_revision, now)).await?;
         self.note_places(&claims).await?;
         self.say_places(&places, now).await
+    }
+
+    /// What was applied should be what is there.
+    fn say_changed_definitions(&mut self, snapshot: &Snapshot, is_new_revision: bool, now: Timestamp) {
+        let applies = self.options.mode == Mode::Enforce && self.options.applies_definitions && !is_new_revision;
+        let Some(in_force) = self.revisions.in_force.as_ref().filter(|_| applies) else { return };
+        let changed = stamps::changed_by_others(snapshot, &in_force.definitions);
+        changed.into_iter().for_each(|sentence| self.say_trouble(sentence, now));
     }
 
     /// Before anything of the plan is done: an empty node may go, and what it was is then known from its pool alone.
@@ -196,7 +208,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
-        self.with_inputs(snapshot, moves_under_way, now, |inputs| (self.options.planner)(inputs))
+        self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))
     }
 
     /// What a plan is made of, by the definitions in force; `None` before there are any.
@@ -260,10 +272,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// What of the plan may go, what waits, and who has approved it already.
     fn passing(&mut self, plan: Plan, snapshot: &Snapshot, now: Timestamp) -> Passing {
         let gated = gate(&plan, &self.rules.clone().unwrap_or_default());
-        let waiting = Waiting::of(&plan, &gated, self.gate_of(snapshot));
+        let seen = stamps::seen(snapshot);
+        let waiting = Waiting::of(&plan, &gated, self.gate_of(snapshot), &seen);
         let inherited = waiting.as_ref().and_then(|waiting| self.inherited_approval(snapshot, waiting, now));
         self.heard_earlier_leader = true;
-        Passing { plan, gated, waiting, inherited }
+        Passing { plan, gated, waiting, inherited, seen }
     }
 
     /// Shows the plan where people review, before anything of it is done.
@@ -308,9 +321,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         let (cluster, journal) = (&self.ports.cluster, &mut self.journal);
         if is_new_revision {
-            let whose = (self.options.installation.as_str(), &self.others);
-            let (definitions, revision) = (&in_force.definitions, &in_force.revision);
-            inventory::apply(cluster, definitions, revision, whose, snapshot, now, journal).await?;
+            let (revision, committed_at) = (&in_force.revision, in_force.committed_at);
+            let origin = Origin { revision, committed_at, installation: &self.options.installation };
+            inventory::apply(cluster, &in_force.definitions, origin, &self.others, snapshot, now, journal).await?;
             in_force.applied = true;
             // Once more with the definitions in place: what they allow should not wait for the poll.
             self.plan_due_at = Some(now);
@@ -320,9 +333,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     async fn pass_gate(&mut self, passing: Passing, is_news: bool, now: Timestamp) -> Result<(), PortError> {
-        let Passing { plan, gated, waiting, inherited } = passing;
+        let Passing { plan, gated, waiting, inherited, seen } = passing;
         self.say_computed(&plan, &gated.open, now);
-        let is_complete = self.carry_out(&plan, &gated.open, now).await?;
+        let is_complete = self.carry_out(&plan, &gated.open, &seen, now).await?;
         if let Some(waiting) = waiting {
             return self.wait_for_approval(waiting, inherited, is_news, now).await;
         }
@@ -351,7 +364,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// Begins the moves in order, those that only create a few dozen at a time. The first that is refused ends the plan: it is
     /// superseded by the next one. Whether nothing was left because of a request to stop.
-    pub(super) async fn carry_out(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) -> Result<bool, PortError> {
+    pub(super) async fn carry_out(
+        &mut self,
+        plan: &Plan,
+        moves: &[u32],
+        seen: &Seen,
+        now: Timestamp,
+    ) -> Result<bool, PortError> {
         let moves: Vec<u32> = moves
             .iter()
             .copied()
@@ -368,8 +387,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             if done == 0 {
                 self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applying, "", now).await?;
             }
-            match apply::begin(&self.ports.cluster, plan, together, &self.options.installation, now, &mut self.journal)
-                .await
+            match apply::begin(
+                &self.ports.cluster,
+                plan,
+                together,
+                (&self.options.installation, seen),
+                now,
+                &mut self.journal,
+            )
+            .await
             {
                 Ok(()) => self.begun(plan, together, now),
                 Err(ApplyError::Port(error)) => return Err(error),

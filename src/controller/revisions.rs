@@ -1,6 +1,8 @@
 //! A revision comes: it is read and checked, and takes force or is refused. The last good one stays in force meanwhile.
 
-use jiff::Timestamp;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
@@ -17,12 +19,15 @@ use crate::render::terminal::clean_lines;
 use super::events::Event;
 use super::{Controller, RETRY, inventory};
 
+/// How often it is said of a repository that it can not be read: what is in force goes on, but nobody's changes come.
+const UNREACHABLE_SAID_AGAIN: SignedDuration = SignedDuration::from_hours(12);
+
 #[derive(Debug, Default)]
 pub struct Revisions {
     pub in_force: Option<InForce>,
     pub received: Option<Revision>,
-    /// What was said about a repository that can not be read.
-    trouble: Option<String>,
+    /// What was said about a repository that can not be read, and when.
+    trouble: Option<(String, Timestamp)>,
     /// Who wrote revisions that came and were not used: what they wrote is in the next one as well.
     authors_before: Vec<String>,
     /// One that came when the cluster could not be looked at.
@@ -35,6 +40,8 @@ pub struct InForce {
     pub definitions: Definitions,
     /// What of the commit was left out.
     pub notes: Vec<Note>,
+    /// When it was committed, as it says.
+    pub committed_at: Option<Timestamp>,
     /// Who wrote what is new in it.
     pub authors: Vec<String>,
     /// Whether its plan was shown.
@@ -66,6 +73,15 @@ impl Revisions {
 
     pub fn settings(&self) -> Option<&Settings> {
         self.in_force.as_ref().map(|in_force| &in_force.definitions.settings)
+    }
+
+    /// What was applied before from files that can not be read now is in doubt.
+    pub fn doubt(&self, snapshot: &mut Arc<Snapshot>) {
+        let out_of_sight = self.in_force.as_ref().map(|in_force| in_force.definitions.out_of_sight(snapshot, None));
+        let out_of_sight = out_of_sight.unwrap_or_default();
+        if !out_of_sight.is_empty() {
+            Arc::make_mut(snapshot).doubts.unreadable.extend(out_of_sight);
+        }
     }
 
     pub fn masks(&self) -> Masks {
@@ -103,9 +119,12 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
             Err(error) => {
                 let error = chain(&error);
-                if self.revisions.trouble.as_ref() != Some(&error) {
+                let is_known = |(said, at): &(String, Timestamp)| {
+                    *said == error && now.duration_since(*at).abs() < UNREACHABLE_SAID_AGAIN
+                };
+                if !self.revisions.trouble.as_ref().is_some_and(is_known) {
                     self.journal.say(now, &Event::RepositoryUnreachable { error: error.clone() });
-                    self.revisions.trouble = Some(error);
+                    self.revisions.trouble = Some((error, now));
                 }
                 Ok(())
             }
@@ -122,7 +141,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return Err(error);
             }
         };
-        let RevisionContent { revision, title, files, rewritten, is_older, authors, mut notes } = content;
+        let RevisionContent { revision, title, files, rewritten, is_older, committed_at, authors, mut notes } = content;
         if self.revisions.revision().is_some_and(|in_force| in_force.id == revision.id) {
             // Back to what is in force: what came between was not used.
             self.revisions.received = Some(revision);
@@ -166,7 +185,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         notes.extend(definitions.notes.iter().cloned());
         notes.extend(without_confirmations(&mut definitions));
         self.revisions.authors_before.clear();
-        self.revisions.in_force = Some(InForce { revision, definitions, notes, authors, shown: false, applied: false });
+        let (shown, applied) = (false, false);
+        self.revisions.in_force = Some(InForce { revision, definitions, notes, committed_at, authors, shown, applied });
         self.supersede_for_revision(now).await;
         // Another region or class may need another catalog.
         self.catalog = None;
@@ -180,10 +200,15 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     async fn hold_older(&mut self, revision: Revision, now: Timestamp) -> Result<(), PortError> {
         let in_force = self.revisions.revision();
         self.revisions.received = Some(revision.clone());
+        let is_one_in_force = in_force.is_some();
         self.journal.say(now, &Event::OlderRevisionHeld { revision: revision.clone(), in_force });
-        let text = "This revision is in the history of the one that is in force, or older than it. It is not used, and the one before stays \
-                    in force. To go back, revert the commits that came since with a new one, or start with --allow-older-revision.\n";
-        self.ports.forge.post_failure(&revision, text).await
+        let instead =
+            if is_one_in_force { "the one before stays in force" } else { "none is in force until a newer one comes" };
+        let text = format!(
+            "This revision is in the history of the one that was used last, or older than it. It is not used, and {instead}. To go back, \
+             revert the commits that came since with a new one, or start with --allow-older-revision.\n"
+        );
+        self.ports.forge.post_failure(&revision, &text).await
     }
 
     /// A commit without a single pool is more often an accident than a wish.

@@ -228,7 +228,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             self.plan_due_at = Some(now);
             self.wake(self.plan_due_at);
         }
-        if self.carry_out(plan, &moves, now).await? {
+        if self.carry_out(plan, &moves, &waiting.seen, now).await? {
             self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await?;
         }
         Ok(())

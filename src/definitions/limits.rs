@@ -14,3 +14,11 @@ pub const DOCUMENT_ALIASES: usize = 10_000;
 pub const FILE_FINDINGS: usize = 200;
 /// Substitutions inside the default of a substitution.
 pub const SUBSTITUTION_DEPTH: usize = 8;
+/// Pools, and other definitions of one kind, that are planned with. A large organisation has some dozens of them for a cluster.
+pub const OF_ONE_KIND: usize = 500;
+/// Nodes that a pool without pods keeps. The largest clusters have 5,000.
+pub const REPLICAS: u64 = 10_000;
+/// Values of one requirement: EC2 has some 1,000 instance types.
+pub const VALUES: usize = 2_000;
+/// Entries of lists and mappings that no schema limits, such as taints, tags and limits.
+pub const ENTRIES: usize = 200;

@@ -6,6 +6,7 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod amounts;
 pub mod baseline;
 mod beside;
 mod context;
@@ -20,6 +21,7 @@ mod kinds;
 mod kustomize;
 mod limits;
 mod misses;
+mod not_read;
 mod open;
 mod patterns;
 mod reader;
@@ -51,6 +53,7 @@ pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppre
 pub use files::is_candidate;
 pub use fixes::apply as apply_fixes;
 pub use given::{GivenVariables, Masks};
+pub use not_read::NotRead;
 pub use open::OpenDefinition;
 pub use schema::{PublishedSchema, for_others as published_schemas};
 
@@ -88,6 +91,8 @@ pub struct Definitions {
     pub notes: Vec<Note>,
     /// Definitions with variables that have no value. Those whose value can be read are among the others, too.
     pub open: Vec<OpenDefinition>,
+    /// Files that are among the others and are not read: what was defined in them is not gone.
+    pub not_read: Vec<NotRead>,
     /// Hides the values that came from the environment.
     pub masks: Masks,
     /// Files and documents that were looked at.

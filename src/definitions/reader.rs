@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
+use super::amounts::{self, Amounts};
 use super::context::Context;
 use super::diagnostic::{Diagnostic, Severity, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
@@ -17,6 +18,7 @@ use super::given::GivenVariables;
 use super::kinds::{Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
 use super::misses::Misses;
+use super::not_read::{self, NotRead};
 use super::open::{self, OpenDefinition};
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
@@ -39,7 +41,8 @@ pub enum Purpose {
 
 pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) -> Definitions {
     let is_read = |file: &&SourceFile| match &file.standing {
-        Standing::Own | Standing::LinkNotFollowed => files::is_candidate(&file.path) || !file.has_content(),
+        Standing::Own => files::is_candidate(&file.path),
+        Standing::LinkNotFollowed | Standing::Submodule => true,
         Standing::Named => true,
         Standing::LinkTo(_) => false,
     };
@@ -54,7 +57,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) ->
         None => layout.tops.clone(),
     };
     let (builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
-    let mut reading = Reading { context, findings, ..Reading::default() };
+    let mut reading = Reading { context, findings, purpose: Some(purpose), ..Reading::default() };
     for (index, (source, parsed)) in sources.iter().zip(&parsed).enumerate() {
         let how = how(index, source, &layout, used.contains(&index), purpose, &reading.context.paths);
         reading.file(index, source, parsed, how);
@@ -80,6 +83,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) ->
     }
     let mut definitions = definitions.unwrap_or_default();
     definitions.notes = reading.misses.notes();
+    definitions.not_read = reading.not_read;
     definitions.files_read = reading.files_read;
     definitions.documents_read = reading.documents_read;
     definitions.documents_skipped = reading.documents_skipped;
@@ -147,7 +151,7 @@ enum How {
     Whole,
     /// Whole, and it is part of nothing that is built.
     Apart,
-    NotFollowed,
+    NotRead,
 }
 
 fn how(
@@ -161,8 +165,8 @@ fn how(
     let is_asked_for = source.standing == Standing::Own && files::is_selected(&source.path, paths);
     let role = layout.role(index);
     let judges = purpose == Purpose::Judge && is_asked_for;
-    match (source.standing == Standing::LinkNotFollowed, role, is_used) {
-        (true, ..) => How::NotFollowed,
+    match (matches!(source.standing, Standing::LinkNotFollowed | Standing::Submodule), role, is_used) {
+        (true, ..) => How::NotRead,
         (_, Role::Resource | Role::Patch, true) if judges => How::InPart(role),
         (_, Role::Patch, false) if judges => How::InPart(role),
         (.., true) => How::Counted(role),
@@ -188,6 +192,9 @@ struct Reading {
     paths_read: Vec<String>,
     /// Charts whose templates were passed over.
     charts: BTreeSet<String>,
+    not_read: Vec<NotRead>,
+    amounts: Amounts,
+    purpose: Option<Purpose>,
     files_read: usize,
     documents_read: usize,
     documents_skipped: usize,
@@ -196,14 +203,16 @@ struct Reading {
 
 impl Reading {
     fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
-        if how == How::NotFollowed {
-            let message = "the symbolic link leads out of the repository, or nowhere: not followed";
-            return self.findings.push(Finding::at_span(&kustomize_rules::LINK, index, Span::start(), message));
+        if how == How::NotRead {
+            let (not_read, finding) = not_read::passed_over(index, source);
+            self.not_read.push(not_read);
+            return self.findings.extend(finding);
         }
         if how == How::Skipped {
             return;
         }
         if let Some(chart) = self.context.template_of(&source.path) {
+            self.not_read.push(NotRead { path: source.path.clone(), why: not_read::OF_A_CHART });
             // One note for a chart, at its first template.
             if self.charts.insert(chart.to_owned()) {
                 let message = "templates of a Helm chart are not read";
@@ -227,7 +236,7 @@ impl Reading {
                 let objects = parsed.documents.iter().filter(is_ours).count();
                 self.definitions_found += if role == Role::Resource { objects } else { 0 };
             }
-            How::Skipped | How::NotFollowed => {}
+            How::Skipped | How::NotRead => {}
         }
         let is_ours = |it: &Document| matches!(classify(&it.value), Class::Read(kind) if kind.is_object());
         if how == How::Apart
@@ -330,7 +339,10 @@ impl Reading {
                     own.extend(unread::set_by_cluster(&document));
                 }
                 own.extend(schema::check(kind, &mut document, &mut unchecked));
-                for rule in rules::all() {
+                own.extend(amounts::too_much_of(kind, &document));
+                // What is far too long is not looked at entry by entry.
+                let is_too_long = amounts::is_far_too_long(kind, &document);
+                for rule in rules::all().iter().filter(|_| !is_too_long) {
                     if let Check::Document(kinds, check) = rule.check
                         && kinds.contains(&kind)
                     {
@@ -340,6 +352,12 @@ impl Reading {
                 unchecked |= open::drop_hidden(&document, &mut own);
                 if let Some((status, root)) = subnets.zip(document.value.as_object_mut()) {
                     root.insert("status".to_owned(), status);
+                }
+                // Files of many clusters may be judged at once; those of one are planned with.
+                let is_planned_with = self.purpose == Some(Purpose::Use);
+                own.extend(is_planned_with.then(|| self.amounts.one_more(kind, &document)).flatten());
+                if is_too_long || self.amounts.is_beyond(kind) {
+                    return found.extend(own);
                 }
                 let usable = !document.broken && !own.iter().any(|f| f.rule.severity == Severity::Error);
                 let staged = self.context.staged.contains(&source.path);

@@ -90,11 +90,30 @@ pub fn set_by_cluster(document: &Document) -> Option<Finding> {
     Some(finding.hint("remove what was exported with the object: it is not applied"))
 }
 
+/// Where to what a field has moved. A family of images has an alias of its own, by which they are now selected.
+fn moved_text(document: &Document, pointer: &str, now: &str) -> Option<String> {
+    let field = document::spans::last(pointer);
+    let family = document.str(pointer).filter(|_| field == "amiFamily");
+    let Some(family) = family else { return Some(format!("`{field}` is now {now}")) };
+    if document.value.pointer("/spec/amiSelectorTerms").is_some() {
+        // Which images are meant is said, and of which family they are may still be.
+        return None;
+    }
+    let alias = family.to_ascii_lowercase();
+    let terms = match alias.as_str() {
+        "al2" => "amiSelectorTerms with the alias `al2@latest`, which there is up to Kubernetes 1.32".to_owned(),
+        "al2023" | "bottlerocket" | "windows2019" | "windows2022" | "windows2025" => {
+            format!("amiSelectorTerms with an alias, such as `{alias}@latest`")
+        }
+        _ => "amiSelectorTerms by id, name or tags, beside `amiFamily: Custom`".to_owned(),
+    };
+    Some(format!("`{field}` is now {terms}"))
+}
+
 /// An object of a version before 1: what to write now, and the slips in it.
 pub fn outdated(old: &'static OldKind, document: &Document) -> Vec<Finding> {
     let moved = old.moved.iter().filter(|(pointer, _)| document.value.pointer(pointer).is_some());
-    let moved: Vec<String> =
-        moved.map(|(pointer, now)| format!("`{}` is now {now}", document::spans::last(pointer))).collect();
+    let moved: Vec<String> = moved.filter_map(|(pointer, now)| moved_text(document, pointer, now)).collect();
     let hint = if moved.is_empty() {
         format!("write {}", old.now)
     } else {

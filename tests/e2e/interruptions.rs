@@ -99,7 +99,7 @@ pub fn another_replica_takes_over(plane: &mut ControlPlane) {
         });
         waited.push(format!("{:.1} s", begin.elapsed().as_secs_f64()));
         settles(&cluster, &program, &format!("the leader was killed, {replicas} pods"), replicas);
-        assert_eq!(program.launches(), program.tokens().len(), "nothing was launched twice");
+        assert_eq!(program.launches(), program.claims().len(), "nothing was launched twice");
         // The one that was killed comes back, and waits for its turn.
         let name = if replicas == 4 { "cutlist-third" } else { "cutlist-fourth" };
         first = std::mem::replace(&mut second, program.start_as(name, plane, &elected));
@@ -108,6 +108,65 @@ pub fn another_replica_takes_over(plane: &mut ControlPlane) {
     first.must_run();
     second.must_run();
     plane.say(format!("another replica led after {}", waited.join(" and ")));
+}
+
+/// Two that do not stand for election: the second one sees the first, whatever its namespace, and ends; one that was killed is waited for.
+pub fn who_does_not_wait_to_lead_is_seen(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (_repository, program) = prepare(plane, &cluster);
+    let mut first = program.start_as("cutlist-first", plane, &[]);
+    program::scale(&cluster, DEPLOYMENT, 4);
+    settles(&cluster, &program, "the first acts", 4);
+    let mut second = program.start_as("cutlist-second", plane, &[]);
+    let status =
+        cluster.wait("the second ends", Duration::from_secs(30), |_| second.ended().ok_or_else(|| second.last_lines()));
+    assert_eq!(status.code(), Some(1), "{}", second.last_lines());
+    assert!(second.log().contains("another Cutlist acts in this cluster: lease cutlist/"), "{}", second.last_lines());
+    // Who stands for election waits for it, too.
+    let elected = ["--leader-elect", "--lease-namespace", "cutlist"];
+    let mut third = program.start_as("cutlist-third", plane, &elected);
+    wait_for_log(&cluster, &third, "waits to lead");
+    std::thread::sleep(Duration::from_secs(10));
+    assert!(!third.log().lines().any(|line| line.ends_with(" leads")), "{}", third.last_lines());
+    first.must_run();
+    third.kill();
+    first.kill();
+    let begin = Instant::now();
+    let mut fourth = program.start_as("cutlist-fourth", plane, &[]);
+    program::scale(&cluster, DEPLOYMENT, 0);
+    settles(&cluster, &program, "one that was killed is waited for", 0);
+    plane.say(format!("acted {:.1} s after the one before was killed", begin.elapsed().as_secs_f64()));
+    fourth.must_run();
+}
+
+/// A Git server that shows an older commit to a process that starts.
+pub fn a_restart_is_not_led_back(plane: &mut ControlPlane) {
+    let cluster = plane.cluster();
+    let (repository, program) = prepare(plane, &cluster);
+    let git = git2::Repository::open_bare(repository.path()).unwrap();
+    let first = git.refname_to_id("refs/heads/main").unwrap();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/patches/nodepool.yaml");
+    let second = [("nodepool.yaml".to_owned(), Some(std::fs::read(folder).unwrap()))].into();
+    let later = Timestamp::now() + jiff::SignedDuration::from_secs(60);
+    let second = repository.commit(&second, "Second", later).unwrap();
+    let mut cutlist = program.start(plane);
+    program::scale(&cluster, DEPLOYMENT, 4);
+    settles(&cluster, &program, "before", 4);
+    cutlist.kill();
+    git.reference("refs/heads/main", first, true, "back").unwrap();
+    let nodes = || program.instances();
+    let before = nodes();
+    let mut cutlist = program.start(plane);
+    wait_for_log(&cluster, &cutlist, "the revision is older than what was followed");
+    std::thread::sleep(Duration::from_secs(10));
+    let pool = |cluster: &Cluster| cluster.get("/apis/karpenter.sh/v1/nodepools/default").unwrap();
+    let revision = pool(&cluster)["metadata"]["annotations"]["cutlist.dev/revision"].clone();
+    assert_eq!((revision.as_str(), nodes()), (Some(second.as_str()), before), "{}", cutlist.last_lines());
+    // It catches up.
+    git.reference("refs/heads/main", git2::Oid::from_str(&second).unwrap(), true, "forward").unwrap();
+    program::scale(&cluster, DEPLOYMENT, 0);
+    settles(&cluster, &program, "nothing is left", 0);
+    cutlist.must_run();
 }
 
 /// The database stops for half a second at a time, again and again: answers come late, and some not at all.
@@ -127,7 +186,7 @@ pub fn slow_etcd(plane: &mut ControlPlane) {
         settles(&cluster, &program, &format!("{replicas} pods after ten seconds of a slow etcd"), replicas);
         cutlist.must_run();
     }
-    assert_eq!(program.launches(), program.tokens().len(), "nothing was launched twice");
+    assert_eq!(program.launches(), program.claims().len(), "nothing was launched twice");
 }
 
 /// Until the program has said it.

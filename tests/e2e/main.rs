@@ -22,6 +22,7 @@ mod interruptions;
 mod load;
 mod played;
 mod program;
+mod proxy;
 mod refusals;
 mod rights;
 mod self_tests;
@@ -30,6 +31,7 @@ mod state;
 #[path = "../scenarios/table.rs"]
 mod table;
 mod turns;
+mod watches;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -68,7 +70,11 @@ const CASES: &[Case] = &[
     }),
     case("api_server_stops_answering", interruptions::api_server_stops_answering),
     case("scenario_topology_spread", |plane| played::play(plane, "topology-spread")),
+    case("watches_that_hang", watches::watches_that_hang),
+    case("watches_that_end", watches::watches_that_end),
     case("another_replica_takes_over", interruptions::another_replica_takes_over),
+    case("who_does_not_wait_to_lead_is_seen", interruptions::who_does_not_wait_to_lead_is_seen),
+    case("a_restart_is_not_led_back", interruptions::a_restart_is_not_led_back),
     case("each_right_to_define_is_missed_by_name", |plane| {
         rights::each_right_is_missed_by_name(plane, &[Deed::Define, Deed::Redefine]);
     }),

@@ -63,6 +63,11 @@ impl Program {
         Self { kubeconfig, repository, cloud_state: plane.folder().join("cloud.json"), mode }
     }
 
+    /// The same, where it asks another server than the API server itself.
+    pub fn through(self, plane: &ControlPlane, server: &str) -> Self {
+        Self { kubeconfig: plane.kubeconfig_through(server, "cutlist", "cutlist"), ..self }
+    }
+
     pub fn start(&self, plane: &ControlPlane) -> Process {
         self.start_as("cutlist", plane, &[])
     }
@@ -71,9 +76,9 @@ impl Program {
     pub fn start_as(&self, name: &str, plane: &ControlPlane, further: &[&str]) -> Process {
         let mut command = self.command("run");
         command.args(["--mode", self.mode, "--interval", "1s", "--verbose"]).args(further);
-        // One that was killed would be waited for until its lease is over.
+        // The lease of one that was killed is over sooner.
         if self.mode == "enforce" && !further.contains(&"--leader-elect") {
-            command.arg("--no-leader-elect");
+            command.args(["--no-leader-elect", "--lease-namespace", "cutlist"]);
         }
         if self.mode == "enforce" {
             command.args(["--cloud", "embedded", "--boot-seconds", "1", "--cloud-state"]).arg(&self.cloud_state);
@@ -100,9 +105,9 @@ impl Program {
         self.saved().len()
     }
 
-    /// For which claims: each has one token, and a launch for it gives the same instance however often it is asked for.
-    pub fn tokens(&self) -> BTreeSet<String> {
-        self.saved().iter().map(|instance| instance["token"].as_str().unwrap().to_owned()).collect()
+    /// For which claims, by their UIDs: a launch for one gives the same instance however often it is asked for.
+    pub fn claims(&self) -> BTreeSet<String> {
+        self.saved().iter().map(|instance| instance["claimUid"].as_str().unwrap().to_owned()).collect()
     }
 
     fn saved(&self) -> Vec<Value> {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cutlist::adapters::git::{Beside, FetchLimits, GitRepository, OpenError, RemoteSettings};
+use cutlist::adapters::git::{Beside, Earlier, FetchLimits, GitRepository, OpenError, RemoteSettings};
 use cutlist::core::plan::NoteCode;
 use cutlist::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
@@ -24,6 +24,7 @@ fn settings(url: &str) -> RemoteSettings {
         clone_folder: None,
         program: env!("CARGO_BIN_EXE_cutlist").into(),
         limits: FetchLimits::default(),
+        earlier: None,
     }
 }
 
@@ -168,6 +169,98 @@ async fn follow(fixture: &Fixture, url: &str) {
     let next = new_head(&mut repository).await;
     assert!(next.rewritten && next.is_older, "the branch went back to {}", next.title);
     assert_eq!(files(&next), [("a.yaml", "5"), ("b.yaml", "2")]);
+}
+
+/// A process that starts has no history of its own: it is told what the one before it used.
+#[tokio::test]
+async fn a_server_that_is_behind_what_was_used_last_is_known_at_the_first_look() {
+    let fixture = Fixture::new();
+    fixture.commit("Zero", &[("a.yaml", "0")]);
+    let one = fixture.commit("One", &[("a.yaml", "1")]);
+    let two = fixture.commit("Two", &[("a.yaml", "2")]);
+    let three = fixture.commit("Three", &[("a.yaml", "3")]);
+    let committed_seconds: i64 = fixture.git(&["log", "-1", "--format=%ct"]).parse().unwrap();
+    let four = fixture.commit("Four", &[("a.yaml", "4")]);
+    fixture.bare("bare.git");
+    let push = |commit: &str| {
+        fixture.git(&["push", "--quiet", "--force", "origin", &format!("{commit}:refs/heads/main")]);
+    };
+    let daemon = GitDaemon::start(&fixture.beside(""));
+    let server = HttpServer::start(&fixture.beside(""));
+    let path = fixture.beside("bare.git").display().to_string();
+    for url in [daemon.url("bare.git"), server.url("bare.git"), path] {
+        let after = |earlier: Earlier| {
+            GitRepository::open(&RemoteSettings { earlier: Some(earlier), ..settings(&url) }).unwrap()
+        };
+        let used_last = Earlier { id: three.clone(), committed_seconds };
+        // A mirror that was behind catches up.
+        push(&one);
+        let mut repository = after(used_last.clone());
+        for (commit, is_older) in [(&one, true), (&two, true), (&three, false), (&four, false), (&two, true)] {
+            push(commit);
+            let next = new_head(&mut repository).await;
+            assert_eq!((&next.revision.id, next.is_older), (commit, is_older), "{url}: {}", next.title);
+        }
+        // A clock that was wrong: what is in the history is not newer, whatever its time.
+        push(&four);
+        let from_the_future = Earlier { committed_seconds: committed_seconds + 1_000_000, ..used_last.clone() };
+        assert!(!new_head(&mut after(from_the_future.clone())).await.is_older, "{url}");
+        push(&two);
+        assert!(new_head(&mut after(from_the_future)).await.is_older, "{url}");
+        // What was used was no commit.
+        let folder = Earlier { id: "not-a-commit".to_owned(), ..used_last };
+        assert!(!new_head(&mut after(folder)).await.is_older, "{url}");
+    }
+}
+
+/// Nothing can be written: that is said at each poll, and over as soon as there is room.
+#[tokio::test]
+async fn a_full_disk_is_said_and_gets_over() {
+    use std::os::unix::fs::PermissionsExt;
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    fixture.bare("bare.git");
+    let daemon = GitDaemon::start(&fixture.beside(""));
+    let url = daemon.url("bare.git");
+    let (program, full) = (fixture.beside("program"), fixture.beside("full"));
+    let text_of_program = format!(
+        "#!/bin/sh\n[ -e {} ] && trap '' XFSZ && ulimit -f 0\nexec {} \"$@\"\n",
+        full.display(),
+        env!("CARGO_BIN_EXE_cutlist")
+    );
+    std::fs::write(&program, text_of_program).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut repository = GitRepository::open(&RemoteSettings { program, ..settings(&url) }).unwrap();
+    new_head(&mut repository).await;
+    std::fs::write(&full, "").unwrap();
+    fixture.commit("Two", &[("a.yaml", "2")]);
+    fixture.git(&["push", "--quiet", "origin", "main"]);
+    for _ in 0..3 {
+        let error = text(&repository.poll().await.unwrap_err());
+        assert!(error.starts_with(&format!("fetch HEAD from {url}: ")), "{error}");
+        assert!(error.contains("clone") || error.contains("write") || error.contains("too large"), "{error}");
+    }
+    std::fs::remove_file(&full).unwrap();
+    assert_eq!(files(&new_head(&mut repository).await), [("a.yaml", "2")]);
+}
+
+/// Somebody cleans up what he does not know.
+#[tokio::test]
+async fn a_clone_that_was_removed_is_made_anew() {
+    let fixture = Fixture::new();
+    fixture.commit("One", &[("a.yaml", "1")]);
+    let bare = fixture.bare("bare.git");
+    let clone = fixture.beside("clone");
+    let kept = RemoteSettings { clone_folder: Some(clone.clone()), ..settings(bare.to_str().unwrap()) };
+    let mut repository = GitRepository::open(&kept).unwrap();
+    new_head(&mut repository).await;
+    std::fs::remove_dir_all(&clone).unwrap();
+    assert_eq!(repository.poll().await.unwrap(), None);
+    std::fs::remove_dir_all(&clone).unwrap();
+    fixture.commit("Two", &[("a.yaml", "2")]);
+    fixture.git(&["push", "--quiet", "origin", "main"]);
+    let next = new_head(&mut repository).await;
+    assert_eq!(files(&next), [("a.yaml", "2")]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use cutlist::api::keys::{HOSTNAME, ZONE};
 use cutlist::api::settings::Packing;
 use cutlist::core::model::Resources;
 use cutlist::core::plan::check::FilterContext;
-use cutlist::core::plan::{Inputs, Plan, StepKind, decide};
+use cutlist::core::plan::{Inputs, NoteCode, Plan, StepKind, decide};
 use cutlist::core::snapshot::{Pod, Snapshot, nodes};
 use proptest::collection::vec;
 use proptest::prelude::Strategy;
@@ -168,7 +168,7 @@ fn holds_in_any_order(built: &Built, orders: u64) -> Result<(), String> {
     let (snapshot, places) = opened(built, &inputs, &plan);
     for seed in 0..orders {
         let left = left_out(&snapshot, &places, seed);
-        let is_said = plan.notes.iter().any(|note| note.code == "BindingOrderMatters");
+        let is_said = plan.notes.iter().any(|note| note.code == NoteCode::BindingOrderMatters);
         if !left.is_empty() && !is_said {
             return Err(format!("in order {seed} {left:?} find no node; {:?} {places:?}", plan.notes));
         }

@@ -10,7 +10,7 @@ use cutlist::api::settings::Packing;
 use cutlist::core::catalog::Catalog;
 use cutlist::core::model::HourlyPrice;
 use cutlist::core::plan::check::check;
-use cutlist::core::plan::{Inputs, Plan, ReasonCode, decide};
+use cutlist::core::plan::{Inputs, NoteCode, Plan, ReasonCode, decide};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::core::snapshot::read::read;
 use cutlist::core::snapshot::write::write;
@@ -369,7 +369,7 @@ fn pods_of_nodes_that_are_not_there_are_noted_and_left_out() {
     lost["spec"]["nodeName"] = json!("nowhere");
     lost["status"]["phase"] = json!("Running");
     for plan in plans(&cluster(vec![lost, pod("p", json!({ "cpu": "1" }), json!({}))])) {
-        assert!(plan.notes.iter().any(|note| note.code == "NodeMissing"), "{:?}", plan.notes);
+        assert!(plan.notes.iter().any(|note| note.code == NoteCode::NodeMissing), "{:?}", plan.notes);
         assert_eq!(reason(&plan, "shop/p"), None);
     }
 }

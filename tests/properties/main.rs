@@ -6,6 +6,7 @@
 #![cfg(test)]
 
 mod absurd;
+mod absurd_definitions;
 mod advice;
 mod any_order;
 mod bad_input;

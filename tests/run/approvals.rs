@@ -1,10 +1,12 @@
 //! What an approval is worth: of which plan, by whose word, under which rules; and what becomes of it when something comes between.
 
+use cutlist::adapters::embedded::Post;
 use cutlist::api::approval_rules::ApprovalRules;
 use cutlist::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
 use cutlist::api::settings::ApprovalMode;
 use cutlist::controller::Refusal;
 use cutlist::controller::events::Event;
+use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::Cluster;
 use serde_json::json;
 
@@ -373,4 +375,33 @@ async fn a_server_that_went_back_is_not_followed() {
     let pool = &stage.snapshot().node_pools[0];
     assert_eq!(pool.metadata.annotations.as_ref().unwrap()["cutlist.dev/revision"], "newer");
     assert_eq!(stage.count(|event| matches!(event, Event::OlderRevisionHeld { .. })), 1);
+}
+
+/// A mirror that is behind, or somebody between, when a process starts.
+#[tokio::test(start_paused = true)]
+async fn a_process_that_starts_is_not_led_back() {
+    let mut stage = Stage::of_four_nodes(POOL).await;
+    let before = stage.snapshot();
+    stage.script.older(true);
+    let other = POOL.replacen("name: default", "name: other", 1);
+    stage.script.commit("older", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    stage.restart_at_what_comes();
+    stage.run_for(3600).await;
+    let held = |event: &Event| matches!(event, Event::OlderRevisionHeld { in_force: None, .. });
+    assert_eq!(stage.count(held), 1);
+    let after = stage.snapshot();
+    let pods = |snapshot: &Snapshot| snapshot.pods.iter().map(|pod| pod.metadata.uid.clone()).collect::<Vec<_>>();
+    assert!(after.node_pools == before.node_pools && pods(&after) == pods(&before) && after.nodes.len() == 4);
+    let posted = stage.forge.posts().into_iter().any(|post| {
+        matches!(post, Post::Failure { markdown, .. }
+        if markdown.contains("none is in force until a newer one comes") && markdown.contains("--allow-older-revision"))
+    });
+    assert!(posted, "said where people review");
+    stage.script.older(false);
+    stage.script.commit("newer", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.scale(5);
+    stage.run_for(120).await;
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (9, 0));
+    let pool = &stage.snapshot().node_pools[0];
+    assert_eq!(pool.metadata.annotations.as_ref().unwrap()["cutlist.dev/revision"], "newer");
 }

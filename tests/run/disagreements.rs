@@ -6,6 +6,7 @@ use std::fmt::Write;
 use cutlist::adapters::embedded::Disagreement;
 use cutlist::api::keys;
 use cutlist::controller::events::Event;
+use cutlist::core::plan::NoteCode;
 use cutlist::core::plan::{Inputs, Plan, ReasonCode, decide};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::Cluster;
@@ -112,7 +113,7 @@ async fn a_label_that_new_nodes_lack_is_bought_ever_more_seldom() {
     let reason = &last.pending[0].reasons[0];
     assert_eq!((reason.code, last.pending[0].pods.len()), (ReasonCode::RefusedByScheduler, 3), "{:?}", last.pending);
     assert!(reason.text.contains("NodeAffinity"), "{}", reason.text);
-    assert!(last.notes.iter().any(|note| note.code == "RefusedByScheduler"), "{:?}", last.notes);
+    assert!(last.notes.iter().any(|note| note.code == NoteCode::RefusedByScheduler), "{:?}", last.notes);
 
     // Another process goes on where the last one was, though the empty nodes are gone and the pods have other names.
     assert!(stage.snapshot().nodes.is_empty());

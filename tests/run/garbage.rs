@@ -3,6 +3,7 @@
 use cutlist::adapters::embedded::World;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::controller::events::Event;
+use cutlist::core::plan::NoteCode;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cloud, LaunchRequest};
 
@@ -98,7 +99,7 @@ async fn what_is_nobodys_is_held_shown_and_ended_one_at_a_time() {
     assert_eq!((running(&stage), stage.count(|event| matches!(event, Event::InstanceHeld { .. }))), (7, 3));
     let shows = |event: &Event| {
         matches!(event, Event::PlanPosted { plan, .. }
-            if plan.notes.iter().filter(|note| note.code == "InstanceWithoutNodeClaim").count() == 3)
+            if plan.notes.iter().filter(|note| note.code == NoteCode::InstanceWithoutNodeClaim).count() == 3)
     };
     assert!(stage.count(shows) > 0, "a posted plan shows them");
     stage.run_for(20 * 60).await;

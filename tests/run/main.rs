@@ -3,15 +3,20 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "a test runs the program and reads golden files")]
 
+mod adversity;
 mod approvals;
 mod budgets;
+mod canaries;
 mod crashes;
+mod definitions_out_of_sight;
 mod disagreements;
 mod doubts;
 mod faults;
 mod garbage;
 mod history;
+mod in_the_middle;
 mod interruptions;
+mod judge;
 mod launches;
 mod places;
 mod pools;

@@ -20,9 +20,10 @@ use cutlist::core::plan::{Inputs, Plan, Revision, decide};
 use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
-    ClassFacts, Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind, Repository,
-    RevisionContent,
+    ClassFacts, Clock, Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind,
+    Repository, RevisionContent,
 };
+use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 use serde_json::{Value, json};
 
@@ -42,13 +43,19 @@ pub struct Script {
 impl Script {
     /// A commit with these files.
     pub fn commit(&self, id: &str, files: &[(&str, &str)]) {
-        let files = files.iter().map(|(path, text)| SourceFile::new(*path, *text));
+        self.commit_with(id, files, Vec::new());
+    }
+
+    /// The same, with files that are none.
+    pub fn commit_with(&self, id: &str, files: &[(&str, &str)], more: Vec<SourceFile>) {
+        let files = files.iter().map(|(path, text)| SourceFile::new(*path, *text)).chain(more);
         self.coming.borrow_mut().push_back(Ok(RevisionContent {
             revision: Revision { id: id.to_owned(), reference: "main".to_owned() },
             title: format!("commit {id}"),
             files: files.collect(),
             rewritten: false,
             is_older: self.is_older.get(),
+            committed_at: None,
             authors: self.authors.borrow().clone(),
             notes: Vec::new(),
         }));
@@ -125,9 +132,20 @@ pub struct Fuse {
     frozen: Rc<Cell<bool>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
+    between: Rc<RefCell<Option<(usize, Box<dyn FnOnce()>)>>>,
 }
 
 impl Fuse {
+    /// Something happens before the call of this number, between it and the one before.
+    pub fn before(&self, call: usize, happens: impl FnOnce() + 'static) {
+        *self.between.borrow_mut() = Some((call, Box::new(happens)));
+    }
+
+    /// Whether that is still to come.
+    pub fn is_to_come(&self) -> bool {
+        self.between.borrow().is_some()
+    }
+
     pub fn arm(&self, call: usize, fault: Fault) {
         self.blows_at.set(Some((call, fault)));
     }
@@ -187,6 +205,10 @@ impl Fuse {
     async fn call<T>(&self, action: impl Future<Output = Result<T, PortError>>) -> Result<T, PortError> {
         let number = self.calls.get();
         self.calls.set(number + 1);
+        let happens = self.between.borrow_mut().take_if(|(call, _)| *call <= number);
+        if let Some((_, happens)) = happens {
+            happens();
+        }
         let failure = || PortError { operation: "crash".to_owned(), kind: PortErrorKind::Temporary, source: None };
         if self.crashed.get() {
             return Err(failure());
@@ -337,13 +359,31 @@ impl Cloud for FusedCloud {
     }
 }
 
-pub type TestController = Controller<Script, FusedCluster, FusedCloud, EmbeddedForge, EmbeddedClock>;
+/// The clock of the controller's machine, which may be wrong.
+#[derive(Clone)]
+pub struct WrongClock(EmbeddedClock, Rc<Cell<SignedDuration>>);
+
+impl WrongClock {
+    /// It is set ahead by so much, compared with the cluster's; back, where that is negative.
+    pub fn set(&self, ahead: SignedDuration) {
+        self.1.set(ahead);
+    }
+}
+
+impl Clock for WrongClock {
+    fn now(&self) -> Timestamp {
+        self.0.now().saturating_add(self.1.get()).unwrap()
+    }
+}
+
+pub type TestController = Controller<Script, FusedCluster, FusedCloud, EmbeddedForge, WrongClock>;
 
 pub struct Stage {
     pub world: EmbeddedWorld,
     pub script: Script,
     pub forge: EmbeddedForge,
     pub fuse: Fuse,
+    pub clock: WrongClock,
     pub launches: Rc<RefCell<Launches>>,
     pub events: Rc<RefCell<Vec<Event>>>,
     pub controller: TestController,
@@ -380,8 +420,10 @@ impl Stage {
         script.commit("revision-1", &[("pool.yaml", POOL), ("cutlist.yaml", settings)]);
         let (forge, fuse) = (EmbeddedForge::default(), Fuse::default());
         let (launches, events) = (Rc::default(), Rc::default());
-        let controller = controller((decide, &floor), &world, &script, &forge, &fuse, &launches, &events);
-        Self { world, script, forge, fuse, launches, events, controller, floor }
+        let clock = WrongClock(world.clock(), Rc::default());
+        let ports = ports(&world, &script, &forge, &fuse, &clock, &launches);
+        let controller = controller((decide, &floor), ports, &events);
+        Self { world, script, forge, fuse, clock, launches, events, controller, floor }
     }
 
     pub fn scale(&self, replicas: u32) {
@@ -416,6 +458,12 @@ impl Stage {
         self.restart_as(decide);
     }
 
+    /// The same, where the repository shows it what comes next, and not what was seen last.
+    pub fn restart_at_what_comes(&mut self) {
+        self.fuse.disarm();
+        self.restart_as(decide);
+    }
+
     /// The same, with another planner from now on.
     pub fn restart_with(&mut self, planner: fn(&Inputs<'_>) -> Plan) {
         self.script.reread();
@@ -423,9 +471,8 @@ impl Stage {
     }
 
     fn restart_as(&mut self, planner: fn(&Inputs<'_>) -> Plan) {
-        let (world, script, forge) = (&self.world, &self.script, &self.forge);
-        let planner = (planner, &self.floor);
-        self.controller = controller(planner, world, script, forge, &self.fuse, &self.launches, &self.events);
+        let ports = ports(&self.world, &self.script, &self.forge, &self.fuse, &self.clock, &self.launches);
+        self.controller = controller((planner, &self.floor), ports, &self.events);
     }
 
     /// Runs until nothing more happens; `false` when the process crashed first or it never settles.
@@ -488,22 +535,30 @@ impl Stage {
     }
 }
 
-fn controller(
-    (planner, floor): (fn(&Inputs<'_>) -> Plan, &ApprovalRules),
+type TestPorts = Ports<Script, FusedCluster, FusedCloud, EmbeddedForge, WrongClock>;
+
+fn ports(
     world: &EmbeddedWorld,
     script: &Script,
     forge: &EmbeddedForge,
     fuse: &Fuse,
+    clock: &WrongClock,
     launches: &Rc<RefCell<Launches>>,
-    events: &Rc<RefCell<Vec<Event>>>,
-) -> TestController {
-    let ports = Ports {
+) -> TestPorts {
+    Ports {
         repository: script.clone(),
         cluster: FusedCluster(world.cluster(), fuse.clone()),
         cloud: FusedCloud(world.cloud(), fuse.clone(), launches.clone()),
         forge: forge.clone(),
-        clock: world.clock(),
-    };
+        clock: clock.clone(),
+    }
+}
+
+fn controller(
+    (planner, floor): (fn(&Inputs<'_>) -> Plan, &ApprovalRules),
+    ports: TestPorts,
+    events: &Rc<RefCell<Vec<Event>>>,
+) -> TestController {
     let options = Options {
         mode: Mode::Enforce,
         applies_definitions: true,
@@ -511,13 +566,21 @@ fn controller(
         installation: "test".to_owned(),
         approval_floor: floor.clone(),
         allows_older_revisions: false,
-        read: Box::new(|files| cutlist::definitions::read(files, &GivenVariables::default())),
+        read: Box::new(|files| cutlist::definitions::read(files, &given())),
         seed: 0,
         planner: Box::new(planner),
     };
     let events = events.clone();
     let journal = Journal::new(move |_, event| events.borrow_mut().push(event.clone()));
     Controller::new(ports, options, journal, Shutdown::default())
+}
+
+/// Value of the variable `CANARY`, which the environment has and nobody is to see.
+pub const ENVIRONMENT_CANARY: &str = "hidden0of0environment";
+
+fn given() -> GivenVariables {
+    let from_environment = [("CANARY".to_owned(), ENVIRONMENT_CANARY.to_owned())].into();
+    GivenVariables { from_environment, ..GivenVariables::default() }
 }
 
 /// Deployments without pods, each of whose pods asks for a processor.

@@ -264,6 +264,11 @@ impl World {
     }
 
     fn apply(&mut self, object: &Value) -> Result<(), PortError> {
+        let mut admitted = object.clone();
+        if let Some(webhook) = self.webhook {
+            webhook(&mut admitted);
+        }
+        let object = &admitted;
         let kind = object.get("kind").and_then(Value::as_str).unwrap_or_default();
         let own_name = object.pointer("/metadata/name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let name = match kind {

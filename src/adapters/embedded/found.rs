@@ -17,7 +17,7 @@ use crate::core::snapshot::pod::PodStatus;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot};
 
-use super::kubelet::set_condition;
+use super::kubelet::{seen_by_its_scheduler, set_condition};
 use super::objects::{key_of, name_of, written};
 use super::random::Random;
 use super::workloads::{owner_reference, removal_rank};
@@ -250,6 +250,7 @@ impl World {
             resource_claim_statuses: pattern.status.resource_claim_statuses.clone(),
             ..PodStatus::default()
         };
+        seen_by_its_scheduler(&mut pod);
         self.pods.insert(pod);
         self.touch();
     }

@@ -29,7 +29,9 @@ impl World {
     }
 
     pub(super) fn pod_starts(&mut self, key: &str, uid: &str) {
-        let starts = |pod: &Pod| pod.metadata.uid == uid && !pod.is_terminating() && !pod.is_terminal();
+        let starts = |pod: &Pod| {
+            pod.metadata.uid == uid && !pod.is_terminating() && !pod.is_terminal() && !self.is_in_lost_zone(pod)
+        };
         if !self.pods.get(key).is_some_and(starts) {
             return;
         }
@@ -64,7 +66,7 @@ impl World {
     }
 
     pub(super) fn pod_ends(&mut self, key: &str, uid: &str) {
-        if self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid) {
+        if self.pods.get(key).is_some_and(|pod| pod.metadata.uid == uid && !self.is_held(pod)) {
             self.remove_pod(key);
         }
     }
@@ -78,6 +80,13 @@ impl World {
             self.others.persistent_volume_claims.retain(|it| key_of(&it.metadata) != claim);
         }
         self.touch();
+    }
+}
+
+/// Other schedulers act here as kube-scheduler does, and look at each pod at once.
+pub(super) fn seen_by_its_scheduler(pod: &mut Pod) {
+    if pod.other_scheduler().is_some() {
+        set_condition(pod, "PodScheduled", "False", Some("Unschedulable"));
     }
 }
 

@@ -20,7 +20,9 @@
 //! | machines that are not what they are said to be | `disagreements.rs` |
 //! | what is left of capacity reservations | `reservations.rs` |
 //! | observations that do not show what is | `sight.rs` |
+//! | pods that do not end, zones that are lost, webhooks | `adversity.rs` |
 
+mod adversity;
 mod budgets;
 mod clock;
 mod cloud;
@@ -52,6 +54,7 @@ use jiff::Timestamp;
 
 use crate::core::catalog::Catalog;
 
+pub use adversity::Webhook;
 pub use clock::EmbeddedClock;
 pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;

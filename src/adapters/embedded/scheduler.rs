@@ -70,6 +70,8 @@ impl World {
             return;
         }
         let mut waiting: Vec<Pod> = self.pods.waiting().keys().filter_map(|key| self.pods.get(key).cloned()).collect();
+        // Why their scheduler holds them back nobody here knows.
+        waiting.retain(|pod| !pod.is_left_to_its_scheduler());
         waiting.sort_by_cached_key(|pod| {
             let is_expected = self.nominations.contains_key(&pod.key());
             let priority = -i64::from(pod.spec.priority.unwrap_or(0));

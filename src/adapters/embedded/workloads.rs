@@ -8,6 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference}
 
 use crate::core::snapshot::Pod;
 
+use super::kubelet::seen_by_its_scheduler;
 use super::objects::{key_of, name_of, written};
 use super::random::Random;
 use super::world::World;
@@ -125,6 +126,7 @@ impl World {
         if pod.spec.priority.is_none() {
             pod.spec.priority = Some(self.priority_of(pod.spec.priority_class_name.as_deref()));
         }
+        seen_by_its_scheduler(&mut pod);
         Some(pod)
     }
 

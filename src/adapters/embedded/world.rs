@@ -20,6 +20,7 @@ use crate::core::snapshot::{Objects, Snapshot};
 use crate::ports::{Message, Offering};
 
 use super::WorldSettings;
+use super::adversity::Webhook;
 use super::disagreements::Disagreement;
 use super::found::Kept;
 use super::machines::{Machine, NodeFault};
@@ -91,6 +92,11 @@ pub struct World {
     /// Offerings that a launch found exhausted, and until when the catalog shows them as unavailable.
     pub(super) unavailable_until: BTreeMap<Offering, Timestamp>,
     pub(super) sight: Sight,
+    /// Pods that do not end, by UID, and zones in which no pod does.
+    pub(super) held_pods: BTreeSet<String>,
+    pub(super) lost_zones: BTreeSet<String>,
+    /// What an admission webhook makes of definitions that are written.
+    pub(super) webhook: Option<Webhook>,
 }
 
 /// Something that will happen.
@@ -147,6 +153,9 @@ impl World {
             exhausted: BTreeSet::new(),
             unavailable_until: BTreeMap::new(),
             sight: Sight::default(),
+            held_pods: BTreeSet::new(),
+            lost_zones: BTreeSet::new(),
+            webhook: None,
         }
     }
 

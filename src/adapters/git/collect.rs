@@ -1,6 +1,6 @@
 //! The files of one reading, within stated limits; and notes about what was left out.
 
-use crate::api::source::{SourceFile, Standing, may_hold_definitions};
+use crate::api::source::{SourceFile, Standing, is_worth_a_note};
 use crate::core::plan::{Note, NoteCode};
 
 /// One file of definitions. The largest that people keep are generated lists of some hundred kilobytes.
@@ -77,15 +77,17 @@ impl Collector {
     }
 
     pub fn leave_out(&mut self, path: &str, why: LeftOut) -> Result<(), LimitError> {
-        match why {
-            LeftOut::SymbolicLink if is_worth_a_note(path) => {
-                self.links.push(path.to_owned());
-                self.add(path.to_owned(), Vec::new(), Standing::LinkNotFollowed)?;
+        let standing = match why {
+            LeftOut::SymbolicLink => {
+                self.links.extend(is_worth_a_note(path).then(|| path.to_owned()));
+                Standing::LinkNotFollowed
             }
-            LeftOut::SymbolicLink => {}
-            LeftOut::Submodule => self.submodules.push(path.to_owned()),
-        }
-        Ok(())
+            LeftOut::Submodule => {
+                self.submodules.push(path.to_owned());
+                Standing::Submodule
+            }
+        };
+        self.add(path.to_owned(), Vec::new(), standing)
     }
 
     /// Files and notes, both in the order of paths.
@@ -101,12 +103,6 @@ impl Collector {
         ];
         (self.files, notes.into_iter().flatten().collect())
     }
-}
-
-/// A link that is called `logo.png` is missed by nobody; one without an extension may stand for a folder.
-fn is_worth_a_note(path: &str) -> bool {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    may_hold_definitions(path) || !name.contains('.')
 }
 
 fn note(code: NoteCode, text: &str, paths: Vec<String>) -> Option<Note> {

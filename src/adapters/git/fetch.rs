@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use git2::{
     AutotagOption, CertificateCheckStatus, Commit, Direction, ErrorClass, ErrorCode, FetchOptions, Oid, ProxyOptions,
-    Remote, RemoteCallbacks, RemoteRedirect, Repository,
+    Remote, RemoteCallbacks, RemoteRedirect, Repository, RepositoryInitOptions,
 };
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,9 @@ use crate::ports::{PortErrorKind, RevisionContent, chain};
 
 /// Bytes of one fetch. A repository of definitions has a few; an answer without end must end.
 const FETCH_BYTES_MAX: usize = 1 << 30;
+
+/// The depth by which Git means that nothing is cut off.
+const WHOLE_HISTORY: i32 = i32::MAX;
 
 /// Commits whose authors are looked at. More at once are an import.
 const COMMITS_MAX: usize = 10_000;
@@ -90,6 +93,14 @@ pub(super) struct Target {
     /// Branch or tag; `None`: the remote's HEAD.
     pub reference: Option<String>,
     pub credentials_file: Option<PathBuf>,
+    pub earlier: Option<Earlier>,
+}
+
+/// The commit that an earlier process used last. This one may have no history of its own to see by that a server went back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Earlier {
+    pub id: String,
+    pub committed_seconds: i64,
 }
 
 /// A head that is in the clone now.
@@ -129,7 +140,7 @@ pub(super) fn fetch(
     if target.address.path.as_ref().is_some_and(|path| !path.exists()) {
         return Err(FetchError::PathNotThere);
     }
-    let repository = Repository::open_bare(clone).map_err(damaged)?;
+    let repository = open_or_make(clone).map_err(damaged)?;
     let has_secret = target.credentials_file.is_some() || target.address.user.is_some();
     // Where the library goes by what is configured, not by options: when it asks which heads there are.
     let follows = if has_secret { "false" } else { "initial" };
@@ -146,13 +157,28 @@ pub(super) fn fetch(
     // This handle knows where the history was cut off before, and where it is now.
     let commit = repository.find_reference(&own_name).and_then(|it| it.peel_to_commit()).map_err(damaged)?;
     let rewritten = before.is_some_and(|before| is_rewritten(&repository, &commit, before));
-    let is_older = rewritten && before.is_some_and(|before| is_older(&repository, &commit, before));
+    let mut is_older = rewritten && before.is_some_and(|before| is_older(&repository, &commit, before));
+    if let Some(earlier) = target.earlier.as_ref().filter(|earlier| seems_behind(&commit, earlier)) {
+        is_older |= !holds(target, &mut remote, (&found.name, &own_name), clone, earlier, moves)?;
+    }
     let authors = authors_since(&repository, &commit, before);
     let kept: Vec<Oid> = [commit.id()].into_iter().chain(before).collect();
     if let Err(error) = pack_together(&repository, &kept) {
         tracing::debug!(error = %chain(&error), "the packs of the clone stay as they are");
     }
     Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older, authors }))
+}
+
+/// The bare clone of a folder; another one, where somebody removed it.
+pub(super) fn open_or_make(folder: &Path) -> Result<Repository, git2::Error> {
+    match Repository::open_bare(folder) {
+        Err(error) if error.code() == ErrorCode::NotFound => {
+            let mut options = RepositoryInitOptions::new();
+            options.bare(true).mkpath(true).external_template(false);
+            Repository::init_opts(folder, &options)
+        }
+        opened => opened,
+    }
 }
 
 /// The head that was fetched, and what is in it, if it is not `known`. The head may have moved since it was listed: what counts
@@ -188,6 +214,35 @@ pub(super) fn is_older(repository: &Repository, commit: &Commit<'_>, before: Oid
     let Ok(before) = repository.find_commit(before) else { return false };
     let is_ancestor = repository.graph_descendant_of(before.id(), commit.id()).unwrap_or(false);
     is_ancestor || (repository.is_shallow() && commit.time().seconds() < before.time().seconds())
+}
+
+/// Whether the commit was made before the one that an earlier process used. That is no proof: clocks are wrong.
+fn seems_behind(commit: &Commit<'_>, earlier: &Earlier) -> bool {
+    commit.id().to_string() != earlier.id && commit.time().seconds() < earlier.committed_seconds
+}
+
+/// Whether what an earlier process used is in the history of the head, all of which is fetched for that.
+fn holds(
+    target: &Target,
+    remote: &mut Remote<'_>,
+    (name, own_name): (&str, &str),
+    clone: &Path,
+    earlier: &Earlier,
+    moves: &dyn Fn(),
+) -> Result<bool, FetchError> {
+    let damaged = |source: git2::Error| FetchError::Clone { path: clone.to_owned(), source: source.into() };
+    // A hash over the files of a folder is in no history.
+    let Ok(earlier) = Oid::from_str(&earlier.id) else { return Ok(true) };
+    if Repository::open_bare(clone).map_err(damaged)?.is_shallow() {
+        let mut options = options(target, moves)?;
+        options.depth(WHOLE_HISTORY);
+        remote.fetch(&[format!("+{name}:{own_name}")], Some(&mut options), None).map_err(FetchError::Remote)?;
+    }
+    // A handle of its own: the one before goes on to see where the history was cut off.
+    let repository = Repository::open_bare(clone).map_err(damaged)?;
+    let head = repository.refname_to_id(own_name).map_err(damaged)?;
+    let head = repository.find_object(head, None).and_then(|it| it.peel_to_commit()).map_err(damaged)?.id();
+    Ok(head == earlier || repository.graph_descendant_of(head, earlier).unwrap_or(false))
 }
 
 /// Who wrote what is in the history of `commit`, and not in that of `known`.

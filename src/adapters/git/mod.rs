@@ -39,6 +39,7 @@ pub use beside::Beside;
 pub use cause::GitCause;
 pub use collect::LimitError;
 pub use credentials::CredentialsError;
+pub use fetch::Earlier;
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
 pub use read::{ReadError, of_text, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::address::Address;
-use super::fetch::{Fetched, Target, fetch};
+use super::fetch::{Earlier, Fetched, Target, fetch};
 use crate::ports::{PortErrorKind, chain};
 
 /// The command by which this program fetches for another process of it. Nobody types it.
@@ -49,6 +49,7 @@ struct Request {
     credentials_file: Option<PathBuf>,
     clone: PathBuf,
     known: Option<String>,
+    earlier: Option<Earlier>,
     silence_milliseconds: u64,
     whole_milliseconds: u64,
 }
@@ -113,6 +114,7 @@ pub(super) async fn fetch_beside(
         credentials_file: target.credentials_file.clone(),
         clone: clone.to_owned(),
         known: known.map(|known| known.to_string()),
+        earlier: target.earlier.clone(),
         silence_milliseconds: milliseconds(limits.silence),
         whole_milliseconds: milliseconds(limits.whole),
     };
@@ -196,7 +198,8 @@ fn fetch_requested(request: Request, life: &Life) -> Answer {
         Ok(address) => address,
         Err(error) => return Answer::Failed { kind: Kind::Permanent, message: chain(&error) },
     };
-    let target = Target { address, reference: request.reference, credentials_file: request.credentials_file };
+    let Request { reference, credentials_file, earlier, .. } = request;
+    let target = Target { address, reference, credentials_file, earlier };
     let known = request.known.and_then(|known| Oid::from_str(&known).ok());
     match fetch(&target, &request.clone, known, &|| life.moves()) {
         Ok(head) => Answer::Head(head),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use git2::{BranchType, Commit, ErrorClass, ErrorCode, Oid, Repository, RepositoryOpenFlags};
+use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use super::cause::GitCause;
@@ -128,7 +129,8 @@ pub fn of_text(name: &str, content: Vec<u8>, reference: &str) -> RevisionContent
     let files = vec![SourceFile::new(name, content)];
     let revision = Revision { id: hash(&files), reference: reference.to_owned() };
     let (title, authors) = (String::new(), Vec::new());
-    RevisionContent { revision, title, files, rewritten: false, is_older: false, authors, notes: Vec::new() }
+    let (committed_at, notes) = (None, Vec::new());
+    RevisionContent { revision, title, files, rewritten: false, is_older: false, committed_at, authors, notes }
 }
 
 pub(super) fn read(path: &Path) -> Result<Reading, ReadError> {
@@ -168,6 +170,7 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
         files,
         rewritten: false,
         is_older: false,
+        committed_at: None,
         authors: Vec::new(),
         notes,
     };
@@ -196,6 +199,7 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
             files,
             rewritten: false,
             is_older: false,
+            committed_at: None,
             authors: Vec::new(),
             notes,
         };
@@ -215,6 +219,7 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
         files,
         rewritten: false,
         is_older: false,
+        committed_at: None,
         authors: authors_of(&commit),
         notes,
     };
@@ -226,7 +231,9 @@ pub(super) fn at_commit(collector: Collector, commit: &Commit<'_>, reference: &s
     let (files, notes) = collector.finish();
     let revision = Revision { id: commit.id().to_string(), reference: reference.to_owned() };
     let authors = authors_of(commit);
-    RevisionContent { revision, title: title(commit), files, rewritten: false, is_older: false, authors, notes }
+    let committed_at = Timestamp::from_second(commit.time().seconds()).ok();
+    let title = title(commit);
+    RevisionContent { revision, title, files, rewritten: false, is_older: false, committed_at, authors, notes }
 }
 
 /// A repository, and the folder of it that was asked for.

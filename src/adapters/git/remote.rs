@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use git2::{Oid, Repository as Clone, RepositoryInitOptions};
+use git2::Oid;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::address::{self, Address, AddressError};
 use super::cause::GitCause;
-use super::fetch::{Target, content};
+use super::fetch::{Earlier, Target, content, open_or_make};
 use super::process::{FetchLimits, fetch_beside};
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
@@ -36,6 +36,8 @@ pub struct RemoteSettings {
     /// This program, which fetches in a process of its own.
     pub program: PathBuf,
     pub limits: FetchLimits,
+    /// What an earlier process used last: a head that is older is marked as such, until one comes that is not.
+    pub earlier: Option<Earlier>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +106,7 @@ impl GitRepository {
             address: Address::parse(&settings.url)?,
             reference: settings.reference.clone(),
             credentials_file: settings.credentials_file.clone(),
+            earlier: settings.earlier.clone(),
         };
         let sub_path = address::sub_path(&settings.sub_path)?;
         let folder = match &settings.clone_folder {
@@ -112,14 +115,8 @@ impl GitRepository {
                 tempfile::Builder::new().prefix("cutlist-").tempdir().map_err(OpenError::Folder)?,
             ),
         };
-        let mut options = RepositoryInitOptions::new();
-        options.bare(true).mkpath(true).external_template(false);
-        let made = match Clone::open_bare(folder.path()) {
-            Ok(clone) => Ok(clone),
-            Err(error) if error.code() == git2::ErrorCode::NotFound => Clone::init_opts(folder.path(), &options),
-            Err(error) => Err(error),
-        };
-        made.map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
+        open_or_make(folder.path())
+            .map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
         Ok(Self {
             url: settings.url.clone(),
             target: Arc::new(target),
@@ -158,6 +155,9 @@ impl Repository for GitRepository {
         let read = read.map_err(|error| self.error(error.kind(), error))?;
         Ok(read.map(|(head, content)| {
             self.known = Some(head);
+            if !content.is_older {
+                Arc::make_mut(&mut self.target).earlier = None;
+            }
             content
         }))
     }

@@ -3,13 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use http::Request;
+use http::header::DATE;
+use http::{Request, Response};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
-use tower::util::MapRequestLayer;
+use tower::util::{MapRequestLayer, MapResponseLayer};
 
 use super::calls::Calls;
+use super::server_time::ServerTime;
 
 /// An API server that does not answer within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,6 +36,8 @@ pub struct Connection {
     pub namespace: String,
     /// Every call that goes through the client.
     pub calls: Calls,
+    /// What time it is, by the API server's answers.
+    pub time: ServerTime,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -70,12 +74,12 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
-    let calls = Calls::default();
+    let (calls, time) = (Calls::default(), ServerTime::default());
     let client = |read_timeout: Option<Duration>, asks_again: bool| {
         let mut config = config.clone();
         config.read_timeout = read_timeout;
         config.default_retry = asks_again;
-        counted(config, &calls)
+        counted(config, &calls, &time)
             .map_err(|source| ConnectError::Client { address: address.clone(), source: Box::new(source) })
     };
     Ok(Connection {
@@ -87,15 +91,22 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         address: address.clone(),
         namespace,
         calls: calls.clone(),
+        time: time.clone(),
     })
 }
 
-/// A client whose requests are counted.
-fn counted(config: Config, calls: &Calls) -> Result<Client, kube::Error> {
-    let calls = calls.clone();
+/// A client whose requests are counted, and whose answers say what time it is.
+fn counted(config: Config, calls: &Calls, time: &ServerTime) -> Result<Client, kube::Error> {
+    let (calls, time) = (calls.clone(), time.clone());
     let count = MapRequestLayer::new(move |request: Request<Body>| {
         calls.count(request.method(), request.uri().path(), request.uri().query());
         request
     });
-    Ok(ClientBuilder::try_from(config)?.with_layer(&count).build())
+    let hear = MapResponseLayer::new(move |answer: Response<_>| {
+        if let Some(date) = answer.headers().get(DATE).and_then(|date| date.to_str().ok()) {
+            time.hear(date);
+        }
+        answer
+    });
+    Ok(ClientBuilder::try_from(config)?.with_layer(&hear).with_layer(&count).build())
 }

@@ -69,6 +69,7 @@ impl Repository for ClusterDefinitions {
             rewritten: false,
             notes,
             is_older: false,
+            committed_at: None,
             authors: Vec::new(),
         }))
     }

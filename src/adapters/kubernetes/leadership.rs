@@ -34,10 +34,17 @@ pub struct Leadership {
     standing: Option<Arc<Standing>>,
 }
 
-#[derive(Debug)]
-struct Standing {
-    stop: Notify,
+#[derive(Debug, Default)]
+pub(super) struct Standing {
+    pub stop: Notify,
     manager: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Standing {
+    /// The task that gives the lease back when it is told to stop.
+    pub fn wait_for(&self, task: JoinHandle<()>) {
+        *self.manager.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
+    }
 }
 
 impl Leadership {
@@ -45,6 +52,11 @@ impl Leadership {
     pub fn alone() -> Self {
         let (_, leads) = watch::channel(true);
         Self { leads, transitions: Arc::new(AtomicI64::new(0)), standing: None }
+    }
+
+    /// Of one who holds the lease.
+    pub(super) fn of(leads: watch::Receiver<bool>, standing: Arc<Standing>) -> Self {
+        Self { leads, transitions: Arc::new(AtomicI64::new(0)), standing: Some(standing) }
     }
 
     /// Stands for election, and goes on to do so. `identity` must be another one in each process.
@@ -66,7 +78,8 @@ impl Leadership {
             .map_err(failure)?;
         let (mut elected, task) = manager.watch().await;
         let task = tokio::spawn(async move { drop(task.await) });
-        let standing = Arc::new(Standing { stop: Notify::new(), manager: Mutex::new(Some(task)) });
+        let standing = Arc::new(Standing::default());
+        standing.wait_for(task);
         let stopped = Arc::clone(&standing);
         let transitions = Arc::new(AtomicI64::new(0));
         let (tell, leads) = watch::channel(false);

@@ -21,6 +21,7 @@
 //! | how often it was called | `calls.rs` |
 //! | errors of the client as errors of a port | `failure.rs` |
 
+mod applied_last;
 mod approval;
 mod calls;
 mod cluster;
@@ -37,10 +38,13 @@ pub mod nodes;
 mod once;
 mod others;
 pub mod permissions;
+mod server_time;
 mod siblings;
 mod watched;
+mod without_election;
 mod writes;
 
+pub use applied_last::applied_last;
 pub use approval::{Approval, approve, user_name};
 pub use calls::Calls;
 pub use cluster::KubernetesCluster;
@@ -51,3 +55,5 @@ pub use events::{EventRecorder, Notice};
 pub use leadership::Leadership;
 pub use once::{node_labels, read_once};
 pub use others::{OtherEnforcer, Own, cluster_identity, other_enforcer, other_leader};
+pub use server_time::ServerTime;
+pub use without_election::{Taken, take as take_lease};

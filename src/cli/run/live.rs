@@ -9,10 +9,11 @@ use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
 use crate::adapters::forge::NoForge;
+use crate::adapters::git::Earlier;
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
-    cluster_identity, install_definitions, missing_definition, node_labels, nodes, other_enforcer, other_leader,
-    permissions,
+    Taken, applied_last, cluster_identity, install_definitions, missing_definition, node_labels, nodes, other_enforcer,
+    other_leader, permissions, take_lease,
 };
 use crate::adapters::operations::{Heartbeat, Metrics, Readiness, serve};
 use crate::api::approval_rules::ApprovalRules;
@@ -26,7 +27,7 @@ use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::plan::decide;
 use crate::definitions::Definitions;
-use crate::ports::{Clock, PortError, PortErrorKind, Repository, RevisionContent};
+use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 use crate::render::terminal::clean_lines;
 
 use super::boot;
@@ -116,6 +117,9 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
             () = leadership.becomes(true) => {}
         }
         output::say(&format!("{identity} leads"));
+    } else if controller.holds_lease() {
+        leadership = take(controller, &connection, &identity).await?;
+        *standing.lock().unwrap_or_else(PoisonError::into_inner) = Some(leadership.clone());
     }
     watched.metrics.leads(true);
     if controller.mode == ModeArgument::Enforce {
@@ -144,7 +148,11 @@ async fn lead(
 ) -> Result<Outcome, Failure> {
     let Watched { metrics, readiness, heartbeat } = watched;
     let controller = &arguments.controller;
-    let (repository, region) = definitions(arguments, &connection).await?;
+    let installation = match &controller.installation {
+        Some(name) => name.clone(),
+        None => cluster_identity(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?,
+    };
+    let (repository, region) = definitions(arguments, &connection, &installation).await?;
     let region = match region.said_by {
         SaidBy::Settings => region,
         _ => region_of_nodes(&connection).await?.unwrap_or(region),
@@ -157,10 +165,6 @@ async fn lead(
     output::show_words_of(&catalog);
     let (world, cloud) = embedded_cloud(arguments, catalog, &connection).await?;
     let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
-    let installation = match &controller.installation {
-        Some(name) => name.clone(),
-        None => cluster_identity(&connection.client).await.map_err(|error| unreadable(error, &connection.address))?,
-    };
     anstream::eprintln!("installation {installation}");
     let recorder = EventRecorder::start(&connection, identity);
     let ports = Ports {
@@ -168,7 +172,7 @@ async fn lead(
         cluster: KubernetesCluster::watch(&connection, leadership.clone()),
         cloud,
         forge: NoForge,
-        clock: SystemClock,
+        clock: connection.time.clone(),
     };
     let definitions = arguments.definitions.clone();
     let options = Options {
@@ -267,6 +271,20 @@ async fn stand(
     Leadership::stand(connection, &namespace, identity).await.map_err(|error| unreadable(error, &connection.address))
 }
 
+/// Without standing for election the lease is held all the same: two who did not ask for it would not see each other.
+async fn take(
+    controller: &ControllerArguments,
+    connection: &Connection,
+    identity: &str,
+) -> Result<Leadership, Failure> {
+    let namespace = lease_namespace(controller, connection);
+    let taken = take_lease(connection, &namespace, identity, connection.time.clone()).await;
+    match taken.map_err(|error| unreadable(error, &connection.address))? {
+        Taken::Ours(leadership) => Ok(leadership),
+        Taken::Held(other) => Err(beside(&other)),
+    }
+}
+
 fn lease_namespace(controller: &ControllerArguments, connection: &Connection) -> String {
     controller.lease_namespace.clone().unwrap_or_else(|| connection.namespace.clone())
 }
@@ -308,7 +326,7 @@ fn beside(other: &OtherEnforcer) -> Failure {
 
 /// The lease that this process stands for.
 fn own(controller: &ControllerArguments, connection: &Connection, since: Option<Timestamp>) -> Own {
-    let namespace = controller.elects().then(|| lease_namespace(controller, connection));
+    let namespace = controller.holds_lease().then(|| lease_namespace(controller, connection));
     Own { since: since.filter(|_| namespace.is_some()), namespace }
 }
 
@@ -330,9 +348,16 @@ fn identity() -> String {
 }
 
 /// Where definitions come from, and the region they are for.
-async fn definitions(arguments: &RunArguments, connection: &Connection) -> Result<(DefinitionsFrom, Region), Failure> {
+async fn definitions(
+    arguments: &RunArguments,
+    connection: &Connection,
+    installation: &str,
+) -> Result<(DefinitionsFrom, Region), Failure> {
     if arguments.controller.source == SourceArgument::Repository {
-        let follow = match source::find(arguments)? {
+        let earlier = applied_last(&connection.client, installation).await;
+        let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
+        let earlier = earlier.map(|(id, at)| Earlier { id, committed_seconds: at.as_second() });
+        let follow = match source::find(arguments, earlier)? {
             Source::Follow(follow) => follow,
             Source::Scenario(folder) => source::watched_folder(&folder)?,
         };
@@ -436,12 +461,4 @@ fn measured(metrics: &Metrics) -> Box<Planner> {
         metrics.planned(began.elapsed().as_secs_f64(), plan.summary.pods_pending);
         plan
     })
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        now()
-    }
 }

@@ -147,6 +147,7 @@ impl Stage {
             clone_folder: None,
             program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
             limits: FetchLimits::default(),
+            earlier: None,
         })
         .map_err(|error| Failure::usage(FAILURE, error))?;
         world.with(|world| world.load(script.objects.clone()));

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use crate::adapters::git::{Beside, FetchLimits, GitRepository, ReadError, RemoteSettings, WatchedFolder, redacted};
+use crate::adapters::git::{
+    Beside, Earlier, FetchLimits, GitRepository, ReadError, RemoteSettings, WatchedFolder, redacted,
+};
 use crate::api::scenario;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
@@ -26,8 +28,8 @@ pub enum Follow {
     Remote(Box<GitRepository>),
 }
 
-/// Finds out what was meant; a path that is not there is an error now.
-pub fn find(arguments: &RunArguments) -> Result<Source, Failure> {
+/// Finds out what was meant; a path that is not there is an error now. `earlier`: the commit that was used last, by another process.
+pub fn find(arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Source, Failure> {
     if let Some(folder) = &arguments.watch {
         return watched(folder);
     }
@@ -42,7 +44,8 @@ pub fn find(arguments: &RunArguments) -> Result<Source, Failure> {
             return Ok(Source::Scenario(path.to_owned()));
         }
         let is_bare = path.join("HEAD").is_file() && path.join("objects").is_dir();
-        return if is_bare || arguments.branch.is_some() { remote(text, arguments) } else { watched(path) };
+        let is_followed = is_bare || arguments.branch.is_some();
+        return if is_followed { remote(text, arguments, earlier) } else { watched(path) };
     }
     let is_address = text.contains("://") || (text.contains('@') && text.contains(':'));
     if !is_address {
@@ -51,7 +54,7 @@ pub fn find(arguments: &RunArguments) -> Result<Source, Failure> {
             "name a folder with definitions, a clone, a bare repository, or a URL such as https://host/repository.git",
         ));
     }
-    remote(text, arguments)
+    remote(text, arguments, earlier)
 }
 
 fn watched(folder: &Path) -> Result<Source, Failure> {
@@ -73,7 +76,7 @@ pub fn not_read(error: ReadError) -> Failure {
     }
 }
 
-fn remote(url: &str, arguments: &RunArguments) -> Result<Source, Failure> {
+fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Source, Failure> {
     let Some(seconds) = arguments.interval.seconds() else {
         return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
     };
@@ -86,6 +89,7 @@ fn remote(url: &str, arguments: &RunArguments) -> Result<Source, Failure> {
         clone_folder: None,
         program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
         limits: FetchLimits::default(),
+        earlier,
     };
     let repository = GitRepository::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
     Ok(Source::Follow(Follow::Remote(Box::new(repository))))

@@ -96,6 +96,11 @@ impl Entry {
         }
     }
 
+    /// Whether the entry allows this value of its label.
+    pub fn allows(&self, value: &str) -> bool {
+        self.requirement.allows(value)
+    }
+
     fn allows_type(&self, instance_type: &InstanceType) -> bool {
         match instance_type.requirements.get(&self.key) {
             Some(values) if !values.is_empty() => values.iter().any(|value| self.requirement.allows(value)),

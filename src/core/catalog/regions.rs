@@ -110,6 +110,54 @@ fn of_zone_id(id: &str) -> Option<&'static str> {
     facts.zones.iter().find(|zone| zone.id.as_deref() == Some(id)).map(|zone| zone.region.as_str())
 }
 
+/// What a name can be the name of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    Zone,
+    ZoneId,
+    Region,
+}
+
+/// What the name is that of, by its form; of a region, if the built-in catalog has it.
+pub fn place(name: &str) -> Option<Place> {
+    if of_zone_name(name).is_some() {
+        Some(Place::Zone)
+    } else if is_known(name) {
+        Some(Place::Region)
+    } else {
+        is_zone_id(name).then_some(Place::ZoneId)
+    }
+}
+
+/// `us-east-1`, whether or not there is such a region.
+pub fn has_form_of_region(name: &str) -> bool {
+    of_zone_name(&format!("{name}a")) == Some(name)
+}
+
+/// `use1-az6`, and `usw2-lax1-az1` of a local zone.
+fn is_zone_id(name: &str) -> bool {
+    let Some((region, number)) = name.rsplit_once("-az") else { return false };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let has_form = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    let short = region.split('-').next().unwrap_or_default();
+    is_number(number)
+        && region.bytes().all(has_form)
+        && short.len() >= 4
+        && short.ends_with(|it: char| it.is_ascii_digit())
+}
+
+/// The names of a kind in a region of the built-in catalog; of regions all.
+pub fn names(place: Place, region: &str) -> Vec<&'static str> {
+    let Ok(facts) = facts::embedded() else { return Vec::new() };
+    let facts: &'static Facts = facts;
+    let there = facts.zones.iter().filter(|zone| zone.region == region);
+    match place {
+        Place::Zone => there.map(|zone| zone.name.as_str()).collect(),
+        Place::ZoneId => there.filter_map(|zone| zone.id.as_deref()).collect(),
+        Place::Region => facts.regions(),
+    }
+}
+
 /// Whether the name is that of a local zone or a Wavelength Zone, which no catalog in this binary has.
 pub fn is_local(zone: &str) -> bool {
     of_zone_name(zone).is_some_and(|region| zone.len() > region.len() + 1)
@@ -161,6 +209,26 @@ mod tests {
             assert_eq!(of_zone(zone), region, "{zone}");
         }
         assert!(is_local("us-west-2-lax-1a") && !is_local("us-west-2a") && !is_local("rack"));
+    }
+
+    #[test]
+    fn what_a_name_is_the_name_of() {
+        for (name, place_of) in [
+            ("us-east-1a", Some(Place::Zone)),
+            ("us-west-2-lax-1a", Some(Place::Zone)),
+            ("us-east-1", Some(Place::Region)),
+            ("use1-az1", Some(Place::ZoneId)),
+            ("usw2-lax1-az1", Some(Place::ZoneId)),
+            ("use1-az", None),
+            ("use1-azx", None),
+            ("az1", None),
+            ("us-east-1A", None),
+            ("eu-west-9", None),
+            ("zone-1", None),
+        ] {
+            assert_eq!(place(name), place_of, "{name}");
+        }
+        assert!(names(Place::Zone, "us-east-1").contains(&"us-east-1a"));
     }
 
     #[test]

@@ -75,7 +75,8 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
     targets
 }
 
-/// Takes the candidate's pods off and puts them on other nodes that allow it. What is left by class.
+/// Takes the candidate's pods off and puts them on other nodes that allow it. What is left by class: pods that fit nowhere, and those
+/// that prefer what only a new node has.
 pub fn move_to_existing(
     engine: &mut Engine<'_, '_>,
     candidate: &Candidate,
@@ -85,6 +86,16 @@ pub fn move_to_existing(
     let mut demand = take_off(engine, &[candidate]);
     place_on(engine, &mut demand, &mut Rooms { filling, ..Rooms::default() });
     demand
+}
+
+/// Puts pods that prefer what no new node could be bought for on nodes that allow it.
+pub fn move_without_preferences(
+    engine: &mut Engine<'_, '_>,
+    demand: &mut Leftover,
+    allowed: &dyn Fn(HostIndex) -> bool,
+) {
+    let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
+    place_on(engine, demand, &mut Rooms { filling, gives_up: true, ..Rooms::default() });
 }
 
 /// Takes the pods off nodes, which take no pods any more; how many of each class.
@@ -119,6 +130,8 @@ pub struct Rooms {
     pub allotments: Allotments,
     /// Whether pods go nowhere but where they are allotted.
     pub only_allotted: bool,
+    /// Whether pods give up what they prefer although a new node would have it: where none is bought in the end.
+    pub gives_up: bool,
 }
 
 /// Where pods of a class should rather go than elsewhere.
@@ -177,7 +190,7 @@ impl Allotments {
 
 impl Rooms {
     /// Nothing is filled that is not among these already.
-    fn all(&self) -> FixedBitSet {
+    pub fn all(&self) -> FixedBitSet {
         self.next.iter().fold(self.filling.clone(), |all, next| &all | next)
     }
 
@@ -189,7 +202,8 @@ impl Rooms {
 
 /// Puts pods on nodes that exist: where they are allotted, then where the guide prefers them, then on those that are filled already,
 /// then on the first of `next` with a node that takes one, which thereby is filled as well. Largest classes first. What is left
-/// stays in the demand. O(pods x nodes / 64), mostly less. Crowds are avoided as far as the room allows it.
+/// stays in the demand, and with it what prefers something that a new node would have: as in the reference, where a preference is given
+/// up when neither a node there is nor a new one satisfies it. O(pods x nodes / 64), mostly less. Crowds are avoided as far as the room allows it.
 pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms: &mut Rooms) {
     if engine.problem.crowds.is_some() {
         engine.avoid_crowds(true);
@@ -206,19 +220,30 @@ fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms
     for class in largest_first(problem, demand) {
         let Some(count) = demand.get_mut(&class) else { continue };
         let kind = guide.kind_of.get(&class).copied();
-        for variant in &problem.classes[class].variants {
+        for (level, variant) in problem.classes[class].variants.iter().enumerate() {
             place_as_allotted(engine, (class, *variant), count, rooms);
-            if rooms.only_allotted {
-                continue;
+            if !rooms.only_allotted {
+                if let Some((kind, all)) = kind.zip(all.as_ref()) {
+                    let preferred = guide.preferred.get(kind).into_iter().flatten().map(|set| set & all);
+                    preferred.for_each(|set| place_among(engine, (class, *variant), count, rooms, &set));
+                }
+                place_anywhere(engine, (class, *variant), count, rooms);
             }
-            if let Some((kind, all)) = kind.zip(all.as_ref()) {
-                let preferred = guide.preferred.get(kind).into_iter().flatten().map(|set| set & all);
-                preferred.for_each(|set| place_among(engine, (class, *variant), count, rooms, &set));
+            if *count == 0 || !rooms.gives_up && prefers_a_new_node(engine, class, level) {
+                break;
             }
-            place_anywhere(engine, (class, *variant), count, rooms);
         }
     }
     demand.retain(|_, count| *count > 0);
+}
+
+/// Whether a pod of the class that found no node at this level of preferences, or at those before it, goes on a new node rather than
+/// giving up a preference.
+pub fn prefers_a_new_node(engine: &Engine<'_, '_>, class: ClassIndex, level: usize) -> bool {
+    let pods = &engine.problem.classes[class];
+    let gives_up_next = level + 1 >= pods.alternatives && level + 1 < pods.variants.len();
+    let first = if level + 1 == pods.alternatives { 0 } else { level };
+    gives_up_next && pods.variants[first..=level].iter().any(|variant| engine.opens(class, *variant))
 }
 
 /// Classes of a demand in the order in which they look for a place.
@@ -301,7 +326,10 @@ pub fn rehome(
 ) -> Result<Rehoming, (ReasonCode, String)> {
     let mark = engine.mark();
     let demand = move_to_existing(engine, candidate, &|host| targets[host].is_open());
-    let left = buy(engine, mark, demand, packing);
+    let mut left = buy(engine, mark, demand, packing);
+    if !left.is_empty() {
+        move_without_preferences(engine, &mut left, &|host| targets[host].is_open());
+    }
     match left.keys().next() {
         None => Ok(outcome(engine, &[candidate], mark)),
         Some(class) => {
@@ -342,7 +370,8 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: 
     demand
 }
 
-/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most`.
+/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most`. Pods give up only what
+/// no new node would have.
 pub fn one_cheaper_node(
     engine: &mut Engine<'_, '_>,
     demand: &Leftover,
@@ -351,10 +380,12 @@ pub fn one_cheaper_node(
 ) -> Option<HourlyPrice> {
     let since = engine.mark();
     let problem = engine.problem;
-    let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
+    let levels = demand.keys().map(|class| problem.classes[*class].alternatives).max().unwrap_or(0);
     for level in 0..levels {
+        let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
+            demand.keys().map(|class| Some((*class, variant_to_buy_for(engine, *class, level)?))).collect();
         let mut left = demand.clone();
-        improve::in_one_node(engine, level, &mut left, least_weight, most);
+        improve::in_one_node(engine, &variants?, &mut left, least_weight, most);
         let price = improve::price_since(engine, since);
         if left.is_empty() && price < most {
             return Some(price);
@@ -362,6 +393,13 @@ pub fn one_cheaper_node(
         engine.revert(since);
     }
     None
+}
+
+/// What pods of a class ask for of a new node: one of the required terms with all preferences, or with as few given up as it takes.
+fn variant_to_buy_for(engine: &Engine<'_, '_>, class: ClassIndex, level: usize) -> Option<VariantIndex> {
+    let pods = &engine.problem.classes[class];
+    let of_level = pods.variants.get(level).filter(|_| level < pods.alternatives);
+    of_level.into_iter().chain(&pods.variants).copied().find(|variant| engine.opens(class, *variant))
 }
 
 /// Which pod goes where, from what the engine holds since the mark.

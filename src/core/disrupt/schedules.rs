@@ -42,7 +42,7 @@ const FIELDS: [Field; 5] = [
 
 /// Names such as `@daily` as five fields.
 pub fn standard(schedule: &str) -> String {
-    let fields = match schedule {
+    let fields = match schedule.trim() {
         "@annually" | "@yearly" => "0 0 1 1 *",
         "@monthly" => "0 0 1 * *",
         "@weekly" => "0 0 * * 0",
@@ -244,6 +244,7 @@ mod tests {
             "0 22 * * 1-5",
             "0-30/5 * * * *",
             " 0 0 * * * ",
+            "@daily ",
             "0 0 * * sun-sat",
             "0/99 * * * *",
         ] {

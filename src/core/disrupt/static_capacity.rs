@@ -124,6 +124,7 @@ impl Pass<'_, '_> {
         for level in 0..levels {
             use_room(engine, &[replacement], level, &mut left);
         }
+        rehome::move_without_preferences(engine, &mut left, &|host| targets[host].is_open());
         match left.values().sum::<usize>() {
             0 => Ok(()),
             count => {

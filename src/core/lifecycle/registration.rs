@@ -33,7 +33,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let Seen { claim: written, is_of_use, fault } =
         initialization::see(Cow::Owned(registered), &opened, observation.now);
     let mut effects = vec![
-        Effect::PatchNode { node: name.clone(), patch: patch(claim, &taints, is_of_use) },
+        Effect::PatchNode { node: name.clone(), patch: patch(claim, node, &taints, is_of_use) },
         Effect::WriteClaim(Box::new(written.into_owned())),
         Effect::Reached(Milestone::Registered { node: name.clone() }),
     ];
@@ -68,25 +68,32 @@ fn of_node(taint: &Taint) -> NodeTaint {
     }
 }
 
-fn patch(claim: &NodeClaim, taints: &[NodeTaint], is_of_use: bool) -> Value {
+/// A merge patch replaces lists: what others have put into them is in it.
+fn patch(claim: &NodeClaim, node: &Node, taints: &[NodeTaint], is_of_use: bool) -> Value {
     let mut labels = claim.metadata.labels.clone().unwrap_or_default();
     labels.insert(keys::REGISTERED.to_owned(), "true".to_owned());
     if is_of_use {
         labels.insert(keys::INITIALIZED.to_owned(), "true".to_owned());
     }
     let uid = claim.metadata.uid.clone().unwrap_or_default();
+    let others =
+        node.metadata.finalizers.iter().flatten().filter(|finalizer| *finalizer != keys::TERMINATION_FINALIZER);
+    let finalizers: Vec<&str> = others.map(String::as_str).chain([keys::TERMINATION_FINALIZER]).collect();
+    let others = node.metadata.owner_references.iter().flatten().filter(|owner| owner.uid != uid);
+    let mut owners: Vec<Value> = others.map(|owner| json!(owner)).collect();
+    owners.push(json!({
+        "apiVersion": "karpenter.sh/v1",
+        "kind": "NodeClaim",
+        "name": claim.metadata.name,
+        "uid": uid,
+        "blockOwnerDeletion": true,
+    }));
     json!({
         "metadata": {
             "labels": labels,
             "annotations": claim.metadata.annotations.clone().unwrap_or_default(),
-            "finalizers": [keys::TERMINATION_FINALIZER],
-            "ownerReferences": [{
-                "apiVersion": "karpenter.sh/v1",
-                "kind": "NodeClaim",
-                "name": claim.metadata.name,
-                "uid": uid,
-                "blockOwnerDeletion": true,
-            }],
+            "finalizers": finalizers,
+            "ownerReferences": owners,
         },
         "spec": { "taints": taints },
     })

@@ -59,7 +59,7 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
         effects.push(Effect::DeleteNode { node: name.clone() });
     }
     if observation.instance_gone {
-        effects.extend(release_node(&name));
+        effects.extend(release_node(node));
         return Reaction { effects, look_again_at: None };
     }
     if let Some(patch) = removal_patch(node) {
@@ -102,7 +102,7 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
         return Reaction { effects, ..wait };
     }
     if provider_id(observation.claim).is_none() {
-        effects.extend(release_node(&name));
+        effects.extend(release_node(node));
     }
     effects.extend(terminate(observation));
     Reaction { effects, look_again_at: Some(retry_at) }
@@ -151,14 +151,25 @@ fn still_attached(volumes: &[String]) -> String {
 fn react_without_node(observation: &Observation<'_>) -> Reaction {
     let claim = observation.claim;
     if provider_id(claim).is_none() || observation.instance_gone {
-        let mut released = claim.clone();
-        let finalizers = released.metadata.finalizers.get_or_insert_default();
-        finalizers.retain(|finalizer| finalizer != keys::TERMINATION_FINALIZER);
-        let effects = vec![Effect::WriteClaim(Box::new(released)), Effect::Reached(Milestone::ClaimDeleted)];
-        return Reaction { effects, look_again_at: None };
+        return Reaction { effects: release_claim(claim), look_again_at: None };
     }
     let look_again_at = Some(seconds_after(observation.now, RETRY_SECONDS));
     Reaction { effects: terminate(observation), look_again_at }
+}
+
+/// The same for the claim, where nothing is left of its node.
+fn release_claim(claim: &NodeClaim) -> Vec<Effect> {
+    let mut released = claim.clone();
+    let finalizers = released.metadata.finalizers.get_or_insert_default();
+    let before = finalizers.len();
+    finalizers.retain(|finalizer| finalizer != keys::TERMINATION_FINALIZER);
+    let is_last = finalizers.is_empty();
+    if !is_last && finalizers.len() == before {
+        return Vec::new();
+    }
+    let mut effects = vec![Effect::WriteClaim(Box::new(released))];
+    effects.extend(is_last.then_some(Effect::Reached(Milestone::ClaimDeleted)));
+    effects
 }
 
 fn provider_id(claim: &NodeClaim) -> Option<&String> {
@@ -178,12 +189,19 @@ fn terminate(observation: &Observation<'_>) -> Vec<Effect> {
     effects
 }
 
-fn release_node(node: &str) -> [Effect; 2] {
-    let patch = json!({ "metadata": { "finalizers": null } });
-    [
-        Effect::PatchNode { node: node.to_owned(), patch },
-        Effect::Reached(Milestone::NodeDeleted { node: node.to_owned() }),
-    ]
+/// Lets the node go, as far as it is ours to do: nothing once that was done. What somebody else put there stays, and so does the node.
+fn release_node(node: &Node) -> Vec<Effect> {
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let (ours, others): (Vec<&String>, Vec<&String>) =
+        node.metadata.finalizers.iter().flatten().partition(|finalizer| *finalizer == keys::TERMINATION_FINALIZER);
+    if ours.is_empty() && !others.is_empty() {
+        return Vec::new();
+    }
+    let finalizers = if others.is_empty() { Value::Null } else { json!(others) };
+    let patch = json!({ "metadata": { "finalizers": finalizers } });
+    let mut effects = vec![Effect::PatchNode { node: name.clone(), patch }];
+    effects.extend(others.is_empty().then_some(Effect::Reached(Milestone::NodeDeleted { node: name })));
+    effects
 }
 
 /// The taint that keeps new pods away and the label that keeps load balancers away; `None` when both are there.

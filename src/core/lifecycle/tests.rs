@@ -219,6 +219,18 @@ fn termination_goes_from_taint_to_the_last_finalizer() {
     assert_eq!(effects[0], "TerminateInstance { provider_id: \"aws:///a/i-1\" }");
     let gone = Observation { instance_gone: true, ..seen(&drained, Some(&tainted), 110) };
     assert_eq!(short(&react(&gone)), ["patch {\"metadata\":{\"finalizers\":null}}", "NodeDeleted"]);
+    // What somebody else holds stays held, and nothing is written again and again for it.
+    let mut held = tainted.clone();
+    held.metadata.finalizers = Some(vec!["example.com/keep".to_owned(), "karpenter.sh/termination".to_owned()]);
+    let gone = Observation { instance_gone: true, ..seen(&drained, Some(&held), 110) };
+    assert_eq!(short(&react(&gone)), ["patch {\"metadata\":{\"finalizers\":[\"example.com/keep\"]}}"]);
+    held.metadata.finalizers = Some(vec!["example.com/keep".to_owned()]);
+    let gone = Observation { instance_gone: true, ..seen(&drained, Some(&held), 110) };
+    assert_eq!(react(&gone), Reaction { effects: vec![], look_again_at: None });
+    let mut held = drained.clone();
+    held.metadata.finalizers = Some(vec!["example.com/keep".to_owned()]);
+    let gone = Observation { instance_gone: true, ..seen(&held, None, 110) };
+    assert_eq!(react(&gone), Reaction { effects: vec![], look_again_at: None });
     let last = Observation { instance_gone: true, ..seen(&drained, None, 110) };
     let Effect::WriteClaim(released) = &react(&last).effects[0] else { panic!() };
     assert_eq!(released.metadata.finalizers, Some(vec![]));

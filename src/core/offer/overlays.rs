@@ -110,7 +110,10 @@ impl Overlays {
                 );
             }
             0 => {
-                self.note(NoteCode::NodeOverlayUnused, format!("NodeOverlay {name} changes nothing: others weigh more"))
+                self.note(
+                    NoteCode::NodeOverlayUnused,
+                    format!("NodeOverlay {name} changes nothing: others weigh more"),
+                );
             }
             count => {
                 let what = match (&reading.price, reading.capacity.is_empty()) {

@@ -25,6 +25,16 @@ use super::calendar::{counted, edges, written};
 /// A moment that nobody thought of is seen this late at most.
 const LONGEST: SignedDuration = SignedDuration::from_hours(6);
 
+/// Nodes on their way out for which no time comes by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// Somebody waits for them to give up.
+    Count,
+    /// They stay as they are until something else changes, and nothing does: a budget that never allows an eviction, a finalizer, or the
+    /// waves behind such nodes.
+    Stay,
+}
+
 /// Nothing but time passes in a cluster until this moment, in which no node comes, and none goes but such that wait for the end of
 /// their grace period; `None` where nodes are on their way, or one is not ready, whose repair would be due some time. O(claims + pods, and budgets for each time that one of their windows opens or closes).
 pub fn next_moment(
@@ -32,11 +42,13 @@ pub fn next_moment(
     budgets: &[DisruptionBudget],
     snapshot: &Snapshot,
     now: Timestamp,
+    stuck: Stuck,
 ) -> Option<Timestamp> {
     let is_sound = machines(snapshot).iter().all(Machine::is_ready);
     let moving = || snapshot.node_claims.iter().filter(|claim| !is_at_rest(claim));
     let drains: Vec<Timestamp> = moving().filter_map(|claim| next_of_drain(claim, snapshot, now)).collect();
-    if !is_sound || drains.len() < moving().count() {
+    let are_stuck = || stuck == Stuck::Stay && moving().all(is_leaving);
+    if !is_sound || drains.len() < moving().count() && !are_stuck() {
         return None;
     }
     let latest = drains.into_iter().fold(later(now, LONGEST), Timestamp::min);
@@ -58,6 +70,14 @@ fn is_at_rest(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none()
         && claim.is_true(conditions::INITIALIZED)
         && claim.annotation(keys::REPLACED_BY).is_none()
+}
+
+/// Drained, or waiting for its turn behind a wave that is; not for pods of such a wave, which has an end.
+fn is_leaving(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_some()
+        || claim.annotation(keys::REPLACED_BY).is_some()
+            && claim.is_true(conditions::INITIALIZED)
+            && claim.annotation(keys::WAVE_WAITS_SINCE).is_none()
 }
 
 /// When the next pod of a node that goes may be evicted or is deleted, or its grace period ends; `None` where nothing of that is to
@@ -169,7 +189,42 @@ mod tests {
             pods: pods.into(),
             ..Snapshot::default()
         };
-        next_moment(&[pool_with_budgets(budgets)], &[], &snapshot, at("2026-11-20T09:00:10Z"))
+        next_moment(&[pool_with_budgets(budgets)], &[], &snapshot, at("2026-11-20T09:00:10Z"), Stuck::Count)
+    }
+
+    #[test]
+    fn what_is_stuck_stays_where_nobody_waits_for_it() {
+        let next = |stuck, change: fn(&mut NodeClaim)| {
+            let mut leaving = claim("2026-11-20T06:00:00Z");
+            change(&mut leaving);
+            let node = node("a").merge(json!({
+                "spec": { "providerID": "aws:///a" },
+                "status": { "conditions": [{ "type": "Ready", "status": "True" }] },
+            }));
+            let snapshot = Snapshot {
+                nodes: vec![node].into(),
+                node_claims: vec![leaving].into(),
+                pods: vec![pod("kept").on("a")].into(),
+                ..Snapshot::default()
+            };
+            next_moment(&[pool_with_budgets(json!([]))], &[], &snapshot, at("2026-11-20T09:00:10Z"), stuck)
+        };
+        let deleted = |claim: &mut NodeClaim| {
+            let time = at("2026-11-20T09:00:00Z");
+            claim.metadata.deletion_timestamp = Some(k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(time));
+        };
+        let latest = Some(at("2026-11-20T15:00:10Z"));
+        assert_eq!((next(Stuck::Count, deleted), next(Stuck::Stay, deleted)), (None, latest), "a drain without an end");
+        let marked = |claim: &mut NodeClaim| {
+            claim.metadata.annotations.get_or_insert_default().insert(keys::REPLACED_BY.to_owned(), String::new());
+        };
+        assert_eq!((next(Stuck::Count, marked), next(Stuck::Stay, marked)), (None, latest), "a later wave");
+        let waiting = |claim: &mut NodeClaim| {
+            let annotations = claim.metadata.annotations.get_or_insert_default();
+            annotations.insert(keys::REPLACED_BY.to_owned(), String::new());
+            annotations.insert(keys::WAVE_WAITS_SINCE.to_owned(), "2026-11-20T09:00:00Z".to_owned());
+        };
+        assert_eq!(next(Stuck::Stay, waiting), None, "it goes in minutes");
     }
 
     #[test]

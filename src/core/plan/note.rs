@@ -22,6 +22,8 @@ pub enum NoteCode {
     ApprovedAutomatically,
     /// Whether some pods find their places depends on the order in which kube-scheduler takes them.
     BindingOrderMatters,
+    /// The plan breaks a rule of Kubernetes or of the definitions, by a mistake in Cutlist: nothing of it is done.
+    BreaksRule,
     /// A CapacityBuffer is left out, because its template or its pods can not be found out.
     CapacityBufferNotReady,
     /// A capacity reservation ends soon, or has fewer instances left than are wanted.
@@ -50,6 +52,8 @@ pub enum NoteCode {
     MayPreempt,
     /// Fewer different instance types were asked for than `minValues` wants.
     MinValuesLowered,
+    /// Pods select namespaces by labels that are not in the snapshot.
+    NamespaceUnknown,
     /// No snapshot was given: the plan is for an empty cluster.
     NoSnapshot,
     /// A NodeClaim names an instance that EC2 does not know.
@@ -74,6 +78,8 @@ pub enum NoteCode {
     NodesWithoutClaim,
     /// An object of the cluster can not be read; it is left out.
     ObjectUnreadable,
+    /// It is not known what a RuntimeClass takes beside the containers of a DaemonSet.
+    OverheadNotKnown,
     /// What `penalties` of `cutlist.yaml` added to the price that was compared.
     PenaltiesCounted,
     /// `penalties` of `cutlist.yaml` do not count with this packing.

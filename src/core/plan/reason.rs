@@ -79,6 +79,8 @@ pub enum ReasonCode {
     TooManyTerms,
     /// Pending: a pod of a DaemonSet that its node does not take; none is bought for it.
     DaemonSetPodWaits,
+    /// Pending: another scheduler has not said that it finds no node for it.
+    LeftToItsScheduler,
     /// Held back: pods came or went within `consolidateAfter`.
     ConsolidateAfterNotElapsed,
     /// Held back: the pool never consolidates, or only empty nodes.

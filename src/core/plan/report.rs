@@ -21,13 +21,15 @@ use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
 use crate::core::provision::static_capacity::Shortfall;
 use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::daemons::without_known_overhead;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::{
-    Inputs, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, penalties,
+    Inputs, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, namespaces,
+    penalties,
 };
 
 /// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
@@ -414,6 +416,8 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
     }
     notes.extend(note_of_annotations(inputs.snapshot));
+    notes.extend(namespaces::note(inputs.snapshot));
+    notes.extend(notes_of_overheads(inputs.snapshot));
     let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
     if let Some(text) = unknown_room(inputs, problem) {
         note(NoteCode::RoomNotKnown, text);
@@ -446,6 +450,17 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
         }
     }
     notes
+}
+
+/// DaemonSets that take room of which the snapshot says nothing.
+fn notes_of_overheads(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
+    without_known_overhead(snapshot).into_iter().map(|(daemon_set, class)| Note {
+        code: NoteCode::OverheadNotKnown,
+        text: format!(
+            "what RuntimeClass {class} takes beside the containers of DaemonSet {daemon_set} is not known, since no pod of the \
+             class is there: it counts as nothing"
+        ),
+    })
 }
 
 /// Where nobody says in which zones a class has subnets.

@@ -244,6 +244,12 @@ fn obstacle(pod: &Pod, position: usize, problem: &Problem<'_>) -> Option<(Reason
     if let Some(gate) = pod.spec.scheduling_gates.first() {
         return Some((ReasonCode::SchedulingGated, format!("waits for scheduling gate {}", gate.name)));
     }
+    if let Some(scheduler) = pod.other_scheduler().filter(|_| pod.is_left_to_its_scheduler()) {
+        let text = format!(
+            "scheduler {scheduler} has not said that it finds no node for it: nothing is bought before it does"
+        );
+        return Some((ReasonCode::LeftToItsScheduler, text));
+    }
     let too_large =
         problem.too_large_pods.get(&position).map(|text| (ReasonCode::TooManyTerms, format!("it has {text}")));
     let not_supported = problem.not_supported_pods.get(&position).map(|text| (ReasonCode::NotSupported, text.clone()));

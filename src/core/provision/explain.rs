@@ -1,6 +1,6 @@
 //! Why pods stay pending: what keeps them from each pool, nearest first, and from the nodes that exist.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
 use crate::core::catalog::values::Values;
-use crate::core::model::Requirement;
 use crate::core::model::requirements::normalized;
 use crate::core::model::resources::{CPU, is_in_bytes};
+use crate::core::model::{Requirement, Requirements};
 use crate::core::plan::{PendingReason, ReasonCode};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::quota::Scope;
@@ -204,7 +204,10 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
             amount(name, *available)
         ),
         Refusal::HostPort => "a DaemonSet takes the host port on every node".to_owned(),
-        Refusal::Volume => "its nodes can not reach the volumes".to_owned(),
+        Refusal::Volume => match zones_of_volumes(engine, class) {
+            zones if zones.is_empty() => "its nodes can not reach the volumes".to_owned(),
+            zones => format!("its nodes can not reach the volumes, which are in {}", zones.join(", ")),
+        },
         Refusal::Devices => {
             format!("{}, and nobody knows which devices a new node would have", why_not_existing(engine, class))
         }
@@ -231,6 +234,15 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
         ),
         Refusal::MinValues { key } => format!("fewer values of {key} are left than minValues asks for"),
     }
+}
+
+/// The zones in which the volumes of a class can be; empty where they can be in any, or nobody says so.
+pub fn zones_of_volumes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<String> {
+    let alternatives = &engine.problem.classes[class].volume_alternatives;
+    let zones = |requirements: &Requirements| requirements.get(keys::ZONE).and_then(Requirement::values).cloned();
+    let zones: Option<Vec<BTreeSet<String>>> = alternatives.iter().map(zones).collect();
+    let zones: BTreeSet<String> = zones.into_iter().flatten().flatten().collect();
+    zones.into_iter().collect()
 }
 
 /// What a pod asks for on a label, and what the pool has.

@@ -38,6 +38,8 @@ pub struct PodClass {
     pub devices: Option<Box<DeviceDemand>>,
     /// In the order in which preferences are given up; the first has all of them.
     pub variants: Vec<VariantIndex>,
+    /// So many of the first variants have all preferences, each with another of the required terms, of which any will do.
+    pub alternatives: usize,
     /// Groups that count these pods.
     pub counted_in: Vec<GroupIndex>,
     /// Required anti-affinity terms of these pods.
@@ -113,15 +115,12 @@ pub struct ClassBuilder {
 
 impl ClassBuilder {
     pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: PreferencePolicy) -> Self {
-        let namespaces = snapshot.namespaces.iter().filter_map(|namespace| {
-            Some((namespace.metadata.name.clone()?, namespace.metadata.labels.clone().unwrap_or_default()))
-        });
         Self {
             groups: Vec::new(),
             domains: Domains::default(),
             variants: Vec::new(),
             group_positions: BTreeMap::new(),
-            namespaces: namespaces.collect(),
+            namespaces: labels_of_namespaces(snapshot),
             soft_taints_exist,
             preferences,
         }
@@ -139,6 +138,7 @@ impl ClassBuilder {
     ) -> PodClass {
         let wishes = Wishes::of(pod, self.preferences);
         let mut wishes = self.wishes_in_groups(pod, wishes);
+        let alternatives = wishes.required_nodes.len().max(1);
         let mut variants = Vec::new();
         loop {
             let needs_existing = devices.is_some();
@@ -162,6 +162,7 @@ impl ClassBuilder {
             volume_alternatives: volumes.alternatives,
             devices,
             variants,
+            alternatives,
             counted_in: Vec::new(),
             anti_affinity,
             spreads,
@@ -274,6 +275,26 @@ impl ClassBuilder {
         self.groups.len() - 1
     }
 }
+
+/// Every API server sets the name of a namespace as a label of it, so that is known also where the object is not.
+fn labels_of_namespaces(snapshot: &Snapshot) -> BTreeMap<String, BTreeMap<String, String>> {
+    let known = snapshot.namespaces.iter().filter_map(|namespace| {
+        Some((namespace.metadata.name.clone()?, namespace.metadata.labels.clone().unwrap_or_default()))
+    });
+    let mut namespaces: BTreeMap<String, BTreeMap<String, String>> = known.collect();
+    for pod in &snapshot.pods {
+        if !namespaces.contains_key(&pod.metadata.namespace) {
+            namespaces.insert(pod.metadata.namespace.clone(), BTreeMap::new());
+        }
+    }
+    for (name, labels) in &mut namespaces {
+        labels.entry(NAMESPACE_NAME.to_owned()).or_insert_with(|| name.clone());
+    }
+    namespaces
+}
+
+/// The label of a namespace that is its name.
+pub const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
 /// The selector of a term, with the labels of the pod itself that it refers to.
 fn selector_of(pod: &Pod, term: &PodAffinityTerm) -> Option<LabelSelector> {

@@ -84,6 +84,17 @@ impl Quota {
         };
         self.limits.iter().enumerate().find_map(exceeds)
     }
+
+    /// Of how many resources a node of this capacity takes more than is left, and by how many thousandths of the limits together.
+    pub fn excess(&self, planned: &[i64], capacity: &[i64]) -> (usize, i128) {
+        let excesses = self.limits.iter().enumerate().filter_map(|(resource, limit)| {
+            let limit = i128::from((*limit)?);
+            let taken =
+                [self.used[resource], planned[resource], capacity[resource]].map(i128::from).iter().sum::<i128>();
+            (taken > limit).then(|| (taken - limit).saturating_mul(1000) / limit.max(1))
+        });
+        excesses.fold((0, 0), |(count, sum), excess| (count + 1, sum + excess))
+    }
 }
 
 /// A limit that can not be read is found by lint; here it allows nothing, which is the safe side.

@@ -164,7 +164,8 @@ pub(super) fn parse<T: DeserializeOwned>(object: &Object<'_>) -> Result<T, Strin
         Object::Json(text) => serde_json::from_str(text),
         Object::Value(value) => T::deserialize(value),
     };
-    // Paths cost time, so they are found out only when something is wrong.
+    // Both cost time, so they are done only when something is wrong.
+    let parsed = parsed.or_else(|error| with_empty_items(object).ok_or(error));
     parsed.map_err(|error| {
         let traced = match object {
             Object::Json(text) => {
@@ -177,6 +178,42 @@ pub(super) fn parse<T: DeserializeOwned>(object: &Object<'_>) -> Result<T, Strin
             None => without_position(&error),
         }
     })
+}
+
+/// The object with what Kubernetes reads where an item of a list is null: an object, or a text, without content.
+fn with_empty_items<T: DeserializeOwned>(object: &Object<'_>) -> Option<T> {
+    let value = match object {
+        Object::Json(text) => serde_json::from_str(text).ok()?,
+        Object::Value(value) => value.clone(),
+    };
+    [Value::Object(serde_json::Map::new()), Value::String(String::new())].into_iter().find_map(|empty| {
+        let mut value = value.clone();
+        fill_items(&mut value, &empty).then(|| T::deserialize(&value).ok()).flatten()
+    })
+}
+
+/// Whether there were any. No deeper than what was read, which has a limit.
+fn fill_items(value: &mut Value, empty: &Value) -> bool {
+    let mut any = false;
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                if item.is_null() {
+                    item.clone_from(empty);
+                    any = true;
+                } else {
+                    any |= fill_items(item, empty);
+                }
+            }
+        }
+        Value::Object(members) => {
+            for member in members.values_mut() {
+                any |= fill_items(member, empty);
+            }
+        }
+        _ => {}
+    }
+    any
 }
 
 /// A path that a person can look up is short; one that is not comes from nesting without end.

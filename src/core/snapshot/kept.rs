@@ -35,6 +35,7 @@ pub const ANNOTATIONS: &[&str] = &[
     "volume.kubernetes.io/storage-provisioner",
     keys::CAPACITY_RESERVATION_ID,
     keys::CAPACITY_RESERVATION_TYPE,
+    keys::DEFINED_IN,
     keys::DESTINATIONS,
     keys::DO_NOT_DISRUPT,
     keys::EC2_NODE_CLASS_HASH,

@@ -119,6 +119,8 @@ pub struct PodSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preemption_policy: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_class_name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler_name: Option<String>,
     #[serde(default, deserialize_with = "null_is_absent", skip_serializing_if = "Vec::is_empty")]
     pub scheduling_gates: Vec<PodSchedulingGate>,
@@ -342,6 +344,19 @@ impl Pod {
     /// Why kube-scheduler found no node for this pod, or did not look for one.
     pub fn scheduling_refused(&self) -> Option<&PodCondition> {
         self.status.conditions.iter().find(|condition| condition.type_ == "PodScheduled" && condition.status == "False")
+    }
+
+    /// The scheduler that looks for a node for it, where that is not kube-scheduler under its own name.
+    pub fn other_scheduler(&self) -> Option<&str> {
+        self.spec.scheduler_name.as_deref().filter(|name| !matches!(*name, "" | "default-scheduler"))
+    }
+
+    /// Whether it waits for another scheduler that has not said that there is no node for it: it may hold it back for reasons of its
+    /// own, such as a queue.
+    pub fn is_left_to_its_scheduler(&self) -> bool {
+        let is_refusal = |reason: Option<&str>| reason.is_none_or(|reason| reason == "Unschedulable");
+        let is_refused = self.scheduling_refused().is_some_and(|refused| is_refusal(refused.reason.as_deref()));
+        self.other_scheduler().is_some() && self.spec.node_name.is_none() && !is_refused
     }
 
     /// The node on which kube-scheduler is evicting others for this pod.

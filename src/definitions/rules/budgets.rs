@@ -126,7 +126,7 @@ fn schedule(document: &Document) -> Vec<Finding> {
 
 /// Five fields, or one of the names: what else there is fails the schema's pattern.
 fn is_formed(text: &str) -> bool {
-    text.starts_with('@') && forms::SCHEDULE.pattern.contains(text.trim_start_matches('@'))
+    text.starts_with('@') && forms::SCHEDULE.pattern.contains(text.trim_start_matches('@').trim_end())
         || text.split_whitespace().count() == 5
 }
 
@@ -338,6 +338,16 @@ impl Window {
         }
         // After a year everything has come round.
         open.is_some_and(|(from, to)| to - from >= SECONDS_OF_A_YEAR)
+    }
+
+    /// When the budget with this window is in force; `None` where that is not known. One that never opens counts as always open: so the
+    /// reference takes it.
+    pub(super) fn in_force(&self) -> Option<Spans> {
+        self.duration_seconds?;
+        match self.strikes().next() {
+            None => Some(vec![(FIRST_SECOND, LAST_SECOND)]),
+            Some(_) => self.open(),
+        }
     }
 
     /// When it is open; `None` where that is not known.

@@ -6,7 +6,7 @@ use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
 
-const OBJECTS: &[Kind] = &[
+pub(super) const OBJECTS: &[Kind] = &[
     Kind::NodePool,
     Kind::EC2NodeClass,
     Kind::NodeOverlay,
@@ -108,16 +108,17 @@ fn name_missing(document: &Document) -> Vec<Finding> {
 }
 
 /// RFC 1123 subdomain. Source: k8s.io/apimachinery/pkg/util/validation, `IsDNS1123Subdomain`.
-fn name_invalid(document: &Document) -> Vec<Finding> {
-    let Some(name) = document.str("/metadata/name") else { return Vec::new() };
+pub(super) fn is_subdomain(name: &str) -> bool {
     let label = |label: &str| {
         let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let ends = [label.bytes().next(), label.bytes().last()].into_iter().all(|end| end.is_some_and(alphanumeric));
         ends && label.bytes().all(|byte| alphanumeric(byte) || byte == b'-')
     };
-    if name.len() <= 253 && name.split('.').all(label) {
-        return Vec::new();
-    }
+    name.len() <= 253 && name.split('.').all(label)
+}
+
+fn name_invalid(document: &Document) -> Vec<Finding> {
+    let Some(name) = document.str("/metadata/name").filter(|name| !is_subdomain(name)) else { return Vec::new() };
     let message = format!("`{name}` can not be the name of an object");
     let hint = "use lower-case letters, digits, `-` and `.`, with a letter or digit at both ends, 253 at most";
     vec![Finding::at(&NAME_INVALID, document, "/metadata/name", Place::Value, message).hint(hint)]

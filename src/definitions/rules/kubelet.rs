@@ -1,8 +1,8 @@
-//! CL0500 to CL0519: `kubelet` of a node class, an open map in the schema that the controller reads strictly.
+//! CL0500 to CL0504: `kubelet` of a node class, an open map in the schema that the controller reads strictly.
 
 use serde_json::Value;
 
-use super::Rule;
+use super::{Rule, kubelet_types};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClassSpec};
 use crate::core::model::Quantity;
 use crate::definitions::diagnostic::Severity::Error;
@@ -11,8 +11,8 @@ use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
 use crate::definitions::suggest;
 
-const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
-const KUBELET: &str = "/spec/kubelet";
+pub(super) const CLASSES: &[Kind] = &[Kind::EC2NodeClass];
+pub(super) const KUBELET: &str = "/spec/kubelet";
 
 pub static FIELD: Rule = Rule::document(
     "CL0500",
@@ -57,41 +57,17 @@ pub static NUMBERS: Rule = Rule::document(
 
 pub static RULES: &[&Rule] = &[&FIELD, &FAMILY, &EVICTION, &RESERVED, &NUMBERS];
 
-/// Source: k8s.io/kubelet/config/v1beta1 of Kubernetes 1.35.
-const FIELDS: &str = "address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS \
-    clusterDNS clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize \
-    containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota \
-    cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff \
-    enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers \
-    enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable eventBurst \
-    eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim evictionPressureTransitionPeriod \
-    evictionSoft evictionSoftGracePeriod failCgroupV1 failSwapOn featureGates fileCheckFrequency hairpinMode \
-    healthzBindAddress healthzPort httpCheckFrequency imageGCHighThresholdPercent imageGCLowThresholdPercent \
-    imageMaximumGCAge imageMinimumGCAge imagePullCredentialsVerificationPolicy imageServiceEndpoint iptablesDropBit \
-    iptablesMasqueradeBit kernelMemcgNotification kubeAPIBurst kubeAPIQPS kubeReserved kubeReservedCgroup \
-    kubeletCgroups localStorageCapacityIsolation logging makeIPTablesUtilChains maxOpenFiles maxParallelImagePulls \
-    maxPods memoryManagerPolicy memorySwap memoryThrottlingFactor mergeDefaultEvictionSettings \
-    nodeLeaseDurationSeconds nodeStatusMaxImages nodeStatusReportFrequency nodeStatusUpdateFrequency oomScoreAdj \
-    podCIDR podLogsDir podPidsLimit podsPerCore port preloadedImagesVerificationAllowlist protectKernelDefaults \
-    providerID qosReserved readOnlyPort registerNode registryBurst registryPullQPS reservedMemory reservedSystemCPUs \
-    resolvConf rotateCertificates runOnce runtimeRequestTimeout seccompDefault serializeImagePulls serverTLSBootstrap \
-    showHiddenMetricsForVersion shutdownGracePeriod shutdownGracePeriodByPodPriority shutdownGracePeriodCriticalPods \
-    singleProcessOOMKill staticPodPath staticPodURL staticPodURLHeader streamingConnectionIdleTimeout syncFrequency \
-    systemCgroups systemReserved systemReservedCgroup tlsCertFile tlsCipherSuites tlsMinVersion tlsPrivateKeyFile \
-    topologyManagerPolicy topologyManagerPolicyOptions topologyManagerScope tracing userNamespaces volumePluginDir \
-    volumeStatsAggPeriod apiVersion kind";
-
 fn fields(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (pointer, name, _) in document.members(KUBELET) {
-        if FIELDS.split_whitespace().any(|field| field == name) {
+        if kubelet_types::names().any(|field| field == name) {
             continue;
         }
         let (message, hint) = if name == "registerWithTaints" {
             let hint = "give taints in spec.template.spec.taints of the NodePool".to_owned();
             ("registerWithTaints is set by the controller".to_owned(), Some(hint))
         } else {
-            let nearest = suggest::nearest(name, FIELDS.split_whitespace());
+            let nearest = suggest::nearest(name, kubelet_types::names());
             (
                 format!("the kubelet has no setting `{name}`"),
                 nearest.map(|nearest| format!("did you mean `{nearest}`?")),
@@ -127,7 +103,7 @@ fn family(document: &Document) -> Vec<Finding> {
     }
     let mut findings = Vec::new();
     for (pointer, name, value) in document.members(KUBELET) {
-        let known = FIELDS.split_whitespace().any(|field| field == name);
+        let known = kubelet_types::names().any(|field| field == name);
         let passed_on =
             OF_EVERY_FAMILY.contains(&name) && !(family == AmiFamily::Bottlerocket && name == "podsPerCore");
         let many = name == "clusterDNS" && value.as_array().is_some_and(|addresses| addresses.len() > 1);

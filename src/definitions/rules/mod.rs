@@ -12,7 +12,10 @@ pub mod explained;
 pub mod files;
 pub mod kinds;
 pub mod kubelet;
+pub mod kubelet_types;
 pub mod kustomize;
+pub mod labels;
+pub mod min_values;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod reading;
@@ -22,6 +25,7 @@ pub mod schema;
 pub mod suppression;
 pub mod unlimited;
 pub mod variables;
+pub mod zones;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -166,14 +170,18 @@ pub fn all() -> &'static [&'static Rule] {
             reading::RULES,
             kustomize::RULES,
             kinds::RULES,
+            labels::RULES,
             variables::RULES,
             schema::RULES,
             node_pool::RULES,
             requirements::RULES,
+            zones::RULES,
+            min_values::RULES,
             budgets::RULES,
             ec2_node_class::RULES,
             kubelet::RULES,
             unlimited::RULES,
+            kubelet_types::RULES,
             references::RULES,
             auto_mode::RULES,
             files::RULES,

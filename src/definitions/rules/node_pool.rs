@@ -133,6 +133,15 @@ pub static PAYBACK: Rule = Rule::document(
     payback,
 );
 
+pub static CONSOLIDATE_AFTER: Rule = Rule::document(
+    "CL0318",
+    "consolidate-after-missing",
+    Error,
+    "A disruption block has consolidateAfter, which the definition of Karpenter 1.14 requires in it.",
+    POOLS,
+    consolidate_after,
+);
+
 pub static RULES: &[&Rule] = &[
     &RESTRICTED_LABEL,
     &RESTRICTED_KEY,
@@ -151,6 +160,7 @@ pub static RULES: &[&Rule] = &[
     &CONTRADICTION,
     &OLD_KEY,
     &PAYBACK,
+    &CONSOLIDATE_AFTER,
 ];
 
 fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
@@ -297,6 +307,22 @@ fn contradiction(document: &Document) -> Vec<Finding> {
         allowed.insert(key.to_owned(), together);
     }
     findings
+}
+
+/// Without the whole block it is 0s.
+fn consolidate_after(document: &Document) -> Vec<Finding> {
+    let pointer = "/spec/disruption";
+    let disruption = document.value.pointer(pointer).and_then(Value::as_object);
+    // A slip such as `consolidateafter` is reported as such.
+    let is_meant = |name: &String| suggest::nearest(name, ["consolidateAfter"].into_iter()).is_some();
+    if disruption
+        .is_none_or(|disruption| disruption.contains_key("consolidateAfter") || disruption.keys().any(is_meant))
+    {
+        return Vec::new();
+    }
+    let message = "`spec.disruption` lacks `consolidateAfter`";
+    let finding = Finding::at(&CONSOLIDATE_AFTER, document, pointer, Place::Key, message);
+    vec![finding.hint("add it: `consolidateAfter: 0s` is what counts without the block")]
 }
 
 fn payback(document: &Document) -> Vec<Finding> {

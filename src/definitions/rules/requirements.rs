@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::Rule;
 use super::auto_mode::is_of_auto_mode;
+use super::zones::meant_by;
 use crate::api::keys;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
 use crate::core::catalog::Catalog;
@@ -68,13 +69,14 @@ pub static RULES: &[&Rule] = &[&VALUE, &BOUND, &UNIT, &TOGETHER, &ZONE, &PRICE];
 
 /// Read once: labels of instance types are the same in every region.
 static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::built_in_anywhere().ok());
-static MATCHING: LazyLock<Option<Matching<'static>>> = LazyLock::new(|| Some(matching_of(CATALOG.as_ref()?)));
+pub(super) static MATCHING: LazyLock<Option<Matching<'static>>> =
+    LazyLock::new(|| Some(matching_of(CATALOG.as_ref()?)));
 
 /// Of which operating system nodes are, their class decides.
-const OF_CLASS: [&str; 2] = [keys::OPERATING_SYSTEM, keys::WINDOWS_BUILD];
+pub(super) const OF_CLASS: [&str; 2] = [keys::OPERATING_SYSTEM, keys::WINDOWS_BUILD];
 
 /// Places have a rule of their own, which knows the region.
-const PLACES: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::REGION];
+pub(super) const PLACES: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::REGION];
 
 /// What [`super::node_pool::UNKNOWN_VALUE`] says of pools.
 const SAID_OF_POOLS: [&str; 2] = [keys::ARCHITECTURE, keys::CAPACITY_TYPE];
@@ -95,15 +97,15 @@ fn of_a_value(fault: &Fault, operator: Operator) -> bool {
 type Concerns = fn(&Fault, Operator) -> bool;
 
 /// One requirement, or one label of a selector, and where it stands.
-struct Written {
-    pointer: String,
-    entry: NodeSelectorRequirement,
+pub(super) struct Written {
+    pub(super) pointer: String,
+    pub(super) entry: NodeSelectorRequirement,
     /// Whether it is a label, whose value stands at the pointer itself.
-    is_label: bool,
+    pub(super) is_label: bool,
 }
 
 impl Written {
-    fn place(&self, value: Option<usize>) -> String {
+    pub(super) fn place(&self, value: Option<usize>) -> String {
         match value {
             _ if self.is_label => self.pointer.clone(),
             Some(index) => format!("{}/values/{index}", self.pointer),
@@ -113,14 +115,14 @@ impl Written {
 }
 
 /// Requirements that count together.
-struct List {
+pub(super) struct List {
     /// What the list is part of, for what concerns all of it.
     pointer: String,
-    written: Vec<Written>,
+    pub(super) written: Vec<Written>,
 }
 
 /// Lists of requirements of one object: of a pool and an overlay one, of a pod its selector with each term of its affinity.
-fn lists(object: &Object) -> Vec<List> {
+pub(super) fn lists(object: &Object) -> Vec<List> {
     match object.kind {
         Kind::NodePool => {
             let pointer = "/spec/template/spec/requirements";
@@ -183,7 +185,7 @@ fn labels(document: &Document, pointer: &str) -> Vec<Written> {
     document.members(pointer).filter_map(read).collect()
 }
 
-fn objects<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = &'r Object> {
+pub(super) fn objects<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = &'r Object> {
     [Kind::NodePool, Kind::NodeOverlay, Kind::PodTemplate].into_iter().flat_map(|kind| revision.of(kind))
 }
 
@@ -280,7 +282,7 @@ fn together(revision: &Revision<'_>) -> Vec<Finding> {
     findings
 }
 
-fn entries(list: &List, counts: impl Fn(&str) -> bool) -> Vec<Entry> {
+pub(super) fn entries(list: &List, counts: impl Fn(&str) -> bool) -> Vec<Entry> {
     let entries = list.written.iter().map(|written| Entry::new(&written.entry));
     entries.filter(|entry| counts(&entry.key)).collect()
 }
@@ -310,7 +312,7 @@ fn without_price(revision: &Revision<'_>) -> Vec<Finding> {
 }
 
 /// The region that definitions are for, by what they say themselves.
-fn region(revision: &Revision<'_>) -> Region {
+pub(super) fn region(revision: &Revision<'_>) -> Region {
     let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
     let pools: Vec<NodePool> =
         revision.of(Kind::NodePool).filter_map(|it| serde_json::from_value(it.document.value.clone()).ok()).collect();
@@ -337,7 +339,10 @@ fn zone_of_another_region(revision: &Revision<'_>) -> Vec<Finding> {
 fn elsewhere(document: &Document, written: &Written, region: &Region) -> Vec<Finding> {
     let of_region = normalized(&written.entry.key) == keys::REGION;
     let mut findings = Vec::new();
-    for (index, value) in written.entry.values.iter().enumerate() {
+    let meant = meant_by(normalized(&written.entry.key));
+    // What is no place, or one of another kind, has a rule of its own.
+    let is_meant = |value: &str| regions::place(value) == meant || of_region && regions::has_form_of_region(value);
+    for (index, value) in written.entry.values.iter().enumerate().filter(|(_, value)| is_meant(value)) {
         let place = written.place(Some(index));
         let (name, is_zone) = match regions::of_zone(value) {
             _ if of_region => (value.as_str(), false),

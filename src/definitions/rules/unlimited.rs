@@ -103,7 +103,7 @@ fn covers_every_hour(document: &Document, budgets: &[&str]) -> bool {
     if budgets.is_empty() {
         return document.items("/spec/disruption/budgets").next().is_none();
     }
-    let open: Option<Vec<_>> = budgets.iter().map(|budget| Window::at(document, budget)?.open()).collect();
+    let open: Option<Vec<_>> = budgets.iter().map(|budget| Window::at(document, budget)?.in_force()).collect();
     open.is_none_or(|open| united(open) == [(FIRST_SECOND, LAST_SECOND)])
 }
 

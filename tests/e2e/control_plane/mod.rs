@@ -120,6 +120,21 @@ impl ControlPlane {
         &self.etcd
     }
 
+    /// The same, for a server that stands before the API server.
+    pub fn kubeconfig_through(&self, server: &str, namespace: &str, service_account: &str) -> PathBuf {
+        let token = self.cluster().token(namespace, service_account);
+        self.files.kubeconfig(&format!("{service_account}-through"), &token, server)
+    }
+
+    /// The address of the API server, and the certificate that it made for itself.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub fn certificate(&self) -> PathBuf {
+        self.files.certificates().join("apiserver.crt")
+    }
+
     /// A kubeconfig with a token, whoever's that is.
     pub fn kubeconfig_with(&self, name: &str, token: &str) -> PathBuf {
         self.files.kubeconfig(name, token, &self.server)

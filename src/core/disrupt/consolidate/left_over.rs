@@ -48,7 +48,7 @@ impl Pass<'_, '_> {
         }
         let mut rooms = self.all_rooms(engine);
         let trial = without(engine, &[source], &mut rooms, Buying::Nothing).map_err(|unhoused| match unhoused {
-            Unhoused::Pods(pods) => {
+            Unhoused::Pods { all: pods, .. } => {
                 let all = pods_text(candidate.displaced().count());
                 let text =
                     format!("{pods} of its {all} fit on no other node, and none is bought before the rollout goes on");

@@ -9,6 +9,7 @@
 pub mod frontier;
 mod keeping;
 mod left_over;
+mod reach;
 mod reference;
 pub(super) mod rules;
 mod search;

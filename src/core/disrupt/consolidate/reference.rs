@@ -99,13 +99,23 @@ impl Pass<'_, '_> {
 }
 
 pub(super) fn no_place(source: Source<'_>, unhoused: Unhoused) -> Refused {
-    let Unhoused::Pods(unhoused) = unhoused else {
+    let Unhoused::Pods { all: unhoused, preferring } = unhoused else {
         let text = "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile";
         return (ReasonCode::WaitsForOtherMove, text.to_owned());
     };
     let all = pods_text(source.candidate.displaced().count());
-    let text = format!("{unhoused} of its {all} fit neither on other nodes nor on one cheaper node");
+    let why = preferences_text(unhoused, preferring);
+    let text = format!("{unhoused} of its {all} fit neither on other nodes{why} nor on one cheaper node");
     (ReasonCode::NotCheaper, text)
+}
+
+/// Why pods do not fit on other nodes, where some of them would if they gave up what they prefer; begins with a space or a comma.
+pub(super) fn preferences_text(pods: usize, preferring: usize) -> String {
+    match preferring {
+        0 => String::new(),
+        _ if preferring == pods => " because of what they prefer".to_owned(),
+        _ => format!(", {preferring} of them because of what they prefer,"),
+    }
 }
 
 /// The least that a node of the prefix costs whose type the new node has.

@@ -28,9 +28,10 @@ use crate::core::provision::cheapest::market::{EXACT_PRICE_WORK, number};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::keeping::Kept;
-use super::reference::no_place;
+use super::reach::Reach;
+use super::reference::{no_place, preferences_text};
 use super::rules::{NotKept, moved_nanodollars};
-use super::trial::{Buying, without};
+use super::trial::{Buying, fitting_without_preferences, without};
 use super::worth::{Worth, demand};
 use super::{Refused, Source};
 
@@ -270,6 +271,8 @@ struct AtMost {
 #[derive(Clone, Copy)]
 struct Homeless {
     pods: usize,
+    /// Those of them that other nodes would have room for if they gave up what they prefer.
+    preferring: usize,
     /// Dollars per hour that they would cost on new nodes; `None` when there are some that can not be bought for.
     worth: Option<f64>,
 }
@@ -583,7 +586,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             return (ReasonCode::PaybackTooLong, text);
         }
         let all = pods_text(candidate.displaced().count());
-        let homeless = self.homeless_of(engine, source).pods;
+        let Homeless { pods: homeless, preferring, .. } = self.homeless_of(engine, source);
         let text = match homeless {
             _ if self.sources[source].price + engine.problem.per_node <= HourlyPrice::ZERO => {
                 "it costs nothing".to_owned()
@@ -591,7 +594,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             0 => format!(
                 "each of its {all} fits on another node, but not all of them do, and new ones would cost as much"
             ),
-            _ => format!("{homeless} of its {all} fit on no other node, and new ones would cost as much"),
+            _ => {
+                let why = preferences_text(homeless, preferring);
+                format!("{homeless} of its {all} fit on no other node{why}, and new ones would cost as much")
+            }
         };
         (ReasonCode::NotCheaper, text)
     }
@@ -614,10 +620,12 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         if let Some(known) = self.homeless_of.get(&source) {
             return *known;
         }
+        let host = self.sources[source].candidate.host;
         let homeless = self.homeless(engine, source);
         let of_class = |(class, count): &(ClassIndex, usize)| Some(self.worth.of(*class)? * number(*count));
         let worth = homeless.iter().map(of_class).sum();
-        let homeless = Homeless { pods: homeless.iter().map(|(_, count)| count).sum(), worth };
+        let preferring = fitting_without_preferences(engine, homeless.iter().copied(), &self.rooms, Some(host));
+        let homeless = Homeless { pods: homeless.iter().map(|(_, count)| count).sum(), preferring, worth };
         self.homeless_of.insert(source, homeless);
         homeless
     }
@@ -673,42 +681,4 @@ fn classes_of(engine: &Engine<'_, '_>, candidate: &Candidate) -> Vec<(ClassIndex
         *classes.entry(class).or_default() += 1;
     }
     classes.into_iter().collect()
-}
-
-/// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
-/// passed over once needs no second look, unless topology has a say.
-struct Reach {
-    first: Vec<HostIndex>,
-}
-
-impl Reach {
-    fn new(classes: usize) -> Self {
-        Self { first: vec![0; classes] }
-    }
-
-    /// Whether a node but this one has room for a pod of the class.
-    fn any_room(&mut self, engine: &Engine<'_, '_>, class: ClassIndex, but: HostIndex, rooms: &Rooms) -> bool {
-        let problem = engine.problem;
-        let variants = &problem.classes[class].variants;
-        let forgets = variants.len() > 1
-            || variants.iter().any(|variant| !problem.variants[*variant].constraints.is_empty())
-            || !problem.classes[class].anti_affinity.is_empty();
-        let all = rooms.next.last();
-        variants.iter().any(|variant| {
-            let start = if forgets { 0 } else { self.first[class] };
-            let find = |first: HostIndex| {
-                let filling = engine.find_existing(class, *variant, first, Some(&rooms.filling));
-                let next = all.and_then(|all| engine.find_existing(class, *variant, first, Some(all)));
-                filling.into_iter().chain(next).min()
-            };
-            let found = find(start);
-            if !forgets {
-                self.first[class] = found.unwrap_or(HostIndex::MAX >> 1);
-            }
-            match found {
-                Some(host) if host == but => find(host + 1).is_some(),
-                found => found.is_some(),
-            }
-        })
-    }
 }

@@ -1,5 +1,7 @@
 //! Doing without some nodes, in the engine: their pods on other nodes, and on new ones if need be.
 
+use fixedbitset::FixedBitSet;
+
 use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::rehome::{self, Rooms};
 use crate::core::model::HourlyPrice;
@@ -7,7 +9,7 @@ use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::planned::Plans;
 use crate::core::provision::cheapest::{Budget, improve};
 use crate::core::provision::karpenter::Leftover;
-use crate::core::scheduler::{Engine, Mark};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
 
 use super::Source;
 
@@ -43,8 +45,8 @@ pub(super) struct Trial {
 /// Why nodes can not be done without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unhoused {
-    /// So many pods fit on no other node, and nothing may be bought for them.
-    Pods(usize),
+    /// So many pods fit on no other node, and nothing may be bought for them; of those some fit without what they prefer.
+    Pods { all: usize, preferring: usize },
     /// They fit on nodes that take none yet because pods came or went there a moment ago.
     RoomSoon,
 }
@@ -76,12 +78,19 @@ pub(super) fn without(
             }
             Buying::Nodes { markets, budget, as_fleet } => {
                 left = buy(engine, &left, markets, budget, as_fleet);
+                if !left.is_empty() {
+                    rooms.gives_up = true;
+                    rehome::place_on(engine, &mut left, rooms);
+                    rooms.gives_up = false;
+                }
             }
         }
     }
     if !left.is_empty() {
+        let preferring =
+            fitting_without_preferences(engine, left.iter().map(|(class, count)| (*class, *count)), rooms, None);
         engine.revert(mark);
-        return Err(Unhoused::Pods(unhoused));
+        return Err(Unhoused::Pods { all: unhoused, preferring });
     }
     let nodes_bought = engine.open_hosts_since(mark).filter(|host| !engine.is_closed(*host)).count();
     Ok(Trial {
@@ -91,6 +100,31 @@ pub(super) fn without(
         nodes_bought,
         crowds: (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO),
     })
+}
+
+/// How many pods are of classes that other nodes, `but` one, would take without some of what they prefer. One look for each level of preferences.
+pub(super) fn fitting_without_preferences(
+    engine: &Engine<'_, '_>,
+    pods: impl Iterator<Item = (ClassIndex, usize)>,
+    rooms: &Rooms,
+    but: Option<HostIndex>,
+) -> usize {
+    let classes = &engine.problem.classes;
+    let mut all = None;
+    let others = || {
+        let mut others = rooms.all();
+        but.filter(|but| *but < others.len()).into_iter().for_each(|but| others.remove(but));
+        others
+    };
+    let mut fits = |class: ClassIndex| {
+        let without = classes[class].variants.get(classes[class].alternatives..).unwrap_or_default();
+        let all = (!without.is_empty()).then(|| all.get_or_insert_with(others));
+        let any_of = |all: &mut FixedBitSet| {
+            without.iter().any(|variant| engine.find_existing(class, *variant, 0, Some(&*all)).is_some())
+        };
+        all.is_some_and(any_of)
+    };
+    pods.filter(|(class, _)| fits(*class)).map(|(_, count)| count).sum()
 }
 
 /// Whether nodes that are restless now have room for all of these pods. What is bought meanwhile would be given back when they are not,

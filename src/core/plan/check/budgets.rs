@@ -65,12 +65,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 
 /// Nodes that are disrupted already, and those of the plan, cost no more together than the budget says.
 fn money(plan: &Plan, limit: &Limit<'_>, counted: &[&Existing<'_>], known: &Known<'_>, findings: &mut Findings) {
-    let price = |existing: &&&Existing<'_>| {
-        let labels = existing.node.metadata.labels.clone().unwrap_or_default();
-        let label = |key: &str| labels.get(key).cloned().unwrap_or_default();
-        let (name, zone) = (label(keys::INSTANCE_TYPE), label(keys::ZONE));
-        known.price(existing.pool.as_deref()?, &name, &zone, &label(keys::CAPACITY_TYPE)).map(HourlyPrice::dollars)
-    };
+    let price = |existing: &&&Existing<'_>| known.price_of(existing).map(HourlyPrice::dollars);
     let going: f64 = counted.iter().filter(|existing| is_disrupted(existing)).filter_map(|it| price(&it)).sum();
     let removed = steps(plan, StepKind::Remove)
         .filter(|step| limit.pools.contains(step.node_pool.as_str()) && limit.applies_to(step.reason.code));
@@ -167,7 +162,8 @@ fn pools<'a>(known: &Known<'a>) -> impl Iterator<Item = &'a NodePool> {
         let is_ours = labels.get(keys::MANAGED_BY).is_some_and(|manager| manager == keys::FIELD_MANAGER);
         !defined.contains_key(name) && (is_ours || inputs.policy.owned_pools.contains(name))
     });
-    inputs.node_pools.iter().chain(removed)
+    let is_planned_for = |pool: &&NodePool| !pool.spec.template.spec.node_class_ref.is_of_auto_mode();
+    inputs.node_pools.iter().chain(removed).filter(is_planned_for)
 }
 
 fn limits<'a>(known: &Known<'a>) -> Vec<Limit<'a>> {

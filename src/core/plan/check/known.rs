@@ -27,6 +27,8 @@ pub(super) struct Known<'a> {
     pub types: BTreeMap<&'a str, &'a InstanceType>,
     /// By `namespace/name`.
     pub pods: BTreeMap<String, &'a Pod>,
+    /// By node, in the snapshot's order: those that still take room.
+    pods_by_node: BTreeMap<&'a str, Vec<&'a Pod>>,
     /// By node name; claims whose node has not registered by the claim's name.
     pub nodes: BTreeMap<String, Existing<'a>>,
     /// Those that count, heaviest first.
@@ -55,6 +57,7 @@ impl<'a> Known<'a> {
             classes: inputs.node_classes.iter().map(|class| (name(&class.metadata), class)).collect(),
             types: inputs.catalog.instance_types.iter().map(|it| (it.name.as_str(), it)).collect(),
             pods: inputs.snapshot.pods.iter().map(|pod| (pod.key(), pod)).collect(),
+            pods_by_node: pods_by_node(inputs),
             nodes: existing_nodes(inputs),
             overlays: overlays::applied(inputs),
         }
@@ -62,8 +65,7 @@ impl<'a> Known<'a> {
 
     /// Pods bound to this node that still take room on it.
     pub(super) fn pods_on(&self, node: &str) -> impl Iterator<Item = &'a Pod> {
-        let pods = self.inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal());
-        pods.filter(move |pod| pod.spec.node_name.as_deref() == Some(node))
+        self.pods_by_node.get(node).into_iter().flatten().copied()
     }
 
     /// What a node of a pool costs, by the catalog and the overlays; `None` when it is not on sale.
@@ -79,6 +81,14 @@ impl<'a> Known<'a> {
             self.classes.contains_key(pool.spec.template.spec.node_class_ref.name.as_str())
         });
         Some(overlaid.map_or(offering.price, |pool| overlays::price(&self.overlays, pool, instance_type, offering)))
+    }
+
+    /// What a node costs that is there, whoever made it. Where nobody says how it was bought, it was bought on demand.
+    pub(super) fn price_of(&self, existing: &Existing<'_>) -> Option<HourlyPrice> {
+        let labels = existing.node.metadata.labels.as_ref()?;
+        let capacity_type = labels.get(keys::CAPACITY_TYPE).map_or(keys::ON_DEMAND, String::as_str);
+        let pool = existing.pool.as_deref().unwrap_or_default();
+        self.price(pool, labels.get(keys::INSTANCE_TYPE)?, labels.get(keys::ZONE)?, capacity_type)
     }
 
     /// Whether neither the cloud nor the status of the pool's class says that there is no subnet in the zone.
@@ -157,13 +167,24 @@ pub(super) fn is_mirror(pod: &Pod) -> bool {
     pod.is_owned_by("Node") || pod.metadata.annotations.contains_key(MIRROR_POD)
 }
 
-fn existing_nodes<'a>(inputs: &Inputs<'a>) -> BTreeMap<String, Existing<'a>> {
+fn pods_by_node<'a>(inputs: &'a Inputs<'a>) -> BTreeMap<&'a str, Vec<&'a Pod>> {
+    let mut by_node: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+    for pod in inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal()) {
+        if let Some(node) = pod.spec.node_name.as_deref() {
+            by_node.entry(node).or_default().push(pod);
+        }
+    }
+    by_node
+}
+
+fn existing_nodes<'a>(inputs: &'a Inputs<'a>) -> BTreeMap<String, Existing<'a>> {
     let snapshot = inputs.snapshot;
     let mut nodes = BTreeMap::new();
     let mut claimed = BTreeSet::new();
+    let claims = Claims::new(inputs);
     for node in &snapshot.nodes {
         let name = node.metadata.name.clone().unwrap_or_default();
-        let claim = snapshot.node_claims.iter().find(|claim| is_claim_of(claim, node));
+        let claim = claims.of(node);
         claimed.extend(claim.and_then(|claim| claim.metadata.name.clone()));
         nodes.insert(name, existing(node.clone(), claim));
     }
@@ -176,11 +197,33 @@ fn existing_nodes<'a>(inputs: &Inputs<'a>) -> BTreeMap<String, Existing<'a>> {
     nodes
 }
 
-fn is_claim_of(claim: &NodeClaim, node: &Node) -> bool {
-    let Some(status) = &claim.status else { return false };
-    let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
-    (status.node_name.is_some() && status.node_name == node.metadata.name)
-        || (status.provider_id.is_some() && status.provider_id.as_deref() == provider_id)
+/// Claims by what they say of their nodes; of several that say the same, the first.
+struct Claims<'a> {
+    by_node: BTreeMap<&'a str, (usize, &'a NodeClaim)>,
+    by_provider_id: BTreeMap<&'a str, (usize, &'a NodeClaim)>,
+}
+
+impl<'a> Claims<'a> {
+    fn new(inputs: &'a Inputs<'a>) -> Self {
+        let mut claims = Self { by_node: BTreeMap::new(), by_provider_id: BTreeMap::new() };
+        for (index, claim) in inputs.snapshot.node_claims.iter().enumerate() {
+            let Some(status) = &claim.status else { continue };
+            if let Some(node) = status.node_name.as_deref() {
+                claims.by_node.entry(node).or_insert((index, claim));
+            }
+            if let Some(provider_id) = status.provider_id.as_deref() {
+                claims.by_provider_id.entry(provider_id).or_insert((index, claim));
+            }
+        }
+        claims
+    }
+
+    fn of(&self, node: &Node) -> Option<&'a NodeClaim> {
+        let by_name = node.metadata.name.as_deref().and_then(|name| self.by_node.get(name));
+        let provider_id = node.spec.as_ref().and_then(|spec| spec.provider_id.as_deref());
+        let by_id = provider_id.and_then(|id| self.by_provider_id.get(id));
+        by_name.into_iter().chain(by_id).min_by_key(|(index, _)| *index).map(|(_, claim)| *claim)
+    }
 }
 
 fn existing<'a>(mut node: Node, claim: Option<&'a NodeClaim>) -> Existing<'a> {

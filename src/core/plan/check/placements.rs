@@ -6,13 +6,37 @@ use crate::core::plan::{Plan, ReasonCode, StepKind};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::nodes;
 
+use super::creations::alternatives;
 use super::disks::needs_disk;
-use super::filters::FilterContext;
+use super::filters::{FilterContext, repels};
 use super::known::{Existing, Known, belongs_to_node, must_move, removed_node, removed_nodes, steps};
 use super::plan::place;
 use super::rehearsal::{Scene, daemon_pods};
 use super::removals::has_no_future;
 use super::violation::{Findings, ViolationCode};
+
+/// How many looks at pods [`check`] takes, at most: each pod that gets a place looks at all that run where it, or one of them, has a
+/// constraint over others, once for the plan and once for each alternative of its node.
+pub(super) fn looks(plan: &Plan, known: &Known<'_>) -> u64 {
+    let is_constrained = |pod: &Pod| {
+        let affinity = pod.spec.affinity.as_ref();
+        let has_terms = affinity.is_some_and(|it| it.pod_affinity.is_some() || it.pod_anti_affinity.is_some());
+        has_terms || !pod.spec.topology_spread_constraints.is_empty()
+    };
+    let pods = known.pods.len() as u64;
+    let repelling = known.pods.values().filter(|pod| repels(pod)).count() as u64;
+    let of_pod = |key: &String| match known.pods.get(key) {
+        Some(pod) if is_constrained(pod) => pods,
+        _ => repelling + 1,
+    };
+    let created = steps(plan, StepKind::Create).map(|step| {
+        let variants = alternatives(step).len() as u64 + 2;
+        step.pods.iter().map(of_pod).sum::<u64>().saturating_mul(variants)
+    });
+    let placed = plan.placements.iter().map(|placement| of_pod(&placement.pod).saturating_mul(2));
+    let pending = plan.pending.iter().flat_map(|pending| &pending.pods).map(of_pod);
+    created.chain(placed).chain(pending).fold(pods.saturating_mul(2), u64::saturating_add)
+}
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let destinations = destinations(plan, known, findings);

@@ -62,21 +62,33 @@ impl<'p> Scene<'p> {
         let going = |node: &String| known.nodes.get(node).is_some_and(|existing| existing.going);
         let leaves =
             |pod: &Pod| pod.spec.node_name.as_ref().is_some_and(going) && !destinations.contains_key(&pod.key());
-        before.pods.iter_mut().filter(|pod| leaves(pod)).for_each(|pod| pod.spec.node_name = None);
         // kube-scheduler holds the room of pods that it evicts others for.
-        for pod in before.pods.iter_mut().filter(|pod| pod.spec.node_name.is_none() && !pod.is_terminating()) {
-            let held = pod.status.nominated_node_name.clone();
+        let holds_room = |pod: &Pod| {
             let stays = |name: &String| known.nodes.get(name).is_some_and(|existing| !existing.going);
-            pod.spec.node_name = held.filter(|name| stays(name) && !destinations.contains_key(&pod.key()));
+            let held = pod.status.nominated_node_name.as_ref().filter(|name| stays(name));
+            held.filter(|_| !pod.is_terminating() && !destinations.contains_key(&pod.key())).cloned()
+        };
+        // What moves is a new pod where it comes, also when the old one was on its way out.
+        let comes_anew = |pod: &Pod| pod.is_terminating() && destinations.contains_key(&pod.key());
+        // Only those that change are copied.
+        let changed = |pod: &Pod| {
+            let runs = if leaves(pod) { None } else { pod.spec.node_name.clone() };
+            let node_name = runs.or_else(|| holds_room(pod));
+            (node_name != pod.spec.node_name || comes_anew(pod)).then_some(node_name)
+        };
+        let changes: Vec<(usize, Option<String>)> =
+            before.pods.iter().enumerate().filter_map(|(index, pod)| Some((index, changed(pod)?))).collect();
+        for (index, node_name) in changes {
+            let pod = &mut before.pods[index];
+            pod.spec.node_name = node_name;
+            if comes_anew(pod) {
+                pod.metadata.deletion_timestamp = None;
+            }
         }
         // A node that starts gets the pods of DaemonSets before any other.
         let starting = known.nodes.values().filter(|existing| !existing.initialized && !existing.going);
         let to_come: Vec<Pod> = starting.flat_map(|existing| daemons_to_come(existing, known)).collect();
         before.pods.extend(to_come);
-        // What moves is a new pod where it comes, also when the old one was on its way out.
-        for pod in before.pods.iter_mut().filter(|pod| destinations.contains_key(&pod.key())) {
-            pod.metadata.deletion_timestamp = None;
-        }
         let judges_devices = !known.inputs.policy.scheduling.ignore_dynamic_resource_allocation;
         Self { before, variants: variants(plan, known), stages, judges_devices }
     }

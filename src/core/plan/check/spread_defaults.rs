@@ -14,7 +14,10 @@ use crate::core::snapshot::{Pod, Snapshot};
 pub(super) fn written_out(inputs: &Inputs<'_>) -> Snapshot {
     let mut snapshot = inputs.snapshot.clone();
     let defaults = &inputs.policy.scheduling.default_topology_spread_constraints;
-    for pod in snapshot.pods.iter_mut().filter(|_| !defaults.is_empty()) {
+    if defaults.is_empty() {
+        return snapshot;
+    }
+    for pod in &mut snapshot.pods {
         let of_a_daemon = pod.metadata.owner_references.iter().any(|owner| owner.kind == "DaemonSet");
         if !pod.spec.topology_spread_constraints.is_empty() || of_a_daemon {
             continue;

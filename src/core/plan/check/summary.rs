@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, StepKind};
 
 use super::buffers::stands_for_room;
-use super::known::{Existing, Known, steps};
+use super::known::{Known, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -56,23 +55,14 @@ fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     }
 }
 
-/// Nodes of pools at what the catalog asks for their type, zone and capacity type; unknown ones cost nothing.
+/// Nodes at what the catalog asks for their type, zone and capacity type; unknown ones cost nothing.
 fn prices(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let summary = &plan.summary;
     let price_of = |kind| steps(plan, kind).map(|step| step.price_per_hour).sum::<HourlyPrice>();
-    let price_of_node = |existing: &&Existing<'_>| {
-        let labels = existing.node.metadata.labels.as_ref()?;
-        known.price(
-            existing.pool.as_deref()?,
-            labels.get(keys::INSTANCE_TYPE)?,
-            labels.get(keys::ZONE)?,
-            labels.get(keys::CAPACITY_TYPE)?,
-        )
-    };
     let nodes = || known.nodes.values();
-    let before: HourlyPrice = nodes().filter_map(|existing| price_of_node(&existing)).sum();
+    let before: HourlyPrice = nodes().filter_map(|existing| known.price_of(existing)).sum();
     let leaving: HourlyPrice =
-        nodes().filter(|existing| existing.going).filter_map(|existing| price_of_node(&existing)).sum();
+        nodes().filter(|existing| existing.going).filter_map(|existing| known.price_of(existing)).sum();
     let after = before + price_of(StepKind::Create) - price_of(StepKind::Remove) - leaving;
     for (name, stated, counted) in [
         ("pricePerHourBefore", summary.price_per_hour_before, before),

@@ -42,6 +42,8 @@ pub enum Change {
     LowerRequest { resource: String, from: String, to: String },
     /// The pod no longer asks for anything on this label, neither by selector nor by required node affinity.
     DropSelector { key: String },
+    /// The pod's topology spread over this label no longer asks for a number of domains.
+    DropMinDomains { key: String },
     /// The pod's topology spread over this label becomes a wish.
     PreferSpread { key: String },
     /// The pod's required pod affinity over this label becomes a wish.
@@ -85,6 +87,7 @@ impl std::fmt::Display for Change {
             Self::Tolerate { taint } => write!(formatter, "tolerate {taint} in the pod"),
             Self::LowerRequest { resource, from, to } => write!(formatter, "{resource} {from} -> {to} in the pod"),
             Self::DropSelector { key } => write!(formatter, "do not ask for {key} in the pod"),
+            Self::DropMinDomains { key } => write!(formatter, "drop minDomains of the spread over {key} in the pod"),
             Self::PreferSpread { key } => {
                 write!(formatter, "whenUnsatisfiable: ScheduleAnyway for the spread over {key} in the pod")
             }
@@ -207,6 +210,11 @@ impl Change {
             Self::Tolerate { taint } => pod.spec.tolerations.extend(toleration(taint)),
             Self::LowerRequest { resource, from: _, to } => lower_request(pod, resource, to),
             Self::DropSelector { key } => drop_selector(pod, key),
+            Self::DropMinDomains { key } => {
+                let spreads = pod.spec.topology_spread_constraints.iter_mut();
+                let alike = spreads.filter(|spread| normalized(&spread.topology_key) == normalized(key));
+                alike.for_each(|spread| spread.min_domains = None);
+            }
             Self::PreferSpread { key } => {
                 let spreads = pod.spec.topology_spread_constraints.iter_mut();
                 for spread in spreads.filter(|spread| normalized(&spread.topology_key) == normalized(key)) {

@@ -8,8 +8,9 @@ use crate::core::catalog::{InstanceType, for_node_class, volume_of_pods};
 use crate::core::model::requirements::{is_restricted, is_well_known};
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
 use crate::core::plan::Inputs;
-use crate::core::provision::explain::{amount, restricting, sides, values};
+use crate::core::provision::explain::{amount, restricting, sides, values, zones_of_volumes};
 use crate::core::scheduler::quota::Scope;
+use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
@@ -60,13 +61,38 @@ pub fn propose(
             let more = if side == Side::Pool { more_on_a_node(engine, pool, &short, inputs) } else { None };
             more.or_else(|| lower_request(&short))
         }
+        // A spread that is only a wish may not ask for them: the API server refuses it.
+        Refusal::Spread { key } if asks_for_domains(engine, class, key) => {
+            Some(Change::DropMinDomains { key: key.clone() })
+        }
         Refusal::Spread { key } => Some(Change::PreferSpread { key: key.clone() }),
         Refusal::Affinity { key } => Some(Change::PreferAffinity { key: key.clone() }),
         Refusal::AntiAffinity { key } => Some(Change::PreferAntiAffinity { key: key.clone() }),
         Refusal::HostPort => Some(Change::DropHostPorts),
         Refusal::MinValues { key } => Some(Change::DropMinValues { node_pool: node_pool(), key: key.clone() }),
-        Refusal::Volume | Refusal::Devices | Refusal::Offering | Refusal::EmptyPool => None,
+        Refusal::Volume => zones_for_volumes(engine, class, pool),
+        Refusal::Devices | Refusal::Offering | Refusal::EmptyPool => None,
     }
+}
+
+/// The zones of the volumes, where the pool names others. One that may have no subnet there is tried like any other change.
+fn zones_for_volumes(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str) -> Option<Change> {
+    let values = zones_of_volumes(engine, class);
+    let template = engine.problem.templates.iter().find(|it| it.name == pool && !it.is_reserved())?;
+    let offered = template.requirements.get(keys::ZONE)?;
+    let is_new = !values.is_empty() && !values.iter().any(|value| offered.allows(value));
+    is_new.then(|| Change::OfferValues { node_pool: pool.to_owned(), key: keys::ZONE.to_owned(), values })
+}
+
+/// Whether a spread of the class over the label has `minDomains`.
+fn asks_for_domains(engine: &Engine<'_, '_>, class: ClassIndex, key: &str) -> bool {
+    let problem = engine.problem;
+    let constraints =
+        problem.classes[class].variants.iter().flat_map(|variant| &problem.variants[*variant].constraints);
+    constraints.map(|group| &problem.groups[*group]).any(|group| {
+        let asks = matches!(&group.kind, GroupKind::Spread(spread) if spread.min_domains > 0);
+        asks && problem.domains.name(group.key) == key
+    })
 }
 
 /// The inputs as they were, and as the changes that are tried make them.

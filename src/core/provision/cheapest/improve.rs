@@ -116,13 +116,14 @@ fn rebuild(
         let mut demand = discard_all(engine, ruined);
         budget.spend_on_pods(1 + demand.values().sum::<usize>());
         if together {
-            in_one_node(
-                engine,
-                level,
-                &mut demand,
-                highest_weight.unwrap_or_default(),
-                before.0 - engine.problem.per_node,
-            );
+            let problem = engine.problem;
+            let variant = |class: &ClassIndex| problem.classes[*class].variants.get(level).copied();
+            let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
+                demand.keys().map(|class| Some((*class, variant(class)?))).collect();
+            if let Some(variants) = variants {
+                let most = before.0 - problem.per_node;
+                in_one_node(engine, &variants, &mut demand, highest_weight.unwrap_or_default(), most);
+            }
         } else {
             with_others_room(engine, since, level, &mut demand, before.0, markets, budget);
         }
@@ -170,26 +171,23 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
 }
 
 /// Everything on one node of the cheapest type that holds it, of a pool of at least this weight, if it costs no more than
-/// `most`; the demand is empty afterwards, or nothing has changed. O(templates x types), then O(pods).
+/// `most`; the demand is empty afterwards, or nothing has changed. `variants`: what each class asks for. O(templates x types), then O(pods).
 pub fn in_one_node(
     engine: &mut Engine<'_, '_>,
-    level: usize,
+    variants: &[(ClassIndex, VariantIndex)],
     demand: &mut Leftover,
     least_weight: i32,
     most: HourlyPrice,
 ) {
     let problem = engine.problem;
-    let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
-        demand.keys().map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
-    let Some(variants) = variants else { return };
     let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = (0..problem.templates.len())
         .filter(|template| problem.templates[*template].weight >= least_weight)
-        .filter_map(|template| cheapest_that_holds(problem, template, &variants, demand))
+        .filter_map(|template| cheapest_that_holds(problem, template, variants, demand))
         .collect();
     offers.sort_unstable();
     let mark = engine.mark();
     for (_, template, instance_type) in offers.into_iter().filter(|(price, ..)| *price <= most) {
-        if place_all(engine, template, instance_type, &variants, demand) {
+        if place_all(engine, template, instance_type, variants, demand) {
             demand.clear();
             return;
         }

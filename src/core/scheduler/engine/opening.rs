@@ -98,6 +98,11 @@ impl<'p> Engine<'p, '_> {
         self.open_for(Arrival { class, variant, host: self.hosts.len(), explained: false }, template, wanted)
     }
 
+    /// Whether some template opens a new node for one pod of the class. O(templates x types) at worst.
+    pub fn opens(&self, class: ClassIndex, variant: VariantIndex) -> bool {
+        (0..self.problem.templates.len()).any(|template| self.opened(class, variant, template, None).is_ok())
+    }
+
     /// Why a template opens no node for one pod of the class; `None` when it would. O(types), so not for searching.
     pub fn refusal_to_open(
         &self,
@@ -181,16 +186,18 @@ impl<'p> Engine<'p, '_> {
         if self.limit_exceeded(template, &self.problem.limited.nothing(), &compiled.limited_capacity_most).is_none() {
             return Ok(set);
         }
-        let mut nearest: Option<(i64, Refused<'p>)> = None;
+        // Resources have different units: what a type takes too much of is compared as a part of the limits.
+        let mut nearest: Option<((usize, i128), Refused<'p>)> = None;
         let nothing = self.problem.limited.nothing();
         for (position, _) in compiled.offerings.offered(allowed) {
             let capacity = &compiled.limited_capacity[position];
             if let Some((quota, resource)) = self.limit_exceeded(template, &nothing, capacity) {
                 set.remove_type(position);
                 let needed = capacity[resource];
-                if nearest.is_none_or(|(least, _)| needed < least) {
+                let excess = self.excess(template, capacity);
+                if nearest.is_none_or(|(least, _)| excess < least) {
                     nearest = Some((
-                        needed,
+                        excess,
                         Refused::Limit { quota, resource, planned: self.planned[quota][resource], needed },
                     ));
                 }
@@ -201,6 +208,13 @@ impl<'p> Engine<'p, '_> {
         } else {
             Err(nearest.map_or(Refused::Offering, |(_, refused)| refused))
         }
+    }
+
+    /// Of how many limits a node of this capacity takes more than is left, and by what part of them.
+    fn excess(&self, template: TemplateIndex, capacity: &[i64]) -> (usize, i128) {
+        let quotas = self.problem.templates[template].quotas.iter();
+        let excesses = quotas.map(|quota| self.problem.quotas[*quota].excess(&self.planned[*quota], capacity));
+        excesses.fold((0, 0), |(count, sum), (more, by)| (count + more, sum + by))
     }
 
     fn narrow(&self, mut open: OpenNode, allowed: &OfferingSet, arrival: Arrival) -> Result<OpenNode, Refused<'p>> {

@@ -24,6 +24,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::core::snapshot::Pod;
 
 pub use context::FilterContext;
+pub(in crate::core::plan::check) use pod_affinity::repels;
 pub(super) use selectors::matches as label_selector_matches;
 
 /// A filter, by the name that kube-scheduler gives its plugin.

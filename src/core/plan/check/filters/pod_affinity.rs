@@ -35,7 +35,7 @@ struct Term {
     namespace_selector: Option<LabelSelector>,
 }
 
-pub(super) fn repels(pod: &Pod) -> bool {
+pub(in crate::core::plan::check) fn repels(pod: &Pod) -> bool {
     !required_anti_affinity(pod).is_empty()
 }
 

@@ -1,0 +1,52 @@
+//! Whether a pod has a place on any other node at all.
+
+use crate::core::disrupt::rehome::{Rooms, prefers_a_new_node};
+use crate::core::scheduler::class::VariantIndex;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+
+/// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
+/// passed over once needs no second look, unless topology has a say.
+pub(super) struct Reach {
+    first: Vec<HostIndex>,
+}
+
+impl Reach {
+    pub fn new(classes: usize) -> Self {
+        Self { first: vec![0; classes] }
+    }
+
+    /// Whether a node but this one has room for a pod of the class.
+    pub fn any_room(&mut self, engine: &Engine<'_, '_>, class: ClassIndex, but: HostIndex, rooms: &Rooms) -> bool {
+        let problem = engine.problem;
+        let variants = &problem.classes[class].variants;
+        let forgets = variants.len() > 1
+            || variants.iter().any(|variant| !problem.variants[*variant].constraints.is_empty())
+            || !problem.classes[class].anti_affinity.is_empty();
+        let all = rooms.next.last();
+        let mut may_have_room = |variant: &VariantIndex| {
+            let start = if forgets { 0 } else { self.first[class] };
+            let find = |first: HostIndex| {
+                let filling = engine.find_existing(class, *variant, first, Some(&rooms.filling));
+                let next = all.and_then(|all| engine.find_existing(class, *variant, first, Some(all)));
+                filling.into_iter().chain(next).min()
+            };
+            let found = find(start);
+            if !forgets {
+                self.first[class] = found.unwrap_or(HostIndex::MAX >> 1);
+            }
+            match found {
+                Some(host) if host == but => find(host + 1).is_some(),
+                found => found.is_some(),
+            }
+        };
+        for (level, variant) in variants.iter().enumerate() {
+            if may_have_room(variant) {
+                return true;
+            }
+            if prefers_a_new_node(engine, class, level) {
+                return false;
+            }
+        }
+        false
+    }
+}

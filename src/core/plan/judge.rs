@@ -1,0 +1,43 @@
+//! The judge at work: every plan is held against the rules by [`check`], which shares nothing with the planner, before it is shown or
+//! carried out. A plan that breaks one says so itself (`BreaksRule`), and nothing of it is done.
+
+use super::check::{Violation, check_within};
+use super::{Inputs, Note, NoteCode, Plan};
+
+/// Pods that may be looked at to judge placements: some tenth of a second. What a plan takes grows with the same numbers.
+const PODS_LOOKED_AT_MAX: u64 = 4_000_000;
+/// Rules that one note names; the others are counted.
+const RULES_NAMED: usize = 3;
+
+/// The plan with what the judge found in its notes. The ID covers them.
+pub fn judged(mut plan: Plan, inputs: &Inputs<'_>) -> Plan {
+    let verdict = check_within(&plan, inputs, PODS_LOOKED_AT_MAX);
+    if verdict.violations.is_empty() {
+        return plan;
+    }
+    plan.notes.push(note(&verdict.violations));
+    plan.notes.sort();
+    plan.id = plan.content_hash();
+    plan
+}
+
+fn note(violations: &[Violation]) -> Note {
+    let named: Vec<String> = violations.iter().take(RULES_NAMED).map(ToString::to_string).collect();
+    let more = match violations.len().saturating_sub(RULES_NAMED) {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let text = format!(
+        "this plan is wrong, and nothing of it is done: {}{more}. This is a mistake in cutlist: please report it with `cutlist snapshot` \
+         and the definitions",
+        named.join("; ")
+    );
+    Note { code: NoteCode::BreaksRule, text }
+}
+
+impl Plan {
+    /// Whether the judge found nothing that is wrong with it.
+    pub fn is_sound(&self) -> bool {
+        self.notes.iter().all(|note| note.code != NoteCode::BreaksRule)
+    }
+}

@@ -1,0 +1,227 @@
+//! What goes wrong around the controller and stays so: finalizers, webhooks, clocks, a zone, a repository that is away.
+
+use std::collections::BTreeSet;
+
+use cutlist::adapters::embedded::World;
+use cutlist::api::keys;
+use cutlist::controller::events::Event;
+use cutlist::ports::Cluster;
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::stage::{POOL, SETTINGS, Stage, without_pods};
+
+const KEEP: &str = "example.com/keep";
+
+/// Two Deployments, one with pods on a node.
+async fn with_a_node() -> (Stage, String, String) {
+    let mut stage = Stage::new(SETTINGS);
+    stage.world.with(|world| world.load(without_pods(&["other"])));
+    stage.scale(5);
+    assert!(stage.settle().await);
+    let snapshot = stage.snapshot();
+    let node = snapshot.nodes[0].metadata.name.clone().unwrap();
+    let claim = snapshot.node_claims[0].metadata.name.clone().unwrap();
+    (stage, node, claim)
+}
+
+/// Whether the rest goes on: other pods get a node, and it goes when they do.
+async fn the_rest_goes_on(stage: &mut Stage, context: &str) {
+    let other = |stage: &Stage, replicas| assert!(stage.world.with(|world| world.scale("default/other", replicas)));
+    let bound = |stage: &Stage| stage.world.with(|world| world.pod_counts());
+    let before = bound(stage);
+    other(stage, 30);
+    stage.run_for(120).await;
+    assert_eq!(bound(stage), (before.0 + before.1 + 30, 0), "{context}: other pods get nodes");
+    let instances = stage.world.with(|world| world.instances()).len();
+    other(stage, 0);
+    stage.run_for(600).await;
+    assert!(stage.world.with(|world| world.instances()).len() < instances, "{context}: their nodes go again");
+}
+
+fn said(stage: &Stage, text: &str) -> usize {
+    stage.count(|event| matches!(event, Event::CallFailed { error } if error.contains(text)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_on_a_node_that_stays() {
+    let (mut stage, node, _) = with_a_node().await;
+    let patch = json!({ "metadata": { "finalizers": [keys::TERMINATION_FINALIZER, KEEP] } });
+    stage.world.cluster().patch_node(&node, &patch).await.unwrap();
+    stage.scale(0);
+    stage.run_for(3600).await;
+    assert_eq!(stage.world.with(|world| world.instances()).len(), 0, "the instance costs nothing any more");
+    let held = stage.snapshot().nodes[0].metadata.finalizers.clone();
+    assert_eq!(held.as_deref(), Some(&[KEEP.to_owned()][..]), "what somebody else set is theirs to remove");
+    let calls = stage.fuse.calls();
+    stage.run_for(3600).await;
+    assert!(stage.fuse.calls() - calls < 200, "{} calls in an hour", stage.fuse.calls() - calls);
+    assert!(said(&stage, KEEP) > 30, "said while it lasts");
+    the_rest_goes_on(&mut stage, "a Node stays").await;
+    stage.world.cluster().patch_node(&node, &json!({ "metadata": { "finalizers": null } })).await.unwrap();
+    assert!(stage.settle().await);
+    stage.run_for(600).await;
+    assert!(stage.snapshot().node_claims.is_empty());
+    stage.assert_consistent("after the Node was let go");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_on_a_node_claim_that_stays() {
+    let (mut stage, _, claim) = with_a_node().await;
+    let held = |stage: &Stage| {
+        stage.snapshot().node_claims.iter().find(|it| it.metadata.name.as_ref() == Some(&claim)).cloned()
+    };
+    let mut kept = held(&stage).unwrap();
+    kept.metadata.finalizers.get_or_insert_default().push(KEEP.to_owned());
+    stage.world.cluster().update_node_claim(&kept).await.unwrap();
+    stage.scale(0);
+    stage.run_for(3600).await;
+    assert_eq!((stage.world.with(|world| world.instances()).len(), stage.snapshot().nodes.len()), (0, 0));
+    assert_eq!(held(&stage).unwrap().metadata.finalizers.as_deref(), Some(&[KEEP.to_owned()][..]));
+    let deleted = stage.count(|event| matches!(event, Event::DeletedNodeClaim { .. }));
+    let calls = stage.fuse.calls();
+    stage.run_for(3600).await;
+    assert!(stage.fuse.calls() - calls < 200, "{} calls in an hour", stage.fuse.calls() - calls);
+    assert_eq!(stage.count(|event| matches!(event, Event::DeletedNodeClaim { .. })), deleted);
+    assert!(said(&stage, KEEP) > 30, "said while it lasts");
+    the_rest_goes_on(&mut stage, "a NodeClaim stays").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_never_ends() {
+    let (mut stage, node, _) = with_a_node().await;
+    let pod = stage.snapshot().pods[0].key();
+    stage.world.with(|world| world.hold_pod(&pod));
+    Cluster::delete_node(&stage.world.cluster(), &node).await.unwrap();
+    stage.run_for(30).await;
+    the_rest_goes_on(&mut stage, "a pod stays").await;
+    // As the reference does: what is a minute past its grace is not waited for.
+    assert!(stage.snapshot().nodes.iter().all(|it| it.metadata.name.as_ref() != Some(&node)));
+    stage.world.with(World::let_pods_go);
+    assert!(stage.settle().await);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0));
+    stage.assert_consistent("after a pod that never ended");
+}
+
+/// What a webhook makes of definitions is not what is in Git: nothing is applied again and again, pods get nodes, and it is said.
+#[tokio::test(start_paused = true)]
+async fn a_webhook_that_changes_definitions() {
+    let ways: [(&str, fn(&mut Value)); 3] = [
+        ("a label", |object| object["metadata"]["labels"]["team"] = json!("platform")),
+        ("a label of nodes", |object| {
+            if object["kind"] == "NodePool" {
+                object["spec"]["template"]["metadata"]["labels"]["team"] = json!("platform");
+            }
+        }),
+        ("a limit", |object| {
+            if object["kind"] == "NodePool" {
+                object["spec"]["limits"]["cpu"] = json!("50");
+            }
+        }),
+    ];
+    for (context, webhook) in ways {
+        let mut stage = Stage::new(SETTINGS);
+        stage.world.with(|world| world.change_definitions(Some(webhook)));
+        stage.scale(5);
+        stage.run_for(600).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "{context}");
+        let calls = stage.fuse.calls();
+        stage.run_for(3600).await;
+        assert!(stage.fuse.calls() - calls < 200, "{context}: {} calls in an hour", stage.fuse.calls() - calls);
+        let evicted = stage.count(|event| matches!(event, Event::EvictedPod { .. }));
+        assert_eq!(evicted, 0, "{context}: no node is replaced for it");
+        if context != "a label" {
+            assert!(said(&stage, "NodePool default") > 0, "{context}: said");
+        }
+    }
+}
+
+/// The clock of the controller's machine is set: ahead, back, to and fro, while nodes come and go.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_jumps() {
+    for hours in [5, -5, 24 * 30, -24 * 30] {
+        let (mut stage, node, _) = with_a_node().await;
+        let ahead = SignedDuration::from_hours(hours);
+        let context = format!("{hours} hours");
+        // Nothing is to be done, and nothing is.
+        stage.clock.set(ahead);
+        stage.run_for(600).await;
+        assert!(stage.snapshot().nodes.iter().any(|it| it.metadata.name.as_ref() == Some(&node)), "{context}");
+        assert_eq!(stage.world.pods_evicted(), 0, "{context}");
+        // What comes in that time comes, where it is not taken for old at once.
+        stage.scale(40);
+        stage.run_for(300).await;
+        let bound = stage.world.with(|world| world.pod_counts()).0;
+        assert!(hours > 0 || bound == 40, "{context}: {bound} pods");
+        assert_eq!(stage.world.pods_evicted(), 0, "{context}: nothing that runs is ended");
+        stage.clock.set(SignedDuration::ZERO);
+        stage.run_for(900).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (40, 0), "{context}: set right");
+        stage.scale(3);
+        stage.run_for(1800).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (3, 0), "{context}: set right");
+        assert!(stage.world.with(|world| world.instances()).len() <= 2, "{context}: what is empty goes");
+        // To and fro, every few seconds.
+        for turn in 0..60 {
+            stage.clock.set(if turn % 2 == 0 { ahead } else { SignedDuration::ZERO });
+            stage.scale(5 + turn % 7 * 5);
+            stage.run_for(5).await;
+        }
+        stage.clock.set(SignedDuration::ZERO);
+        stage.scale(10);
+        assert!(stage.settle().await, "{context}");
+        stage.run_for(1800).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (10, 0), "{context}: in the end");
+        stage.assert_consistent(&context);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_zone_that_is_lost() {
+    let spread = POOL.replacen("default", "default", 1);
+    let mut stage = Stage::of_four_nodes(&spread).await;
+    let zone_of = |node: &k8s_openapi::api::core::v1::Node| node.metadata.labels.as_ref().unwrap()[keys::ZONE].clone();
+    let zone = zone_of(&stage.snapshot().nodes[0]);
+    let lost: BTreeSet<String> = stage.world.with(|world| world.lose_zone(&zone)).into_iter().collect();
+    assert!(!lost.is_empty());
+    stage.run_for(600).await;
+    let snapshot = stage.snapshot();
+    let runs = |pod: &&cutlist::core::snapshot::Pod| {
+        !pod.is_terminating() && pod.spec.node_name.as_ref().is_some_and(|node| !lost.contains(node))
+    };
+    assert_eq!(snapshot.pods.iter().filter(runs).count(), 4, "all have a node elsewhere");
+    assert!(
+        snapshot
+            .nodes
+            .iter()
+            .filter(|node| !lost.contains(node.metadata.name.as_ref().unwrap()))
+            .all(|node| zone_of(node) != zone)
+    );
+    // Whatever becomes of the nodes that are lost: no pod that runs leaves for it.
+    let running: Vec<String> = snapshot.pods.iter().filter(runs).map(|pod| pod.metadata.uid.clone()).collect();
+    stage.run_for(4 * 3600).await;
+    let after = stage.snapshot();
+    assert!(running.iter().all(|uid| after.pods.iter().any(|pod| pod.metadata.uid == *uid)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_repository_that_is_away_for_days() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    for day in 0..5 {
+        for _ in 0..24 {
+            stage.script.fail();
+            stage.run_for(3600).await;
+        }
+        let replicas = 5 + day % 2 * 20;
+        stage.scale(replicas);
+        stage.run_for(120).await;
+        assert_eq!(stage.world.with(|world| world.pod_counts()), (usize::try_from(replicas).unwrap(), 0), "day {day}");
+    }
+    let unreachable = stage.count(|event| matches!(event, Event::RepositoryUnreachable { .. }));
+    assert!((2..=10).contains(&unreachable), "said now and then, {unreachable} times");
+    stage.script.commit("back", &[("pool.yaml", POOL), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(60).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::RepositoryBack)), 1);
+    stage.assert_consistent("after five days");
+}
