@@ -207,20 +207,8 @@ fn obeyed(printed: &Printed, is_markdown: bool) -> Vec<String> {
     found
 }
 
-#[test]
-fn text_from_outside_stays_text() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path();
-    for name in ["clean", "hostile", "ci"] {
-        std::fs::create_dir(root.join(name)).unwrap();
-        write(root, &format!("{name}/cutlist.yaml"), SETTINGS);
-        write(root, &format!("{name}/class.yaml"), CLASS);
-    }
-    write(root, "clean/pool.yaml", &pool(&json!("default"), &json!("a")));
-    write(root, "hostile/pool.yaml", &pool(&json!("default"), &json!("a")));
-    symlink("pool.yaml", root.join(format!("hostile/evil{}.yaml", HOSTILE.replace('/', "")))).unwrap();
-    commit(&root.join("clean"), HOSTILE);
-    commit(&root.join("hostile"), HOSTILE);
+/// Definitions with mistakes, and hostile text wherever there may be some.
+fn hostile_definitions(root: &Path) {
     write(root, &format!("ci/a{HOSTILE}.yaml"), &pool(&json!(HOSTILE), &json!(HOSTILE)));
     write(
         root,
@@ -239,6 +227,23 @@ fn text_from_outside_stays_text() {
         "ci/kustomization.yaml",
         &json!({ "resources": [HOSTILE], "patches": [{ "path": HOSTILE }] }).to_string(),
     );
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    for name in ["clean", "hostile", "ci"] {
+        std::fs::create_dir(root.join(name)).unwrap();
+        write(root, &format!("{name}/cutlist.yaml"), SETTINGS);
+        write(root, &format!("{name}/class.yaml"), CLASS);
+    }
+    write(root, "clean/pool.yaml", &pool(&json!("default"), &json!("a")));
+    write(root, "hostile/pool.yaml", &pool(&json!("default"), &json!("a")));
+    symlink("pool.yaml", root.join(format!("hostile/evil{}.yaml", HOSTILE.replace('/', "")))).unwrap();
+    commit(&root.join("clean"), HOSTILE);
+    commit(&root.join("hostile"), HOSTILE);
+    hostile_definitions(root);
     write(root, "cluster.json", &hostile_cluster().to_string());
     write(
         root,

@@ -15,7 +15,10 @@ const PAGES: &[&str] = &[
     include_str!("files.md"),
     include_str!("kinds.md"),
     include_str!("kubelet.md"),
+    include_str!("kubelet_types.md"),
     include_str!("kustomize.md"),
+    include_str!("labels.md"),
+    include_str!("min_values.md"),
     include_str!("node_overlay.md"),
     include_str!("node_pool.md"),
     include_str!("reading.md"),
@@ -25,6 +28,7 @@ const PAGES: &[&str] = &[
     include_str!("suppression.md"),
     include_str!("unlimited.md"),
     include_str!("variables.md"),
+    include_str!("zones.md"),
 ];
 
 /// One rule, explained.
