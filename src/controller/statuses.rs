@@ -72,12 +72,16 @@ fn status_of_class(class: &EC2NodeClass, facts: &ClassFacts, now: Timestamp) -> 
     let mut failed: Vec<&ClassCondition> = Vec::new();
     for condition in &facts.conditions {
         let ClassCondition { type_, status, reason, message } = condition;
-        let is_known = conditions.iter().any(|it| it.type_ == *type_);
-        let written = match status {
-            Some(true) => "True",
-            Some(false) => "False",
-            None if is_known => continue,
-            None => "Unknown",
+        let written = match (status, conditions.iter().find(|it| it.type_ == *type_)) {
+            (Some(true), _) => "True",
+            (Some(false), _) => "False",
+            (None, Some(known)) => {
+                if known.status != "True" {
+                    failed.push(condition);
+                }
+                continue;
+            }
+            (None, None) => "Unknown",
         };
         if written != "True" {
             failed.push(condition);

@@ -82,7 +82,7 @@ impl Account {
 
     fn called(&self, action: Action, with: &str) -> Result<(), ApiError> {
         let call = format!("{action} {with}").trim_end().to_owned();
-        self.calls.borrow_mut().push(call.clone());
+        self.calls.borrow_mut().push(call);
         let failures = self.failures.borrow();
         let fails = |(what, _): &(&String, &String)| {
             let (of_action, of_what) = what.split_once(' ').unwrap_or((what, ""));

@@ -26,7 +26,7 @@ fn class(name: &str, spec: Value) -> EC2NodeClass {
 fn ten_classes() -> Vec<EC2NodeClass> {
     (0..10)
         .map(|number| {
-            let family = if number % 2 == 0 { "al2023@latest" } else { "bottlerocket@v1.46.0" };
+            let family = if number.is_multiple_of(2) { "al2023@latest" } else { "bottlerocket@v1.46.0" };
             class(&format!("class-{number}"), json!({ "amiSelectorTerms": [{ "alias": family }] }))
         })
         .collect()
@@ -152,10 +152,10 @@ fn nothing_is_made_by_who_may_only_look() {
 
 fn instances(number: usize) -> Vec<Value> {
     let instance = |number: usize| {
-        json!({ "id": format!("i-{number:04}"), "state": if number % 10 == 0 { "terminated" } else { "running" },
+        json!({ "id": format!("i-{number:04}"), "state": if number.is_multiple_of(10) { "terminated" } else { "running" },
             "instanceType": "m5.large", "zone": "us-east-1a", "imageId": "ami-1", "launchedAt": at(0).to_string(),
             "tags": { "karpenter.sh/nodepool": "general", "karpenter.k8s.aws/ec2nodeclass": "default",
-                "eks:eks-cluster-name": if number % 2 == 0 { "demo" } else { "other" }, "cutlist.dev/launch": format!("l-{}", number % 500) } })
+                "eks:eks-cluster-name": if number.is_multiple_of(2) { "demo" } else { "other" }, "cutlist.dev/launch": format!("l-{}", number % 500) } })
     };
     (0..number).map(instance).collect()
 }

@@ -92,10 +92,9 @@ fn documents(shape: &str, count: usize) -> Vec<Value> {
     let template = &mut pool["spec"]["template"];
     match shape {
         "requirements" => {
-            template["spec"]["requirements"] = each(
-                count,
-                |number| json!({ "key": format!("example.com/k{number}"), "operator": "In", "values": ["x"] }),
-            );
+            let requirement =
+                |number| json!({ "key": format!("example.com/k{number}"), "operator": "In", "values": ["x"] });
+            template["spec"]["requirements"] = each(count, requirement);
         }
         "values" => {
             template["spec"]["requirements"] =

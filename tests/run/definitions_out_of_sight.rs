@@ -2,6 +2,7 @@
 
 use cutlist::api::source::{SourceFile, Standing};
 use cutlist::controller::events::Event;
+use cutlist::core::plan::NoteCode;
 
 use crate::stage::{POOL, SETTINGS, Stage};
 
@@ -75,7 +76,7 @@ async fn a_pool_whose_file_becomes_a_link_stays_with_its_nodes() {
         assert!(stage.count(said) > 40, "{path}: said while it lasts");
         let shown = |event: &Event| {
             matches!(event, Event::PlanPosted { plan, .. }
-                if plan.notes.iter().any(|note| note.code == "ObjectUnreadable" && note.text.contains("NodePool extra")))
+                if plan.notes.iter().any(|note| note.code == NoteCode::ObjectUnreadable && note.text.contains("NodePool extra")))
         };
         assert!(stage.count(shown) > 0, "{path}: shown");
         // The link is removed: now it is gone.

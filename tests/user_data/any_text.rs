@@ -120,7 +120,8 @@ fn of_others(document: &DocumentMut) -> BTreeMap<String, String> {
     let ours = ["cluster-name", "max-pods", "api-server", "cluster-dns-ip", "cluster-certificate"];
     found.retain(|path, _| {
         let key = path.rsplit('/').next().unwrap();
-        !(path.starts_with("/settings/kubernetes/") && ours.contains(&key)) && !path.contains("000-mount")
+        let is_ours = path.starts_with("/settings/kubernetes/") && ours.contains(&key);
+        !is_ours && !path.contains("000-mount")
     });
     found
 }

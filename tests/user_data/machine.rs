@@ -46,7 +46,7 @@ pub fn asked_for(bootstrap: &Bootstrap) -> Node {
 pub fn boot(family: AmiFamily, text: &str) -> Node {
     match family {
         AmiFamily::AL2 => {
-            let script = parts(text).into_iter().filter(|(_, body)| body.contains("/etc/eks/bootstrap.sh")).last();
+            let script = parts(text).into_iter().rfind(|(_, body)| body.contains("/etc/eks/bootstrap.sh"));
             let call = script.unwrap().1.split("/etc/eks/bootstrap.sh ").last().unwrap().replace("\\\n", "");
             let words = words(&call);
             let after = |option: &str| words[words.iter().position(|word| word == option).unwrap() + 1].clone();
@@ -107,7 +107,7 @@ fn kubelet(flags: &str, cluster: String, endpoint: String) -> Node {
         let value = value.trim_matches('"');
         match name {
             "node-labels" => node.labels = labels(value),
-            "register-with-taints" => node.taints = value.split(',').map(|taint| with_value(taint)).collect(),
+            "register-with-taints" => node.taints = value.split(',').map(with_value).collect(),
             "max-pods" => node.max_pods = value.parse().unwrap(),
             _ => {}
         }

@@ -17,7 +17,12 @@ pub fn launch_id(plan_id: &str, carried_out_at: Timestamp, claim: &NodeClaim, of
         "plan": plan_id,
         "carriedOutAt": carried_out_at.as_nanosecond().to_string(),
         "labels": claim.metadata.labels,
-        "spec": { "nodeClassRef": claim.spec.node_class_ref, "taints": claim.spec.taints, "startupTaints": claim.spec.startup_taints },
+        "nodeClass": claim.spec.node_class_ref,
+        "taints": claim.spec.taints,
+        "startupTaints": claim.spec.startup_taints,
+        "requirements": claim.spec.requirements,
+        // How much is asked of them does not matter to the machine; of devices it matters which.
+        "resources": claim.spec.resources.requests.keys().collect::<Vec<_>>(),
         "offerings": offerings,
     });
     let hash: String = Sha256::digest(asked.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
