@@ -25,7 +25,7 @@ fn class(name: &str, spec: Value) -> EC2NodeClass {
 /// Two families of images, and selectors that differ from class to class.
 fn ten_classes() -> Vec<EC2NodeClass> {
     (0..10)
-        .map(|number| {
+        .map(|number: u32| {
             let family = if number.is_multiple_of(2) { "al2023@latest" } else { "bottlerocket@v1.46.0" };
             class(&format!("class-{number}"), json!({ "amiSelectorTerms": [{ "alias": family }] }))
         })
