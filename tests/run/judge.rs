@@ -2,15 +2,18 @@
 
 use cutlist::adapters::embedded::Post;
 use cutlist::controller::events::Event;
-use cutlist::core::model::HourlyPrice;
-use cutlist::core::plan::{Inputs, NoteCode, Plan, decide};
+use cutlist::core::plan::{Inputs, NoteCode, Plan, StepKind, decide};
 
 use crate::stage::{SETTINGS, Stage, apart};
 
-/// A planner with a mistake: it says that new nodes cost nothing.
+/// A planner with a mistake: it puts the pods of all new nodes on the first, whatever they say of each other.
 fn mistaken(inputs: &Inputs<'_>) -> Plan {
     let mut plan = decide(inputs);
-    plan.steps.iter_mut().for_each(|step| step.price_per_hour = HourlyPrice::ZERO);
+    let created = || plan.steps.iter().filter(|step| step.kind == StepKind::Create);
+    let pods: Vec<String> = created().flat_map(|step| step.pods.clone()).collect();
+    if let Some(first) = plan.steps.iter_mut().find(|step| step.kind == StepKind::Create) {
+        first.pods = pods;
+    }
     plan.id = plan.content_hash();
     plan
 }

@@ -37,7 +37,9 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             .nodes
             .values()
             .filter(|existing| {
-                existing.initialized && existing.pool.as_deref().is_some_and(|pool| limit.pools.contains(pool))
+                // One whose instance ends is gone as far as budgets go. Source: the reference, on budgets.
+                let ends = existing.claim.is_some_and(|claim| claim.is_true("InstanceTerminating"));
+                !ends && existing.initialized && existing.pool.as_deref().is_some_and(|pool| limit.pools.contains(pool))
             })
             .collect();
         let most = if limit.open.is_err() || limit.denied { 0 } else { most(limit.nodes, counted.len()).unwrap_or(0) };

@@ -69,6 +69,13 @@ pub enum ViolationCode {
     WrongBudget,
 }
 
+impl ViolationCode {
+    /// Whether only a figure is wrong that people read: what the plan does breaks nothing.
+    pub fn is_of_the_account(self) -> bool {
+        matches!(self, Self::WrongSummary | Self::WrongResources | Self::WrongPrice | Self::WrongBudget)
+    }
+}
+
 /// A rule, where it is broken, and how.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Violation {
