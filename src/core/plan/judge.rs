@@ -1,4 +1,4 @@
-//! The judge at work: every plan is held against the rules by [`check`], which shares nothing with the planner, before it is shown or
+//! The judge at work: every plan is held against the rules by [`super::check`], which shares nothing with the planner, before it is shown or
 //! carried out. A plan that breaks one says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in its account of itself
 //! stops nothing: tests look for those.
 

@@ -6,7 +6,7 @@
 //! 1. the claims bear the launch's id before anything is asked for (`core::lifecycle::launches`);
 //! 2. [`parts`] divides them by what they wish, which is one part nearly always;
 //! 3. [`requests`] makes the calls: the id is in their client tokens, and a tag of everything they launch;
-//! 4. [`read`] understands an answer, and [`assign`] gives its instances to the claims.
+//! 4. [`read`] understands an answer, and [`assign()`] gives its instances to the claims.
 //!
 //! After a crash or a lost answer the same call with the same token gives the same answer; and what was launched is found by its tag and
 //! assigned in the same way.
