@@ -140,7 +140,7 @@ fn documents(shape: &str, count: usize) -> Vec<Value> {
         }
         "allow windows" => {
             let mut budget = cluster_budget("b");
-            budget["spec"]["allow"] = each(count, window);
+            budget["spec"]["allowWindows"] = each(count, window);
             more.push(budget);
         }
         "pools" => more = named(node_pool),

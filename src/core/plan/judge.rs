@@ -12,6 +12,10 @@ const RULES_NAMED: usize = 3;
 
 /// The plan with what the judge found in its notes. The ID covers them.
 pub fn judged(mut plan: Plan, inputs: &Inputs<'_>) -> Plan {
+    // What does nothing breaks nothing.
+    if plan.steps.is_empty() && plan.placements.is_empty() {
+        return plan;
+    }
     let mut violations = check_within(&plan, inputs, PODS_LOOKED_AT_MAX).violations;
     violations.retain(|violation| !violation.code.is_of_the_account());
     if violations.is_empty() {
