@@ -8,7 +8,6 @@ pub mod change;
 mod propose;
 mod trial;
 
-use crate::core::model::Resources;
 use crate::core::plan::Inputs;
 use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::{ClassIndex, Engine};
@@ -31,9 +30,6 @@ const PODS_TRIED_MAX: usize = 5_000;
 
 /// For one question the whole cluster may be tried so often, however large it is.
 const TRIALS_OF_CLUSTER: usize = 16;
-
-/// So often a limit that is enough is tried halfway lower: a hundredth of what it was raised by is near enough.
-const LOWERINGS_MAX: usize = 8;
 
 /// A pod that is waiting counts as so many: it has to be placed, not only to be compiled.
 const WEIGHT_OF_WAITING: usize = 20;
@@ -140,10 +136,8 @@ impl<'e, 'a> Adviser<'e, 'a> {
         }
     }
 
-    /// Without the limits, what do the pools come to use? That much is enough, and mostly more than it takes: nothing then keeps the
-    /// search from large nodes.
+    /// Without the limits, what do the pools come to use? That much is enough.
     fn raised_to_what_is_used(&mut self, mut changes: Vec<Change>, pods: &[usize]) -> Option<Vec<Change>> {
-        let too_little = changes.clone();
         let mut without = changes.clone();
         for change in &mut without {
             if let Change::RaiseLimit { to, .. } | Change::RaiseClusterLimit { to, .. } = change {
@@ -160,52 +154,9 @@ impl<'e, 'a> Adviser<'e, 'a> {
             *to = at_least(resource, used_of(&used, pool)?.get(resource));
         }
         match self.trials.run(&changes, pods, Scope::Cluster)? {
-            Outcome::Placed(_) => Some(self.lowered(changes, &too_little, pods)),
+            Outcome::Placed(_) => Some(changes),
             Outcome::Refused(_) => None,
         }
-    }
-
-    /// Limits that are enough, each lowered towards what was too little, as far as the others and the work allow it.
-    fn lowered(&mut self, mut enough: Vec<Change>, too_little: &[Change], pods: &[usize]) -> Vec<Change> {
-        let mut helps =
-            |changes: &[Change]| matches!(self.trials.run(changes, pods, Scope::Cluster), Some(Outcome::Placed(_)));
-        for (position, least) in too_little.iter().enumerate() {
-            let (Some(least), Some(mut most)) = (limit_of(least), limit_of(&enough[position])) else { continue };
-            if least >= most {
-                continue;
-            }
-            // What is too little for all together may be enough of this one.
-            let mut tried = least;
-            let mut fails = least.saturating_sub(1);
-            for _ in 0..LOWERINGS_MAX {
-                let mut changes = enough.clone();
-                set_limit(&mut changes[position], tried);
-                let Some(rounded) = limit_of(&changes[position]).filter(|rounded| *rounded < most) else { break };
-                if helps(&changes) {
-                    (most, enough) = (rounded, changes);
-                } else {
-                    fails = rounded;
-                }
-                tried = i64::midpoint(fails, most);
-            }
-        }
-        enough
-    }
-}
-
-/// To what a limit is raised, in the smallest unit of its resource.
-fn limit_of(change: &Change) -> Option<i64> {
-    match change {
-        Change::RaiseLimit { resource, to, .. } | Change::RaiseClusterLimit { resource, to, .. } => {
-            Some(Resources::amount(resource, to.parse().ok()?))
-        }
-        _ => None,
-    }
-}
-
-fn set_limit(change: &mut Change, amount: i64) {
-    if let Change::RaiseLimit { resource, to, .. } | Change::RaiseClusterLimit { resource, to, .. } = change {
-        *to = at_least(resource, amount);
     }
 }
 
