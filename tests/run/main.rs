@@ -16,7 +16,6 @@ mod garbage;
 mod history;
 mod in_the_middle;
 mod interruptions;
-mod judge;
 mod launches;
 mod places;
 mod pools;

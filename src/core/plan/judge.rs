@@ -1,6 +1,6 @@
-//! The judge at work: every plan is held against the rules by [`super::check`], which shares nothing with the planner, before it is shown or
-//! carried out. A plan that breaks one says so itself (`BreaksRule`), and nothing of it is done. A wrong figure in its account of itself
-//! stops nothing: tests look for those.
+//! The judge at work: [`super::check`], which shares nothing with the planner, holds the plan of `cutlist plan` against the rules before it is
+//! shown. A plan that breaks one says so itself (`BreaksRule`). A wrong figure in its account of itself is left to tests. The controller does
+//! not ask the judge yet: it is too strict where pods want to be near those of DaemonSets that have not come.
 
 use super::check::{Violation, check_within};
 use super::{Inputs, Note, NoteCode, Plan};
