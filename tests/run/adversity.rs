@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use cutlist::adapters::embedded::World;
+use cutlist::adapters::embedded::{Webhook, World};
 use cutlist::api::keys;
 use cutlist::controller::events::Event;
 use cutlist::ports::Cluster;
 use jiff::SignedDuration;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::stage::{POOL, SETTINGS, Stage, without_pods};
 
@@ -106,7 +106,7 @@ async fn a_pod_that_never_ends() {
 /// What a webhook makes of definitions is not what is in Git: nothing is applied again and again, pods get nodes, and it is said.
 #[tokio::test(start_paused = true)]
 async fn a_webhook_that_changes_definitions() {
-    let ways: [(&str, fn(&mut Value)); 3] = [
+    let ways: [(&str, Webhook); 3] = [
         ("a label", |object| object["metadata"]["labels"]["team"] = json!("platform")),
         ("a label of nodes", |object| {
             if object["kind"] == "NodePool" {
@@ -178,8 +178,7 @@ async fn a_clock_that_jumps() {
 
 #[tokio::test(start_paused = true)]
 async fn a_zone_that_is_lost() {
-    let spread = POOL.replacen("default", "default", 1);
-    let mut stage = Stage::of_four_nodes(&spread).await;
+    let mut stage = Stage::of_four_nodes(POOL).await;
     let zone_of = |node: &k8s_openapi::api::core::v1::Node| node.metadata.labels.as_ref().unwrap()[keys::ZONE].clone();
     let zone = zone_of(&stage.snapshot().nodes[0]);
     let lost: BTreeSet<String> = stage.world.with(|world| world.lose_zone(&zone)).into_iter().collect();

@@ -152,7 +152,7 @@ async fn a_node_that_is_not_ready_any_more_in_the_middle_of_a_drain() {
         .pods
         .iter()
         .filter(|pod| pod.spec.node_name.as_deref() == Some(&node))
-        .map(|pod| pod.key())
+        .map(cutlist::core::snapshot::Pod::key)
         .collect();
     stage.world.with(|world| {
         world.set_node_condition(&node, "Ready", "Unknown");

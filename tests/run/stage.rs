@@ -132,8 +132,11 @@ pub struct Fuse {
     frozen: Rc<Cell<bool>>,
     refused: Rc<Cell<usize>>,
     always_changed: Rc<Cell<bool>>,
-    between: Rc<RefCell<Option<(usize, Box<dyn FnOnce()>)>>>,
+    between: Rc<RefCell<Option<(usize, Happening)>>>,
 }
+
+/// What happens between two calls.
+type Happening = Box<dyn FnOnce()>;
 
 impl Fuse {
     /// Something happens before the call of this number, between it and the one before.
