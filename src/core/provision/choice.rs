@@ -42,6 +42,7 @@ pub fn alternatives_of(engine: &Engine<'_, '_>, host: HostIndex) -> Option<Offer
         set.keep_types(open.set.types());
     }
     set.keep_types(&template.rooms.fitting(&open.requested, set.types()));
+    set = engine.with_same_neighbours(host, open, set);
     if template.is_limited() {
         let exceeds = |position: &usize| {
             let capacity = &template.limited_capacity[*position];

@@ -480,6 +480,41 @@ impl<'p> Engine<'p, '_> {
         self.problem.templates[open.template].offerings.prune(&mut set).then_some(set)
     }
 
+    /// Whether the pods of a host look at a DaemonSet, or it keeps away from them.
+    fn matters_on(&self, daemon: &Daemon, host: HostIndex) -> bool {
+        let problem = self.problem;
+        let counts = |groups: &[GroupIndex]| groups.iter().any(|group| daemon.counted_in.binary_search(group).is_ok());
+        self.hosts[host].pods.keys().map(|class| &problem.classes[*class]).any(|class| {
+            let first = class.variants.first();
+            first.is_some_and(|variant| counts(&problem.variants[*variant].constraints))
+                || counts(&class.anti_affinity)
+                || daemon.anti_affinity.iter().any(|group| class.counted_in.binary_search(group).is_ok())
+        })
+    }
+
+    /// Of a set that holds what an open node may become, what gets the same DaemonSets of those that matter to its pods: they came for
+    /// their sake, or because they were not there.
+    pub fn with_same_neighbours(&self, host: HostIndex, open: &OpenNode, mut set: OfferingSet) -> OfferingSet {
+        for neighbour in self.neighbours_with(open.template, |daemon| self.matters_on(daemon, host)) {
+            if neighbour.runs_on_all(&open.set) && !neighbour.runs_on_all(&set) {
+                return open.set.clone();
+            }
+            if neighbour.runs_on_some(&open.set) {
+                continue;
+            }
+            for on in &neighbour.on {
+                if open.set.types().is_disjoint(on.types()) {
+                    let mut others = set.types().clone();
+                    others.difference_with(on.types());
+                    set.keep_types(&others);
+                } else {
+                    set.slots &= !on.slots;
+                }
+            }
+        }
+        set
+    }
+
     /// Leaves out the types, or the slots, on which a DaemonSet runs.
     fn leave_neighbours(
         &self,
