@@ -363,6 +363,19 @@ const KUBELET_FIELDS_OF_EVERY_FAMILY: [&str; 12] = [
 ];
 
 impl AmiFamily {
+    /// The family that an alias names before its `@`.
+    pub fn of_alias(name: &str) -> Option<Self> {
+        Some(match name {
+            "al2" => Self::AL2,
+            "al2023" => Self::AL2023,
+            "bottlerocket" => Self::Bottlerocket,
+            "windows2019" => Self::Windows2019,
+            "windows2022" => Self::Windows2022,
+            "windows2025" => Self::Windows2025,
+            _ => return None,
+        })
+    }
+
     /// Whether a field of `kubelet` reaches the kubelet on images of this family. AL2023 takes whatever the kubelet has, and
     /// what becomes of a custom image is not known here. Source: reference, section 1.3.1.
     pub fn takes_kubelet_field(self, field: &str) -> bool {
@@ -383,14 +396,6 @@ impl EC2NodeClassSpec {
             return family;
         }
         let alias = self.ami_selector_terms.iter().find_map(|term| term.alias.as_deref()).unwrap_or_default();
-        match alias.split('@').next().unwrap_or_default() {
-            "al2" => AmiFamily::AL2,
-            "al2023" => AmiFamily::AL2023,
-            "bottlerocket" => AmiFamily::Bottlerocket,
-            "windows2019" => AmiFamily::Windows2019,
-            "windows2022" => AmiFamily::Windows2022,
-            "windows2025" => AmiFamily::Windows2025,
-            _ => AmiFamily::Custom,
-        }
+        AmiFamily::of_alias(alias.split('@').next().unwrap_or_default()).unwrap_or(AmiFamily::Custom)
     }
 }

@@ -62,7 +62,8 @@ pub fn of_launch(class: &BTreeMap<String, String>, owner: Owner<'_>) -> Result<B
     Ok(class.clone().into_iter().chain(ours.map(|(key, value)| (key, value.to_owned()))).collect())
 }
 
-fn check(key: &str, value: &str) -> Result<(), TagError> {
+/// Whether a class may set a tag, and EC2 takes it.
+pub fn check(key: &str, value: &str) -> Result<(), TagError> {
     let is_reserved = RESERVED_KEYS.contains(&key) || RESERVED_PREFIXES.iter().any(|prefix| key.starts_with(prefix));
     if is_reserved {
         return Err(TagError::Reserved { key: key.to_owned() });

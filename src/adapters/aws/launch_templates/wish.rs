@@ -70,6 +70,31 @@ fn tenancy(claim: &NodeClaim) -> String {
 }
 
 #[cfg(test)]
+impl Wish {
+    /// A plain one of pool `general`: types with zones and capacity types.
+    pub fn plain(offerings: &[(&str, &str, &str)]) -> Self {
+        let offering = |(instance_type, zone, capacity_type): &(&str, &str, &str)| Offering {
+            instance_type: (*instance_type).to_owned(),
+            zone: (*zone).to_owned(),
+            capacity_type: (*capacity_type).to_owned(),
+        };
+        Self {
+            installation: "main".to_owned(),
+            node_pool: "general".to_owned(),
+            node_class: "default".to_owned(),
+            labels: BTreeMap::new(),
+            taints: Vec::new(),
+            wants_efa: false,
+            wants_enclave: false,
+            tenancy: "default".to_owned(),
+            reservation: None,
+            lowers_min_values: false,
+            offerings: offerings.iter().map(offering).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 

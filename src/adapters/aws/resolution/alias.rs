@@ -78,15 +78,7 @@ pub struct Alias {
 impl Alias {
     pub fn parse(text: &str) -> Result<Self, AliasError> {
         let (family, version) = text.split_once('@').ok_or_else(|| AliasError::Form(text.to_owned()))?;
-        let family = match family {
-            "al2" => AmiFamily::AL2,
-            "al2023" => AmiFamily::AL2023,
-            "bottlerocket" => AmiFamily::Bottlerocket,
-            "windows2019" => AmiFamily::Windows2019,
-            "windows2022" => AmiFamily::Windows2022,
-            "windows2025" => AmiFamily::Windows2025,
-            _ => return Err(AliasError::Family(text.to_owned())),
-        };
+        let family = AmiFamily::of_alias(family).ok_or_else(|| AliasError::Family(text.to_owned()))?;
         Ok(Self { family, version: version.to_owned() })
     }
 

@@ -7,40 +7,17 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest};
 use super::super::api::{ApiError, Ec2Api, ErrorKind};
+use super::super::launch_templates::tags;
 use super::super::refusals;
 use super::known::Known;
 use super::{Resolution, cluster};
 use crate::api::ec2_node_class::{AmiFamily, EC2NodeClass, EC2NodeClassSpec};
-use crate::api::keys;
 use crate::core::catalog::node_class::problems;
 
 /// What was allowed is asked again so much later.
 const LIFETIME: SignedDuration = SignedDuration::from_mins(30);
 /// And what was not.
 const RETRY: SignedDuration = SignedDuration::from_mins(10);
-
-/// Fields of `kubelet` that families other than AL2023 and Custom can be told. Source: reference, section 1.3.1.
-const KUBELET_OF_ALL_FAMILIES: [&str; 12] = [
-    "clusterDNS",
-    "maxPods",
-    "podsPerCore",
-    "systemReserved",
-    "kubeReserved",
-    "evictionHard",
-    "evictionSoft",
-    "evictionSoftGracePeriod",
-    "evictionMaxPodGracePeriod",
-    "imageGCHighThresholdPercent",
-    "imageGCLowThresholdPercent",
-    "cpuCFSQuota",
-];
-
-/// Tags by which instances are found again.
-const RESTRICTED_TAGS: [&str; 4] =
-    [keys::CLUSTER_NAME_TAG, keys::NODE_POOL, keys::NODE_CLAIM_TAG, keys::EC2_NODE_CLASS];
-/// Limits of EC2 on tags.
-const TAG_KEY_CHARACTERS_MAX: usize = 128;
-const TAG_VALUE_CHARACTERS_MAX: usize = 256;
 
 /// Why a class is not valid, in the order in which it is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,10 +117,8 @@ fn kubelet(class: &EC2NodeClassSpec, family: AmiFamily) -> Option<Verdict> {
     if matches!(family, AmiFamily::AL2023 | AmiFamily::Custom) {
         return None;
     }
-    let is_known = |field: &str| {
-        KUBELET_OF_ALL_FAMILIES.contains(&field) && !(family == AmiFamily::Bottlerocket && field == "podsPerCore")
-    };
-    let unsupported: Vec<&str> = kubelet.keys().map(String::as_str).filter(|field| !is_known(field)).collect();
+    let unsupported: Vec<&str> =
+        kubelet.keys().map(String::as_str).filter(|field| !family.takes_kubelet_field(field)).collect();
     if !unsupported.is_empty() {
         let message = format!("spec.kubelet: images of family {family:?} can not be told {}", unsupported.join(", "));
         return Some(Verdict::failed(Reason::UnsupportedKubeletConfiguration, message));
@@ -156,21 +131,8 @@ fn kubelet(class: &EC2NodeClassSpec, family: AmiFamily) -> Option<Verdict> {
 }
 
 fn tags(class: &EC2NodeClassSpec) -> Option<Verdict> {
-    let fault = |(key, value): (&String, &String)| {
-        if RESTRICTED_TAGS.contains(&key.as_str()) || key.starts_with(keys::CLUSTER_TAG_PREFIX) {
-            Some(format!("spec.tags: {key} is set by the controller"))
-        } else if key.to_lowercase().starts_with("aws:") {
-            Some(format!("spec.tags: {key}: keys that begin with aws: are Amazon's"))
-        } else if key.chars().count() > TAG_KEY_CHARACTERS_MAX {
-            let key: String = key.chars().take(TAG_KEY_CHARACTERS_MAX).collect();
-            Some(format!("spec.tags: a key is longer than {TAG_KEY_CHARACTERS_MAX} characters: {key}..."))
-        } else if value.chars().count() > TAG_VALUE_CHARACTERS_MAX {
-            Some(format!("spec.tags: the value of {key} is longer than {TAG_VALUE_CHARACTERS_MAX} characters"))
-        } else {
-            None
-        }
-    };
-    class.tags.iter().find_map(fault).map(|message| Verdict::failed(Reason::TagValidationFailed, message))
+    let refused = class.tags.iter().find_map(|(key, value)| tags::check(key, value).err());
+    refused.map(|error| Verdict::failed(Reason::TagValidationFailed, error.to_string()))
 }
 
 /// What would be launched, to be tried without launching it.

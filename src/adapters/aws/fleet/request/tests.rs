@@ -4,22 +4,6 @@ use super::*;
 use crate::adapters::aws::launch_templates::{LaunchTemplate, MetadataOptions, Wish};
 use crate::api::node_claim::NodeClaim;
 
-fn wish(offerings: &[(&str, &str, &str)]) -> Wish {
-    Wish {
-        installation: "main".to_owned(),
-        node_pool: "general".to_owned(),
-        node_class: "default".to_owned(),
-        labels: BTreeMap::new(),
-        taints: Vec::new(),
-        wants_efa: false,
-        wants_enclave: false,
-        tenancy: "default".to_owned(),
-        reservation: None,
-        lowers_min_values: false,
-        offerings: offerings.iter().map(offering).collect(),
-    }
-}
-
 fn offering((instance_type, zone, capacity_type): &(&str, &str, &str)) -> Offering {
     Offering {
         instance_type: (*instance_type).to_owned(),
@@ -64,7 +48,7 @@ fn claim() -> NodeClaim {
 }
 
 fn part(claims: &[NodeClaim]) -> Part<'_> {
-    Part { launch_id: LAUNCH, wish: wish(&[]), claims: claims.iter().collect() }
+    Part { launch_id: LAUNCH, wish: Wish::plain(&[]), claims: claims.iter().collect() }
 }
 
 fn made(part: &Part<'_>, groups: &[Group], order: Order) -> Requests {

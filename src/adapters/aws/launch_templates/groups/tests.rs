@@ -35,24 +35,8 @@ fn cluster() -> Cluster {
 }
 
 fn wish(offerings: &[(&str, &str, &str)]) -> Wish {
-    let offering = |(instance_type, zone, capacity_type): &(&str, &str, &str)| Offering {
-        instance_type: (*instance_type).to_owned(),
-        zone: (*zone).to_owned(),
-        capacity_type: (*capacity_type).to_owned(),
-    };
-    Wish {
-        installation: "main".to_owned(),
-        node_pool: "general".to_owned(),
-        node_class: "default".to_owned(),
-        labels: BTreeMap::from([("karpenter.sh/nodepool".to_owned(), "general".to_owned())]),
-        taints: Vec::new(),
-        wants_efa: false,
-        wants_enclave: false,
-        tenancy: "default".to_owned(),
-        reservation: None,
-        lowers_min_values: false,
-        offerings: offerings.iter().map(offering).collect(),
-    }
+    let labels = BTreeMap::from([("karpenter.sh/nodepool".to_owned(), "general".to_owned())]);
+    Wish { labels, ..Wish::plain(offerings) }
 }
 
 fn grouped(class: &EC2NodeClass, wish: &Wish) -> Grouped {
