@@ -11,24 +11,25 @@ use super::limits;
 use super::rules::reading::LIMIT;
 
 /// Lists and mappings that no schema limits, by kind.
-const ENTRIES: [(Kind, &str); 8] = [
+const ENTRIES: [(Kind, &str); 7] = [
     (Kind::NodePool, "/spec/limits"),
     (Kind::NodePool, "/spec/template/spec/taints"),
     (Kind::NodePool, "/spec/template/spec/startupTaints"),
     (Kind::NodePool, "/spec/template/metadata/annotations"),
     (Kind::EC2NodeClass, "/spec/tags"),
     (Kind::NodeOverlay, "/spec/capacity"),
-    (Kind::DisruptionBudget, "/spec/allow"),
     (Kind::CapacityBuffer, "/spec/limits"),
 ];
 /// Those that a schema limits to less.
-const LIMITED_BY_SCHEMA: [(Kind, &str); 6] = [
+const LIMITED_BY_SCHEMA: [(Kind, &str); 8] = [
     (Kind::NodePool, "/spec/disruption/budgets"),
     (Kind::NodePool, "/spec/template/metadata/labels"),
     (Kind::NodePool, "/spec/template/spec/requirements"),
     (Kind::EC2NodeClass, "/spec/blockDeviceMappings"),
     (Kind::EC2NodeClass, "/spec/subnetSelectorTerms"),
     (Kind::NodeOverlay, "/spec/requirements"),
+    (Kind::DisruptionBudget, "/spec/allowWindows"),
+    (Kind::DisruptionBudget, "/spec/denyWindows"),
 ];
 /// Where requirements are, by kind.
 const REQUIREMENTS: [(Kind, &str); 2] =
