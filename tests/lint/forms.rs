@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{folder, lint};
+use super::{folder, lint, program};
 
 const FORMS: [&str; 9] =
     ["jsonl", "sarif", "junit", "github", "gitlab", "azuredevops", "tap", "markdown", "checkstyle"];
@@ -18,12 +18,7 @@ fn forms_are_what_is_expected() {
         assert_eq!(lint(&case, &["input", "-o", form]).0, found, "{form}: the same input gives the same bytes");
         // The version of the program is in one of them.
         let found = found.replace(env!("CARGO_PKG_VERSION"), "VERSION");
-        let path = case.join(format!("expected.{form}"));
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::write(&path, found).unwrap();
-        } else if std::fs::read_to_string(&path).unwrap_or_default() != found {
-            differences.push(format!("{}:\n{found}", path.display()));
-        }
+        differences.extend(program::differs(&case.join(format!("expected.{form}")), &found));
     }
     assert!(differences.is_empty(), "{}\nUPDATE=1 rewrites the files", differences.join("\n"));
 }

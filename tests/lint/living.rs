@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::lint;
+use super::{lint, program};
 
 const POOL: &str = "apiVersion: karpenter.sh/v1
 kind: NodePool
@@ -296,7 +296,7 @@ fn fixes_of_many_mistakes_come_to_rest() {
     for case in ["types", "one-document", "lab-of-2023", "merge-keys", "requirements", "kustomize-mistakes", "yaml"] {
         let target = tempfile::tempdir().unwrap();
         let input = super::folder().join(case).join("input");
-        copy(&input, target.path());
+        program::copy(&input, target.path());
         let broken = |text: &str| ["CL0003", "CL0004", "CL0009", "CL0010"].map(|code| text.matches(code).count());
         let comments = |folder: &Path| -> usize { texts(folder).iter().map(|text| text.matches('#').count()).sum() };
         let (before, _) = lint(target.path(), &["."]);
@@ -307,19 +307,6 @@ fn fixes_of_many_mistakes_come_to_rest() {
         let fixed = texts(target.path());
         let (again, _) = lint(target.path(), &[".", "--fix"]);
         assert!(!again.contains("\nfixed: ") && texts(target.path()) == fixed, "{case}: {again}");
-    }
-}
-
-fn copy(from: &Path, to: &Path) {
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            std::fs::create_dir(&target).unwrap();
-            copy(&entry.path(), &target);
-        } else {
-            std::fs::copy(entry.path(), target).unwrap();
-        }
     }
 }
 

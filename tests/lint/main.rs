@@ -9,6 +9,9 @@ mod examples;
 mod explain;
 mod forms;
 mod living;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../program/mod.rs"]
+mod program;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,15 +22,8 @@ fn folder() -> PathBuf {
 
 /// Standard output and exit code of `cutlist lint` in the folder of the case, without an environment.
 fn lint(folder: &Path, arguments: &[&str]) -> (String, i32) {
-    let output = Command::new(env!("CARGO_BIN_EXE_cutlist"))
-        .arg("lint")
-        .args(arguments)
-        .current_dir(folder)
-        .env_clear()
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap();
-    (text, output.status.code().unwrap())
+    let ran = program::cutlist(folder, std::iter::once("lint").chain(arguments.iter().copied()));
+    (ran.stdout + &ran.stderr, ran.code)
 }
 
 #[test]
@@ -43,12 +39,7 @@ fn cases_give_what_is_expected() {
         assert_eq!(code, json_code, "{}", case.display());
         assert_eq!(lint(&case, &["input"]).0, text, "{}: the same input gives the same bytes", case.display());
         for (file, found) in [("expected.txt", format!("{text}exit {code}\n")), ("expected.json", json)] {
-            let path = case.join(file);
-            if std::env::var_os("UPDATE").is_some() {
-                std::fs::write(&path, found).unwrap();
-            } else if std::fs::read_to_string(&path).unwrap_or_default() != found {
-                differences.push(format!("{}:\n{found}", path.display()));
-            }
+            differences.extend(program::differs(&case.join(file), &found));
         }
     }
     assert!(differences.is_empty(), "{}\nUPDATE=1 rewrites the files", differences.join("\n"));
