@@ -37,5 +37,5 @@ mod worth;
 mod tests;
 
 pub use filters::{Filter, FilterContext, Refusal, refusal};
-pub use plan::{Verdict, check, check_within};
+pub use plan::{check, check_within};
 pub use violation::{Violation, ViolationCode};

@@ -12,19 +12,11 @@ use super::{
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
 /// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
 pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
-    check_within(plan, inputs, u64::MAX).violations
-}
-
-/// What was found, and whether all was looked at.
-#[derive(Debug)]
-pub struct Verdict {
-    pub violations: Vec<Violation>,
-    /// Whether each pod's place was judged by the filters. `false`: that would have taken too many looks.
-    pub are_places_judged: bool,
+    check_within(plan, inputs, u64::MAX)
 }
 
 /// The same, where places are judged only if that takes no more looks at pods than `looks_max`.
-pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Verdict {
+pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Violation> {
     let with_buffers = buffers::written_out(inputs);
     let inputs = &Inputs { snapshot: &with_buffers, ..inputs.clone() };
     let snapshot = spread_defaults::written_out(inputs);
@@ -34,8 +26,7 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Verdict
     structure::check(plan, &known, &mut findings);
     adoptions::check(plan, &known, &mut findings);
     creations::check(plan, &known, &mut findings);
-    let are_places_judged = placements::looks(plan, &known) <= looks_max;
-    if are_places_judged {
+    if placements::looks(plan, &known) <= looks_max {
         placements::check(plan, &known, &mut findings);
     }
     removals::check(plan, &known, &mut findings);
@@ -45,7 +36,7 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Verdict
     budgets::check(plan, &known, &mut findings);
     crowds::check(plan, &known, &mut findings);
     summary::check(plan, &known, &mut findings);
-    Verdict { violations: findings.into_sorted(), are_places_judged }
+    findings.into_sorted()
 }
 
 pub(super) fn place(step: &Step) -> String {
