@@ -4,18 +4,23 @@
 //! `defaults` complete the pods, asks
 //! `provision` where pending pods go and `disrupt` which nodes may go, both on top of `scheduler`; out comes a `plan::Plan`.
 
-pub mod buffers;
 pub mod catalog;
-pub mod defaults;
+pub mod check;
 pub mod devices;
 pub mod disrupt;
+pub mod inputs;
+pub mod kube_scheduler;
 pub mod lifecycle;
 pub mod model;
 pub mod offer;
 pub mod plan;
+pub mod planner;
+pub mod prepare;
+pub mod programs;
 pub mod provision;
 pub mod scheduler;
 pub mod snapshot;
+pub mod why;
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -25,8 +25,9 @@ mod world;
 use std::fmt::Debug;
 
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::check::{ViolationCode, check};
-use cutlist::core::plan::{Inputs, decide};
+use cutlist::core::check::{ViolationCode, check};
+use cutlist::core::inputs::Inputs;
+use cutlist::core::planner::decide;
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
 

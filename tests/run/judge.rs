@@ -2,7 +2,9 @@
 
 use cutlist::adapters::embedded::Post;
 use cutlist::controller::events::Event;
-use cutlist::core::plan::{Inputs, NoteCode, Plan, StepKind, decide};
+use cutlist::core::inputs::Inputs;
+use cutlist::core::plan::{NoteCode, Plan, StepKind};
+use cutlist::core::planner::decide;
 
 use crate::stage::{SETTINGS, Stage, apart};
 

@@ -35,8 +35,9 @@ use std::time::Instant;
 
 use clap::Parser;
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::check::check;
-use cutlist::core::plan::{Phase, Plan, Summary, decide_in_phases};
+use cutlist::core::check::check;
+use cutlist::core::plan::{Plan, Summary};
+use cutlist::core::planner::{Phase, decide_in_phases};
 use jiff::{SignedDuration, Timestamp};
 use mimalloc::MiMalloc;
 

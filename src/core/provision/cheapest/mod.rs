@@ -6,24 +6,15 @@
 //! takes some apart and tries again. The reference's packing is run too, and the cheaper of the two wins, so that the price is never
 //! above it. What there are too many sizes of for a program [`grouping`] rounds, and [`free_room`] says who gets room that is there.
 
-pub mod ascent;
-pub mod columns;
-pub mod covering;
-pub mod dual;
-pub mod filling;
 mod free_room;
-pub mod generation;
 pub mod greedy;
-pub mod grouping;
 pub mod improve;
 pub mod kinds;
 pub mod market;
 pub mod node_filling;
-pub mod parts;
 pub mod planned;
 mod shopping;
 pub mod weights;
-pub mod whole_pods;
 pub mod zones;
 
 use crate::core::model::HourlyPrice;
@@ -32,6 +23,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 use super::choice::price_of_open;
 use super::karpenter::{self, Cursor, Leftover, place_on_existing};
 use super::static_capacity;
+
 use greedy::Markets;
 use market::EXACT_PRICE_WORK;
 use planned::Plans;
