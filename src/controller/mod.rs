@@ -171,7 +171,7 @@ pub struct Options {
     /// Reads the files of a revision; knows the variables.
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
-    /// `core::plan::decide`, or another planner in tests.
+    /// `core::planner::decide`, or another planner in tests.
     pub planner: Box<Planner>,
 }
 

@@ -1,4 +1,4 @@
-//! Properties of plans over random worlds. The judge is `core::plan::check`, which shares nothing with the planner.
+//! Properties of plans over random worlds. The judge is `core::check`, which shares nothing with the planner.
 //!
 //! A run is the same each time. To look further: `PROPTEST_RNG_SEED=1 PROPTEST_CASES=5000 cargo test --test properties`.
 //! A failure prints the smallest world found; it becomes a named test in the room it belongs to.

@@ -1,4 +1,5 @@
-//! kube-scheduler's filters on one pod and one node.
+//! kube-scheduler's filters on one pod and one node: may it run there, and if not, why.
+//! The judge of plans and the embedded cluster's scheduler both use this room; the planner's own rules are in `scheduler`.
 //! Source: `k8s.io/kubernetes/pkg/scheduler/framework/plugins`, release 1.34, default plugins and configuration.
 //!
 //! To add a filter: a file with its function, a variant of [`Filter`], and a line in [`Examination::refusal`].

@@ -3,7 +3,7 @@
 //! without.
 //!
 //! A start is what the reference's packing buys for twice the pods, of which every other one is then taken away. Everything is
-//! drawn from fixed seeds. Seconds are those of `core::plan::decide`, from parsed objects to the plan, in this very process,
+//! drawn from fixed seeds. Seconds are those of `core::planner::decide`, from parsed objects to the plan, in this very process,
 //! which is built for use. The bound is that of the linear program for the same pods and no nodes.
 
 #![cfg(test)]

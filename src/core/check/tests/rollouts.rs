@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::api::keys;
-use crate::core::disrupt::rollout::GivenUp;
+use crate::core::lifecycle::rollout_failures::GivenUp;
 use crate::core::lifecycle::rollout_failures::Failures;
 use crate::core::testing::Merge;
 
