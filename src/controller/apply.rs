@@ -18,7 +18,7 @@ use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
+use crate::core::plan::{Plan, Precondition, ReasonCode, RemovalMode, Step, StepKind, buffer_of};
 use crate::core::planner::build::hash_of_pods;
 use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError, PortErrorKind};
@@ -87,7 +87,7 @@ pub async fn begin<K: Cluster>(
         let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
         for step in &removals {
             // What goes at once waits for none of them.
-            let replacements = if step.waits_for_nothing() { &[][..] } else { &replacements };
+            let replacements = if step.mode.waits_for_nothing() { &[][..] } else { &replacements };
             mark(cluster, plan, step, replacements, &view, now, journal).await?;
         }
     }
@@ -130,8 +130,7 @@ async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_
 
 /// Nothing is removed on the word of what is in doubt, unless EC2 takes it away.
 fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
-    let is_interrupted = step.preconditions.iter().any(|it| matches!(it, Precondition::InstanceInterrupted { .. }));
-    if step.kind == StepKind::Create || is_interrupted {
+    if step.kind == StepKind::Create || matches!(step.mode, RemovalMode::AtOnce { .. }) {
         return Ok(());
     }
     let because = match view.claim(&step.node_claim) {
@@ -141,8 +140,24 @@ fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
     because.map_or(Ok(()), |because| Err(Refusal::InDoubt { because }))
 }
 
+/// What takes a node without waiting for anything must still be so.
+fn check_mode(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
+    let node = || step.node.clone().unwrap_or_default();
+    let holds = match &step.mode {
+        RemovalMode::Graceful => true,
+        RemovalMode::AtOnce { .. } => view.claim(&step.node_claim).is_some_and(|claim| claim.is_true(INTERRUPTED)),
+        RemovalMode::ByForce { condition, status } => {
+            let object = view.node(&node()).ok_or_else(|| Refusal::NodeGone { node: node() })?;
+            let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
+            conditions.unwrap_or_default().iter().any(|it| it.type_ == *condition && it.status == *status)
+        }
+    };
+    if holds { Ok(()) } else { Err(Refusal::NodeWell { node: node() }) }
+}
+
 fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), Refusal> {
     check_doubt(step, view)?;
+    check_mode(step, view)?;
     for precondition in &step.preconditions {
         match precondition {
             Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash, seen)?,
@@ -156,20 +171,6 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
                 if !is_planned || found().count() != *pods {
                     let found = found().count();
                     return Err(Refusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
-                }
-            }
-            Precondition::NodeBroken { node, condition, status } => {
-                let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
-                let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
-                let mut conditions = conditions.unwrap_or_default().iter();
-                if !conditions.any(|it| it.type_ == *condition && it.status == *status) {
-                    return Err(Refusal::NodeWell { node: node.clone() });
-                }
-            }
-            Precondition::InstanceInterrupted { node_claim } => {
-                let claim = view.claim(node_claim);
-                if claim.is_none_or(|claim| !claim.is_true(INTERRUPTED)) {
-                    return Err(Refusal::NodeWell { node: step.node.clone().unwrap_or_default() });
                 }
             }
             // Held by `gate.rs`.
@@ -225,7 +226,7 @@ async fn mark<K: Cluster>(
     let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
     let mut marked = marks::marked(claim, plan, step, replacements);
     let mut deadline = None;
-    if is_forced(step) {
+    if matches!(step.mode, RemovalMode::ByForce { .. }) {
         let annotations = marked.metadata.annotations.get_or_insert_default();
         let termination_time = annotations.entry(TERMINATION_TIMESTAMP.to_owned()).or_insert_with(|| now.to_string());
         let (node_claim, node) = (step.node_claim.clone(), step.node.clone().unwrap_or_default());
@@ -369,10 +370,6 @@ pub fn rejected(plan: &Plan, move_number: u32, refusal: &Refusal) -> Option<Even
         savings: before - of_kind(StepKind::Create).map(price).sum::<HourlyPrice>(),
         because: refusal.to_string(),
     })
-}
-
-fn is_forced(step: &Step) -> bool {
-    step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::NodeBroken { .. }))
 }
 
 /// Whether a step is one that only a confirmation can release.

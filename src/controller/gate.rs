@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
-use crate::core::plan::{Plan, Precondition, Step, StepKind};
+use crate::core::plan::{Plan, Precondition, RemovalMode, Step, StepKind};
 
 use super::apply::steps_of;
 
@@ -23,11 +23,6 @@ pub fn removal_to_confirm(step: &Step) -> Option<&str> {
     })
 }
 
-/// EC2 takes the node away whether or not somebody approves of it.
-fn is_interrupted(step: &Step) -> bool {
-    step.preconditions.iter().any(|precondition| matches!(precondition, Precondition::InstanceInterrupted { .. }))
-}
-
 /// Splits the moves: one that removes or takes over a node asks for `disrupt`, one that only creates, or replaces what EC2 takes away, for
 /// `provision`. One that removes nodes of a pool whose removal must be confirmed waits in any case.
 pub fn gate(plan: &Plan, approval: &ApprovalRules) -> Gated {
@@ -35,7 +30,9 @@ pub fn gate(plan: &Plan, approval: &ApprovalRules) -> Gated {
     let mut gated = Gated::default();
     for number in numbers {
         let steps = steps_of(plan, number);
-        let only_helps = steps.iter().all(|step| step.kind == StepKind::Create || is_interrupted(step));
+        // EC2 takes the node away whether or not somebody approves of it.
+        let is_taken = |step: &Step| matches!(step.mode, RemovalMode::AtOnce { .. });
+        let only_helps = steps.iter().all(|step| step.kind == StepKind::Create || is_taken(step));
         let mode = if only_helps { approval.provision } else { approval.disrupt };
         let asks = steps.into_iter().any(|step| removal_to_confirm(step).is_some());
         match mode {

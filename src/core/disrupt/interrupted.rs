@@ -2,7 +2,7 @@
 //! Behaviour: reference, section 6.9. Pods are evicted and not deleted, and protected ones stay until the instance ends.
 
 use crate::core::lifecycle::interruption;
-use crate::core::plan::Reason;
+use crate::core::plan::{Reason, RemovalMode};
 use crate::core::scheduler::Engine;
 
 use super::Pass;
@@ -11,14 +11,17 @@ use super::candidate::Candidate;
 impl Pass<'_, '_> {
     /// Before anything else is looked at.
     pub(super) fn replace_interrupted(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        let cause = |candidate: &Candidate| interruption::cause(engine.problem.machines[candidate.host].claim?);
-        let interrupted: Vec<(&Candidate, Reason)> =
-            candidates.iter().filter_map(|candidate| Some((candidate, cause(candidate)?))).collect();
+        let announced = |candidate: &Candidate| {
+            let claim = engine.problem.machines[candidate.host].claim?;
+            Some((interruption::cause(claim)?, interruption::of_claim(claim)?.reason.clone()))
+        };
+        let interrupted: Vec<(&Candidate, (Reason, String))> =
+            candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();
         for (candidate, _) in &interrupted {
             self.targets[candidate.host].doomed = true;
         }
-        for (candidate, reason) in interrupted {
-            self.remove_at_once(engine, candidate, reason);
+        for (candidate, (reason, announced)) in interrupted {
+            self.remove_at_once(RemovalMode::AtOnce { announced }, engine, candidate, reason);
         }
     }
 }

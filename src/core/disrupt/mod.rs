@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::inputs::Inputs;
 pub use crate::core::plan::Outlook;
-use crate::core::plan::{Balance, HeldBack, Reason, ReasonCode};
+use crate::core::plan::{Balance, HeldBack, Reason, ReasonCode, RemovalMode};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
@@ -37,7 +37,6 @@ use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
 use rehome::{Rehoming, Target};
 use removed_pools::{Adoption, removed_pools};
-use repair::Broken;
 use rollout::Rollouts;
 
 /// Nodes that go together, with the creations that have to come first.
@@ -45,6 +44,7 @@ use rollout::Rollouts;
 pub struct Removal {
     pub nodes: Vec<Going>,
     pub reason: Reason,
+    pub mode: RemovalMode,
     pub purchases: Vec<Purchase>,
     /// Pods that move to nodes that exist: position in the snapshot, host.
     pub placements: Vec<(usize, HostIndex)>,
@@ -69,8 +69,6 @@ pub struct Disruption {
     pub held_back: Vec<HeldBack>,
     /// Nodes that stay, and belong to another pool from now on.
     pub adoptions: Vec<Adoption>,
-    /// What is wrong with nodes that go by force.
-    pub broken: BTreeMap<HostIndex, Broken>,
     pub budgets: Ledger,
     pub candidates: usize,
     /// Of what consolidation looked at; `None` where it had nothing to look at.
@@ -346,6 +344,17 @@ impl Pass<'_, '_> {
     }
 
     fn remove(&mut self, engine: &mut Engine<'_, '_>, going: &[&Candidate], reason: Reason, rehoming: Rehoming) {
+        self.remove_as(RemovalMode::Graceful, engine, going, reason, rehoming);
+    }
+
+    fn remove_as(
+        &mut self,
+        mode: RemovalMode,
+        engine: &mut Engine<'_, '_>,
+        going: &[&Candidate],
+        reason: Reason,
+        rehoming: Rehoming,
+    ) {
         for candidate in going {
             engine.close(candidate.host);
             self.done.insert(candidate.host);
@@ -361,6 +370,7 @@ impl Pass<'_, '_> {
         self.disruption.removals.push(Removal {
             nodes: going.collect(),
             reason,
+            mode,
             purchases: rehoming.purchases,
             placements: rehoming.placements,
             balances: Vec::new(),

@@ -2,19 +2,12 @@
 //! Behaviour: reference, sections 4.8 and 5. Unlike there, new places for the pods are part of the plan.
 
 use crate::core::lifecycle::health::{self, Fault, MOST_UNHEALTHY_PERCENT};
-use crate::core::plan::{Reason, ReasonCode};
+use crate::core::plan::{Reason, ReasonCode, RemovalMode};
 use crate::core::scheduler::Engine;
 
 use super::Pass;
 use super::candidate::Candidate;
 use super::rehome::{self, Rehoming};
-
-/// What a node that goes by force says of itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
-    pub condition: String,
-    pub status: String,
-}
 
 impl Pass<'_, '_> {
     /// Removes nodes whose time is over, before anything else is looked at.
@@ -48,15 +41,21 @@ impl Pass<'_, '_> {
                 self.hold_back(engine, candidate.host, ReasonCode::NodeRepairBlocked, text);
                 continue;
             }
-            let broken =
-                Broken { condition: fault.policy.condition.to_owned(), status: fault.policy.status.to_owned() };
-            self.disruption.broken.insert(candidate.host, broken);
-            self.remove_at_once(engine, candidate, Reason { code: ReasonCode::Unhealthy, text: fault.text() });
+            let reason = Reason { code: ReasonCode::Unhealthy, text: fault.text() };
+            let health::RepairPolicy { condition, status, .. } = fault.policy;
+            let mode = RemovalMode::ByForce { condition: (*condition).to_owned(), status: (*status).to_owned() };
+            self.remove_at_once(mode, engine, candidate, reason);
         }
     }
 
     /// With new places for its pods, as far as there are any.
-    pub(super) fn remove_at_once(&mut self, engine: &mut Engine<'_, '_>, candidate: &Candidate, mut reason: Reason) {
+    pub(super) fn remove_at_once(
+        &mut self,
+        mode: RemovalMode,
+        engine: &mut Engine<'_, '_>,
+        candidate: &Candidate,
+        mut reason: Reason,
+    ) {
         let mark = engine.mark();
         let rehoming =
             rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing).unwrap_or_else(|(_, why)| {
@@ -65,6 +64,6 @@ impl Pass<'_, '_> {
                 Rehoming::default()
             });
         self.spend(engine, candidate, None);
-        self.remove(engine, &[candidate], reason, rehoming);
+        self.remove_as(mode, engine, &[candidate], reason, rehoming);
     }
 }

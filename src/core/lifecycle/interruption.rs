@@ -134,7 +134,7 @@ impl Interruption {
     }
 }
 
-fn of_claim(claim: &NodeClaim) -> Option<&Condition> {
+pub fn of_claim(claim: &NodeClaim) -> Option<&Condition> {
     claim.condition(INTERRUPTED).filter(|condition| condition.status == "True")
 }
 

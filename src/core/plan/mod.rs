@@ -128,6 +128,9 @@ pub struct Step {
     pub pods: Vec<String>,
     pub reason: Reason,
     pub preconditions: Vec<Precondition>,
+    /// On removals, where it is not graceful.
+    #[serde(default, skip_serializing_if = "RemovalMode::is_graceful")]
+    pub mode: RemovalMode,
     /// On creations: what the applier needs, so that it has nothing to decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<Launch>,
@@ -150,7 +153,6 @@ pub enum StepKind {
     Hold,
 }
 
-/// A stable code and the sentence for people.
 /// What must still hold when the step is carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "kind")]
@@ -162,7 +164,7 @@ pub enum Precondition {
     NodeHoldsOnly {
         node: String,
         pods: usize,
-        /// Over what they are: [`build::hash_of_pods`]. Absent in plans of older versions; then their names have to do.
+        /// Over what they are: [`crate::core::planner::build::hash_of_pods`]. Absent in plans of older versions; then their names have to do.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pods_hash: Option<String>,
     },
@@ -171,20 +173,34 @@ pub enum Precondition {
     /// Somebody approved the plan, or the annotation of the pool says that its nodes may go.
     #[serde(rename_all = "camelCase")]
     RemovalConfirmed { node_pool: String },
-    /// The node still says so of itself. It goes at once and by force: without waiting for replacements or budgets, and its pods are
-    /// deleted and not evicted.
-    NodeBroken { node: String, condition: String, status: String },
-    /// EC2 has announced that it takes the instance away. The node is drained at once: without waiting for replacements or budgets, but
-    /// its pods are evicted and not deleted.
-    #[serde(rename_all = "camelCase")]
-    InstanceInterrupted { node_claim: String },
 }
 
-impl Step {
-    /// Whether the node goes without waiting for replacements, budgets or pods that stay: it is broken, or its instance ends anyway.
+/// How the node of a removal goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", tag = "kind")]
+pub enum RemovalMode {
+    /// When the nodes that take its place are up, budgets allow it and its wave has come, it is drained.
+    #[default]
+    Graceful,
+    /// EC2 has announced that it takes the instance away. The node is drained at once: without waiting for replacements or budgets, but
+    /// its pods are evicted and not deleted. Only while the NodeClaim still says so.
+    AtOnce {
+        /// Karpenter's reason for what was announced, such as `SpotInterrupted`.
+        announced: String,
+    },
+    /// The node is broken. It goes at once and by force: without waiting for replacements or budgets, and its pods are deleted and not
+    /// evicted. Only while the node still says so of itself.
+    ByForce { condition: String, status: String },
+}
+
+impl RemovalMode {
+    /// Whether nothing is waited for: neither replacements nor budgets, nor pods that stay.
     pub fn waits_for_nothing(&self) -> bool {
-        use Precondition::{InstanceInterrupted, NodeBroken};
-        self.preconditions.iter().any(|it| matches!(it, NodeBroken { .. } | InstanceInterrupted { .. }))
+        *self != Self::Graceful
+    }
+
+    fn is_graceful(&self) -> bool {
+        *self == Self::Graceful
     }
 }
 

@@ -1,6 +1,6 @@
 //! From what was decided to the published form: steps, NodeClaims, summary.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sha2::{Digest, Sha256};
@@ -9,15 +9,14 @@ use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::core::disrupt::removed_pools::Adoption;
-use crate::core::disrupt::repair::Broken;
 use crate::core::inputs::Inputs;
 use crate::core::model::resources::format_amount;
-use crate::core::model::static_hash::HASH_VERSION;
+use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash};
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::Reservation;
-use crate::core::plan::{Balance, Launch, Precondition, Reason, Step, StepKind};
+use crate::core::plan::{Balance, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
 use crate::core::provision::Purchase;
-use crate::core::scheduler::Problem;
+use crate::core::scheduler::{HostIndex, Problem};
 use crate::core::snapshot::Pod;
 
 use super::names::Names;
@@ -30,6 +29,18 @@ pub struct Builder<'b, 'a> {
     pub balances: Vec<Balance>,
     names: Names,
     next_move: u32,
+}
+
+/// What is done to a node that exists.
+pub struct NodeStep<'p> {
+    pub kind: StepKind,
+    pub move_number: u32,
+    pub host: HostIndex,
+    /// Positions of those that have to move.
+    pub pods: &'p [usize],
+    pub reason: Reason,
+    pub mode: RemovalMode,
+    pub preconditions: Vec<Precondition>,
 }
 
 impl<'b, 'a> Builder<'b, 'a> {
@@ -74,8 +85,9 @@ impl<'b, 'a> Builder<'b, 'a> {
             reason,
             preconditions: vec![Precondition::NodePoolUnchanged {
                 name: template.name.clone(),
-                hash: crate::core::model::static_hash::node_pool_hash(pool),
+                hash: node_pool_hash(pool),
             }],
+            mode: RemovalMode::Graceful,
             launch: Some(Launch { node_claim, alternatives: purchase.alternatives.clone() }),
             allocatable: purchase.allocatable.clone(),
             requested: purchase.requested.clone(),
@@ -84,32 +96,11 @@ impl<'b, 'a> Builder<'b, 'a> {
         });
     }
 
-    /// `pods`: those that have to move.
-    pub fn remove(
-        &mut self,
-        kind: StepKind,
-        move_number: u32,
-        node: usize,
-        pods: &[usize],
-        reason: Reason,
-        replaced: bool,
-    ) {
-        let machine = &self.problem.machines[node];
-        // Where no node came up there are no pods to count.
-        let holds = |_| {
-            let moved = pods.iter().map(|pod| &self.inputs.snapshot.pods[*pod]);
-            Precondition::NodeHoldsOnly {
-                node: machine.name.to_owned(),
-                pods: pods.len(),
-                pods_hash: (!pods.is_empty()).then(|| hash_of_pods(moved)),
-            }
-        };
-        let mut preconditions: Vec<Precondition> = machine.node.map(holds).into_iter().collect();
-        if replaced {
-            preconditions.push(Precondition::ReplacementsInitialized);
-        }
+    pub fn of_node(&mut self, step: NodeStep<'_>) {
+        let NodeStep { kind, move_number, host, pods, reason, mode, preconditions } = step;
+        let machine = &self.problem.machines[host];
         let mut requested = Resources::new();
-        for (_, class) in &self.problem.nodes[node].pods {
+        for (_, class) in &self.problem.nodes[host].pods {
             requested.add(&self.problem.classes[*class].requests);
         }
         self.steps.push(Step {
@@ -125,6 +116,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             pods: self.pod_keys(pods),
             reason,
             preconditions,
+            mode,
             launch: None,
             allocatable: machine.allocatable(),
             requested,
@@ -135,35 +127,33 @@ impl<'b, 'a> Builder<'b, 'a> {
 
     /// Another pool takes a node over.
     pub fn adopt(&mut self, adoption: &Adoption) {
-        let number = self.begin_move();
-        self.remove(StepKind::Adopt, number, adoption.host, &[], adoption.reason.clone(), false);
         let heir = self.inputs.node_pools.iter().find(|pool| pool.metadata.name.as_ref() == Some(&adoption.by));
-        let hash = heir.map(crate::core::model::static_hash::node_pool_hash).unwrap_or_default();
+        let hash = heir.map(node_pool_hash).unwrap_or_default();
+        let preconditions = vec![Precondition::NodePoolUnchanged { name: adoption.by.clone(), hash }];
+        let step = NodeStep {
+            kind: StepKind::Adopt,
+            move_number: self.begin_move(),
+            host: adoption.host,
+            pods: &[],
+            reason: adoption.reason.clone(),
+            mode: RemovalMode::Graceful,
+            preconditions,
+        };
+        self.of_node(step);
         if let Some(step) = self.steps.last_mut() {
             step.node_pool.clone_from(&adoption.by);
-            step.preconditions = vec![Precondition::NodePoolUnchanged { name: adoption.by.clone(), hash }];
         }
     }
 
-    /// The removal that came last waits for a confirmation, where the removal of its pool is among these.
-    pub fn ask_for(&mut self, unconfirmed: &BTreeMap<String, String>) {
-        if let Some(step) = self.steps.last_mut().filter(|step| unconfirmed.contains_key(&step.node_pool)) {
-            step.preconditions.push(Precondition::RemovalConfirmed { node_pool: step.node_pool.clone() });
-        }
-    }
-
-    /// The removal that came last does not wait for anything.
-    pub fn by_force(&mut self, broken: &Broken) {
-        let Some(step) = self.steps.last_mut() else { return };
-        let Broken { condition, status } = broken.clone();
-        let node = step.node.clone().unwrap_or_default();
-        step.preconditions = vec![Precondition::NodeBroken { node, condition, status }];
-    }
-
-    /// The same, where EC2 takes the instance away.
-    pub fn interrupted(&mut self) {
-        let Some(step) = self.steps.last_mut() else { return };
-        step.preconditions = vec![Precondition::InstanceInterrupted { node_claim: step.node_claim.clone() }];
+    /// The node still holds just these pods that have to move. None where no node came up: there are no pods to count.
+    pub fn holds_only(&self, host: HostIndex, pods: &[usize]) -> Option<Precondition> {
+        let machine = &self.problem.machines[host];
+        let moved = pods.iter().map(|pod| &self.inputs.snapshot.pods[*pod]);
+        machine.node.map(|_| Precondition::NodeHoldsOnly {
+            node: machine.name.to_owned(),
+            pods: pods.len(),
+            pods_hash: (!pods.is_empty()).then(|| hash_of_pods(moved)),
+        })
     }
 
     pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {
@@ -207,7 +197,7 @@ fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Opt
         }
     }
     let mut annotations = template.metadata.annotations.clone();
-    annotations.insert(keys::NODE_POOL_HASH.to_owned(), crate::core::model::static_hash::node_pool_hash(pool));
+    annotations.insert(keys::NODE_POOL_HASH.to_owned(), node_pool_hash(pool));
     annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), HASH_VERSION.to_owned());
     if !purchase.lowered.is_empty() {
         annotations.insert(keys::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());

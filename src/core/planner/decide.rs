@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use crate::api::settings::Packing;
-use crate::core::disrupt::{Disruption, Removal, disrupt, doubts, drift, removed_pools, rollout};
+use crate::core::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, removed_pools, rollout};
 use crate::core::inputs::Inputs;
-use crate::core::plan::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, ReasonCode, StepKind};
+use crate::core::plan::{
+    FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, StepKind,
+};
 use crate::core::prepare;
 use crate::core::prepare::buffers;
 use crate::core::provision::{self, Provisioning, provision, refused_nodes};
-use crate::core::scheduler::Problem;
+use crate::core::scheduler::{HostIndex, Problem};
 
-use super::build::Builder;
+use super::build::{Builder, NodeStep};
 use super::disturbed::Disturbed;
 use super::{drains, penalties, report, risks};
 
@@ -76,17 +78,14 @@ pub fn assemble(
     let unconfirmed = removed_pools::unconfirmed(inputs, &problem.machines);
     let mut placements: BTreeMap<usize, usize> = provisioning.placements.iter().copied().collect();
     for removal in &disruption.removals {
-        steps_of_removal(&mut builder, removal, &disruption, &unconfirmed);
+        steps_of_removal(&mut builder, removal, &unconfirmed);
         // Room of a buffer may have been found on the node that goes now.
         for pod in removal.purchases.iter().flat_map(|purchase| &purchase.pods) {
             placements.remove(pod);
         }
         placements.extend(removal.placements.iter().copied());
     }
-    for (host, reason) in &disruption.holds {
-        let number = builder.begin_move();
-        builder.remove(StepKind::Hold, number, *host, &[], reason.clone(), false);
-    }
+    disruption.holds.iter().for_each(|(host, reason)| hold(&mut builder, *host, reason));
     let mut placements: Vec<Placement> = placements
         .into_iter()
         .map(|(pod, host)| Placement {
@@ -143,30 +142,57 @@ pub fn assemble(
     plan
 }
 
+/// A node that a confirmation is needed for.
+fn hold(builder: &mut Builder<'_, '_>, host: HostIndex, reason: &Reason) {
+    let step = NodeStep {
+        kind: StepKind::Hold,
+        move_number: builder.begin_move(),
+        host,
+        pods: &[],
+        reason: reason.clone(),
+        mode: RemovalMode::Graceful,
+        preconditions: builder.holds_only(host, &[]).into_iter().collect(),
+    };
+    builder.of_node(step);
+}
+
 /// The steps of one move that removes nodes.
-fn steps_of_removal(
-    builder: &mut Builder<'_, '_>,
-    removal: &Removal,
-    disruption: &Disruption,
-    unconfirmed: &BTreeMap<String, String>,
-) {
+fn steps_of_removal(builder: &mut Builder<'_, '_>, removal: &Removal, unconfirmed: &BTreeMap<String, String>) {
     let number = builder.begin_move();
     builder.balance(&removal.balances);
     for purchase in &removal.purchases {
         builder.create(number, purchase, removal.reason.clone());
     }
-    let replaced = !removal.purchases.is_empty();
     for going in &removal.nodes {
-        let reason = removal.reason.clone();
-        builder.remove(StepKind::Remove, number, going.host, &going.pods, reason, replaced);
-        if removal.reason.code == ReasonCode::NodePoolRemoved {
-            builder.ask_for(unconfirmed);
-        }
-        if removal.reason.code == ReasonCode::Interrupted {
-            builder.interrupted();
-        }
-        if let Some(broken) = disruption.broken.get(&going.host) {
-            builder.by_force(broken);
-        }
+        builder.of_node(NodeStep {
+            kind: StepKind::Remove,
+            move_number: number,
+            host: going.host,
+            pods: &going.pods,
+            reason: removal.reason.clone(),
+            mode: removal.mode.clone(),
+            preconditions: preconditions(builder, removal, going, unconfirmed),
+        });
     }
+}
+
+/// What goes at once waits for nothing.
+fn preconditions(
+    builder: &Builder<'_, '_>,
+    removal: &Removal,
+    going: &Going,
+    unconfirmed: &BTreeMap<String, String>,
+) -> Vec<Precondition> {
+    if removal.mode.waits_for_nothing() {
+        return Vec::new();
+    }
+    let mut preconditions = Vec::from_iter(builder.holds_only(going.host, &going.pods));
+    if !removal.purchases.is_empty() {
+        preconditions.push(Precondition::ReplacementsInitialized);
+    }
+    let pool = builder.problem.machines[going.host].node_pool().unwrap_or_default();
+    if removal.reason.code == ReasonCode::NodePoolRemoved && unconfirmed.contains_key(pool) {
+        preconditions.push(Precondition::RemovalConfirmed { node_pool: pool.to_owned() });
+    }
+    preconditions
 }

@@ -33,7 +33,8 @@ pub(super) fn longest_drain(
     disturbed: &Disturbed<'_>,
     now: Timestamp,
 ) -> Option<LongestDrain> {
-    let is_drained = |step: &&Step| step.kind == StepKind::Remove && !step.pods.is_empty() && !step.waits_for_nothing();
+    let is_drained =
+        |step: &&Step| step.kind == StepKind::Remove && !step.pods.is_empty() && !step.mode.waits_for_nothing();
     let drained: Vec<&Step> = steps.iter().filter(is_drained).collect();
     let queues = queues(&drained, disturbed);
     let protected = protected(&drained, snapshot, now);

@@ -210,7 +210,7 @@ fn bound(
 
 /// Reasons for which nodes of a pool go that no budget limits now.
 pub fn unlimited(steps: &[Step], budgets: &Ledger) -> Vec<Unlimited> {
-    let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.waits_for_nothing());
+    let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.mode.waits_for_nothing());
     let unlimited = going.filter_map(|step| {
         let reason = match step.reason.code {
             ReasonCode::Empty => DisruptionReason::Empty,

@@ -117,7 +117,7 @@ fn of_workloads(steps: &[Step], disturbed: &Disturbed<'_>) -> Vec<Risk> {
 /// Drains that wait for a pod which is not evicted, of nodes that go by this plan or went before. O(nodes + pods).
 fn of_drains(steps: &[Step], problem: &Problem<'_>, now: Timestamp) -> Vec<Risk> {
     let removals = steps.iter().filter(|step| step.kind == StepKind::Remove);
-    let drained = removals.filter(|step| !step.waits_for_nothing()).filter_map(|step| step.node.as_deref());
+    let drained = removals.filter(|step| !step.mode.waits_for_nothing()).filter_map(|step| step.node.as_deref());
     let drained: BTreeSet<&str> = drained.collect();
     let goes = |machine: &&Machine<'_>| {
         machine.node.is_some() && (machine.is_being_removed() || drained.contains(machine.name))
