@@ -45,7 +45,8 @@ e2e: ## the program against a real control plane on loopback (some minutes after
 e2e-aws: ## the AWS SDK against moto's server, which is installed from PyPI once (minutes for the SDK the first time; 8 GB)
 	@echo "== EC2's API, played by moto"
 	@tests/aws/install target/e2e/moto
-	@$(CARGO) test $(LOCKED) --no-default-features --features aws --target-dir target/aws --test aws -- --moto target/e2e/moto $(CASES)
+	@$(CARGO) test $(LOCKED) --no-default-features --features aws --target-dir target/aws --test aws -- --moto target/e2e/moto \
+	  $(if $(wildcard target/e2e/programs/kube-apiserver),--programs target/e2e/programs) $(CASES)
 
 fmt: rustfmt ## format the code
 	$(CARGO) fmt

@@ -17,7 +17,7 @@ use super::claims::{alternatives, claims, pass, provider_id};
 use super::moto::{Moto, REGION, Raw};
 use super::proxy::{DENIES, Fault, Proxy, THROTTLES};
 
-const IMAGES: &str = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023";
+pub const IMAGES: &str = "/aws/service/eks/optimized-ami/1.34/amazon-linux-2023";
 
 #[derive(Clone)]
 struct SystemClock;
@@ -29,10 +29,14 @@ impl Clock for SystemClock {
 }
 
 /// An account with a cluster, and who launches its nodes.
-struct Scene<'m> {
-    raw: Raw<'m>,
-    proxy: Proxy,
-    cluster: String,
+pub struct Scene<'m> {
+    pub raw: Raw<'m>,
+    pub proxy: Proxy,
+    pub cluster: String,
+}
+
+pub fn scene<'m>(moto: &'m Moto, account: &'m str) -> Scene<'m> {
+    Scene::new(moto, account)
 }
 
 type Process = AwsCloud<Arc<Calls>, SystemClock>;

@@ -3,8 +3,10 @@
 //!
 //! ```text
 //! tests/aws/install FOLDER
-//! cargo test --features aws --test aws -- --moto FOLDER [PART OF A NAME]...
+//! cargo test --features aws --test aws -- --moto FOLDER [--programs FOLDER] [PART OF A NAME]...
 //! ```
+//!
+//! With `--programs`, as `tests/control-plane/build` fills it, the whole way is tried as well: from a commit to pods.
 //!
 //! Each case has an account of its own in one server. A case that panics has failed; the others go on.
 
@@ -14,9 +16,17 @@
 mod cases;
 #[path = "../ec2/claims.rs"]
 mod claims;
+#[path = "../e2e/cluster.rs"]
+#[expect(dead_code, reason = "other tests ask for more")]
+mod cluster;
+#[path = "../e2e/control_plane/mod.rs"]
+#[expect(dead_code, reason = "other tests stop and suspend parts of it")]
+mod control_plane;
 mod deviations;
+mod machines;
 mod moto;
 mod proxy;
+mod whole;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -52,22 +62,35 @@ fn main() -> ExitCode {
         return if again.is_ok_and(|status| status.success()) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     }
     let mut words = arguments.into_iter();
-    let (mut programs, mut names) = (None, Vec::new());
+    let (mut installed, mut programs, mut names) = (None, None, Vec::new());
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--moto" => programs = words.next().map(PathBuf::from),
+            "--moto" => installed = words.next().map(PathBuf::from),
+            "--programs" => programs = words.next().map(PathBuf::from),
             _ => names.push(word),
         }
     }
-    let programs = programs.expect("--moto FOLDER, as tests/aws/install makes it; `make e2e` does both");
+    let installed = installed.expect("--moto FOLDER, as tests/aws/install makes it; `make e2e` does both");
     let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/aws/images.json");
-    let moto = Moto::start(&programs, &images);
+    let moto = Moto::start(&installed, &images);
+    let mut cases: Vec<(&str, Box<dyn Fn()>)> = Vec::new();
+    for (name, run) in CASES {
+        cases.push((name, Box::new(|| run(&moto))));
+    }
+    if let Some(programs) = programs {
+        let programs = programs.canonicalize().expect("the folder of --programs exists");
+        let moto = &moto;
+        cases.push((
+            "a_commit_becomes_pods_that_run",
+            Box::new(move || whole::a_commit_becomes_pods_that_run(moto, &programs)),
+        ));
+    }
     let mut failed = Vec::new();
     for (name, run) in
-        CASES.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|it| name.contains(it.as_str())))
+        cases.iter().filter(|(name, _)| names.is_empty() || names.iter().any(|it| name.contains(it.as_str())))
     {
         let began = Instant::now();
-        let is_fine = catch_unwind(AssertUnwindSafe(|| run(&moto))).is_ok();
+        let is_fine = catch_unwind(AssertUnwindSafe(run)).is_ok();
         println!("{} {name} ({:.1} s)", if is_fine { "ok    " } else { "FAILED" }, began.elapsed().as_secs_f64());
         if !is_fine {
             failed.push(*name);

@@ -144,7 +144,7 @@ impl Raw<'_> {
         }
         let trust = r#"{"Version":"2012-10-17","Statement":[]}"#;
         self.form("iam", "CreateRole", &[("RoleName", "nodes"), ("AssumeRolePolicyDocument", trust)]).ok();
-        let made = serde_json::json!({ "name": cluster, "version": "1.34", "roleArn": "arn:aws:iam::1:role/cluster",
+        let made = serde_json::json!({ "name": cluster, "version": "1.34", "roleArn": format!("arn:aws:iam::{}:role/cluster", self.account),
             "resourcesVpcConfig": { "subnetIds": subnets.values().collect::<Vec<_>>() } });
         self.send("POST", "/clusters", "eks", &[("content-type", "application/json")], &made.to_string()).ok();
         subnets

@@ -309,12 +309,11 @@ impl Ec2Api for Account {
         }
         self.fleets.begin().await;
         self.called(Action::CreateFleet, &request.client_token)?;
-        let templates = self.templates.borrow();
-        if let Some(config) = request.configs.iter().find(|config| !templates.contains(&config.template)) {
+        let is_there = |name: &String| self.templates.borrow().contains(name);
+        if let Some(config) = request.configs.iter().find(|config| !is_there(&config.template)) {
             let code = "InvalidLaunchTemplateName.NotFoundException";
             return Err(ApiError::of(Action::CreateFleet, code, config.template.clone()));
         }
-        drop(templates);
         let answer = self.fleets.create(request, super::at(0));
         self.fleets.end().await;
         answer

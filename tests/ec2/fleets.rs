@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 /// What EC2 remembers of launches.
+#[derive(Default)]
 pub struct Fleets {
     /// How many there are left of a type in a zone in a capacity type, `m5.large a spot`; any number of what is not named.
     pub capacity: RefCell<BTreeMap<String, usize>>,
@@ -29,24 +30,6 @@ pub struct Fleets {
     made: Cell<usize>,
     fleets: Cell<usize>,
     level: Cell<Option<(f64, Instant)>>,
-}
-
-impl Default for Fleets {
-    fn default() -> Self {
-        Self {
-            capacity: RefCell::default(),
-            lost: RefCell::default(),
-            dies_at: Cell::default(),
-            rate: Cell::default(),
-            hidden: Cell::default(),
-            latency: Cell::default(),
-            instances: RefCell::default(),
-            tokens: RefCell::default(),
-            made: Cell::default(),
-            fleets: Cell::default(),
-            level: Cell::default(),
-        }
-    }
 }
 
 impl Fleets {

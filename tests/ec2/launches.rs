@@ -376,3 +376,28 @@ fn what_was_just_launched_and_is_not_shown_is_not_taken_for_gone() {
         assert!(account.fleets.running().is_empty());
     });
 }
+
+#[test]
+fn what_could_not_be_asked_stands_in_plans_with_the_same_words() {
+    run(async {
+        let (account, clock) = (account(), EmbeddedClock::starting_at(at(0)));
+        let cloud = process(&account, &clock);
+        cloud.catalog().await.unwrap();
+        let before = cloud.describe(&class()).await.unwrap();
+        assert_eq!(cloud.notes().await, []);
+        for action in ["ec2:DescribeSubnets", "pricing:GetProducts"] {
+            account.failures.borrow_mut().insert(action.to_owned(), "RequestLimitExceeded".to_owned());
+        }
+        let mut said = Vec::new();
+        for _ in 0..3 {
+            tokio::time::sleep(Duration::from_secs(14 * 3_600)).await;
+            cloud.catalog().await.unwrap();
+            let after = cloud.describe(&class()).await.unwrap();
+            assert_eq!((&after.zones, &after.free_addresses), (&before.zones, &before.free_addresses));
+            said.push(cloud.notes().await.into_iter().map(|note| note.text).collect::<Vec<_>>());
+        }
+        assert_eq!(said[0].len(), 2, "{said:?}");
+        assert!(said[0][0].contains("as of 2026-09-01T12:00:00Z") && said[0][1].contains("throttled"), "{said:?}");
+        assert_eq!(said[0], said[2]);
+    });
+}

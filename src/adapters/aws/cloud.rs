@@ -29,6 +29,7 @@ use super::shortages::{Scarce, Shortages};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
+use crate::core::plan::{Note, NoteCode};
 use crate::ports::{
     ClassFacts, Clock, Cloud, Instance, LaunchFailure, LaunchRequest, Message, Offering, PortError, PortErrorKind,
 };
@@ -245,6 +246,11 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
             self.names.write(self.api(), &self.pace).await;
         }
         Ok(self.queue.messages(self.api(), &self.pace).await)
+    }
+
+    async fn notes(&self) -> Vec<Note> {
+        let note = |text| Note { code: NoteCode::CloudNotKnown, text };
+        self.troubles().await.into_iter().map(note).collect()
     }
 
     async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
 use crate::adapters::aws::api::instances::InstanceState;
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
@@ -27,7 +27,7 @@ type Answer = Result<(), ApiError>;
 /// Instances that wait to be ended.
 #[derive(Debug, Default)]
 pub struct Ends {
-    waiting: Mutex<Vec<(String, oneshot::Sender<Answer>)>>,
+    waiting: Mutex<Vec<(String, mpsc::Sender<Answer>)>>,
     /// Those that were launched here lately.
     young: Mutex<BTreeMap<String, Timestamp>>,
 }
@@ -42,7 +42,7 @@ impl Ends {
 
     /// Ends an instance. `NotFound`: it has ended.
     pub async fn end<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, id: &str) -> Answer {
-        let (answer, answered) = oneshot::channel();
+        let (answer, mut answered) = mpsc::channel(1);
         let is_first = {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             waiting.push((id.to_owned(), answer));
@@ -56,10 +56,10 @@ impl Ends {
             for (id, answer) in waiting {
                 let of_id = answers.get_mut(&id).cloned().unwrap_or_else(|| Err(lost()));
                 // Who does not wait any more asks again.
-                let _asks_again = answer.send(of_id);
+                let _asks_again = answer.try_send(of_id);
             }
         }
-        answered.await.unwrap_or_else(|_| Err(lost()))
+        answered.recv().await.unwrap_or_else(|| Err(lost()))
     }
 
     async fn end_all<C: Clock>(
