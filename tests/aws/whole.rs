@@ -73,7 +73,10 @@ pub fn a_commit_becomes_pods_that_run(moto: &Moto, programs: &Path) {
     let claims = cluster.list("/apis/karpenter.sh/v1/nodeclaims");
     assert_eq!(claims.len(), instances.len());
     let class = cluster.get("/apis/karpenter.k8s.aws/v1/ec2nodeclasses/default").unwrap();
-    assert_eq!(class["status"]["amis"][0]["id"], "ami-0a0a0a0a0a0a0a0a0", "{:#}", class["status"]);
+    let images = class["status"]["amis"].as_array().unwrap();
+    assert!(images.iter().any(|image| image["id"] == "ami-0a0a0a0a0a0a0a0a0"), "{:#}", class["status"]);
+    let ready = class["status"]["conditions"].as_array().unwrap().iter().find(|it| it["type"] == "Ready");
+    assert_eq!(ready.unwrap()["status"], "True", "{:#}", class["status"]);
     assert!(!cluster.list("/apis/cutlist.dev/v1alpha1/nodeplans").is_empty(), "the plan was posted");
     let path = "/apis/apps/v1/namespaces/default/deployments/web";
     cluster.patch(path, &json!({ "spec": { "replicas": 0 } })).unwrap();
