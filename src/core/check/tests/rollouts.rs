@@ -3,8 +3,8 @@
 use serde_json::json;
 
 use crate::api::keys;
-use crate::core::lifecycle::rollout_failures::GivenUp;
 use crate::core::lifecycle::rollout_failures::Failures;
+use crate::core::lifecycle::rollout_failures::GivenUp;
 use crate::core::testing::Merge;
 
 use super::{Case, Code, NOW, breaks, claim_of, valid};
