@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -39,6 +39,14 @@ e2e: ## the program against a real control plane on loopback (some minutes after
 	@tests/control-plane/build target/e2e/programs
 	@echo "== end to end"
 	@$(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- --programs target/e2e/programs $(CASES)
+	@$(MAKE) --no-print-directory e2e-aws
+
+# In a target folder of its own: the SDK takes 8 GB and minutes, and with it the features of what both builds share change.
+e2e-aws: ## the AWS SDK against moto's server, which is installed from PyPI once (minutes for the SDK the first time; 8 GB)
+	@echo "== EC2's API, played by moto"
+	@tests/aws/install target/e2e/moto
+	@$(CARGO) test $(LOCKED) --no-default-features --features aws --target-dir target/aws --test aws -- --moto target/e2e/moto \
+	  $(if $(wildcard target/e2e/programs/kube-apiserver),--programs target/e2e/programs) $(CASES)
 
 fmt: rustfmt ## format the code
 	$(CARGO) fmt

@@ -230,6 +230,11 @@ pub trait Cloud {
     fn instances(&self) -> impl Future<Output = Result<Vec<Instance>, PortError>>;
     /// What was announced and not acted on yet, some at a time; returns at once. A message may come more than once.
     fn messages(&self) -> impl Future<Output = Result<Vec<Message>, PortError>>;
+    /// What a plan should say of the cloud itself: what could not be asked and why, and what is not as it is now. The same for as long as the
+    /// trouble is.
+    fn notes(&self) -> impl Future<Output = Vec<Note>> {
+        async { Vec::new() }
+    }
     /// Takes a message that was acted on off the queue; idempotent.
     fn forget_message(&self, receipt: &str) -> impl Future<Output = Result<(), PortError>>;
 }

@@ -413,6 +413,7 @@ const RINGS: &[Ring] = &[
             "aws_sdk_ssm",
             "aws_sdk_sts",
             "base64",
+            "futures",
             "jiff",
             "k8s_openapi",
             "mime",

@@ -344,6 +344,12 @@ pub struct ControllerArguments {
     /// Serve /metrics, /healthz and /readyz here
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Option<std::net::SocketAddr>,
+    /// With --cloud aws: the EKS cluster that nodes join
+    #[arg(long, value_name = "NAME", env = "CLUSTER_NAME")]
+    pub cluster_name: Option<String>,
+    /// With --cloud aws: the SQS queue to which EventBridge sends what EC2 announces
+    #[arg(long, value_name = "NAME", env = "INTERRUPTION_QUEUE")]
+    pub interruption_queue: Option<String>,
     /// With --cloud embedded: keep its instances in this file, so that they outlive this process
     #[arg(long, value_name = "FILE")]
     pub cloud_state: Option<PathBuf>,

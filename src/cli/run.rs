@@ -1,5 +1,7 @@
 //! `cutlist run`
 
+#[cfg(feature = "aws")]
+mod aws;
 mod boot;
 mod lines;
 mod live;

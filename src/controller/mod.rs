@@ -85,7 +85,7 @@ use crate::core::catalog::Catalog;
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions;
 use crate::core::offer::AddedCapacity;
-use crate::core::plan::{Plan, Revision};
+use crate::core::plan::{Note, Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
@@ -228,6 +228,8 @@ struct Known {
     prices: Prices,
     /// By name of the EC2NodeClass: what the cloud was asked, and what it answered.
     classes: BTreeMap<String, (EC2NodeClassSpec, ClassFacts)>,
+    /// What the cloud says of itself.
+    notes: Vec<Note>,
     until: Timestamp,
 }
 
@@ -534,14 +536,16 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let facts = self.ports.cloud.describe(&class).await?;
             classes.insert(class.metadata.name.unwrap_or_default(), (class.spec, facts));
         }
+        let notes = self.ports.cloud.notes().await;
         let before = self.catalog.as_mut();
         if let Some(known) = before.filter(|it| Arc::ptr_eq(&it.catalog, &catalog) && it.classes == classes) {
             known.until = until;
+            known.notes = notes;
             return Ok(());
         }
         let prices = Prices::new(&catalog);
         self.last_look = LastLook::default();
-        self.catalog = Some(Known { catalog, prices, classes, until });
+        self.catalog = Some(Known { catalog, prices, classes, notes, until });
         Ok(())
     }
 

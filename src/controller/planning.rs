@@ -258,6 +258,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 .chain(definitions.of_variables(snapshot))
                 .chain(of_cluster)
                 .chain(self.garbage.notes())
+                .chain(known.notes.iter().cloned())
                 .chain(self.note_of_rules())
                 .collect(),
             seed: self.options.seed,

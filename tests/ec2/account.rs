@@ -11,7 +11,7 @@ use cutlist::adapters::aws::api::instances::{
     CapacityReservation, InstanceAnswer, InstanceStatus, PlacementGroup, StateChange,
 };
 use cutlist::adapters::aws::api::launch::{
-    FleetAnswer, FleetRequest, LaunchTemplate, LaunchTemplateRequest, RunRequest,
+    FleetAnswer, FleetRequest, LaunchTemplateRequest, ListedTemplate, RunRequest,
 };
 use cutlist::adapters::aws::api::network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
 use cutlist::adapters::aws::api::{Action, ApiError, Ec2Api, Filter, Page, Tags};
@@ -19,6 +19,8 @@ use cutlist::core::catalog::facts::InstanceFacts;
 use cutlist::core::model::HourlyPrice;
 use jiff::Timestamp;
 use serde::Deserialize;
+
+use super::fleets::{Fleets, names_template};
 
 /// What is in the account.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -66,6 +68,7 @@ pub struct Account {
     /// Items of a page, and whether every other page is empty.
     pub page: Cell<(usize, bool)>,
     pub calls: RefCell<Vec<String>>,
+    pub fleets: Fleets,
 }
 
 impl Account {
@@ -239,8 +242,10 @@ impl Ec2Api for Account {
         filters: &[Filter],
         page: Option<&str>,
     ) -> Result<Page<InstanceAnswer>, ApiError> {
+        self.fleets.begin().await;
         self.called(Action::DescribeInstances, &text(filters))?;
         let mut found = self.things.borrow().instances.clone();
+        found.extend(self.fleets.shown());
         found.retain(|one| {
             passes(filters, &one.tags, |name| match name {
                 "instance-id" => Some(one.id.clone()),
@@ -255,19 +260,36 @@ impl Ec2Api for Account {
         nothing(Action::DescribeInstanceStatus)
     }
 
-    async fn terminate_instances(&self, _: &[String]) -> Result<Vec<StateChange>, ApiError> {
-        nothing(Action::TerminateInstances)
+    async fn terminate_instances(&self, ids: &[String]) -> Result<Vec<StateChange>, ApiError> {
+        self.fleets.begin().await;
+        self.called(Action::TerminateInstances, &ids.join(" "))?;
+        self.fleets.terminate(ids)
     }
 
-    async fn create_tags(&self, _: &[String], _: &Tags) -> Result<(), ApiError> {
-        nothing(Action::CreateTags)
+    async fn create_tags(&self, resources: &[String], tags: &Tags) -> Result<(), ApiError> {
+        self.called(Action::CreateTags, &resources.join(" "))?;
+        self.fleets.tag(resources, tags);
+        Ok(())
     }
 
-    async fn describe_launch_templates(&self, _: &[Filter], _: Option<&str>) -> Result<Page<LaunchTemplate>, ApiError> {
-        nothing(Action::DescribeLaunchTemplates)
+    async fn describe_launch_templates(
+        &self,
+        filters: &[Filter],
+        page: Option<&str>,
+    ) -> Result<Page<ListedTemplate>, ApiError> {
+        self.called(Action::DescribeLaunchTemplates, &text(filters))?;
+        let templates = self.templates.borrow();
+        let listed = templates.iter().filter(|name| names_template(filters, name)).map(|name| ListedTemplate {
+            id: format!("lt-{name}"),
+            name: name.clone(),
+            created_at: None,
+            tags: Tags::new(),
+        });
+        Ok(self.page(listed.collect(), page))
     }
 
     async fn create_launch_template(&self, request: &LaunchTemplateRequest, dry_run: bool) -> Result<(), ApiError> {
+        self.fleets.begin().await;
         self.called(Action::CreateLaunchTemplate, if dry_run { "dry run" } else { &request.name })?;
         if dry_run || self.templates.borrow_mut().insert(request.name.clone()) {
             return Ok(());
@@ -275,13 +297,26 @@ impl Ec2Api for Account {
         Err(ApiError::of(Action::CreateLaunchTemplate, "InvalidLaunchTemplateName.AlreadyExistsException", "in use"))
     }
 
-    async fn delete_launch_template(&self, _: &str) -> Result<(), ApiError> {
-        nothing(Action::DeleteLaunchTemplate)
+    async fn delete_launch_template(&self, name: &str) -> Result<(), ApiError> {
+        self.called(Action::DeleteLaunchTemplate, name)?;
+        self.templates.borrow_mut().remove(name);
+        Ok(())
     }
 
-    async fn create_fleet(&self, _: &FleetRequest, dry_run: bool) -> Result<FleetAnswer, ApiError> {
-        assert!(dry_run, "no test launches");
-        self.called(Action::CreateFleet, "dry run").map(|()| FleetAnswer::default())
+    async fn create_fleet(&self, request: &FleetRequest, dry_run: bool) -> Result<FleetAnswer, ApiError> {
+        if dry_run {
+            return self.called(Action::CreateFleet, "dry run").map(|()| FleetAnswer::default());
+        }
+        self.fleets.begin().await;
+        self.called(Action::CreateFleet, &request.client_token)?;
+        let is_there = |name: &String| self.templates.borrow().contains(name);
+        if let Some(config) = request.configs.iter().find(|config| !is_there(&config.template)) {
+            let code = "InvalidLaunchTemplateName.NotFoundException";
+            return Err(ApiError::of(Action::CreateFleet, code, config.template.clone()));
+        }
+        let answer = self.fleets.create(request, super::at(0));
+        self.fleets.end().await;
+        answer
     }
 
     async fn run_instances_dry_run(&self, request: &RunRequest) -> Result<(), ApiError> {

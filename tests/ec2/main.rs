@@ -5,12 +5,15 @@
 //! `UPDATE=1 cargo test --test ec2` rewrites what is expected; read the difference before it is committed.
 
 #![cfg(test)]
-#![expect(clippy::disallowed_methods, reason = "a test reads files and the environment")]
+#![expect(clippy::disallowed_methods, reason = "a test reads files, the environment and the clock")]
 
 mod account;
 mod calls;
 mod cases;
 mod catalog;
+mod claims;
+mod fleets;
+mod launches;
 mod validation;
 
 use std::future::Future;

@@ -1,6 +1,7 @@
 //! Dry runs: what each failure says of a class, and what says nothing.
 
-use cutlist::adapters::aws::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest, TemplateData};
+use cutlist::adapters::aws::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest, Target};
+use cutlist::adapters::aws::api::template::{LaunchTemplate, MetadataOptions, ReservationUse};
 use cutlist::adapters::aws::resolution::Resolver;
 use cutlist::adapters::aws::resolution::validation::{DryRuns, Reason, Validator, Verdict};
 use cutlist::api::ec2_node_class::EC2NodeClass;
@@ -16,6 +17,30 @@ fn class() -> EC2NodeClass {
     serde_json::from_value(value).unwrap()
 }
 
+fn template() -> LaunchTemplate {
+    LaunchTemplate {
+        image_id: "ami-1".to_owned(),
+        user_data: String::new(),
+        instance_profile: "nodes".to_owned(),
+        block_devices: Vec::new(),
+        metadata: MetadataOptions {
+            http_endpoint: "enabled".to_owned(),
+            http_protocol_ipv6: None,
+            http_put_response_hop_limit: 1,
+            http_tokens: "required".to_owned(),
+        },
+        interfaces: Vec::new(),
+        detailed_monitoring: false,
+        nested_virtualization: None,
+        enclave: false,
+        tenancy: "default".to_owned(),
+        placement_group: None,
+        reservation: ReservationUse::Open,
+        tags: Default::default(),
+        tags_spot_requests: false,
+    }
+}
+
 fn runs() -> DryRuns {
     let run = |subnet: &str| RunRequest {
         launch_template: "template".to_owned(),
@@ -28,16 +53,15 @@ fn runs() -> DryRuns {
         template: LaunchTemplateRequest {
             name: "template".to_owned(),
             client_token: "template".to_owned(),
-            tags: Default::default(),
-            data: TemplateData::default(),
+            template: template(),
         },
         fleet: FleetRequest {
             client_token: "fleet".to_owned(),
+            capacity_type: "on-demand".to_owned(),
+            target: Target::OnDemand,
             count: 1,
-            target_capacity_type: "on-demand".to_owned(),
-            spot_strategy: None,
-            on_demand_strategy: None,
-            configurations: Vec::new(),
+            strategy: None,
+            configs: Vec::new(),
             context: None,
             tags: Default::default(),
         },

@@ -12,6 +12,7 @@ pub mod launch;
 pub mod network;
 pub mod pages;
 pub mod policy;
+pub mod template;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -24,11 +25,11 @@ use account::{
     CallerIdentity, ClusterAnswer, InstanceProfile, NewInstanceProfile, ParameterAnswers, QueueMessage, Quota,
 };
 use instances::{CapacityReservation, InstanceAnswer, InstanceStatus, PlacementGroup, StateChange};
-use launch::{FleetAnswer, FleetRequest, LaunchTemplate, LaunchTemplateRequest, RunRequest};
+use launch::{FleetAnswer, FleetRequest, LaunchTemplateRequest, ListedTemplate, RunRequest};
 use network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
 
 pub use actions::Action;
-pub use failure::{ApiError, ErrorKind};
+pub use failure::ApiError;
 pub use pages::Page;
 
 /// Tags by key.
@@ -117,7 +118,7 @@ pub trait Ec2Api {
         &self,
         filters: &[Filter],
         page: Option<&str>,
-    ) -> impl Future<Output = Result<Page<LaunchTemplate>, ApiError>>;
+    ) -> impl Future<Output = Result<Page<ListedTemplate>, ApiError>>;
     fn create_launch_template(
         &self,
         request: &LaunchTemplateRequest,

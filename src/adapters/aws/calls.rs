@@ -20,7 +20,7 @@ use super::api::account::{
     CallerIdentity, ClusterAnswer, InstanceProfile, NewInstanceProfile, ParameterAnswers, QueueMessage, Quota,
 };
 use super::api::instances::{CapacityReservation, InstanceAnswer, InstanceStatus, PlacementGroup, StateChange};
-use super::api::launch::{FleetAnswer, FleetRequest, LaunchTemplate, LaunchTemplateRequest, RunRequest};
+use super::api::launch::{FleetAnswer, FleetRequest, LaunchTemplateRequest, ListedTemplate, RunRequest};
 use super::api::network::{Image, ImageQuery, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
 use super::api::{Action, ApiError, Ec2Api, Filter, Page, Tags};
 use crate::core::catalog::facts::InstanceFacts;
@@ -237,7 +237,7 @@ impl Ec2Api for Calls {
         &self,
         filters: &[Filter],
         token: Option<&str>,
-    ) -> Result<Page<LaunchTemplate>, ApiError> {
+    ) -> Result<Page<ListedTemplate>, ApiError> {
         let call = self.clients.read.describe_launch_templates().max_results(200);
         let call = call.set_filters(requests::filters(filters)).set_next_token(token.map(str::to_owned));
         let answer = self.done(Action::DescribeLaunchTemplates, call.send().await)?;
@@ -247,9 +247,9 @@ impl Ec2Api for Calls {
     async fn create_launch_template(&self, request: &LaunchTemplateRequest, dry_run: bool) -> Result<(), ApiError> {
         let call = self.clients.write.create_launch_template().dry_run(dry_run);
         let call = call.client_token(&request.client_token).launch_template_name(&request.name);
-        let own = BTreeMap::from([("launch-template".to_owned(), request.tags.clone())]);
-        let call = call.set_tag_specifications(Some(requests::tag_specifications(&own)));
-        let call = call.launch_template_data(requests::template_data(&request.data));
+        let own = requests::tag_specifications(&["launch-template"], &request.template.tags);
+        let call = call.set_tag_specifications(Some(own));
+        let call = call.launch_template_data(requests::template_data(&request.template));
         let answer = self.done(Action::CreateLaunchTemplate, call.send().await).map(|_| ());
         if dry_run { allowed(answer) } else { answer }
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::api::network::Zone;
-use super::api::{Action, ApiError, Ec2Api, ErrorKind, pages};
+use super::api::{Action, ApiError, Ec2Api, pages};
+use super::failures::FailureClass;
 use super::prices::{self, OnDemand, Spot};
 use super::resolution::known::Known;
 use crate::core::catalog::facts::{self, Facts, InstanceFacts};
@@ -191,7 +192,7 @@ fn not_empty<T>(action: Action, is_empty: impl Fn(&T) -> bool) -> impl Fn(T) -> 
             return Ok(value);
         }
         let message = "the answer is empty, which can not be".to_owned();
-        Err(ApiError { action, kind: ErrorKind::Invalid, code: "EmptyAnswer".to_owned(), message })
+        Err(ApiError { action, class: FailureClass::Invalid, code: "EmptyAnswer".to_owned(), message })
     }
 }
 

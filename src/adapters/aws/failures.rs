@@ -8,7 +8,7 @@ use crate::api::keys;
 use crate::ports::PortErrorKind;
 
 use self::FailureClass::{
-    Addresses, AlreadyExists, Capacity, Denied, Invalid, NotFound, NotYetKnown, Quota, Server, TemplateGone, Throttled,
+    Addresses, Capacity, Conflict, Denied, Invalid, NotFound, NotYetKnown, Quota, Server, TemplateGone, Throttled,
     TokenTaken,
 };
 
@@ -39,8 +39,8 @@ pub enum FailureClass {
     NotYetKnown,
     /// The client token stands for another request: first find out what that one launched.
     TokenTaken,
-    /// It is there already.
-    AlreadyExists,
+    /// It is there already, or somebody uses it.
+    Conflict,
     NotFound,
     /// No permission, or credentials that are not accepted.
     Denied,
@@ -65,11 +65,28 @@ pub enum Remembered {
 }
 
 impl FailureClass {
+    /// Whether asking again later may help by itself, and nothing has been learnt until then. A template that was just made is not known
+    /// everywhere at once.
+    pub fn is_passing(self) -> bool {
+        match self {
+            Self::Throttled | Self::Server | Self::TemplateGone => true,
+            Self::Capacity
+            | Self::Quota
+            | Self::Addresses
+            | Self::NotYetKnown
+            | Self::TokenTaken
+            | Self::Conflict
+            | Self::NotFound
+            | Self::Denied
+            | Self::Invalid => false,
+        }
+    }
+
     pub fn kind(self) -> PortErrorKind {
         match self {
             Self::Capacity | Self::Quota | Self::Addresses => PortErrorKind::InsufficientCapacity,
             Self::Server | Self::Throttled | Self::TemplateGone | Self::NotYetKnown => PortErrorKind::Temporary,
-            Self::TokenTaken | Self::AlreadyExists => PortErrorKind::Conflict,
+            Self::TokenTaken | Self::Conflict => PortErrorKind::Conflict,
             Self::NotFound => PortErrorKind::NotFound,
             Self::Denied => PortErrorKind::Denied,
             Self::Invalid => PortErrorKind::Permanent,
@@ -100,7 +117,9 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("MaxTemplateLimitExceeded", Quota, Remembered::Nothing, "LaunchTemplateQuotaExceeded"),
     ("VolumeLimitExceeded", Quota, Remembered::Nothing, "VolumeQuotaExceeded"),
     ("NetworkInterfaceLimitExceeded", Quota, Remembered::Nothing, "NetworkInterfaceQuotaExceeded"),
+    // IAM's and EKS' words; not among those that the SDK tries again.
     ("LimitExceeded", Quota, Remembered::Nothing, "QuotaExceeded"),
+    ("LimitExceededException", Quota, Remembered::Nothing, "QuotaExceeded"),
     // Addresses; the latter where whole prefixes are asked for.
     ("InsufficientFreeAddressesInSubnet", Addresses, Remembered::Subnet, "InsufficientFreeAddressesInSubnet"),
     ("InsufficientCidrBlocks", Addresses, Remembered::Subnet, "InsufficientFreeAddressesInSubnet"),
@@ -116,24 +135,38 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("BandwidthLimitExceeded", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("PriorRequestNotComplete", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     ("SlowDown", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
+    // The Systems Manager's.
+    ("TooManyUpdates", Throttled, Remembered::Nothing, "RequestLimitExceeded"),
     // EC2's own faults.
     ("InternalError", Server, Remembered::Nothing, "InternalError"),
     ("InternalFailure", Server, Remembered::Nothing, "InternalError"),
     ("ServiceUnavailable", Server, Remembered::Nothing, "InternalError"),
     ("Unavailable", Server, Remembered::Nothing, "InternalError"),
     ("RequestTimeout", Server, Remembered::Nothing, "InternalError"),
+    ("InternalServiceError", Server, Remembered::Nothing, "InternalError"),
+    ("ServiceUnavailableException", Server, Remembered::Nothing, "InternalError"),
+    ("ServerException", Server, Remembered::Nothing, "InternalError"),
+    ("ConcurrentModification", Server, Remembered::Nothing, "InternalError"),
+    // Our own words where no answer came.
+    ("Timeout", Server, Remembered::Nothing, "NoAnswer"),
+    ("Unreachable", Server, Remembered::Nothing, "NoAnswer"),
     // The account is new; it passes by itself.
     ("PendingVerification", Server, Remembered::Nothing, "AccountPendingVerification"),
     // Our own things.
     ("InvalidLaunchTemplateName.NotFoundException", TemplateGone, Remembered::Nothing, "LaunchTemplateNotFound"),
     ("InvalidLaunchTemplateId.NotFound", TemplateGone, Remembered::Nothing, "LaunchTemplateNotFound"),
     ("InvalidLaunchTemplateId.VersionNotFound", TemplateGone, Remembered::Nothing, "LaunchTemplateNotFound"),
-    ("InvalidLaunchTemplateName.AlreadyExistsException", AlreadyExists, Remembered::Nothing, "AlreadyExists"),
-    ("EntityAlreadyExists", AlreadyExists, Remembered::Nothing, "AlreadyExists"),
+    ("InvalidLaunchTemplateName.AlreadyExistsException", Conflict, Remembered::Nothing, "AlreadyExists"),
+    ("EntityAlreadyExists", Conflict, Remembered::Nothing, "AlreadyExists"),
+    ("EntityAlreadyExistsException", Conflict, Remembered::Nothing, "AlreadyExists"),
+    ("DeleteConflict", Conflict, Remembered::Nothing, "InUse"),
     ("IdempotentParameterMismatch", TokenTaken, Remembered::Nothing, "ClientTokenTaken"),
     ("IdempotentInstanceTerminated", TokenTaken, Remembered::Nothing, "ClientTokenTaken"),
     ("InvalidInstanceID.NotFound", NotFound, Remembered::Nothing, "NotFound"),
     ("QueueDoesNotExist", NotFound, Remembered::Nothing, "NotFound"),
+    ("AWS.SimpleQueueService.NonExistentQueue", NotFound, Remembered::Nothing, "NotFound"),
+    ("NoSuchEntityException", NotFound, Remembered::Nothing, "NotFound"),
+    ("NoSuchResourceException", NotFound, Remembered::Nothing, "NotFound"),
     ("NoSuchEntity", NotFound, Remembered::Nothing, "NotFound"),
     ("ParameterNotFound", NotFound, Remembered::Nothing, "NotFound"),
     ("ResourceNotFoundException", NotFound, Remembered::Nothing, "NotFound"),
@@ -145,6 +178,8 @@ const CODES: &[(&str, FailureClass, Remembered, &str)] = &[
     ("AuthFailure", Denied, Remembered::Nothing, "Unauthorized"),
     ("Blocked", Denied, Remembered::Nothing, "Unauthorized"),
     ("OptInRequired", Denied, Remembered::Nothing, "Unauthorized"),
+    ("NotAuthorized", Denied, Remembered::Nothing, "Unauthorized"),
+    ("NoCredentials", Denied, Remembered::Nothing, "CredentialsMissing"),
     ("ExpiredToken", Denied, Remembered::Nothing, "CredentialsExpired"),
     ("ExpiredTokenException", Denied, Remembered::Nothing, "CredentialsExpired"),
     // Also when the clock here is off by more than five minutes.
@@ -205,20 +240,14 @@ pub fn classify(code: &str, message: &str) -> Failure {
         return Failure { class: *class, remembered: *remembered, reason };
     }
     let class = match code {
-        _ if code.ends_with(".NotFound") || code.ends_with(".NotFoundException") => NotFound,
-        _ if code.ends_with("LimitExceeded") => Quota,
+        _ if [".NotFound", ".NotFoundException", ".Unknown"].iter().any(|end| code.ends_with(end)) => NotFound,
+        _ if code.ends_with("LimitExceeded") || code.ends_with("CountExceeded") => Quota,
         _ if code.starts_with("AuthFailure.") || code.starts_with("UnauthorizedOperation") => Denied,
         // An answer that has no code was no answer of EC2's: a proxy, a gateway, a connection that broke.
         "" => Server,
         _ => Invalid,
     };
     Failure { class, remembered: Remembered::Nothing, reason: "LaunchFailed" }
-}
-
-/// The part of a refusal that only `sts:DecodeAuthorizationMessage` can read.
-pub fn encoded_authorization_message(message: &str) -> Option<&str> {
-    let (_, encoded) = message.split_once("Encoded authorization failure message:")?;
-    encoded.split_whitespace().next()
 }
 
 /// The quota, by its code, that instances of this type and capacity type count for; `None` where it has one of its own that is not known
@@ -310,14 +339,6 @@ mod tests {
         ] {
             assert_eq!(classify(code, "").class, class, "{code}");
         }
-    }
-
-    #[test]
-    fn what_only_sts_can_read_is_found() {
-        let message = "You are not authorized. Encoded authorization failure message: 4cnQ-_x9 (request abc)";
-        assert_eq!(encoded_authorization_message(message), Some("4cnQ-_x9"));
-        assert_eq!(encoded_authorization_message("You are not authorized."), None);
-        assert_eq!(encoded_authorization_message("Encoded authorization failure message:"), None);
     }
 
     #[test]

@@ -1,15 +1,12 @@
-//! Instances as EC2 shows them: found by the tags of the cluster, all pages of them; read as [`ports::Instance`]; given to the claims that
-//! they were launched for; and, of those that ended before they joined, why.
+//! Instances as EC2 shows them: found by the tags of the cluster, all pages of them; read as [`ports::Instance`]; and, of
+//! those that ended before they joined, why. Which claim has which is [`super::fleet::assign()`]'s part.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use jiff::{SignedDuration, Timestamp};
+use std::collections::BTreeSet;
 
 use super::api::instances::{InstanceAnswer, InstanceState, StateReason};
 use super::api::{Action, ApiError, Ec2Api, Filter, pages};
 use super::resolution::cluster::Identity;
 use crate::api::keys;
-use crate::api::node_claim::NodeClaim;
 use crate::ports;
 
 /// The preference of an instance that was launched into a reservation on purpose.
@@ -17,9 +14,6 @@ pub const RESERVATIONS_ONLY: &str = "capacity-reservations-only";
 
 /// EC2 takes so many values in one filter.
 const FILTER_VALUES_MAX: usize = 200;
-
-/// Two lists of one moment are as much apart at most; and so long EC2 may not show what it has just launched.
-const LISTS_APART: SignedDuration = SignedDuration::from_secs(30);
 
 /// What is listed: also what has stopped, which still costs its volumes, and what is about to end.
 const STATES: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "stopped"];
@@ -110,83 +104,6 @@ pub fn to_port(instance: &InstanceAnswer) -> ports::Instance {
         node_class: tag(keys::EC2_NODE_CLASS),
         installation: tag(keys::INSTALLATION),
     }
-}
-
-/// A list, and when it was asked for.
-#[derive(Clone, Copy, Debug)]
-pub struct At<'a, T> {
-    pub list: &'a [T],
-    pub asked_at: Timestamp,
-}
-
-/// What belongs together, and what does not.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Matched {
-    /// Ids of instances, with the UID of the claim of each.
-    pub claimed: BTreeMap<String, String>,
-    /// Those of them whose claim does not say so yet: a launch whose answer was lost, or a crash.
-    pub adopted: BTreeSet<String>,
-    /// Ids of instances that no claim has or awaits.
-    pub orphans: BTreeSet<String>,
-    /// Names of claims whose instance EC2 does not show.
-    pub vanished: BTreeSet<String>,
-}
-
-/// Gives instances to claims: first to those that say their instance, then, of each launch, the others in order of id to the claims that
-/// wait for it in order of UID. That is the order in which a launch hands them out, so a crash between any two writes changes nothing.
-///
-/// The lists may have been asked for in either order, and the one know what the other does not yet: nothing that was launched, or written,
-/// about when the other was asked for is an orphan, or has vanished.
-pub fn match_claims(instances: At<'_, InstanceAnswer>, claims: At<'_, NodeClaim>) -> Matched {
-    let mut matched = Matched::default();
-    let by_id: BTreeMap<&str, &InstanceAnswer> = instances.list.iter().map(|it| (it.id.as_str(), it)).collect();
-    let mut waiting: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for claim in claims.list {
-        let Some(uid) = claim.metadata.uid.as_deref() else { continue };
-        match claimed_id(claim) {
-            Some(id) if by_id.contains_key(id) => _ = matched.claimed.insert(id.to_owned(), uid.to_owned()),
-            Some(_) if is_older(written_at(claim), instances.asked_at) => {
-                matched.vanished.extend(claim.metadata.name.clone());
-            }
-            Some(_) => {}
-            None => waiting.entry(claim.launch_id()).or_default().push(uid),
-        }
-    }
-    let mut free: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (id, instance) in &by_id {
-        if let Some(launch) = instance.tags.get(keys::LAUNCH).filter(|_| !matched.claimed.contains_key(*id)) {
-            free.entry(launch).or_default().push(id);
-        }
-    }
-    for (launch, mut uids) in waiting {
-        uids.sort_unstable();
-        // Those that have ended were handed out like the others, and their claims learn that they did.
-        for (uid, id) in uids.into_iter().zip(free.remove(launch).unwrap_or_default()) {
-            matched.claimed.insert(id.to_owned(), uid.to_owned());
-            matched.adopted.insert(id.to_owned());
-        }
-    }
-    let is_orphan = |instance: &&InstanceAnswer| {
-        !instance.state.is_ended()
-            && !matched.claimed.contains_key(&instance.id)
-            && is_older(Some(instance.launched_at), claims.asked_at)
-    };
-    matched.orphans = instances.list.iter().filter(is_orphan).map(|instance| instance.id.clone()).collect();
-    matched
-}
-
-fn claimed_id(claim: &NodeClaim) -> Option<&str> {
-    instance_id(claim.status.as_ref()?.provider_id.as_deref()?)
-}
-
-/// When it was written that the claim has an instance.
-fn written_at(claim: &NodeClaim) -> Option<Timestamp> {
-    claim.condition("Launched").map(|condition| condition.last_transition_time.0)
-}
-
-/// Whether it was so long before a list was asked for that the list knows of it.
-fn is_older(at: Option<Timestamp>, asked_at: Timestamp) -> bool {
-    at.is_some_and(|at| asked_at.duration_since(at) >= LISTS_APART)
 }
 
 /// Why an instance ended, as far as that helps.
@@ -285,6 +202,7 @@ fn cause(reason: &StateReason) -> (EndCause, &'static str) {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::json;
 
     use super::*;
@@ -297,89 +215,6 @@ mod tests {
         let value = json!({ "id": id, "state": "running", "instanceType": "m5.large", "zone": "us-east-1a", "imageId": "ami-1",
             "launchedAt": at(0).to_string(), "tags": { "cutlist.dev/launch": launch, "karpenter.sh/nodepool": "general" } });
         serde_json::from_value(value).unwrap()
-    }
-
-    /// Launched at second 0, if it says an instance.
-    fn claim(uid: &str, launch: &str, id: Option<&str>) -> NodeClaim {
-        let launched = json!([{ "type": "Launched", "status": "True", "reason": "Launched", "message": "",
-            "lastTransitionTime": at(0).to_string() }]);
-        let status = id.map(|id| json!({ "providerID": provider_id("us-east-1a", id), "conditions": launched }));
-        let value = json!({ "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-            "metadata": { "name": format!("claim-{uid}"), "uid": uid, "annotations": { "cutlist.dev/launch": launch } },
-            "spec": { "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" }, "requirements": [] },
-            "status": status });
-        serde_json::from_value(value).unwrap()
-    }
-
-    fn matched(instances: &[InstanceAnswer], claims: &[NodeClaim], seconds: (i64, i64)) -> Matched {
-        let instances = At { list: instances, asked_at: at(seconds.0) };
-        match_claims(instances, At { list: claims, asked_at: at(seconds.1) })
-    }
-
-    fn pairs(matched: &Matched) -> Vec<(&str, &str)> {
-        matched.claimed.iter().map(|(id, uid)| (id.as_str(), uid.as_str())).collect()
-    }
-
-    #[test]
-    fn a_lost_answer_is_made_good_in_any_order() {
-        let instances = ["i-3", "i-1", "i-2"].map(|id| instance(id, "l"));
-        let claims = ["c", "a", "b"].map(|uid| claim(uid, "l", None));
-        let expected = [("i-1", "a"), ("i-2", "b"), ("i-3", "c")];
-        let all = matched(&instances, &claims, (100, 100));
-        assert_eq!(pairs(&all), expected);
-        assert_eq!((all.adopted.len(), all.orphans.len(), all.vanished.len()), (3, 0, 0));
-        let mut reversed = (instances.to_vec(), claims.to_vec());
-        reversed.0.reverse();
-        reversed.1.reverse();
-        assert_eq!(pairs(&matched(&reversed.0, &reversed.1, (100, 100))), expected);
-    }
-
-    #[test]
-    fn a_crash_after_any_write_changes_nothing() {
-        let instances = ["i-1", "i-2", "i-3"].map(|id| instance(id, "l"));
-        for written in 0..=3 {
-            let claims: Vec<NodeClaim> = [("a", "i-1"), ("b", "i-2"), ("c", "i-3")]
-                .iter()
-                .enumerate()
-                .map(|(index, (uid, id))| claim(uid, "l", (index < written).then_some(*id)))
-                .collect();
-            let found = matched(&instances, &claims, (100, 100));
-            assert_eq!(pairs(&found), [("i-1", "a"), ("i-2", "b"), ("i-3", "c")], "{written} written");
-            assert_eq!(found.adopted.len(), 3 - written);
-        }
-    }
-
-    #[test]
-    fn a_partial_launch_leaves_claims_waiting_and_a_surplus_is_an_orphan() {
-        let few = matched(&[instance("i-1", "l")], &["a", "b"].map(|uid| claim(uid, "l", None)), (100, 100));
-        assert_eq!((pairs(&few), few.vanished.len()), (vec![("i-1", "a")], 0));
-        let many = matched(&["i-1", "i-2"].map(|id| instance(id, "l")), &[claim("a", "l", None)], (100, 100));
-        assert_eq!(many.orphans, BTreeSet::from(["i-2".to_owned()]));
-        let other_launch = matched(&[instance("i-1", "other")], &[claim("a", "l", None)], (100, 100));
-        assert_eq!(other_launch.orphans, BTreeSet::from(["i-1".to_owned()]));
-    }
-
-    #[test]
-    fn what_one_list_can_not_know_yet_is_neither_orphan_nor_vanished() {
-        // The claims were read before, or about when, the instance was launched.
-        for asked in [-5, 10, 29] {
-            assert_eq!(matched(&[instance("i-1", "l")], &[], (100, asked)), Matched::default(), "{asked}");
-        }
-        assert_eq!(matched(&[instance("i-1", "l")], &[], (100, 30)).orphans.len(), 1);
-        // The instances were listed before, or about when, the claim got its own.
-        for asked in [-5, 10, 29] {
-            assert_eq!(matched(&[], &[claim("a", "l", Some("i-1"))], (asked, 100)), Matched::default(), "{asked}");
-        }
-        assert_eq!(matched(&[], &[claim("a", "l", Some("i-1"))], (30, 100)).vanished.len(), 1);
-    }
-
-    #[test]
-    fn an_instance_that_ended_at_once_keeps_its_claim() {
-        let mut instances = ["i-1", "i-2"].map(|id| instance(id, "l"));
-        instances[0].state = InstanceState::Terminated;
-        let found = matched(&instances, &["a", "b"].map(|uid| claim(uid, "l", None)), (100, 100));
-        assert_eq!(pairs(&found), [("i-1", "a"), ("i-2", "b")]);
-        assert!(matched(&instances[..1], &[], (100, 100)).orphans.is_empty(), "it needs no end");
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod api;
 #[cfg(feature = "aws")]
 pub mod calls;
 pub mod catalog;
+pub mod cloud;
 pub mod drift;
 pub mod facts;
 pub mod failures;

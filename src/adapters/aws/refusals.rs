@@ -2,7 +2,8 @@
 
 use serde::Deserialize;
 
-use super::api::{ApiError, Ec2Api, ErrorKind};
+use super::api::{ApiError, Ec2Api};
+use super::failures::FailureClass;
 
 /// What of a decoded message is said.
 #[derive(Debug, Deserialize)]
@@ -22,12 +23,12 @@ struct Context {
 
 /// A failure for people: of a refusal the action and the resource, if they can be learnt.
 pub async fn explain(api: &impl Ec2Api, error: &ApiError) -> String {
-    let Some(encoded) = error.encoded_message().filter(|_| error.kind == ErrorKind::Denied) else {
+    let Some(encoded) = error.encoded_message().filter(|_| error.class == FailureClass::Denied) else {
         return error.text();
     };
     match api.decode_authorization_message(encoded).await {
         Ok(message) => decoded(&message).unwrap_or_else(|| error.text()),
-        Err(refused) if refused.kind == ErrorKind::Denied => {
+        Err(refused) if refused.class == FailureClass::Denied => {
             format!("{} (with {} it would say on what)", error.text(), refused.action)
         }
         Err(_) => error.text(),

@@ -27,7 +27,7 @@ use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::planner::decide;
 use crate::definitions::Definitions;
-use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
+use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent};
 use crate::render::terminal::clean_lines;
 
 use super::boot;
@@ -85,12 +85,20 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
     let controller = &arguments.controller;
     match controller.cloud {
         Some(CloudArgument::Embedded) => {}
+        Some(CloudArgument::Aws) if cfg!(feature = "aws") => {}
+        Some(CloudArgument::Aws) => {
+            let error = anyhow!("this build of cutlist has no EC2: it was made without the Cargo feature aws");
+            return Err(Failure::usage(2, error).with_hint(
+                "take a released build, or build it with `cargo build --release --locked`; --cloud embedded needs no account",
+            ));
+        }
         // Observing needs prices and instance types, which the built-in catalog has.
         None if controller.mode == ModeArgument::Observe => {}
-        Some(CloudArgument::Aws) | None => {
-            let error = anyhow!("this version launches nodes in the embedded cloud only");
-            return Err(Failure::usage(2, error)
-                .with_hint("add --cloud embedded to try it, or --mode observe to plan beside Karpenter"));
+        None => {
+            let error = anyhow!("it is not said where nodes come from");
+            return Err(Failure::usage(2, error).with_hint(
+                "add --cloud aws for EC2, --cloud embedded to try it, or --mode observe to plan beside Karpenter",
+            ));
         }
     }
     let connection = connected(&controller.cluster).await?;
@@ -146,7 +154,6 @@ async fn lead(
     watched: &Watched,
     shutdown: &Shutdown,
 ) -> Result<Outcome, Failure> {
-    let Watched { metrics, readiness, heartbeat } = watched;
     let controller = &arguments.controller;
     let installation = match &controller.installation {
         Some(name) => name.clone(),
@@ -163,60 +170,93 @@ async fn lead(
     let catalog = Catalog::built_in(&region.name)
         .map_err(|error| Failure::usage(FAILURE, error).with_hint("set spec.region in cutlist.yaml"))?;
     output::show_words_of(&catalog);
+    let drive = Drive { arguments, connection: &connection, leadership, identity, watched, shutdown, installation };
+    #[cfg(feature = "aws")]
+    if controller.cloud == Some(CloudArgument::Aws) {
+        let cloud = super::aws::connect(controller, &region, &connection, &drive.installation).await?;
+        return Box::pin(drive.until_the_end(repository, cloud, std::future::pending())).await;
+    }
     let (world, cloud) = embedded_cloud(arguments, catalog, &connection).await?;
-    let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
-    anstream::eprintln!("installation {installation}");
-    let recorder = EventRecorder::start(&connection, identity);
-    let ports = Ports {
-        repository,
-        cluster: KubernetesCluster::watch(&connection, leadership.clone()),
-        cloud,
-        forge: NoForge,
-        clock: connection.time.clone(),
-    };
-    let definitions = arguments.definitions.clone();
-    let options = Options {
-        mode: match controller.mode {
-            ModeArgument::Observe => Mode::Observe,
-            ModeArgument::Enforce => Mode::Enforce,
-        },
-        applies_definitions: controller.source == SourceArgument::Repository,
-        lease_transitions: controller.elects().then(|| leadership.transitions()),
-        installation: installation.clone(),
-        approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
-        allows_older_revisions: controller.allow_older_revision,
-        read: Box::new(move |files| Definitions {
-            masks: output::hidden(),
-            ..settings::read_definitions(files, &definitions)
-        }),
-        seed: arguments.seed,
-        planner: measured(metrics),
-    };
-    let journal = journal(&screen, recorder, metrics, readiness);
-    let mut lost = leadership.clone();
-    let mut running = Controller::new(ports, options, journal, shutdown.clone());
-    let looks = async {
-        while !shutdown.is_requested() {
-            heartbeat.begins();
-            running.pass().await;
-            heartbeat.ends();
-            running.wait().await;
-        }
-    };
-    let own = own(controller, &connection, Some(now()));
-    let acts = controller.mode == ModeArgument::Enforce;
-    let ended = tokio::select! {
-        other = others_begin(&connection, &own), if acts => Err(other),
-        () = looks => Ok(outcome(shutdown)),
-        () = boot::nodes(&world, &connection.client, shutdown) => Ok(outcome(shutdown)),
-        () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
-            .with_hint("start it again: it will stand for election")),
-    };
-    metrics.leads(false);
-    readiness.set(false);
-    screen.summary(now());
-    tell_calls(&connection.calls);
-    ended
+    let boots = boot::nodes(&world, &connection.client, shutdown);
+    Box::pin(drive.until_the_end(repository, cloud, boots)).await
+}
+
+/// What is driven, whatever cloud its nodes come from.
+struct Drive<'d> {
+    arguments: &'d RunArguments,
+    connection: &'d Connection,
+    leadership: Leadership,
+    identity: &'d str,
+    watched: &'d Watched,
+    shutdown: &'d Shutdown,
+    installation: String,
+}
+
+impl Drive<'_> {
+    /// `machines` is what else goes on, for as long as the controller runs.
+    async fn until_the_end<E: Cloud>(
+        self,
+        repository: DefinitionsFrom,
+        cloud: E,
+        machines: impl Future<Output = ()>,
+    ) -> Result<Outcome, Failure> {
+        let Self { arguments, connection, leadership, identity, watched, shutdown, installation } = self;
+        let Watched { metrics, readiness, heartbeat } = watched;
+        let controller = &arguments.controller;
+        let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
+        anstream::eprintln!("installation {installation}");
+        let recorder = EventRecorder::start(connection, identity);
+        let ports = Ports {
+            repository,
+            cluster: KubernetesCluster::watch(connection, leadership.clone()),
+            cloud,
+            forge: NoForge,
+            clock: connection.time.clone(),
+        };
+        let definitions = arguments.definitions.clone();
+        let options = Options {
+            mode: match controller.mode {
+                ModeArgument::Observe => Mode::Observe,
+                ModeArgument::Enforce => Mode::Enforce,
+            },
+            applies_definitions: controller.source == SourceArgument::Repository,
+            lease_transitions: controller.elects().then(|| leadership.transitions()),
+            installation: installation.clone(),
+            approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
+            allows_older_revisions: controller.allow_older_revision,
+            read: Box::new(move |files| Definitions {
+                masks: output::hidden(),
+                ..settings::read_definitions(files, &definitions)
+            }),
+            seed: arguments.seed,
+            planner: measured(metrics),
+        };
+        let journal = journal(&screen, recorder, metrics, readiness);
+        let mut lost = leadership.clone();
+        let mut running = Controller::new(ports, options, journal, shutdown.clone());
+        let looks = async {
+            while !shutdown.is_requested() {
+                heartbeat.begins();
+                running.pass().await;
+                heartbeat.ends();
+                running.wait().await;
+            }
+        };
+        let own = own(controller, connection, Some(now()));
+        let acts = controller.mode == ModeArgument::Enforce;
+        let ended = tokio::select! {
+            other = others_begin(connection, &own), if acts => Err(other),
+            () = looks => Ok(outcome(shutdown)),
+            () = machines => Ok(outcome(shutdown)),
+            () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
+                .with_hint("start it again: it will stand for election")),
+        };
+        metrics.leads(false);
+        readiness.set(false);
+        screen.summary(now());
+        tell_calls(&connection.calls);
+        ended
+    }
 }
 
 /// The cloud in memory, with the instances of an earlier process: of the file that keeps them, or else as the cluster's claims tell.

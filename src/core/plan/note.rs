@@ -32,6 +32,8 @@ pub enum NoteCode {
     ChangesNotTried,
     /// The clock is behind the moment at which something in the snapshot happened.
     ClockBehind,
+    /// Something of EC2 could not be asked, or is as it was a while ago.
+    CloudNotKnown,
     /// The cluster, or some of it, could not be read.
     Cluster,
     /// More nodes of a removed NodePool would go than may without a confirmation.

@@ -1,7 +1,8 @@
 //! Lists that come in pages: all of them are followed, up to a limit.
 
 use super::Action;
-use super::failure::{ApiError, ErrorKind};
+use super::failure::ApiError;
+use crate::adapters::aws::failures::FailureClass;
 
 /// A list of 1,000 instances a page would be 500,000 of them; an endless one ends here.
 pub const PAGES_MAX: usize = 500;
@@ -40,7 +41,7 @@ pub async fn all<T>(
         token = next;
     }
     let message = format!("the list has more than {PAGES_MAX} pages");
-    Err(ApiError { action, kind: ErrorKind::Invalid, code: "TooManyPages".to_owned(), message })
+    Err(ApiError { action, class: FailureClass::Invalid, code: "TooManyPages".to_owned(), message })
 }
 
 #[cfg(test)]
@@ -75,7 +76,7 @@ mod tests {
             None => Ok(Page { items: vec![1], next: Some("a".to_owned()) }),
             Some(_) => Err(ApiError::of(Action::DescribeInstances, "RequestLimitExceeded", "slow down")),
         }));
-        assert_eq!(failed.unwrap_err().kind, ErrorKind::Throttled);
+        assert_eq!(failed.unwrap_err().class, FailureClass::Throttled);
     }
 
     #[test]

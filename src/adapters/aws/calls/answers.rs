@@ -11,7 +11,7 @@ use super::super::api::instances::{
     AttachedGroup, CapacityReservation, InstanceAnswer, InstanceState, InstanceStatus, PlacementGroup, StateChange,
     StateReason,
 };
-use super::super::api::launch::{FleetAnswer, FleetFailure, FleetInstances, FleetOverride, LaunchTemplate};
+use super::super::api::launch::{FleetAnswer, FleetFailure, FleetInstances, ListedTemplate};
 use super::super::api::network::{Image, SecurityGroup, SpotPrice, Subnet, TypeOffering, Zone};
 use super::super::api::{Action, ApiError, Tags};
 use crate::core::model::HourlyPrice;
@@ -182,8 +182,8 @@ pub(super) fn state_change(change: &ec2::InstanceStateChange) -> Option<StateCha
     Some(StateChange { id: change.instance_id()?.to_owned(), state: state(change.current_state()) })
 }
 
-pub(super) fn launch_template(template: &ec2::LaunchTemplate) -> Option<LaunchTemplate> {
-    Some(LaunchTemplate {
+pub(super) fn launch_template(template: &ec2::LaunchTemplate) -> Option<ListedTemplate> {
+    Some(ListedTemplate {
         id: owned(template.launch_template_id()),
         name: template.launch_template_name()?.to_owned(),
         created_at: template.create_time().and_then(moment),
@@ -193,41 +193,31 @@ pub(super) fn launch_template(template: &ec2::LaunchTemplate) -> Option<LaunchTe
 
 pub(super) fn fleet(answer: &CreateFleetOutput) -> FleetAnswer {
     let instances = answer.instances().iter().map(|one| {
-        let mut launched_as = fleet_override(one.launch_template_and_overrides());
-        if let Some(instance_type) = one.instance_type() {
-            instance_type.as_str().clone_into(&mut launched_as.instance_type);
-        }
+        let launched_as = overrides(one.launch_template_and_overrides());
+        let of_override = launched_as.and_then(ec2::FleetLaunchTemplateOverrides::instance_type);
         FleetInstances {
             ids: one.instance_ids().to_vec(),
-            lifecycle: one.lifecycle().map(|kind| kind.as_str().to_owned()),
-            launched_as,
+            instance_type: one.instance_type().or(of_override).map(|it| it.as_str().to_owned()),
+            zone: launched_as.and_then(|it| it.availability_zone()).map(str::to_owned),
+            subnet_id: launched_as.and_then(|it| it.subnet_id()).map(str::to_owned),
+            image_id: launched_as.and_then(|it| it.image_id()).map(str::to_owned),
         }
     });
-    let failures = answer.errors().iter().map(|one| FleetFailure {
-        code: owned(one.error_code()),
-        message: owned(one.error_message()),
-        lifecycle: one.lifecycle().map(|kind| kind.as_str().to_owned()),
-        tried: fleet_override(one.launch_template_and_overrides()),
+    let failures = answer.errors().iter().map(|one| {
+        let tried = overrides(one.launch_template_and_overrides());
+        FleetFailure {
+            code: owned(one.error_code()),
+            message: owned(one.error_message()),
+            instance_type: tried.and_then(|it| it.instance_type()).map(|it| it.as_str().to_owned()),
+            zone: tried.and_then(|it| it.availability_zone()).map(str::to_owned),
+            subnet_id: tried.and_then(|it| it.subnet_id()).map(str::to_owned),
+        }
     });
-    FleetAnswer {
-        fleet_id: answer.fleet_id().map(str::to_owned),
-        instances: instances.collect(),
-        failures: failures.collect(),
-    }
+    FleetAnswer { instances: instances.collect(), failures: failures.collect() }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "it was a whole number when it was sent")]
-fn fleet_override(one: Option<&ec2::LaunchTemplateAndOverridesResponse>) -> FleetOverride {
-    let Some(one) = one.and_then(ec2::LaunchTemplateAndOverridesResponse::overrides) else {
-        return FleetOverride::default();
-    };
-    FleetOverride {
-        instance_type: owned(one.instance_type().map(ec2::InstanceType::as_str)),
-        zone: owned(one.availability_zone()),
-        subnet_id: one.subnet_id().map(str::to_owned),
-        image_id: one.image_id().map(str::to_owned),
-        priority: one.priority().map(|priority| priority as i64),
-    }
+fn overrides(one: Option<&ec2::LaunchTemplateAndOverridesResponse>) -> Option<&ec2::FleetLaunchTemplateOverrides> {
+    one.and_then(ec2::LaunchTemplateAndOverridesResponse::overrides)
 }
 
 pub(super) fn cluster(cluster: &aws_sdk_eks::types::Cluster) -> Option<ClusterAnswer> {

@@ -4,26 +4,26 @@ use aws_sdk_ec2::operation::create_fleet::builders::CreateFleetFluentBuilder;
 use aws_sdk_ec2::operation::run_instances::builders::RunInstancesFluentBuilder;
 use aws_sdk_ec2::primitives::DateTime;
 use aws_sdk_ec2::types::{
-    CapacityReservationTarget, ConnectionTrackingSpecificationRequest, FleetLaunchTemplateConfigRequest,
-    FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest, FleetType,
-    InstanceNetworkInterfaceSpecification, LaunchTemplateBlockDeviceMappingRequest,
+    CapacityReservationTarget, ConnectionTrackingSpecificationRequest, DefaultTargetCapacityType,
+    FleetLaunchTemplateConfigRequest, FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
+    FleetType, InstanceNetworkInterfaceSpecification, LaunchTemplateBlockDeviceMappingRequest,
     LaunchTemplateCapacityReservationSpecificationRequest, LaunchTemplateCpuOptionsRequest,
-    LaunchTemplateEbsBlockDeviceRequest, LaunchTemplateEnclaveOptionsRequest, LaunchTemplateHttpTokensState,
+    LaunchTemplateEbsBlockDeviceRequest, LaunchTemplateEnclaveOptionsRequest,
     LaunchTemplateIamInstanceProfileSpecificationRequest, LaunchTemplateInstanceMarketOptionsRequest,
-    LaunchTemplateInstanceMetadataEndpointState, LaunchTemplateInstanceMetadataOptionsRequest,
-    LaunchTemplateInstanceMetadataProtocolIpv6, LaunchTemplateInstanceMetadataTagsState,
-    LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, LaunchTemplatePlacementRequest,
-    LaunchTemplateSpecification, LaunchTemplateTagSpecificationRequest, LaunchTemplatesMonitoringRequest,
-    NestedVirtualizationSpecification, OnDemandOptionsRequest, RequestLaunchTemplateData, SpotOptionsRequest, Tag,
-    TagSpecification, TargetCapacitySpecificationRequest,
+    LaunchTemplateInstanceMetadataOptionsRequest, LaunchTemplateInstanceNetworkInterfaceSpecificationRequest,
+    LaunchTemplatePlacementRequest, LaunchTemplateSpecification, LaunchTemplateTagSpecificationRequest,
+    LaunchTemplatesMonitoringRequest, NestedVirtualizationSpecification, OnDemandOptionsRequest,
+    RequestLaunchTemplateData, SpotOptionsRequest, Tag, TagSpecification, TargetCapacitySpecificationRequest,
 };
 use aws_sdk_sqs::operation::receive_message::builders::ReceiveMessageFluentBuilder;
 use aws_sdk_sqs::types::MessageSystemAttributeName;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use jiff::Timestamp;
 
-use super::super::api::launch::{
-    FleetOverride, FleetRequest, RunRequest, TagSpecifications, TemplateBlockDevice, TemplateData, TemplateInterface,
-    TemplateMetadata, TemplatePlacement, TemplateReservation,
+use super::super::api::launch::{FleetRequest, Override, RunRequest, Strategy, Target};
+use super::super::api::template::{
+    BlockDevice, InterfaceType, LaunchTemplate, Market, MetadataOptions, NetworkInterface, ReservationUse,
 };
 use super::super::api::{Action, ApiError, Filter, Tags};
 
@@ -54,11 +54,11 @@ pub(super) fn iam_tags(action: Action, tags: &Tags) -> Result<Vec<aws_sdk_iam::t
     tags.map_err(|error| ApiError::of(action, "InvalidRequest", error.to_string()))
 }
 
-pub(super) fn tag_specifications(all: &TagSpecifications) -> Vec<TagSpecification> {
-    let one = |(kind, of_kind): (&String, &Tags)| {
-        TagSpecification::builder().resource_type(kind.as_str().into()).set_tags(Some(tags(of_kind))).build()
-    };
-    all.iter().map(one).collect()
+/// The same tags for each kind of resource.
+pub(super) fn tag_specifications(kinds: &[&str], of_each: &Tags) -> Vec<TagSpecification> {
+    let one =
+        |kind: &&str| TagSpecification::builder().resource_type((*kind).into()).set_tags(Some(tags(of_each))).build();
+    kinds.iter().map(one).collect()
 }
 
 pub(super) fn pricing_filters(filters: &[Filter]) -> Result<Vec<aws_sdk_pricing::types::Filter>, ApiError> {
@@ -83,42 +83,38 @@ pub(super) fn receive(
         .message_system_attribute_names(MessageSystemAttributeName::SentTimestamp)
 }
 
-pub(super) fn template_data(data: &TemplateData) -> RequestLaunchTemplateData {
-    let profile = data
-        .instance_profile
-        .as_ref()
-        .map(|name| LaunchTemplateIamInstanceProfileSpecificationRequest::builder().name(name).build());
-    let tag_specification = |(kind, of_kind): (&String, &Tags)| {
-        let of_kind = Some(tags(of_kind));
-        LaunchTemplateTagSpecificationRequest::builder().resource_type(kind.as_str().into()).set_tags(of_kind).build()
+pub(super) fn template_data(template: &LaunchTemplate) -> RequestLaunchTemplateData {
+    let profile = LaunchTemplateIamInstanceProfileSpecificationRequest::builder().name(&template.instance_profile);
+    let mut tagged = vec!["network-interface"];
+    if template.tags_spot_requests {
+        tagged.push("spot-instances-request");
+    }
+    let tag_specification = |kind: &str| {
+        let of_kind = Some(tags(&template.tags));
+        LaunchTemplateTagSpecificationRequest::builder().resource_type(kind.into()).set_tags(of_kind).build()
     };
-    let processors = data.nested_virtualization.map(|is_on| {
-        let nested = if is_on {
-            NestedVirtualizationSpecification::Enabled
-        } else {
-            NestedVirtualizationSpecification::Disabled
-        };
+    let processors = template.nested_virtualization.as_deref().map(|word| {
+        let nested = NestedVirtualizationSpecification::from(word);
         LaunchTemplateCpuOptionsRequest::builder().nested_virtualization(nested).build()
     });
-    let enclaves = data.nitro_enclaves.then(|| LaunchTemplateEnclaveOptionsRequest::builder().enabled(true).build());
-    let market = data.reservation.as_ref().and_then(|reservation| reservation.market.as_deref());
-    let market = market
-        .filter(|market| *market != "default")
-        .map(|market| LaunchTemplateInstanceMarketOptionsRequest::builder().market_type(market.into()).build());
+    let enclaves = template.enclave.then(|| LaunchTemplateEnclaveOptionsRequest::builder().enabled(true).build());
+    let (reservation, market) = reservation(&template.reservation);
+    let market =
+        market.map(|market| LaunchTemplateInstanceMarketOptionsRequest::builder().market_type(market.into()).build());
     RequestLaunchTemplateData::builder()
-        .image_id(&data.image_id)
-        .user_data(&data.user_data)
-        .set_iam_instance_profile(profile)
-        .set_block_device_mappings(some(data.block_devices.iter().map(block_device).collect()))
-        .set_network_interfaces(some(data.interfaces.iter().map(interface).collect()))
-        .metadata_options(metadata(&data.metadata))
-        .monitoring(LaunchTemplatesMonitoringRequest::builder().enabled(data.detailed_monitoring).build())
-        .set_placement(placement(&data.placement))
+        .image_id(&template.image_id)
+        .user_data(BASE64_STANDARD.encode(&template.user_data))
+        .iam_instance_profile(profile.build())
+        .set_block_device_mappings(some(template.block_devices.iter().map(block_device).collect()))
+        .set_network_interfaces(some(template.interfaces.iter().map(interface).collect()))
+        .metadata_options(metadata(&template.metadata))
+        .monitoring(LaunchTemplatesMonitoringRequest::builder().enabled(template.detailed_monitoring).build())
+        .placement(placement(template))
         .set_cpu_options(processors)
         .set_enclave_options(enclaves)
-        .set_capacity_reservation_specification(data.reservation.as_ref().map(reservation))
+        .set_capacity_reservation_specification(reservation)
         .set_instance_market_options(market)
-        .set_tag_specifications(some(data.tags.iter().map(tag_specification).collect()))
+        .set_tag_specifications(some(tagged.into_iter().map(tag_specification).collect()))
         .build()
 }
 
@@ -126,7 +122,7 @@ fn some<T>(list: Vec<T>) -> Option<Vec<T>> {
     Some(list).filter(|list| !list.is_empty())
 }
 
-fn block_device(device: &TemplateBlockDevice) -> LaunchTemplateBlockDeviceMappingRequest {
+fn block_device(device: &BlockDevice) -> LaunchTemplateBlockDeviceMappingRequest {
     let volume = LaunchTemplateEbsBlockDeviceRequest::builder()
         .set_delete_on_termination(device.delete_on_termination)
         .set_encrypted(device.encrypted)
@@ -134,82 +130,108 @@ fn block_device(device: &TemplateBlockDevice) -> LaunchTemplateBlockDeviceMappin
         .set_kms_key_id(device.kms_key_id.clone())
         .set_snapshot_id(device.snapshot_id.clone())
         .set_throughput(device.throughput)
-        .set_volume_initialization_rate(device.volume_initialization_rate)
-        .set_volume_size(device.volume_gibibytes)
+        .set_volume_initialization_rate(device.initialization_rate)
+        .set_volume_size(device.size_gibibytes)
         .set_volume_type(device.volume_type.as_deref().map(Into::into))
         .build();
     LaunchTemplateBlockDeviceMappingRequest::builder().device_name(&device.device_name).ebs(volume).build()
 }
 
-fn interface(interface: &TemplateInterface) -> LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
+fn interface(interface: &NetworkInterface) -> LaunchTemplateInstanceNetworkInterfaceSpecificationRequest {
     let tracking = interface.connection_tracking.as_ref().map(|tracking| {
         ConnectionTrackingSpecificationRequest::builder()
-            .set_tcp_established_timeout(tracking.tcp_established_seconds)
-            .set_udp_stream_timeout(tracking.udp_stream_seconds)
-            .set_udp_timeout(tracking.udp_seconds)
+            .set_tcp_established_timeout(tracking.tcp_established)
+            .set_udp_stream_timeout(tracking.udp_stream)
+            .set_udp_timeout(tracking.udp)
             .build()
     });
+    let kind = interface.interface_type.map(|kind| match kind {
+        InterfaceType::Interface => "interface",
+        InterfaceType::Efa => "efa",
+        InterfaceType::EfaOnly => "efa-only",
+    });
     LaunchTemplateInstanceNetworkInterfaceSpecificationRequest::builder()
-        .network_card_index(interface.card_index)
+        .set_network_card_index(interface.network_card_index)
         .device_index(interface.device_index)
-        .set_interface_type(interface.interface_type.clone())
+        .set_interface_type(kind.map(str::to_owned))
         .set_groups(some(interface.security_groups.clone()))
-        .set_subnet_id(interface.subnet_id.clone())
-        .set_associate_public_ip_address(interface.public_address)
-        .set_ipv4_prefix_count(interface.ipv4_prefixes)
-        .set_ipv6_address_count(interface.ipv6_addresses)
-        .set_ipv6_prefix_count(interface.ipv6_prefixes)
+        .set_associate_public_ip_address(interface.associate_public_ip_address)
+        .set_ipv4_prefix_count(interface.ipv4_prefix_count)
+        .set_ipv6_address_count(interface.ipv6_address_count)
+        .set_ipv6_prefix_count(interface.ipv6_prefix_count)
         .set_primary_ipv6(interface.primary_ipv6)
         .set_connection_tracking_specification(tracking)
         .build()
 }
 
-fn metadata(options: &TemplateMetadata) -> LaunchTemplateInstanceMetadataOptionsRequest {
-    use LaunchTemplateHttpTokensState as Tokens;
-    use LaunchTemplateInstanceMetadataEndpointState as Endpoint;
-    use LaunchTemplateInstanceMetadataProtocolIpv6 as Ipv6;
-    use LaunchTemplateInstanceMetadataTagsState as InTags;
+fn metadata(options: &MetadataOptions) -> LaunchTemplateInstanceMetadataOptionsRequest {
     LaunchTemplateInstanceMetadataOptionsRequest::builder()
-        .set_http_endpoint(options.endpoint_enabled.map(|on| if on { Endpoint::Enabled } else { Endpoint::Disabled }))
-        .set_http_protocol_ipv6(options.ipv6_enabled.map(|on| if on { Ipv6::Enabled } else { Ipv6::Disabled }))
-        .set_http_put_response_hop_limit(options.hop_limit)
-        .set_http_tokens(options.tokens_required.map(|on| if on { Tokens::Required } else { Tokens::Optional }))
-        .set_instance_metadata_tags(options.tags_enabled.map(|on| if on { InTags::Enabled } else { InTags::Disabled }))
+        .http_endpoint(options.http_endpoint.as_str().into())
+        .set_http_protocol_ipv6(options.http_protocol_ipv6.as_deref().map(Into::into))
+        .http_put_response_hop_limit(options.http_put_response_hop_limit)
+        .http_tokens(options.http_tokens.as_str().into())
         .build()
 }
 
-fn placement(placement: &TemplatePlacement) -> Option<LaunchTemplatePlacementRequest> {
-    (*placement != TemplatePlacement::default()).then(|| {
-        LaunchTemplatePlacementRequest::builder()
-            .set_group_id(placement.group_id.clone())
-            .set_partition_number(placement.partition)
-            .set_tenancy(placement.tenancy.as_deref().map(Into::into))
-            .build()
-    })
+fn placement(template: &LaunchTemplate) -> LaunchTemplatePlacementRequest {
+    let group = template.placement_group.as_ref();
+    LaunchTemplatePlacementRequest::builder()
+        .set_group_id(group.map(|group| group.id.clone()))
+        .set_partition_number(group.and_then(|group| group.partition))
+        .tenancy(template.tenancy.as_str().into())
+        .build()
 }
 
-fn reservation(reservation: &TemplateReservation) -> LaunchTemplateCapacityReservationSpecificationRequest {
-    let target =
-        reservation.id.as_ref().map(|id| CapacityReservationTarget::builder().capacity_reservation_id(id).build());
-    LaunchTemplateCapacityReservationSpecificationRequest::builder()
-        .capacity_reservation_preference(reservation.preference.as_str().into())
+/// With the market that the reservation is of, where that has a word of its own.
+fn reservation(
+    reservation: &ReservationUse,
+) -> (Option<LaunchTemplateCapacityReservationSpecificationRequest>, Option<&'static str>) {
+    let (preference, id, market) = match reservation {
+        ReservationUse::Open => return (None, None),
+        ReservationUse::None => ("none", None, None),
+        ReservationUse::Only { id, market } => {
+            let market = match market {
+                Market::OnDemand => None,
+                Market::CapacityBlock => Some("capacity-block"),
+                Market::Interruptible => Some("interruptible-capacity-reservation"),
+            };
+            ("capacity-reservations-only", Some(id), market)
+        }
+    };
+    let target = id.map(|id| CapacityReservationTarget::builder().capacity_reservation_id(id).build());
+    let specification = LaunchTemplateCapacityReservationSpecificationRequest::builder()
+        .capacity_reservation_preference(preference.into())
         .set_capacity_reservation_target(target)
-        .build()
+        .build();
+    (Some(specification), market)
 }
 
 pub(super) fn fleet(call: CreateFleetFluentBuilder, request: &FleetRequest) -> CreateFleetFluentBuilder {
+    let target = match request.target {
+        Target::OnDemand => DefaultTargetCapacityType::OnDemand,
+        Target::Spot => DefaultTargetCapacityType::Spot,
+        Target::CapacityBlock => DefaultTargetCapacityType::CapacityBlock,
+        Target::ReservedCapacity => DefaultTargetCapacityType::from("reserved-capacity"),
+    };
     let capacity = TargetCapacitySpecificationRequest::builder()
         .total_target_capacity(i32::try_from(request.count).unwrap_or(i32::MAX))
-        .default_target_capacity_type(request.target_capacity_type.as_str().into())
+        .default_target_capacity_type(target)
         .build();
-    let spot = request.spot_strategy.as_deref();
+    let strategy = request.strategy.map(|strategy| match strategy {
+        Strategy::LowestPrice => "lowest-price",
+        Strategy::Prioritized => "prioritized",
+        Strategy::PriceCapacityOptimized => "price-capacity-optimized",
+        Strategy::CapacityOptimizedPrioritized => "capacity-optimized-prioritized",
+    });
+    let is_spot = request.target == Target::Spot;
+    let spot = strategy.filter(|_| is_spot);
     let spot = spot.map(|strategy| SpotOptionsRequest::builder().allocation_strategy(strategy.into()).build());
-    let on_demand = request.on_demand_strategy.as_deref();
+    let on_demand = strategy.filter(|_| !is_spot);
     let on_demand =
         on_demand.map(|strategy| OnDemandOptionsRequest::builder().allocation_strategy(strategy.into()).build());
-    let configurations = request.configurations.iter().map(|one| {
+    let configurations = request.configs.iter().map(|one| {
         let template = FleetLaunchTemplateSpecificationRequest::builder()
-            .launch_template_name(&one.launch_template)
+            .launch_template_name(&one.template)
             .version("$Latest")
             .build();
         FleetLaunchTemplateConfigRequest::builder()
@@ -224,20 +246,16 @@ pub(super) fn fleet(call: CreateFleetFluentBuilder, request: &FleetRequest) -> C
         .set_on_demand_options(on_demand)
         .set_launch_template_configs(Some(configurations.collect()))
         .set_context(request.context.clone())
-        .set_tag_specifications(some(tag_specifications(&request.tags)))
+        .set_tag_specifications(some(tag_specifications(&["fleet", "instance", "volume"], &request.tags)))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "EC2 takes a number with fractions; millionths of dollars are far below 2^52"
-)]
-fn fleet_override(one: &FleetOverride) -> FleetLaunchTemplateOverridesRequest {
+fn fleet_override(one: &Override) -> FleetLaunchTemplateOverridesRequest {
     FleetLaunchTemplateOverridesRequest::builder()
         .instance_type(one.instance_type.as_str().into())
         .availability_zone(&one.zone)
-        .set_subnet_id(one.subnet_id.clone())
-        .set_image_id(one.image_id.clone())
-        .set_priority(one.priority.map(|priority| priority as f64))
+        .subnet_id(&one.subnet_id)
+        .image_id(&one.image_id)
+        .priority(f64::from(one.priority))
         .build()
 }
 
@@ -251,5 +269,5 @@ pub(super) fn run(call: RunInstancesFluentBuilder, request: &RunRequest) -> RunI
         .network_interfaces(interface.build())
         .min_count(1)
         .max_count(1)
-        .set_tag_specifications(some(tag_specifications(&request.tags)))
+        .set_tag_specifications(some(tag_specifications(&["instance", "volume"], &request.tags)))
 }

@@ -2,37 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest, Override};
 use crate::adapters::aws::failures::{Failure, FailureClass, classify};
 use crate::ports::Offering;
-
-use super::{FleetRequest, Override};
-
-/// As EC2 gives it, without its wrapping. Overrides come back as they were sent, where EC2 says which it was.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
-    pub instances: Vec<AnswerInstances>,
-    pub errors: Vec<AnswerError>,
-}
-
-/// Instances of one override.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AnswerInstances {
-    pub ids: Vec<String>,
-    pub instance_type: Option<String>,
-    pub zone: Option<String>,
-    pub subnet_id: Option<String>,
-    pub image_id: Option<String>,
-}
-
-/// An entry of `Errors`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AnswerError {
-    pub code: String,
-    pub message: String,
-    pub instance_type: Option<String>,
-    pub zone: Option<String>,
-    pub subnet_id: Option<String>,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LaunchedInstance {
@@ -77,7 +49,7 @@ fn rank(class: FailureClass) -> u8 {
         FailureClass::Capacity => 0,
         FailureClass::Addresses => 1,
         FailureClass::Quota => 2,
-        FailureClass::AlreadyExists | FailureClass::NotFound => 3,
+        FailureClass::Conflict | FailureClass::NotFound => 3,
         FailureClass::Server => 4,
         FailureClass::Throttled => 5,
         FailureClass::NotYetKnown => 6,
@@ -89,7 +61,7 @@ fn rank(class: FailureClass) -> u8 {
 }
 
 /// Understands an answer to this request. Where EC2 leaves out a zone or a type, it is known from what was asked.
-pub fn read(request: &FleetRequest, answer: &Answer) -> Outcome {
+pub fn read(request: &FleetRequest, answer: &FleetAnswer) -> Outcome {
     let capacity_type = request.capacity_type.as_str();
     let overrides = || request.configs.iter().flat_map(|config| &config.overrides);
     // A zone has one subnet in a request.
@@ -117,7 +89,7 @@ pub fn read(request: &FleetRequest, answer: &Answer) -> Outcome {
     instances.sort();
     instances.dedup_by(|one, other| one.id == other.id);
     let mut failures: Vec<OfferingFailure> = Vec::new();
-    for error in &answer.errors {
+    for error in &answer.failures {
         let zone = zone_of(&error.zone, &error.subnet_id);
         let offering = error.instance_type.clone().zip(zone).map(|(instance_type, zone)| Offering {
             instance_type,
@@ -144,8 +116,8 @@ pub fn read(request: &FleetRequest, answer: &Answer) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::adapters::aws::api::launch::{Config, FleetFailure, FleetInstances, Target};
     use crate::adapters::aws::failures::Remembered;
-    use crate::adapters::aws::fleet::{Config, Target};
 
     fn request() -> FleetRequest {
         let entry = |instance_type: &str, zone: &str| Override {
@@ -168,9 +140,9 @@ mod tests {
         }
     }
 
-    fn error(code: &str, instance_type: Option<&str>, zone: Option<&str>, subnet: Option<&str>) -> AnswerError {
+    fn error(code: &str, instance_type: Option<&str>, zone: Option<&str>, subnet: Option<&str>) -> FleetFailure {
         let text = |text: Option<&str>| text.map(str::to_owned);
-        AnswerError {
+        FleetFailure {
             code: code.to_owned(),
             message: String::new(),
             instance_type: text(instance_type),
@@ -181,15 +153,15 @@ mod tests {
 
     #[test]
     fn instances_and_failures_stand_beside_each_other() {
-        let launched = AnswerInstances {
+        let launched = FleetInstances {
             ids: vec!["i-2".to_owned(), "i-1".to_owned()],
             instance_type: Some("m5.large".to_owned()),
             subnet_id: Some("subnet-b".to_owned()),
-            ..AnswerInstances::default()
+            ..FleetInstances::default()
         };
-        let answer = Answer {
+        let answer = FleetAnswer {
             instances: vec![launched],
-            errors: vec![
+            failures: vec![
                 error("InsufficientInstanceCapacity", Some("c5.large"), Some("a"), Some("subnet-a")),
                 error("InsufficientInstanceCapacity", Some("c5.large"), Some("a"), Some("subnet-a")),
                 error("InsufficientFreeAddressesInSubnet", Some("m5.large"), None, Some("subnet-a")),
@@ -212,7 +184,7 @@ mod tests {
     fn only_shortages_alone_are_a_shortage() {
         let class = |codes: &[&str]| {
             let errors = codes.iter().map(|code| error(code, None, None, None)).collect();
-            read(&request(), &Answer { instances: Vec::new(), errors }).class()
+            read(&request(), &FleetAnswer { instances: Vec::new(), failures: errors }).class()
         };
         assert_eq!(class(&["InsufficientInstanceCapacity"]), FailureClass::Capacity);
         assert_eq!(class(&["InsufficientInstanceCapacity", "RequestLimitExceeded"]), FailureClass::Throttled);

@@ -17,9 +17,7 @@ mod exhausted;
 mod part;
 mod request;
 
-pub use answer::{Answer, AnswerError, AnswerInstances, LaunchedInstance, OfferingFailure, Outcome, read};
+pub use answer::{LaunchedInstance, OfferingFailure, Outcome, read};
 pub use assign::{Assignment, assign};
-pub use part::{Part, client_token, parts};
-pub use request::{
-    Config, FleetRequest, NotAsked, Order, Override, Requests, Strategy, Surroundings, Target, requests,
-};
+pub use part::{Part, client_token, number, parts};
+pub use request::{NotAsked, Order, Requests, Surroundings, requests};

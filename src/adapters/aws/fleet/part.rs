@@ -35,10 +35,14 @@ pub fn parts<'r>(request: &LaunchRequest<'r>) -> Vec<Part<'r>> {
 /// Each capacity type of a launch is an attempt, and each repetition once it is known what the one before launched: EC2 refuses a token with
 /// other parameters, and offerings that ran out change these.
 pub fn client_token(launch_id: &str, wish: &Wish, attempt: u32) -> String {
-    // What the launch's id does not cover.
+    format!("{launch_id}-{}-{attempt}", number(wish))
+}
+
+/// What the launch's id does not cover: nearly always 0. On instances of any other part it is a tag, since they must not go to claims of
+/// another one.
+pub fn number(wish: &Wish) -> u8 {
     let devices = [wish.wants_efa, wish.wants_enclave, wish.tenancy == "dedicated", wish.lowers_min_values];
-    let number = devices.into_iter().fold(0_u8, |number, is_set| number << 1 | u8::from(is_set));
-    format!("{launch_id}-{number}-{attempt}")
+    devices.into_iter().fold(0_u8, |number, is_set| number << 1 | u8::from(is_set))
 }
 
 #[cfg(test)]

@@ -5,13 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
+use crate::adapters::aws::api::launch::{Config, FleetRequest, Override, Strategy, Target};
 use crate::adapters::aws::launch_templates::{Group, Market, ReservationUse};
 use crate::api::keys;
 use crate::ports::Offering;
 
-use super::{Part, client_token};
+use super::{Part, client_token, number};
 
 /// Launch templates of one call.
 const CONFIGS_MAX: usize = 50;
@@ -20,42 +19,6 @@ const CONFIGS_MAX: usize = 50;
 /// have met (A#5776).
 const OVERRIDES_MAX: usize = 300;
 
-/// One call. `Type` is `instant`, templates are taken in version `$Latest`, and each unit is an instance.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FleetRequest {
-    pub client_token: String,
-    /// As the label of its nodes has it.
-    pub capacity_type: String,
-    pub target: Target,
-    pub count: usize,
-    /// `None` where there is nothing to choose by.
-    pub strategy: Option<Strategy>,
-    pub configs: Vec<Config>,
-    /// Of the fleet, of instances and of volumes.
-    pub tags: BTreeMap<String, String>,
-    /// An id that EC2 has given a customer.
-    pub context: Option<String>,
-}
-
-/// `DefaultTargetCapacityType`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Target {
-    OnDemand,
-    Spot,
-    CapacityBlock,
-    /// `reserved-capacity`, with interruptible reservations.
-    ReservedCapacity,
-}
-
-/// How EC2 chooses among overrides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Strategy {
-    LowestPrice,
-    Prioritized,
-    PriceCapacityOptimized,
-    CapacityOptimizedPrioritized,
-}
-
 /// Who decides between offerings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -63,24 +26,6 @@ pub enum Order {
     Price,
     /// The plan: by its order, for spot as far as capacity allows.
     Plan,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Config {
-    /// Of the launch template.
-    pub template: String,
-    pub overrides: Vec<Override>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Override {
-    pub instance_type: String,
-    /// Beside the subnet, which says it too: errors come with the override as it was sent, and then say their zone.
-    pub zone: String,
-    pub subnet_id: String,
-    pub image_id: String,
-    /// The lower, the earlier; from 0.
-    pub priority: u32,
 }
 
 /// What besides the claims a call is made of.
@@ -122,6 +67,9 @@ pub fn requests(part: &Part<'_>, groups: &[Group], attempts: u32, surroundings: 
     }
     let mut tags = surroundings.tags.clone();
     tags.insert(keys::LAUNCH.to_owned(), part.launch_id.to_owned());
+    if number(&part.wish) > 0 {
+        tags.insert(keys::LAUNCH_PART.to_owned(), number(&part.wish).to_string());
+    }
     let mut made = Requests::default();
     for (capacity_type, reservation) in order {
         let is_of_it =
@@ -137,7 +85,7 @@ pub fn requests(part: &Part<'_>, groups: &[Group], attempts: u32, surroundings: 
             client_token: client_token(part.launch_id, &part.wish, attempt),
             capacity_type: capacity_type.to_owned(),
             target,
-            count: part.claims.len(),
+            count: u32::try_from(part.claims.len()).unwrap_or(u32::MAX),
             strategy: strategy(target, surroundings.order),
             configs,
             tags: tags.clone(),

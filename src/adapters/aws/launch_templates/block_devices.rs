@@ -1,29 +1,10 @@
 //! Volumes of a machine: those of the class, else those of its image family.
 
-use serde::Serialize;
-
 use crate::api::ec2_node_class::{AmiFamily, BlockDevice as OfClass, BlockDeviceMapping, EC2NodeClassSpec};
 use crate::core::catalog::arithmetic::GIBIBYTE;
 use crate::core::model::Quantity;
 
-use super::TemplateError;
-
-/// A volume of EBS, in the words of EC2. What is `None` is as the image or EC2 has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct BlockDevice {
-    pub device_name: String,
-    pub delete_on_termination: Option<bool>,
-    pub encrypted: Option<bool>,
-    pub iops: Option<i32>,
-    /// MiB a second.
-    pub throughput: Option<i32>,
-    pub kms_key_id: Option<String>,
-    pub snapshot_id: Option<String>,
-    /// MiB a second.
-    pub initialization_rate: Option<i32>,
-    pub size_gibibytes: Option<i32>,
-    pub volume_type: Option<String>,
-}
+use super::{BlockDevice, TemplateError};
 
 /// The volumes of the class, in their order; where it names none those of the family.
 pub(super) fn of_class(class: &EC2NodeClassSpec) -> Result<Vec<BlockDevice>, TemplateError> {

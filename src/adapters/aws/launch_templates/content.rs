@@ -1,13 +1,14 @@
 //! What is found out about a class and its cluster, put together with a wish.
 
-use serde::Serialize;
-
 use crate::adapters::aws::user_data::{Bootstrap, Cluster, Finding, bottlerocket, render};
 use crate::api::ec2_node_class::MetadataOptions as OfClass;
 use crate::api::ec2_node_class::{Ami, AmiFamily, CapacityReservation, EC2NodeClass, EC2NodeClassSpec};
 use crate::api::keys;
 
-use super::{LaunchTemplate, Market, ReservationUse, TemplateError, Wish, block_devices, interfaces, tags};
+use super::{
+    LaunchTemplate, Market, MetadataOptions, PlacementGroup, ReservationUse, TemplateError, Wish, block_devices,
+    interfaces, tags,
+};
 
 /// Regions whose metadata service has no IPv6 address and refuses the option. Source: reference, section 6.6.
 const REGIONS_WITHOUT_IPV6_METADATA: [&str; 6] =
@@ -28,24 +29,6 @@ pub struct Resolved<'r> {
     pub placement_group: Option<PlacementGroup>,
     /// The gate ReservedCapacity. While it is off, EC2 uses open reservations as it does by itself.
     pub reserves_capacity: bool,
-}
-
-/// A placement group that exists.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct PlacementGroup {
-    pub id: String,
-    /// Of a group with partitions the one to launch into.
-    pub partition: Option<i32>,
-}
-
-/// In the words of EC2. Tags are never shown to the machine: EC2 refuses keys with a slash there, and ours have one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct MetadataOptions {
-    pub http_endpoint: String,
-    /// `None` where the region does not have it.
-    pub http_protocol_ipv6: Option<String>,
-    pub http_put_response_hop_limit: i32,
-    pub http_tokens: String,
 }
 
 /// What distinguishes the templates of one wish.

@@ -1,47 +1,9 @@
 //! Network interfaces of a machine. There is always one, which the security groups stand in.
 
-use serde::Serialize;
-
 use crate::api::duration::go_nanoseconds;
 use crate::api::ec2_node_class::{ConnectionTracking, EC2NodeClassSpec};
 
-use super::TemplateError;
-
-/// In the words of EC2.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct NetworkInterface {
-    /// `None`: the one card that every type has.
-    pub network_card_index: Option<i32>,
-    pub device_index: i32,
-    /// `None`: an ordinary one.
-    pub interface_type: Option<InterfaceType>,
-    pub security_groups: Vec<String>,
-    /// `None`: as the subnet has it.
-    pub associate_public_ip_address: Option<bool>,
-    pub ipv4_prefix_count: Option<i32>,
-    pub ipv6_prefix_count: Option<i32>,
-    pub ipv6_address_count: Option<i32>,
-    /// The first IPv6 address stays the same as long as the machine lives.
-    pub primary_ipv6: Option<bool>,
-    pub connection_tracking: Option<TrackingTimeouts>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum InterfaceType {
-    Interface,
-    /// Elastic Fabric Adapter, with addresses.
-    Efa,
-    /// The same without addresses.
-    EfaOnly,
-}
-
-/// Seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct TrackingTimeouts {
-    pub tcp_established: Option<i32>,
-    pub udp_stream: Option<i32>,
-    pub udp: Option<i32>,
-}
+use super::{InterfaceType, NetworkInterface, TemplateError, TrackingTimeouts};
 
 /// Those that the class lists; else one for each fabric adapter that is asked for; else one.
 pub(super) fn of_class(

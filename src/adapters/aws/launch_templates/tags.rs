@@ -9,13 +9,18 @@ pub const TAGS_MAX: usize = 50;
 const KEY_CHARACTERS_MAX: usize = 128;
 const VALUE_CHARACTERS_MAX: usize = 256;
 
-/// Tags that an instance gets after its launch: its name and its NodeClaim, and before that the launch itself.
-const ADDED_LATER: usize = 3;
+/// Tags that an instance gets after its launch: its name and its NodeClaim, and before that the launch itself and its part.
+const ADDED_LATER: usize = 4;
 
 /// Which tags of a class are ours to set: a whole key, or how it begins.
 const RESERVED_KEYS: [&str; 5] =
     [keys::CLUSTER_NAME_TAG, keys::NODE_POOL, keys::NODE_CLAIM_TAG, keys::EC2_NODE_CLASS, keys::INSTALLATION];
 const RESERVED_PREFIXES: [&str; 2] = [keys::CLUSTER_TAG_PREFIX, "cutlist.dev/"];
+
+/// The key of the tag with the value `owned`, which says whose a thing is.
+pub fn owner_key(cluster: &str) -> String {
+    format!("{}/{cluster}", keys::CLUSTER_TAG_PREFIX)
+}
 
 /// Whose it is.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +50,7 @@ pub enum TagError {
 /// The tags of the class and ours, for everything that a launch makes.
 pub fn of_launch(class: &BTreeMap<String, String>, owner: Owner<'_>) -> Result<BTreeMap<String, String>, TagError> {
     let ours = [
-        (format!("{}/{}", keys::CLUSTER_TAG_PREFIX, owner.cluster), "owned"),
+        (owner_key(owner.cluster), "owned"),
         (keys::CLUSTER_NAME_TAG.to_owned(), owner.cluster),
         (keys::NODE_POOL.to_owned(), owner.node_pool),
         (keys::EC2_NODE_CLASS.to_owned(), owner.node_class),
@@ -135,8 +140,8 @@ mod tests {
         assert!(matches!(with(&[("k", &"v".repeat(257))]), Err(TagError::ValueTooLong { characters: 257, .. })));
         assert_eq!(with(&[("", "x")]), Err(TagError::NoKey));
         let many = |count: usize| of_launch(&(0..count).map(|it| (format!("t{it}"), String::new())).collect(), OWNER);
-        assert_eq!(many(42).unwrap().len(), TAGS_MAX - ADDED_LATER);
-        let refused = many(43).unwrap_err().to_string();
-        assert!(refused.contains("43 tags, and there is room for 42"), "{refused}");
+        assert_eq!(many(41).unwrap().len(), TAGS_MAX - ADDED_LATER);
+        let refused = many(42).unwrap_err().to_string();
+        assert!(refused.contains("42 tags, and there is room for 41"), "{refused}");
     }
 }

@@ -7,7 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::super::api::account::{InstanceProfile, NewInstanceProfile};
-use super::super::api::{Action, ApiError, Ec2Api, ErrorKind, Tags};
+use super::super::api::{Action, ApiError, Ec2Api, Tags};
+use super::super::failures::FailureClass;
+use super::super::launch_templates::tags::owner_key;
 use super::cluster::Identity;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
@@ -53,7 +55,7 @@ pub fn wanted(identity: &Identity, class: &EC2NodeClass) -> Wanted {
     let class_name = class.metadata.name.as_deref().unwrap_or_default();
     let mut tags: Tags = class.spec.tags.clone();
     tags.extend([
-        (owner_tag(identity), "owned".to_owned()),
+        (owner_key(&identity.cluster), "owned".to_owned()),
         (keys::CLUSTER_NAME_TAG.to_owned(), identity.cluster.clone()),
         (keys::EC2_NODE_CLASS.to_owned(), class_name.to_owned()),
         (keys::REGION.to_owned(), identity.region.clone()),
@@ -65,10 +67,6 @@ pub fn wanted(identity: &Identity, class: &EC2NodeClass) -> Wanted {
         tags,
     };
     Wanted::Managed(ManagedProfile { profile, role: role.to_owned() })
-}
-
-fn owner_tag(identity: &Identity) -> String {
-    format!("{}/{}", keys::CLUSTER_TAG_PREFIX, identity.cluster)
 }
 
 /// Under which all profiles of a cluster are.
@@ -107,7 +105,7 @@ pub async fn ensure(
     let name = wanted.profile.name.as_str();
     match api.get_instance_profile(name).await {
         Ok(found) => return use_found(api, wanted, identity, &found).await,
-        Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.class != FailureClass::NotFound => return Err(error),
         Err(_) => {}
     }
     let was_made_lately = made.at.is_some_and(|at| now.duration_since(at) < STALE_READS);
@@ -115,7 +113,7 @@ pub async fn ensure(
         match api.create_instance_profile(&wanted.profile).await {
             Ok(_) => made.at = Some(now),
             // Somebody made it, and the read was stale.
-            Err(error) if error.kind == ErrorKind::Conflict => {}
+            Err(error) if error.class == FailureClass::Conflict => {}
             Err(error) => return Err(error),
         }
     }
@@ -131,22 +129,22 @@ async fn use_found(
     if found.roles.contains(&wanted.role) {
         return Ok(());
     }
-    if found.tags.get(&owner_tag(identity)).map(String::as_str) != Some("owned") {
+    if found.tags.get(&owner_key(&identity.cluster)).map(String::as_str) != Some("owned") {
         let text = format!(
             "instance profile {} has no tag {}=owned: it belongs to somebody else",
             found.name,
-            owner_tag(identity)
+            owner_key(&identity.cluster)
         );
         return Err(ApiError {
             action: Action::AddRoleToInstanceProfile,
-            kind: ErrorKind::Conflict,
+            class: FailureClass::Conflict,
             code: "NotOurs".to_owned(),
             message: text,
         });
     }
     for role in &found.roles {
         match api.remove_role_from_instance_profile(&found.name, role).await {
-            Err(error) if error.kind != ErrorKind::NotFound => return Err(error),
+            Err(error) if error.class != FailureClass::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
     }
@@ -156,7 +154,7 @@ async fn use_found(
 /// A profile takes one role. Where it has one already, a read that showed none was stale, and the next one says which it is.
 async fn add_role(api: &impl Ec2Api, wanted: &ManagedProfile) -> Result<(), ApiError> {
     match api.add_role_to_instance_profile(&wanted.profile.name, &wanted.role).await {
-        Err(error) if error.kind != ErrorKind::Quota => Err(error),
+        Err(error) if error.class != FailureClass::Quota => Err(error),
         Ok(()) | Err(_) => Ok(()),
     }
 }

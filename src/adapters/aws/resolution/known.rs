@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::super::api::{ApiError, ErrorKind};
+use super::super::api::ApiError;
+use super::super::failures::FailureClass;
 
 /// After the first failure it is asked again so much later; each further one doubles that.
 const RETRY_FIRST: SignedDuration = SignedDuration::from_secs(15);
@@ -104,7 +105,7 @@ impl<T> Known<T> {
 
     /// Whether it is unknown because somebody forbids asking.
     pub fn is_denied(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.error.kind == ErrorKind::Denied)
+        self.trouble.as_ref().is_some_and(|trouble| trouble.error.class == FailureClass::Denied)
     }
 }
 

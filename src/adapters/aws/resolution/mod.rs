@@ -25,7 +25,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::api::account::ClusterAnswer;
 use super::api::instances::{CapacityReservation, PlacementGroup};
 use super::api::network::{Image, ImageQuery, SecurityGroup, Subnet};
-use super::api::{Action, ApiError, Ec2Api, ErrorKind, Filter, pages};
+use super::api::{Action, ApiError, Ec2Api, Filter, pages};
+use super::failures::FailureClass;
 use crate::api::ec2_node_class::EC2NodeClass;
 
 use cluster::{Identity, KubernetesVersion};
@@ -276,7 +277,7 @@ impl Resolver {
             } else {
                 match api.get_instance_profile(name).await {
                     Ok(_) => Ok(true),
-                    Err(error) if error.kind == ErrorKind::NotFound => Ok(false),
+                    Err(error) if error.class == FailureClass::NotFound => Ok(false),
                     Err(error) => Err(error),
                 }
             };
@@ -352,6 +353,11 @@ impl Resolver {
         }
     }
 
+    /// All subnets that any class may select, and when EC2 was asked for them.
+    pub fn listed_subnets(&self) -> Option<(&[Subnet], Timestamp)> {
+        self.subnets.listed()
+    }
+
     /// Every trouble there is at the moment, by what it is about: for the notes of a plan, each once for all classes.
     pub fn troubles(&self) -> Vec<(Action, &Trouble)> {
         let of_listed = [self.subnets.trouble(), self.security_groups.trouble(), self.images.trouble()];
@@ -374,7 +380,7 @@ impl Resolver {
 
 /// Whether a name that causes it fails the call for the others, too.
 fn spoils_others(error: &ApiError) -> bool {
-    matches!(error.kind, ErrorKind::Denied | ErrorKind::Invalid)
+    matches!(error.class, FailureClass::Denied | FailureClass::Invalid)
 }
 
 /// Asks each part of a question, and puts the lists together.

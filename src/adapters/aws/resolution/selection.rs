@@ -197,6 +197,11 @@ impl<T> Listed<T> {
         Known { answer: None, trouble: self.known.trouble.clone() }
     }
 
+    /// The list, and when it was asked for.
+    pub fn listed(&self) -> Option<(&[T], Timestamp)> {
+        self.known.answer.as_ref().map(|answer| (answer.value.as_slice(), answer.at))
+    }
+
     pub fn trouble(&self) -> Option<&Trouble> {
         self.known.trouble.as_ref()
     }

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::super::api::launch::{FleetRequest, LaunchTemplateRequest, RunRequest};
-use super::super::api::{ApiError, Ec2Api, ErrorKind};
+use super::super::api::{ApiError, Ec2Api};
+use super::super::failures::FailureClass;
 use super::super::launch_templates::tags;
 use super::super::refusals;
 use super::known::Known;
@@ -136,7 +137,7 @@ fn tags(class: &EC2NodeClassSpec) -> Option<Verdict> {
 }
 
 /// What would be launched, to be tried without launching it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DryRuns {
     /// It is made: a launch needs it anyway, templates of equal content are one, and what nothing uses is swept.
     pub template: LaunchTemplateRequest,
@@ -191,7 +192,7 @@ impl Validator {
             .or_insert_with(|| Remembered { tried: runs.clone(), known: Known::default() });
         let lifetime = if matches!(remembered.known.value(), Some(Err(_))) { RETRY } else { LIFETIME };
         if remembered.known.is_due(lifetime, now) {
-            remembered.known.record(tried(api, runs).await, now);
+            remembered.known.record(tried(api, runs, now).await, now);
         }
         match (remembered.known.value(), remembered.known.trouble_text()) {
             (Some(Ok(())), _) => Verdict::Passed,
@@ -207,12 +208,13 @@ impl Validator {
 }
 
 /// What the dry runs say; an error where they say nothing.
-async fn tried(api: &impl Ec2Api, runs: &DryRuns) -> Result<Result<(), (Reason, String)>, ApiError> {
-    if let Err(error) = api.create_launch_template(&runs.template, true).await {
+async fn tried(api: &impl Ec2Api, runs: &DryRuns, now: Timestamp) -> Result<Result<(), (Reason, String)>, ApiError> {
+    let template = runs.template.clone().dated(now);
+    if let Err(error) = api.create_launch_template(&template, true).await {
         return judged(api, Step::LaunchTemplate, error).await.map(Err);
     }
-    match api.create_launch_template(&runs.template, false).await {
-        Err(error) if error.kind != ErrorKind::Conflict => {
+    match api.create_launch_template(&template, false).await {
+        Err(error) if error.class != FailureClass::Conflict => {
             return judged(api, Step::LaunchTemplate, error).await.map(Err);
         }
         Ok(()) | Err(_) => {}
@@ -235,9 +237,7 @@ async fn tried(api: &impl Ec2Api, runs: &DryRuns) -> Result<Result<(), (Reason, 
 
 /// What a failed dry run says of the class; the error itself where it says nothing.
 async fn judged(api: &impl Ec2Api, step: Step, error: ApiError) -> Result<(Reason, String), ApiError> {
-    // A template that was just made is not known everywhere at once.
-    let is_too_early = error.code.starts_with("InvalidLaunchTemplate") && error.kind == ErrorKind::NotFound;
-    if error.kind.is_passing() || is_too_early {
+    if error.class.is_passing() {
         return Err(error);
     }
     if error.message.contains("IAM Instance Profile") {

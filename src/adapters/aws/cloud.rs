@@ -1,0 +1,260 @@
+//! EC2 as the controller asks it: the port over any [`Ec2Api`], so that everything that decides is built and tested without the SDK.
+//!
+//! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `templates` keeps launch templates, `ends`
+//! ends instances, `names` writes names on them, `queue` hears what EC2 announces, `opening` is
+//! the first look, `pace` makes calls as fast as EC2 takes them.
+
+mod classes;
+mod ends;
+mod launches;
+mod names;
+mod opening;
+mod pace;
+mod queue;
+mod templates;
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use jiff::Timestamp;
+
+use super::addresses::Addresses;
+use super::api::Ec2Api;
+use super::catalog::LiveCatalog;
+use super::failures::quota_of;
+use super::instances::{self, instance_id};
+use super::resolution::cluster::Identity;
+use super::shortages::{Scarce, Shortages};
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_claim::NodeClaim;
+use crate::core::catalog::Catalog;
+use crate::core::plan::{Note, NoteCode};
+use crate::ports::{
+    ClassFacts, Clock, Cloud, Instance, LaunchFailure, LaunchRequest, Message, Offering, PortError, PortErrorKind,
+};
+
+use classes::Classes;
+use ends::Ends;
+use launches::Remembrances;
+use names::Names;
+pub use opening::Opening;
+use pace::Pace;
+use queue::Queue;
+use templates::Templates;
+
+/// Whose nodes are launched, and how.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub identity: Identity,
+    /// The name of the queue to which EventBridge sends what EC2 announces, if there is one.
+    pub queue: Option<String>,
+    /// Whether anything may be made or changed in the account. Who observes only looks.
+    pub may_write: bool,
+}
+
+/// EC2 in one region, for one cluster. `P` leads to the calls, so that others may count them.
+#[derive(Debug)]
+pub struct AwsCloud<P, C> {
+    api: P,
+    settings: Settings,
+    started_at: Timestamp,
+    pace: Pace<C>,
+    catalog: tokio::sync::Mutex<LiveCatalog>,
+    market: Mutex<Market>,
+    classes: Classes,
+    templates: Templates,
+    addresses: Mutex<Addresses>,
+    launches: Mutex<Remembrances>,
+    /// By launch: who carries it out now.
+    turns: Mutex<BTreeMap<String, Weak<tokio::sync::Mutex<()>>>>,
+    ends: Ends,
+    names: Names,
+    queue: Queue,
+}
+
+/// What there is none of at present.
+#[derive(Debug, Default)]
+struct Market {
+    shortages: Shortages,
+    /// The catalog without it, what that was made of, and until when it holds.
+    made: Option<Made>,
+}
+
+#[derive(Debug)]
+struct Made {
+    of: Arc<Catalog>,
+    catalog: Arc<Catalog>,
+    until: Option<Timestamp>,
+}
+
+impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
+    /// Calls nothing yet.
+    pub fn new(api: P, clock: C, settings: Settings) -> Self {
+        let Identity { region, installation, .. } = &settings.identity;
+        let catalog = LiveCatalog::new(region, installation);
+        let classes = Classes::new(settings.identity.clone(), settings.may_write);
+        let queue = Queue::new(settings.queue.clone());
+        Self {
+            api,
+            started_at: clock.now(),
+            pace: Pace::new(clock),
+            catalog: tokio::sync::Mutex::new(catalog),
+            market: Mutex::default(),
+            classes,
+            templates: Templates::default(),
+            addresses: Mutex::default(),
+            launches: Mutex::default(),
+            turns: Mutex::default(),
+            ends: Ends::default(),
+            names: Names::default(),
+            queue,
+            settings,
+        }
+    }
+
+    /// The calls themselves.
+    pub fn api(&self) -> &P::Target {
+        &self.api
+    }
+
+    /// What is not as it is now, or could not be asked, for people: each once, in an order that stays.
+    pub async fn troubles(&self) -> Vec<String> {
+        let doubts = self.catalog.lock().await.doubts();
+        let mut troubles: Vec<String> = doubts.into_iter().map(|doubt| doubt.text).collect();
+        troubles.extend(self.classes.troubles().await);
+        if let Some(trouble) = self.queue.trouble().await {
+            troubles.push(format!("what EC2 announces is not heard: {trouble}"));
+        }
+        troubles
+    }
+
+    /// What EC2 sells, whether or not there is any of it.
+    async fn base_catalog(&self) -> Result<Arc<Catalog>, PortError> {
+        let mut catalog = self.catalog.lock().await;
+        catalog.refresh(self.api(), self.pace.now()).await;
+        catalog.catalog().map_err(|error| PortError {
+            operation: "read what EC2 sells".to_owned(),
+            kind: PortErrorKind::Permanent,
+            source: Some(Box::new(error)),
+        })
+    }
+
+    fn ran_out(&self, what: Scarce, code: &str) {
+        let now = self.pace.now();
+        let mut market = self.market.lock().unwrap_or_else(PoisonError::into_inner);
+        market.made = None;
+        market.shortages.met(what, code, now);
+    }
+
+    /// It was launched.
+    fn is_there(&self, offering: Offering) {
+        let now = self.pace.now();
+        let mut market = self.market.lock().unwrap_or_else(PoisonError::into_inner);
+        let what = Scarce::Offering(offering);
+        if market.shortages.of(&what, now).is_some() {
+            market.made = None;
+        }
+        market.shortages.launched(&what);
+    }
+
+    fn with_addresses<T>(&self, work: impl FnOnce(&mut Addresses) -> T) -> T {
+        work(&mut self.addresses.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn with_launches<T>(&self, work: impl FnOnce(&mut Remembrances) -> T) -> T {
+        work(&mut self.launches.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// One at a time carries out a launch.
+    fn turn_of(&self, launch_id: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        if let Some(turn) = turns.get(launch_id).and_then(Weak::upgrade) {
+            return turn;
+        }
+        let turn = Arc::default();
+        turns.insert(launch_id.to_owned(), Arc::downgrade(&turn));
+        turn
+    }
+}
+
+fn name_of(claim: &NodeClaim) -> &str {
+    claim.metadata.name.as_deref().unwrap_or_default()
+}
+
+impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
+    /// What ran out lately is shown as unavailable, until it may be tried again.
+    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
+        let base = self.base_catalog().await?;
+        let now = self.pace.now();
+        let mut market = self.market.lock().unwrap_or_else(PoisonError::into_inner);
+        market.shortages.sweep(now);
+        if let Some(made) = &market.made
+            && Arc::ptr_eq(&made.of, &base)
+            && made.until.is_none_or(|until| now < until)
+        {
+            return Ok(made.catalog.clone());
+        }
+        let until = market.shortages.next_retry(now);
+        let catalog = if until.is_none() {
+            base.clone()
+        } else {
+            let mut changed = base.as_ref().clone();
+            let is_other = market.shortages.apply(&mut changed, quota_of, now);
+            if is_other { Arc::new(changed) } else { base.clone() }
+        };
+        market.made = Some(Made { of: base, catalog: catalog.clone(), until });
+        Ok(catalog)
+    }
+
+    async fn describe(&self, class: &EC2NodeClass) -> Result<ClassFacts, PortError> {
+        let catalog = self.base_catalog().await?;
+        let types = &catalog.instance_types;
+        Ok(self.classes.describe(self.api(), class, types, &self.addresses, self.pace.now()).await)
+    }
+
+    async fn launch(&self, request: &LaunchRequest<'_>) -> Vec<Result<Instance, LaunchFailure>> {
+        let answers = self.launch_all(request).await;
+        let launched = answers.iter().flatten().filter_map(|instance| instance_id(&instance.provider_id));
+        self.ends.launched(launched, self.pace.now());
+        answers
+    }
+
+    async fn terminate(&self, provider_id: &str) -> Result<(), PortError> {
+        let operation = format!("terminate {provider_id}");
+        let Some(id) = instance_id(provider_id) else {
+            return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
+        };
+        self.ends.end(self.api(), &self.pace, id).await.map_err(|error| error.into_port(operation))
+    }
+
+    /// Those that run, or may run again. They are named, and launch templates that nothing uses are swept, on the way.
+    async fn instances(&self) -> Result<Vec<Instance>, PortError> {
+        let asked_at = self.pace.now();
+        let listed = instances::list(self.api(), &self.settings.identity).await;
+        let listed = listed.map_err(|error| error.into_port("list the instances of the cluster"))?;
+        self.are_shown(&listed, asked_at);
+        if self.settings.may_write {
+            self.templates.sweep(self.api(), &self.pace, &self.settings.identity).await;
+        }
+        Ok(listed.iter().filter(|instance| !instance.state.is_ended()).map(instances::to_port).collect())
+    }
+
+    async fn messages(&self) -> Result<Vec<Message>, PortError> {
+        if self.settings.may_write {
+            self.names.write(self.api(), &self.pace).await;
+        }
+        Ok(self.queue.messages(self.api(), &self.pace).await)
+    }
+
+    async fn notes(&self) -> Vec<Note> {
+        let note = |text| Note { code: NoteCode::CloudNotKnown, text };
+        self.troubles().await.into_iter().map(note).collect()
+    }
+
+    async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {
+        let forgotten = self.queue.forget(self.api(), receipt).await;
+        forgotten.map_err(|error| error.into_port("take a message off the queue"))
+    }
+}

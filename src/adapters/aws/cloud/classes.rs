@@ -1,0 +1,211 @@
+//! What is known of every EC2NodeClass: what its selectors find, whether its nodes could be launched, and what they are launched with.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Mutex;
+
+use crate::adapters::aws::addresses::Addresses;
+use crate::adapters::aws::api::Ec2Api;
+use crate::adapters::aws::api::launch::RunRequest;
+use crate::adapters::aws::fleet::{Order, Part, Surroundings, requests};
+use crate::adapters::aws::launch_templates::{self, Resolved, Wish, group, tags};
+use crate::adapters::aws::resolution::cluster::{Identity, service_cidr};
+use crate::adapters::aws::resolution::status::status;
+use crate::adapters::aws::resolution::validation::{DryRuns, Validator, Verdict, look};
+use crate::adapters::aws::resolution::{Resolution, Resolver, port};
+use crate::adapters::aws::user_data;
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::core::catalog::{InstanceType, NodeClassSettings};
+use crate::ports::{ClassFacts, Offering};
+
+use super::templates;
+
+/// A class that nobody has asked about for so long is gone.
+const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_mins(15);
+/// Under this name of a NodePool the permission to launch is tried: the policy asks for the tag.
+const TRIED_FOR: &str = "permission-check";
+
+/// All classes.
+#[derive(Debug)]
+pub struct Classes {
+    identity: Identity,
+    /// Whether anything may be made: an instance profile, a launch template.
+    may_write: bool,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    resolver: Resolver,
+    validator: Validator,
+    /// By name, with the status that follows from what is known, and when it was asked about last.
+    seen: BTreeMap<String, (EC2NodeClass, Timestamp)>,
+}
+
+/// A class with all that a launch needs of it.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// With its status.
+    pub class: EC2NodeClass,
+    pub facts: Resolution,
+}
+
+impl Classes {
+    pub fn new(identity: Identity, may_write: bool) -> Self {
+        let resolver = Resolver::new(identity.clone());
+        let inner = Inner { resolver, validator: Validator::default(), seen: BTreeMap::new() };
+        Self { identity, may_write, inner: Mutex::new(inner) }
+    }
+
+    /// Asks what is due, for all classes that are known, and says what that means for this one. `types`: the catalog's.
+    pub async fn describe(
+        &self,
+        api: &impl Ec2Api,
+        class: &EC2NodeClass,
+        types: &[InstanceType],
+        addresses: &std::sync::Mutex<Addresses>,
+        now: Timestamp,
+    ) -> ClassFacts {
+        let mut inner = self.inner.lock().await;
+        let class = inner.see(class, now);
+        let name = class.metadata.name.clone().unwrap_or_default();
+        let classes: Vec<EC2NodeClass> = inner.seen.values().map(|(class, _)| class.clone()).collect();
+        inner.resolver.refresh(api, &classes, self.may_write, now).await;
+        let facts = inner.resolver.facts(&class, now);
+        let unknown = Verdict::Unknown { why: "what would be launched is not known yet".to_owned() };
+        let resolved = EC2NodeClass { status: Some(status(&class, &facts, &unknown, now)), ..class.clone() };
+        let verdict = if self.may_write {
+            let runs = self.dry_runs(&resolved, &facts, types);
+            inner.validator.validate(api, &class, &facts, runs.as_ref(), now).await
+        } else {
+            let why = "it is tried by who launches, and this one only observes".to_owned();
+            look(&class.spec, &facts).unwrap_or(Verdict::Unknown { why })
+        };
+        let status = status(&class, &facts, &verdict, now);
+        let mut addresses = addresses.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((subnets, asked_at)) = inner.resolver.listed_subnets() {
+            addresses.listed(subnets, asked_at);
+        }
+        addresses.sweep(now);
+        let said = port::to_port(&status, &facts, &addresses);
+        inner.seen.insert(name, (EC2NodeClass { status: Some(status), ..class }, now));
+        said
+    }
+
+    /// The class as it was described last; where that was another spec, or never, as it is given.
+    pub async fn described(&self, class: &EC2NodeClass, now: Timestamp) -> Described {
+        let inner = self.inner.lock().await;
+        let name = class.metadata.name.as_deref().unwrap_or_default();
+        let known = inner.seen.get(name).map(|(known, _)| known).filter(|known| known.spec == class.spec);
+        let class = known.unwrap_or(class).clone();
+        let facts = inner.resolver.facts(&class, now);
+        Described { class, facts }
+    }
+
+    /// What went wrong with asking, for people, each once.
+    pub async fn troubles(&self) -> Vec<String> {
+        let inner = self.inner.lock().await;
+        inner.resolver.troubles().into_iter().map(|(_, trouble)| trouble.error.text()).collect()
+    }
+
+    /// One instance of the first type that will do, in each subnet, to be tried without launching it.
+    fn dry_runs(&self, class: &EC2NodeClass, facts: &Resolution, types: &[InstanceType]) -> Option<DryRuns> {
+        let node_class = class.metadata.name.as_deref().unwrap_or_default();
+        let cluster = cluster(&self.identity, facts)?;
+        let resolved = Resolved::of(class, &cluster, &self.identity.region);
+        let subnets = facts.subnets.value()?;
+        let settings = NodeClassSettings::read(&class.spec).0;
+        let labels = BTreeMap::from([(keys::NODE_POOL.to_owned(), TRIED_FOR.to_owned())]);
+        let runs_on = |instance_type: &&InstanceType| {
+            crate::core::catalog::node_class::image_for(&settings.apply(instance_type), &labels, resolved.images)
+                .is_some()
+        };
+        let is_sold = |instance_type: &&InstanceType| {
+            let zones = instance_type.offerings.iter().filter(|it| it.capacity_type == keys::ON_DEMAND);
+            zones.into_iter().any(|it| subnets.iter().any(|subnet| subnet.zone == it.zone))
+        };
+        let chosen = types.iter().filter(is_sold).find(runs_on)?;
+        let zone = |subnet: &&crate::adapters::aws::api::network::Subnet| {
+            chosen.offerings.iter().any(|it| it.zone == subnet.zone && it.capacity_type == keys::ON_DEMAND)
+        };
+        let of_zone: BTreeMap<String, String> =
+            subnets.iter().rev().filter(zone).map(|subnet| (subnet.zone.clone(), subnet.id.clone())).collect();
+        let offerings = of_zone.keys().map(|zone| Offering {
+            instance_type: chosen.name.clone(),
+            zone: zone.clone(),
+            capacity_type: keys::ON_DEMAND.to_owned(),
+        });
+        let wish = Wish {
+            installation: self.identity.installation.clone(),
+            node_pool: TRIED_FOR.to_owned(),
+            node_class: node_class.to_owned(),
+            labels,
+            taints: Vec::new(),
+            wants_efa: false,
+            wants_enclave: false,
+            tenancy: keys::DEFAULT_TENANCY.to_owned(),
+            reservation: None,
+            lowers_min_values: false,
+            offerings: offerings.collect(),
+        };
+        let owner = tags::Owner {
+            cluster: &self.identity.cluster,
+            installation: &self.identity.installation,
+            node_pool: TRIED_FOR,
+            node_class,
+        };
+        let tags = tags::of_launch(&class.spec.tags, owner).ok()?;
+        let groups = group(&resolved, &wish, std::slice::from_ref(chosen)).ok()?.groups;
+        let template: &launch_templates::Group = groups.first()?;
+        let part = Part { launch_id: TRIED_FOR, wish, claims: Vec::new() };
+        let surroundings = Surroundings {
+            subnets: &of_zone,
+            order: Order::Price,
+            tags: &tags,
+            context: class.spec.context.as_deref(),
+        };
+        let mut fleet = requests(&part, &groups, 0, &surroundings).requests.into_iter().next()?;
+        fleet.count = 1;
+        let run = |subnet: &String| RunRequest {
+            launch_template: template.name.clone(),
+            instance_type: chosen.name.clone(),
+            image_id: template.template.image_id.clone(),
+            subnet_id: subnet.clone(),
+            tags: tags.clone(),
+        };
+        let runs = of_zone.values().map(run).collect();
+        let template = templates::request(&template.name, &template.template);
+        Some(DryRuns { template, fleet, runs })
+    }
+}
+
+impl Inner {
+    /// Remembers a class, with the status that it had here where it comes without one; forgets those that are gone.
+    fn see(&mut self, class: &EC2NodeClass, now: Timestamp) -> EC2NodeClass {
+        let name = class.metadata.name.clone().unwrap_or_default();
+        let mut class = class.clone();
+        let says_nothing = class.status.as_ref().is_none_or(|status| status.conditions.is_empty());
+        if says_nothing && let Some((before, _)) = self.seen.get(&name) {
+            class.status.clone_from(&before.status);
+        }
+        self.seen.insert(name, (class.clone(), now));
+        self.seen.retain(|_, (_, at)| now.duration_since(*at) < FORGOTTEN_AFTER);
+        let seen = &self.seen;
+        self.validator.retain(|name| seen.contains_key(name));
+        class
+    }
+}
+
+/// What machines are told of their cluster; `None` while EKS has not said it.
+pub fn cluster(identity: &Identity, facts: &Resolution) -> Option<user_data::Cluster> {
+    let known = facts.cluster.value()?;
+    Some(user_data::Cluster {
+        name: identity.cluster.clone(),
+        endpoint: known.endpoint.clone(),
+        certificate_authority: Some(known.certificate_authority.clone()).filter(|text| !text.is_empty()),
+        service_cidr: service_cidr(known).map(str::to_owned),
+        dns_address: None,
+    })
+}

@@ -1,0 +1,125 @@
+//! Ending instances: those that are to end at about the same time in one call.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::mpsc;
+
+use crate::adapters::aws::api::instances::InstanceState;
+use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
+use crate::adapters::aws::failures::FailureClass;
+use crate::adapters::aws::instances;
+use crate::ports::Clock;
+
+use super::pace::Pace;
+
+/// How long the first waits for others.
+const WINDOW: Duration = Duration::from_millis(35);
+/// EC2 takes so many in a call.
+const TOGETHER_MAX: usize = 1_000;
+/// EC2 may not show an instance so long after its launch.
+const SHOWN_WITHIN: SignedDuration = SignedDuration::from_mins(2);
+
+type Answer = Result<(), ApiError>;
+
+/// Instances that wait to be ended.
+#[derive(Debug, Default)]
+pub struct Ends {
+    waiting: Mutex<Vec<(String, mpsc::Sender<Answer>)>>,
+    /// Those that were launched here lately.
+    young: Mutex<BTreeMap<String, Timestamp>>,
+}
+
+impl Ends {
+    /// These were launched at this moment.
+    pub fn launched<'i>(&self, ids: impl IntoIterator<Item = &'i str>, now: Timestamp) {
+        let mut young = self.young.lock().unwrap_or_else(PoisonError::into_inner);
+        young.retain(|_, at| now.duration_since(*at) < SHOWN_WITHIN);
+        young.extend(ids.into_iter().map(|id| (id.to_owned(), now)));
+    }
+
+    /// Ends an instance. `NotFound`: it has ended.
+    pub async fn end<C: Clock>(&self, api: &impl Ec2Api, pace: &Pace<C>, id: &str) -> Answer {
+        let (answer, mut answered) = mpsc::channel(1);
+        let is_first = {
+            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            waiting.push((id.to_owned(), answer));
+            waiting.len() == 1
+        };
+        if is_first {
+            tokio::time::sleep(WINDOW).await;
+            let waiting = std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            let ids: BTreeSet<String> = waiting.iter().map(|(id, _)| id.clone()).collect();
+            let mut answers = self.end_all(api, pace, &ids).await;
+            for (id, answer) in waiting {
+                let of_id = answers.get_mut(&id).cloned().unwrap_or_else(|| Err(lost()));
+                // Who does not wait any more asks again.
+                let _asks_again = answer.try_send(of_id);
+            }
+        }
+        answered.recv().await.unwrap_or_else(|| Err(lost()))
+    }
+
+    async fn end_all<C: Clock>(
+        &self,
+        api: &impl Ec2Api,
+        pace: &Pace<C>,
+        ids: &BTreeSet<String>,
+    ) -> BTreeMap<String, Answer> {
+        let found = match instances::by_ids(api, ids).await {
+            Ok(found) => found,
+            Err(error) => return ids.iter().map(|id| (id.clone(), Err(error.clone()))).collect(),
+        };
+        let states: BTreeMap<&str, InstanceState> = found.iter().map(|it| (it.id.as_str(), it.state)).collect();
+        let mut answers = BTreeMap::new();
+        let mut running = Vec::new();
+        for id in ids {
+            match states.get(id.as_str()) {
+                Some(InstanceState::Terminated) => drop(answers.insert(id.clone(), Err(gone(id)))),
+                Some(InstanceState::ShuttingDown) => drop(answers.insert(id.clone(), Ok(()))),
+                None if self.is_young(id, pace.now()) => drop(answers.insert(id.clone(), Err(not_shown(id)))),
+                None => drop(answers.insert(id.clone(), Err(gone(id)))),
+                Some(_) => running.push(id.clone()),
+            }
+        }
+        for together in running.chunks(TOGETHER_MAX) {
+            match terminate(api, pace, together).await {
+                // One that is not known spoils the call for the others.
+                Err(error) if error.class == FailureClass::NotFound && together.len() > 1 => {
+                    for id in together {
+                        answers.insert(id.clone(), terminate(api, pace, std::slice::from_ref(id)).await);
+                    }
+                }
+                answer => answers.extend(together.iter().map(|id| (id.clone(), answer.clone()))),
+            }
+        }
+        answers
+    }
+
+    fn is_young(&self, id: &str, now: Timestamp) -> bool {
+        let young = self.young.lock().unwrap_or_else(PoisonError::into_inner);
+        young.get(id).is_some_and(|at| now.duration_since(*at) < SHOWN_WITHIN)
+    }
+}
+
+async fn terminate<C: Clock>(api: &impl Ec2Api, pace: &Pace<C>, ids: &[String]) -> Answer {
+    let count = u32::try_from(ids.len()).unwrap_or(u32::MAX);
+    let call = async || api.terminate_instances(ids).await;
+    pace.call(Action::TerminateInstances, count, call).await.map(|_| ())
+}
+
+fn gone(id: &str) -> ApiError {
+    ApiError::of(Action::TerminateInstances, "InvalidInstanceID.NotFound", format!("{id} has ended"))
+}
+
+fn not_shown(id: &str) -> ApiError {
+    let message = format!("EC2 does not show {id} yet, which was just launched");
+    ApiError { action: Action::TerminateInstances, class: FailureClass::Server, code: "NotShown".to_owned(), message }
+}
+
+fn lost() -> ApiError {
+    let message = "the call was given up".to_owned();
+    ApiError { action: Action::TerminateInstances, class: FailureClass::Server, code: "GivenUp".to_owned(), message }
+}

@@ -1,0 +1,57 @@
+//! EC2 behind `cutlist run`.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+
+use crate::adapters::aws::calls::{Calls, Connection as Place};
+use crate::adapters::aws::cloud::{AwsCloud, Settings};
+use crate::adapters::aws::resolution::cluster::Identity;
+use crate::adapters::kubernetes::{Connection, ServerTime};
+use crate::cli::arguments::{ControllerArguments, ModeArgument};
+use crate::cli::exit::Failure;
+use crate::cli::output;
+use crate::core::catalog::regions::{Region, SaidBy};
+
+use super::FAILURE;
+
+/// Connects, looks whether the credentials are good, and says what is missing. Credentials and endpoints are those of the AWS SDK; the
+/// region is that of the settings or of the nodes, else the SDK's.
+pub async fn connect(
+    controller: &ControllerArguments,
+    region: &Region,
+    connection: &Connection,
+    installation: &str,
+) -> Result<AwsCloud<Arc<Calls>, ServerTime>, Failure> {
+    let Some(cluster) = controller.cluster_name.clone() else {
+        let error = anyhow!("--cloud aws needs the name of the EKS cluster that nodes join");
+        return Err(Failure::usage(2, error).with_hint("give --cluster-name NAME, or set CLUSTER_NAME"));
+    };
+    let is_known = region.said_by != SaidBy::Nobody;
+    let place = Place { region: is_known.then(|| region.name.clone()), ..Place::default() };
+    let calls = Arc::new(Calls::connect(&place).await);
+    let version = connection.client.apiserver_version().await.ok();
+    let identity = Identity {
+        cluster,
+        region: calls.region().to_owned(),
+        installation: installation.to_owned(),
+        kubernetes_version: version.map(|version| format!("{}.{}", version.major, version.minor)),
+    };
+    let may_write = controller.mode == ModeArgument::Enforce;
+    let settings = Settings { identity, queue: controller.interruption_queue.clone(), may_write };
+    let cloud = AwsCloud::new(calls, connection.time.clone(), settings);
+    let opening = cloud.open().await.map_err(|error| {
+        let text = error.text();
+        Failure::usage(FAILURE, error).with_hint(format!("{text}; see that region and credentials are right"))
+    })?;
+    output::say(&format!(
+        "EC2 of account {} in {} as {}",
+        opening.caller.account,
+        cloud.api().region(),
+        opening.caller.arn
+    ));
+    for missing in &opening.missing {
+        output::say(&format!("missing: {missing}"));
+    }
+    Ok(cloud)
+}
