@@ -12,6 +12,7 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ("all", 130, "It was interrupted."),
     ("plan", 1, "No plan could be made: definitions, snapshot or cluster could not be read."),
     ("plan --detailed-exitcode", 2, "The plan has steps."),
+    ("post", 1, "Not all of it could be posted."),
     ("why, simulate, run, approve, snapshot, crds, catalog", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
 ];

@@ -27,7 +27,7 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
 }
 
 /// The first digits of a hash, with a mark where the files differ from that commit; anything else as it is.
-fn short(id: &str, digits: usize) -> String {
+pub(super) fn short(id: &str, digits: usize) -> String {
     let (hash, mark) = id.split_once("-dirty").map_or((id, ""), |(hash, _)| (hash, "-dirty"));
     let is_hash = hash.len() > digits && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hash { format!("{}{mark}", hash.get(..digits).unwrap_or(hash)) } else { id.to_owned() }
