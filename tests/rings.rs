@@ -350,6 +350,7 @@ const RINGS: &[Ring] = &[
         except: DECISIONS,
         crates: Some(&[
             "aws_lc_rs",
+            "axum",
             "base64",
             "http",
             "http_body_util",

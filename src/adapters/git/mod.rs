@@ -7,6 +7,7 @@
 //! | a remote repository that is polled | `remote.rs`: when; `process.rs`: in a process of its own; `fetch.rs`: one look; `address.rs`, `credentials.rs`, `asked.rs`: who gets them |
 //! | what fetches leave behind | `packs.rs` |
 //! | polls that nobody waits for | `beside.rs` |
+| several references with their histories, to be merged | `history.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
@@ -23,6 +24,7 @@ mod collect;
 mod credentials;
 mod fetch;
 mod folder;
+mod history;
 mod near;
 mod packs;
 mod process;
@@ -40,6 +42,7 @@ pub use cause::GitCause;
 pub use collect::LimitError;
 pub use credentials::CredentialsError;
 pub use fetch::Earlier;
+pub use history::Histories;
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
 pub use read::{ReadError, of_text, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
