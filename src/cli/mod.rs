@@ -12,6 +12,7 @@ mod inputs;
 mod lint;
 mod output;
 mod plan;
+mod preview;
 mod run;
 mod schema;
 mod settings;
@@ -40,6 +41,7 @@ fn parse_and_run() -> ExitCode {
     }
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Preview(arguments) => preview::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
