@@ -91,9 +91,7 @@ impl Cluster {
         let (mut notes, mut digests) = (Vec::new(), Vec::new());
         for source in &self.sources {
             let place = || format!("snapshot {source}");
-            let bytes = inputs::read_file(Path::new(source))
-                .with_context(place)
-                .map_err(|error| Failure::usage(ERROR, error))?;
+            let bytes = bytes_of(source, arguments, &self.name).map_err(|failure| failure.within(place()))?;
             digests.push(format!("sha256:{}", hexadecimal(&bytes)));
             let report =
                 read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
