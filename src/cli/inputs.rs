@@ -288,5 +288,6 @@ pub fn surroundings<'a>(arguments: &InputArguments, read: &'a ReadInputs) -> Sur
         seed: arguments.seed,
         now: read.now,
         notes: &read.notes,
+        hidden: output::hidden(),
     }
 }

@@ -8,6 +8,8 @@
 
 #[path = "../program/at_once.rs"]
 mod at_once;
+mod canaries;
+mod kept;
 mod laid_out;
 mod limits;
 #[path = "../program/mod.rs"]

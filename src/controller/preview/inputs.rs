@@ -10,7 +10,7 @@ use crate::core::catalog::Catalog;
 use crate::core::plan::beside::add_classes_of_cluster;
 use crate::core::plan::{Inputs, Note, Policy};
 use crate::core::snapshot::Snapshot;
-use crate::definitions::Definitions;
+use crate::definitions::{Definitions, Masks};
 
 /// What a plan depends on beside the definitions.
 #[derive(Clone, Debug)]
@@ -25,6 +25,8 @@ pub struct Surroundings<'a> {
     pub now: Timestamp,
     /// What came up while the cluster was read.
     pub notes: &'a [Note],
+    /// Values that nobody is shown: they are hidden before anything is written, since escaping may change how they look.
+    pub hidden: Masks,
 }
 
 /// Hands over the inputs of a plan for the revision. `base`: the definitions that it is compared with.

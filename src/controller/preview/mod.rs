@@ -13,7 +13,7 @@ use crate::api::source::SourceFile;
 use crate::core::plan::{Plan, Revision, compare, decide, judged};
 use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
-use crate::definitions::{Definitions, Diagnostic, Severity};
+use crate::definitions::{Definitions, Diagnostic, Masks, Severity};
 use crate::render::preview as render;
 
 pub use inputs::{Surroundings, with_inputs};
@@ -119,6 +119,11 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     if let Some(base) = &base {
         plan = compare(plan, base);
     }
+    let identity = figures::identity(&plan);
+    let Some((plan, base)) = without_secrets(plan, base, &on.hidden) else {
+        let why = "what is hidden can not be kept out of it".to_owned();
+        return Previewed { target: failed(why, &subject.cluster, &subject.environment), plan: None };
+    };
     let changed = differing(proposal);
     let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
     let verdict = match &base {
@@ -136,7 +141,7 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
         verdict,
         headline,
         snapshot: subject.snapshot,
-        plan: Some(figures::identity(&plan)),
+        plan: Some(identity),
         figures: Some(figures::figures(&plan)),
         risks,
         held_back,
@@ -147,6 +152,19 @@ pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>)
     };
     target.markdown = render::pieces(&target, &plan, base.as_ref());
     Previewed { target, plan: Some(plan) }
+}
+
+/// Both with names in the place of what is hidden. `None`: they can not be read any more with these names in them.
+fn without_secrets(plan: Plan, base: Option<Plan>, hidden: &Masks) -> Option<(Plan, Option<Plan>)> {
+    if hidden.is_empty() {
+        return Some((plan, base));
+    }
+    let masked = |plan: &Plan| {
+        let mut value = serde_json::to_value(plan).ok()?;
+        hidden.value(&mut value);
+        serde_json::from_value(value).ok()
+    };
+    Some((masked(&plan)?, base.as_ref().map(masked).map_or(Some(None), |base| base.map(Some))?))
 }
 
 fn short(mut target: PreviewTarget) -> PreviewTarget {
