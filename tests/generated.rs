@@ -12,6 +12,7 @@ use std::path::Path;
 use cutlist::adapters::aws::api::policy::policy;
 use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS, Permission};
 use cutlist::api::definitions;
+use cutlist::api::preview::Preview;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
@@ -33,6 +34,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("schemas/lint.json", || schema::<LintReport>("Findings of cutlist lint, version 1")),
     ("schemas/cutlist.json", || schema::<SettingsDocument>("cutlist.yaml")),
     ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
+    ("schemas/preview.json", || schema::<Preview>("Cutlist preview, version 1")),
     ("schemas/plan.json", || schema::<Plan>("Cutlist plan, version 1")),
     ("schemas/calendar.json", || schema::<Calendar>("Cutlist calendar, version 1")),
     ("schemas/simulation.json", || schema::<Simulation>("Cutlist simulation, version 1")),

@@ -1,6 +1,7 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
 mod lint;
+mod post;
 mod preview;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
     SchemaArguments,
 };
+pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -46,6 +48,8 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Watch a repository, post each plan, then apply it
     Run(RunArguments),
+    /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
+    Post(PostArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -79,6 +83,7 @@ impl Command {
             | Self::Snapshot(_)
             | Self::Crds
             | Self::Explain(_)
+            | Self::Post(_)
             | Self::Schema(_)
             | Self::FetchForController => None,
         }

@@ -12,6 +12,7 @@ mod inputs;
 mod lint;
 mod output;
 mod plan;
+mod post;
 mod preview;
 mod run;
 mod schema;
@@ -47,6 +48,7 @@ fn parse_and_run() -> ExitCode {
         Command::Lint(arguments) => lint::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),
+        Command::Post(arguments) => post::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Crds => crds::run(),

@@ -1,0 +1,2 @@
+use super::*;
+use crate::api::preview::{PreviewMarkdown, PreviewPlan, PreviewRevision, PreviewSnapshot};
