@@ -156,6 +156,7 @@ const RINGS: &[Ring] = &[
             "crate::core::catalog",
             "crate::core::model",
             "crate::core::plan",
+            "crate::core::preview",
             "crate::definitions",
         ],
         except: &[

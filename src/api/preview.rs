@@ -156,6 +156,9 @@ pub struct PreviewCount {
     /// A code of `schemas/codes.md`.
     pub code: String,
     pub count: u64,
+    /// How many of them are so with the base as well: they are not the change's.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub anyway: u64,
     /// A sentence about one of them, in plain text.
     pub text: String,
     /// RFC 3339: since when it has been so, where that is known.
@@ -209,4 +212,8 @@ pub struct PreviewSection {
     /// The same in fewer words, each shorter than the one before; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shorter: Vec<String>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }

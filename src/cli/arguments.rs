@@ -2,6 +2,8 @@
 
 mod lint;
 mod post;
+mod preview;
+mod review;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,11 +14,14 @@ use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
+pub use preview::{NamedPath, PreviewArguments};
+
 pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
     SchemaArguments,
 };
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
+pub use review::{ReviewArguments, ReviewManner};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -33,6 +38,8 @@ pub struct Arguments {
 pub enum Command {
     /// Show what would be created, replaced and removed; touch nothing
     Plan(PlanArguments),
+    /// Show what a change in Git would do to the nodes of one or many clusters, before it is merged; touch nothing
+    Preview(PreviewArguments),
     /// Say why a pod waits, or goes where the plan puts it, and what would help
     Why(WhyArguments),
     /// Carry definitions to their end on a copy of the cluster in memory: what nodes, pods and the price come to
@@ -45,6 +52,8 @@ pub enum Command {
     Run(RunArguments),
     /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
     Post(PostArguments),
+    /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
+    Review(ReviewArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -65,12 +74,14 @@ impl Command {
     pub fn definitions(&self) -> Option<&DefinitionArguments> {
         match self {
             Self::Plan(arguments) => Some(&arguments.inputs.definitions),
+            Self::Preview(arguments) => Some(&arguments.definitions),
             Self::Why(arguments) => Some(match &arguments.subject {
                 WhySubject::Pod(arguments) => &arguments.inputs.definitions,
                 WhySubject::Node(arguments) => &arguments.inputs.definitions,
             }),
             Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
+            Self::Review(arguments) => Some(&arguments.definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
             Self::Approve(_)
             | Self::Catalog(_)
@@ -523,4 +534,19 @@ pub struct SnapshotArguments {
     pub after_step: Option<usize>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, or with `git:BRANCH` on a branch of --repository
+    #[arg(long, value_name = "FOLDER|git:BRANCH")]
+    pub to: Option<String>,
+    /// What the cluster is called there
+    #[arg(long, value_name = "NAME", default_value = "cluster", requires = "to")]
+    pub name: String,
+    /// How many of the cluster stay there; older ones are removed
+    #[arg(long, value_name = "COUNT", default_value_t = 96, requires = "to", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: u32,
+    /// The repository that the branch is pushed to: URL, or path of a bare repository
+    #[arg(long, value_name = "URL", requires = "to")]
+    pub repository: Option<String>,
+    /// File that holds the token (or `user:password`) for the repository
+    #[arg(long, value_name = "FILE", requires = "repository")]
+    pub credentials_file: Option<PathBuf>,
 }

@@ -13,6 +13,8 @@ mod lint;
 mod output;
 mod plan;
 mod post;
+mod preview;
+mod review;
 mod run;
 mod schema;
 mod settings;
@@ -41,9 +43,11 @@ fn parse_and_run() -> ExitCode {
     }
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Preview(arguments) => preview::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Review(arguments) => review::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),
         Command::Post(arguments) => post::run(&arguments),

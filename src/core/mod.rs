@@ -13,6 +13,7 @@ pub mod lifecycle;
 pub mod model;
 pub mod offer;
 pub mod plan;
+pub mod preview;
 pub mod provision;
 pub mod scheduler;
 pub mod snapshot;

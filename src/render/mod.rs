@@ -7,6 +7,7 @@ pub mod diagnostics;
 pub mod explain;
 pub mod plan;
 pub mod posting;
+pub mod preview;
 pub mod simulation;
 pub mod terminal;
 pub mod why;

@@ -51,6 +51,8 @@ pub struct Comment {
     pub author: String,
     pub author_id: u64,
     pub body: String,
+    /// Somebody changed it after it was written.
+    pub is_edited: bool,
 }
 
 /// Where a commit stands, for one cluster.

@@ -352,7 +352,7 @@ fn options<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<FetchOptions<'
     Ok(options)
 }
 
-fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallbacks<'c>, FetchError> {
+pub(super) fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallbacks<'c>, FetchError> {
     let address = &target.address;
     let secret = match &target.credentials_file {
         Some(path) => Some(Secret::read(path)?),
@@ -391,7 +391,7 @@ fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallba
     Ok(callbacks)
 }
 
-fn proxy(target: &Target) -> ProxyOptions<'static> {
+pub(super) fn proxy(target: &Target) -> ProxyOptions<'static> {
     let mut proxy = ProxyOptions::new();
     if !target.address.is_local {
         proxy.auto();

@@ -63,6 +63,7 @@ impl Histories {
             kind: error.kind,
             source: Some(Box::new(error)),
         })?;
+        self.name_branch(reference);
         let commit = self.commit(reference).map(|commit| commit.to_string());
         commit.ok_or_else(|| PortError { operation: operation(), kind: PortErrorKind::Permanent, source: None })
     }
@@ -75,6 +76,19 @@ impl Histories {
             && let Err(error) = found.delete()
         {
             tracing::debug!(%error, reference, "the reference stays");
+        }
+    }
+
+    /// By which it is called in what people read.
+    fn name_branch(&self, reference: &str) {
+        if !reference.starts_with("refs/heads/") {
+            return;
+        }
+        let Some(commit) = self.commit(reference) else { return };
+        let named = Repository::open_bare(self.folder.path())
+            .and_then(|repository| repository.reference(reference, commit, true, "fetched").map(drop));
+        if let Err(error) = named {
+            tracing::debug!(%error, reference, "the branch has no name of its own");
         }
     }
 

@@ -3,7 +3,7 @@
 //! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in `cli/arguments.rs`.
 
 mod alike;
-mod groups;
+pub(super) mod groups;
 pub mod markdown;
 pub mod text;
 pub(super) mod units;
@@ -13,6 +13,7 @@ use crate::core::plan::Plan;
 
 pub use markdown::escape::fenced;
 pub use markdown::markdown;
+pub(in crate::render) use text::budget;
 pub use text::text;
 pub use units::count;
 
@@ -34,8 +35,8 @@ pub(super) fn short(id: &str, digits: usize) -> String {
 }
 
 /// Digits of a plan's id and of a revision that are shown.
-const PLAN_DIGITS: usize = 6;
-const REVISION_DIGITS: usize = 7;
+pub(super) const PLAN_DIGITS: usize = 6;
+pub(super) const REVISION_DIGITS: usize = 7;
 
 /// `3f2a91c (main)`
 fn revision(revision: &crate::core::plan::Revision) -> String {

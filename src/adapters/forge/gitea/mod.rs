@@ -7,7 +7,8 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table, Variables, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
+    Variables, text,
 };
 use super::github;
 use super::http::{Address, Credential, Request, Secret, segment};
@@ -93,6 +94,7 @@ impl Dialect for Gitea {
             author: text(&answer["user"]["login"]),
             author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
         })
     }
 

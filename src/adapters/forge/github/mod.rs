@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, PullRequest, RepositoryName, Right, Status, Table, TokenStep, text,
+    Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, PullRequest, RepositoryName, Right,
+    Status, Table, TokenStep, text,
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
 
@@ -142,6 +143,7 @@ impl Dialect for GitHub {
             author: text(&answer["user"]["login"]),
             author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
         })
     }
 
@@ -261,6 +263,7 @@ mod tests {
             author: author.to_owned(),
             author_id: 1,
             body: String::new(),
+            is_edited: false,
         };
         assert!(github.is_account(&by("cutlist[bot]"), "cutlist[bot]"));
         assert!(github.is_account(&by("cutlist[bot]"), "cutlist"));

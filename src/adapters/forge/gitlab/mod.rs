@@ -9,7 +9,8 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table, Variables, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
+    Variables, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 
@@ -106,6 +107,7 @@ impl Dialect for GitLab {
             author: text(&answer["author"]["username"]),
             author_id: answer["author"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
         })
     }
 
