@@ -319,6 +319,10 @@ pub struct RunArguments {
     pub verbose: bool,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
+    #[command(flatten, next_help_heading = "Reviews of pull requests")]
+    pub forge: ForgeArguments,
+    #[command(flatten, next_help_heading = "Reviews of pull requests")]
+    pub reviews: ReviewManner,
 }
 
 /// On a real cluster.

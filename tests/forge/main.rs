@@ -37,11 +37,12 @@ fn main() {
 
 type Story = fn(&Stage);
 
-const STORIES: [(&str, Story); 5] = [
+const STORIES: [(&str, Story); 6] = [
     ("one comment after twenty pushes, soon after each", twenty_pushes),
     ("five at once leave one comment", five_at_once),
     ("a fork is posted to as well", fork),
     ("a reader can not set a status, and does not touch our comment", reader),
+    ("a fork's change is planned, approved, and planned again soon after a webhook", reviewed),
     ("a required status lets a merge through, also where nothing of ours changed", protected_branch),
 ];
 
@@ -66,6 +67,10 @@ impl Stage {
             &owner,
             &json!({ "permission": "write" }),
         );
+        for (file, text) in definitions("base") {
+            let body = json!({ "content": STANDARD.encode(text), "message": file, "branch": "main" });
+            gitea.call("POST", &format!("{REPOSITORY}/contents/{file}"), &owner, &body);
+        }
         gitea.call("POST", &format!("{REPOSITORY}/forks"), &author, &json!({}));
         let folder = tempfile::tempdir().unwrap();
         for (name, token) in [("bot", &bot), ("author", &author)] {
@@ -141,6 +146,111 @@ impl Stage {
         assert_eq!(state, "success");
         assert!(description.starts_with(&format!("{created} created")), "{description}");
     }
+}
+
+/// The files of a case of `cutlist preview`.
+fn definitions(side: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preview/a-change").join(side);
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(path).unwrap())).collect()
+}
+
+fn until(within: Duration, what: &str, is_so: impl Fn() -> bool) -> Duration {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < within, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    begin.elapsed()
+}
+
+/// Of a context other than the one that the other stories post.
+fn status_of(stage: &Stage, commit: &str, context: &str) -> Option<(String, String)> {
+    let all = stage.gitea.call("GET", &format!("{REPOSITORY}/commits/{commit}/status"), &stage.owner, &Value::Null);
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let found = all["statuses"].as_array()?.iter().find(|it| it["context"] == context)?;
+    Some((text(&found["status"]), text(&found["description"])))
+}
+
+fn reviewed(stage: &Stage) {
+    let mut head = String::new();
+    for (file, text) in definitions("head") {
+        let path = format!("/api/v1/repos/author/nodes/contents/{file}");
+        let branch = if head.is_empty() { "main" } else { "pools" };
+        let known = stage.gitea.call("GET", &format!("{path}?ref={branch}"), &stage.author, &Value::Null);
+        let mut body =
+            json!({ "content": STANDARD.encode(text), "message": file, "branch": branch, "sha": known["sha"] });
+        if head.is_empty() {
+            body["new_branch"] = "pools".into();
+        }
+        head = stage.gitea.call("PUT", &path, &stage.author, &body)["commit"]["sha"].as_str().unwrap().to_owned();
+    }
+    let number = stage.open(&stage.author, "author:pools");
+    let review = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
+        let clusters = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preview/clusters/blue.yaml");
+        command.arg("review").arg(format!("{}/owner/nodes.git", stage.gitea.url()));
+        command.arg("--cluster").arg(format!("blue={}", clusters.display())).args(["--forge", "gitea", "--url"]);
+        command.arg(stage.gitea.url()).args([
+            "--repository",
+            "owner/nodes",
+            "--require-approval",
+            "--require-two-people",
+        ]);
+        command.arg("--token-file").arg(stage.folder.path().join("bot")).args(more);
+        command.env_clear().stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let once = || {
+        let (code, stderr) = ended(review(&["--once"]));
+        assert_eq!(code, 0, "{stderr}");
+    };
+    once();
+    let ours = || -> Vec<String> {
+        stage.comments(number).into_iter().filter(|(author, _)| author == "cutlist-bot").map(|(_, body)| body).collect()
+    };
+    assert_eq!(ours().len(), 1, "{:?}", ours());
+    assert!(ours()[0].contains("Nodes of <code>blue</code>"), "{}", ours()[0]);
+    let (state, description) = status_of(stage, &head, "cutlist/blue/approval").unwrap();
+    let digest = description.strip_prefix("waits for: /cutlist approve ").unwrap().to_owned();
+    assert_eq!(state, "pending");
+    let say = |token: &str| {
+        let body = json!({ "body": format!("/cutlist approve {digest}") });
+        stage.gitea.call("POST", &format!("{REPOSITORY}/issues/{number}/comments"), token, &body);
+    };
+    say(&stage.author);
+    once();
+    assert_eq!(status_of(stage, &head, "cutlist/blue/approval").unwrap().0, "pending");
+    assert!(ours().last().unwrap().contains("only those who may write"), "{:?}", ours());
+    say(&stage.owner);
+    once();
+    let approved = ("success".to_owned(), format!("approved by owner: plan {digest}"));
+    assert_eq!(status_of(stage, &head, "cutlist/blue/approval").unwrap(), approved);
+    once();
+    assert_eq!(ours().len(), 3, "a comment and two answers: {:?}", ours());
+    soon_after_a_webhook(stage, &review);
+}
+
+/// With an interval of an hour, only the webhook tells that there is a new head.
+fn soon_after_a_webhook(stage: &Stage, review: &dyn Fn(&[&str]) -> Child) {
+    use std::io::BufRead;
+    let secret = stage.folder.path().join("secret");
+    std::fs::write(&secret, "a-secret-of-these-hooks").unwrap();
+    let secret = secret.to_str().unwrap();
+    let mut child = review(&["--interval", "1h", "--listen-hooks", "127.0.0.1:0", "--hook-secret-file", secret]);
+    let mut lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address = lines.find_map(|line| Some(line.split_once("webhooks at ")?.1.to_owned())).unwrap();
+    std::thread::spawn(move || lines.for_each(drop));
+    let hook = json!({ "type": "gitea", "active": true, "events": ["push", "pull_request", "pull_request_sync", "issue_comment"],
+                       "config": { "url": address, "content_type": "json", "secret": "a-secret-of-these-hooks" } });
+    stage.gitea.call("POST", &format!("{REPOSITORY}/hooks"), &stage.owner, &hook);
+    std::thread::sleep(Duration::from_secs(5));
+    let head = stage.push("author/nodes", &stage.author, "pools", "README.txt");
+    let took = until(Duration::from_secs(20), "a status after a webhook", || {
+        status_of(stage, &head, "cutlist/blue").is_some()
+    });
+    println!("  a status {:.1} s after the push", took.as_secs_f64());
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 fn ended(child: Child) -> (i32, String) {

@@ -6,7 +6,12 @@
 mod described;
 mod faults;
 mod forges;
+#[path = "../preview/laid_out.rs"]
+mod laid_out;
 mod previews;
+#[path = "../program/mod.rs"]
+mod program;
+mod review;
 mod server;
 mod shown;
 

@@ -189,6 +189,3 @@ fn table(preview: &Preview) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests;
