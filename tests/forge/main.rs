@@ -11,7 +11,7 @@
 
 mod gitea;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,8 @@ use gitea::Gitea;
 const REPOSITORY: &str = "/api/v1/repos/owner/nodes";
 
 fn main() {
-    let programs = std::env::args().nth(1).map(PathBuf::from).expect("the folder that tests/forge/build filled");
+    let programs = std::env::args().nth(1).expect("the folder that tests/forge/build filled");
+    let programs = std::fs::canonicalize(programs).unwrap();
     let begin = Instant::now();
     let stage = Stage::build(&programs);
     println!("gitea is ready after {:.1} s", begin.elapsed().as_secs_f64());
@@ -100,8 +101,8 @@ impl Stage {
     }
 
     fn begin(&self, number: u64, who: &str, preview: &Value) -> Child {
-        let name = format!("preview-{}.json", preview["head"]["id"].as_str().unwrap());
-        let path = self.folder.path().join(name);
+        // One for each process: several read at the same time.
+        let path = tempfile::NamedTempFile::new_in(self.folder.path()).unwrap().into_temp_path().keep().unwrap();
         std::fs::write(&path, preview.to_string()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
         command.arg("post").arg(path).args([

@@ -6,9 +6,11 @@
 mod described;
 mod faults;
 mod forges;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../preview/laid_out.rs"]
 mod laid_out;
 mod previews;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/mod.rs"]
 mod program;
 mod review;
