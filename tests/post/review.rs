@@ -62,7 +62,7 @@ impl Desk {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
         command.current_dir(self.folder.path()).arg("review").arg(self.remote());
         command.args(["--cluster", "blue=clusters/blue.yaml", "--forge", self.forge.name, "--url", &self.server.url]);
-        command.args(["--repository", "acme/nodes", "--token-file", "token"]).args(more);
+        command.args(["--repository", "acme/nodes", "--token-file", "token", "--without-simulation"]).args(more);
         command.env_clear().stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
