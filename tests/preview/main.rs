@@ -14,6 +14,7 @@ mod laid_out;
 mod limits;
 #[path = "../program/mod.rs"]
 mod program;
+mod registry;
 
 use std::path::{Path, PathBuf};
 

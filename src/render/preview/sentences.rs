@@ -56,7 +56,7 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
         parts.push(money(difference));
     }
     let anyway = steps_anyway(plan).len();
-    let and_anyway = if anyway == 0 { String::new() } else { format!("; {} anyway", count(anyway, "step")) };
+    let and_anyway = if anyway == 0 { String::new() } else { format!("; {} would happen anyway", count(anyway, "step")) };
     if parts.is_empty() {
         return format!("no node changes because of this{and_anyway}");
     }
