@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! Git revision --> definitions --+
-//! Kubernetes  --> snapshot ------+--> core::plan::decide --> Plan --> render --> post --> gate --> apply --> record
+//! Kubernetes  --> snapshot ------+--> core::planner::decide --> Plan --> render --> post --> gate --> apply --> record
 //! EC2         --> catalog -------+
 //! ```
 //!
@@ -16,11 +16,29 @@
 //!
 //! # Words
 //!
-//! *Definition*: one document of the repository, parsed and validated, with its place. *Revision*: the commit it was read at.
-//! *Snapshot*: the cluster as a value; its file is plain Kubernetes objects. *Catalog*: instance types, offerings, prices.
-//! *Step*: create, remove, adopt or hold one node. *Move*: the steps that stand or fall together. *Candidate*: a node that a
-//! disruption method may remove. *The reference*: Karpenter 1.14, whose behaviour is matched. Everything else has
-//! Karpenter's and Kubernetes' own names.
+//! | word | meaning |
+//! |---|---|
+//! | definition | one document of the repository, parsed and validated, with its place |
+//! | revision | the commit that definitions were read at |
+//! | snapshot | the cluster as a value; its file is plain Kubernetes objects |
+//! | catalog | instance types, offerings, prices |
+//! | step, move | a step creates, removes, adopts or holds one node; the steps of a move stand or fall together |
+//! | candidate | a node that a disruption method may remove |
+//! | the reference | Karpenter 1.14, whose behaviour is matched |
+//! | machine, host | one row: a NodeClaim with its Node is a machine of the snapshot; the same and each node to be bought is a host of the engine |
+//! | class (of pods) | pods that are alike for scheduling; a size class is classes that ask for nearly the same |
+//! | template, variant | a NodePool compiled; one of its combinations of labels and taints |
+//! | backlog, demand | pods that wait, and how many of each class are to be placed |
+//! | offer, offering | what a NodePool may buy; one instance type in one zone for one capacity type |
+//! | purchase | a node that a plan buys |
+//! | bin, item, column | words of cutting stock problems: a node, pods of one size, and one filling of a node |
+//! | worth | the dual price of a pod: what it adds to the cheapest fleet |
+//! | keeping | the program that says which nodes are worth what they cost |
+//! | looks, budget of work | what a search may do, counted and not timed, so that the same input gives the same bytes |
+//! | nominated | `status.nominatedNodeName`: where kube-scheduler tries a pod first |
+//! | turn | one node's time to receive pods that are evicted elsewhere |
+//! | held back | a candidate that stays, with its reason |
+//! | judge | the check of a plan that shares no code with the planner |
 //!
 //! # Code map
 //!
@@ -28,18 +46,8 @@
 //! [`adapters`] implement [`ports`] and know [`api`] and the plain data of [`core`], never each other, never the scheduler.
 //!
 //! - [`api`]: the resource kinds as types: Karpenter's, and our own (`cutlist.dev/v1alpha1`). Plain data.
-//! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Start at [`core::plan`].
-//!   New nodes are chosen on paper: pods that topology binds to zones are sent there first, then a program of whole nodes says what to
-//!   buy in each (`core/provision/cheapest/planned.rs`). Both that program and the lower bound are solved by column generation
-//!   (`generation.rs`), which asks each offering for its best filling (`filling.rs`: a linear program of a few rows, `whole_pods.rs`:
-//!   branch and bound by what that program says); where there are more sizes of pods than it has rows for, those of nearly one size are
-//!   one (`grouping.rs`). A weighted sum of resources in its place, and an ascent on the bound, ended 2 to
-//!   30 % below what could be proven. A buyer that goes by the prices of the linear program of parts, node by
-//!   node, ended 5 to 35 % dearer. Consolidation asks a linear program of its own which nodes are worth keeping
-//!   (`core/disrupt/consolidate/keeping`: column generation, too): where half of all nodes could go, the prices of new ones mislead.
-//!   How near that comes to the best there is can be proven (`frontier.rs`): with a price on each move the same program bounds what nodes
-//!   and moves cost together, so the fewest pods that anybody must move to end at a price. Within 3 % of the price bound that may
-//!   be more pods for a dollar than the reference moves: nearness to the bound and few moves are one choice, which is what `payback` is for.
+//! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Its page lists the rooms in their order; start at
+//!   [`core::planner`].
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake.
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.
 //! - [`ports`]: the traits through which the controller reaches the world, and nothing else.
@@ -72,7 +80,7 @@
 //! 5. Nothing is removed that a posted plan did not name.
 //!    `tests/run/faults.rs::nothing_is_created_or_removed_that_no_posted_plan_named`
 //! 6. Every candidate held back and every pod left pending has a reason code in the report.
-//!    `src/core/plan/check/tests.rs::each_pod_once`
+//!    `src/core/check/tests.rs::each_pod_once`
 //! 7. Diagnostic and reason codes are stable: one code, one meaning, never reused. `tests/lint/main.rs::every_code_has_a_case`
 //! 8. Every loop, queue, retry and list has a stated limit; what is dropped is counted.
 //!    `tests/tidy.rs::queues_are_bounded`, `src/core/snapshot/tests.rs::lists_inside_lists_and_aliases_have_a_limit`,

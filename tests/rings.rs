@@ -83,11 +83,138 @@ const ADAPTER_AND_AWS: &[&str] = &[
     "crate::ports",
 ];
 
-/// Deciding and checking is not for adapters, though it lives beside the plan's data.
-const DECISIONS: &[&str] = &["crate::core::plan::decide", "crate::core::plan::check"];
-
 const ADAPTER_WHY: &str = "an adapter knows ports, api and the core's plain data; never the scheduler, never another \
                            adapter";
+
+/// A room of `core`.
+const CORE: Ring = Ring {
+    files: "core",
+    may_use: &[],
+    except: &[],
+    crates: Some(&[
+        "croner",
+        "fixedbitset",
+        "flate2",
+        "granit_parser",
+        "jiff",
+        "k8s_openapi",
+        "kube_cel",
+        "schemars",
+        "serde",
+        "serde_json",
+        "serde_path_to_error",
+        "serde_yaml",
+        "sha2",
+        "strsim",
+        "thiserror",
+    ]),
+    forbidden: WORLD,
+    why: "core decides from its arguments alone (no I/O, no clock, no randomness but the seed, no client, no log), and its rooms have an \
+          order",
+};
+
+const UP_TO_SNAPSHOT: &[&str] = &["crate::api", "crate::core::model", "crate::core::catalog", "crate::core::snapshot"];
+const UP_TO_PLAN: &[&str] =
+    &["crate::api", "crate::core::model", "crate::core::catalog", "crate::core::snapshot", "crate::core::plan"];
+const UP_TO_INPUTS: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+];
+const UP_TO_LIFECYCLE: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+    "crate::core::prepare",
+    "crate::core::lifecycle",
+    "crate::core::devices",
+    "crate::core::kube_scheduler",
+];
+const UP_TO_OFFER: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+    "crate::core::prepare",
+    "crate::core::lifecycle",
+    "crate::core::devices",
+    "crate::core::kube_scheduler",
+    "crate::core::offer",
+];
+const UP_TO_SCHEDULER: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+    "crate::core::prepare",
+    "crate::core::lifecycle",
+    "crate::core::devices",
+    "crate::core::kube_scheduler",
+    "crate::core::offer",
+    "crate::core::programs",
+    "crate::core::scheduler",
+];
+const UP_TO_PROVISION: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+    "crate::core::prepare",
+    "crate::core::lifecycle",
+    "crate::core::devices",
+    "crate::core::kube_scheduler",
+    "crate::core::offer",
+    "crate::core::programs",
+    "crate::core::scheduler",
+    "crate::core::provision",
+];
+const UP_TO_DISRUPT: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+    "crate::core::prepare",
+    "crate::core::lifecycle",
+    "crate::core::devices",
+    "crate::core::kube_scheduler",
+    "crate::core::offer",
+    "crate::core::programs",
+    "crate::core::scheduler",
+    "crate::core::provision",
+    "crate::core::disrupt",
+];
+const UP_TO_PLANNER: &[&str] = &[
+    "crate::api",
+    "crate::core::model",
+    "crate::core::catalog",
+    "crate::core::snapshot",
+    "crate::core::plan",
+    "crate::core::inputs",
+    "crate::core::prepare",
+    "crate::core::lifecycle",
+    "crate::core::devices",
+    "crate::core::kube_scheduler",
+    "crate::core::offer",
+    "crate::core::programs",
+    "crate::core::scheduler",
+    "crate::core::provision",
+    "crate::core::disrupt",
+    "crate::core::planner",
+];
 
 const RINGS: &[Ring] = &[
     Ring {
@@ -98,30 +225,38 @@ const RINGS: &[Ring] = &[
         forbidden: WORLD,
         why: "api is plain data and knows no other ring",
     },
+    // The rooms of `core` in their order: each may use those above it, and no other.
+    Ring { files: "core/mod", may_use: &["crate::core"], ..CORE },
+    Ring { files: "core/model", may_use: &["crate::api"], ..CORE },
+    Ring { files: "core/catalog", may_use: &["crate::api", "crate::core::model"], ..CORE },
+    Ring { files: "core/snapshot", may_use: &["crate::api", "crate::core::model"], ..CORE },
+    Ring { files: "core/plan", may_use: UP_TO_SNAPSHOT, ..CORE },
+    Ring { files: "core/preview", may_use: UP_TO_PLAN, ..CORE },
+    Ring { files: "core/inputs", may_use: UP_TO_PLAN, ..CORE },
+    Ring { files: "core/prepare", may_use: UP_TO_INPUTS, ..CORE },
+    Ring { files: "core/lifecycle", may_use: UP_TO_INPUTS, ..CORE },
+    Ring { files: "core/devices", may_use: UP_TO_INPUTS, ..CORE },
+    Ring { files: "core/kube_scheduler", may_use: UP_TO_INPUTS, ..CORE },
+    Ring { files: "core/offer", may_use: UP_TO_LIFECYCLE, ..CORE },
+    Ring { files: "core/scheduler", may_use: UP_TO_OFFER, ..CORE },
     Ring {
-        files: "core",
-        may_use: &["crate::api"],
-        except: &[],
-        crates: Some(&[
-            "croner",
-            "fixedbitset",
-            "flate2",
-            "granit_parser",
-            "jiff",
-            "k8s_openapi",
-            "kube_cel",
-            "schemars",
-            "serde",
-            "serde_json",
-            "serde_path_to_error",
-            "serde_yaml",
-            "sha2",
-            "strsim",
-            "thiserror",
-        ]),
-        forbidden: WORLD,
-        why: "core decides from its arguments alone: no I/O, no clock, no randomness but the seed, no client, no log",
+        files: "core/programs",
+        may_use: &[],
+        why: "linear programs know numbers, bins and items; no word of Kubernetes",
+        ..CORE
     },
+    Ring { files: "core/provision", may_use: UP_TO_SCHEDULER, ..CORE },
+    Ring { files: "core/disrupt", may_use: UP_TO_PROVISION, ..CORE },
+    Ring { files: "core/planner", may_use: UP_TO_DISRUPT, ..CORE },
+    Ring { files: "core/why", may_use: UP_TO_PLANNER, ..CORE },
+    Ring {
+        files: "core/check",
+        may_use: UP_TO_LIFECYCLE,
+        why: "the judge shares nothing with what it judges: neither scheduler nor provision, disrupt or planner",
+        ..CORE
+    },
+    // Data of unit tests.
+    Ring { files: "core/testing", may_use: &["crate"], ..CORE },
     Ring {
         files: "definitions",
         may_use: &["crate::api", "crate::core"],
@@ -157,15 +292,10 @@ const RINGS: &[Ring] = &[
             "crate::core::model",
             "crate::core::plan",
             "crate::core::preview",
+            "crate::core::why",
             "crate::definitions",
         ],
-        except: &[
-            "crate::core::plan::check",
-            "crate::core::plan::decide",
-            "crate::definitions::reader",
-            "crate::definitions::rules",
-            "crate::definitions::schema",
-        ],
+        except: &["crate::definitions::reader", "crate::definitions::rules", "crate::definitions::schema"],
         crates: Some(&[
             "annotate_snippets",
             "anstyle",
@@ -188,7 +318,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "ports",
         may_use: PLAIN_DATA,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&["jiff", "serde_json", "thiserror"]),
         forbidden: WORLD,
         why: "ports are traits over plain data",
@@ -220,7 +350,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/git",
         may_use: ADAPTER,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&[
             "git2",
             "jiff",
@@ -241,7 +371,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/kubernetes",
         may_use: ADAPTER,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&[
             "either",
             "futures",
@@ -295,7 +425,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/aws",
         may_use: ADAPTER,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&[
             "aws_config",
             "aws_sdk_ec2",
@@ -326,7 +456,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/aws/failures",
         may_use: ADAPTER,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&["serde", "thiserror"]),
         forbidden: WORLD,
         why: "what EC2 answers is judged without asking it",
@@ -334,7 +464,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/aws/fleet",
         may_use: ADAPTER_AND_AWS,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&["serde", "serde_json", "sha2", "thiserror"]),
         forbidden: WORLD,
         why: "what EC2 is asked for is decided without asking it",
@@ -342,7 +472,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/aws/launch_templates",
         may_use: ADAPTER_AND_AWS,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&["jiff", "serde", "serde_json", "sha2", "thiserror"]),
         forbidden: WORLD,
         why: "what EC2 is asked for is decided without asking it",
@@ -350,7 +480,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/aws/user_data",
         may_use: ADAPTER,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&["base64", "mime", "serde", "serde_json", "serde_yaml", "thiserror", "toml_edit"]),
         // Addresses of clusters are plain data, and stand in the same module as sockets.
         forbidden: &[
@@ -370,7 +500,7 @@ const RINGS: &[Ring] = &[
     Ring {
         files: "adapters/forge",
         may_use: ADAPTER,
-        except: DECISIONS,
+        except: &[],
         crates: Some(&[
             "aws_lc_rs",
             "base64",
@@ -395,8 +525,17 @@ const RINGS: &[Ring] = &[
     // The embedded world may check a plan before it carries it out, and has no clock but tokio's, which tests can pause.
     Ring {
         files: "adapters/embedded",
-        may_use: ADAPTER,
-        except: &["crate::core::plan::decide"],
+        may_use: &[
+            "crate::api",
+            "crate::core::catalog",
+            "crate::core::check",
+            "crate::core::kube_scheduler",
+            "crate::core::model",
+            "crate::core::plan",
+            "crate::core::snapshot",
+            "crate::ports",
+        ],
+        except: &[],
         crates: Some(&["jiff", "k8s_openapi", "serde", "serde_json", "serde_yaml", "thiserror", "tokio", "tracing"]),
         forbidden: &[
             "std::fs",
@@ -700,22 +839,28 @@ fn is_separator(tokens: &[TokenTree], index: usize) -> bool {
 #[test]
 fn violations_are_found() {
     let broken = [
-        ("src/core/plan/decide.rs", "use std::time::Instant;"),
-        ("src/core/plan/decide.rs", "use std::{collections::BTreeMap, time::{Duration, SystemTime as Clock}};"),
-        ("src/core/plan/decide.rs", "use std::time; fn now() { time::Instant::now(); }"),
-        ("src/core/plan/decide.rs", "use std::time::*;"),
-        ("src/core/plan/decide.rs", "fn read() { let _ = ::std::fs::read(\"/etc/passwd\"); }"),
-        ("src/core/plan/decide.rs", "fn read() -> String { format!(\"{:?}\", std::env::var(\"HOME\")) }"),
-        ("src/core/plan/decide.rs", "async fn wait() { tokio::task::yield_now().await }"),
-        ("src/core/plan/decide.rs", "fn log() { tracing::info!(\"deciding\"); }"),
-        ("src/core/plan/decide.rs", "use super::super::super::ports::Clock;"),
-        ("src/core/plan/decide.rs", "#[cfg(not(test))] use crate::cli::arguments::Arguments;"),
-        ("src/core/plan/decide.rs", "mod inner { use super::super::super::super::render::text; }"),
+        ("src/core/planner/decide.rs", "use std::time::Instant;"),
+        ("src/core/planner/decide.rs", "use std::{collections::BTreeMap, time::{Duration, SystemTime as Clock}};"),
+        ("src/core/planner/decide.rs", "use std::time; fn now() { time::Instant::now(); }"),
+        ("src/core/planner/decide.rs", "use std::time::*;"),
+        ("src/core/planner/decide.rs", "fn read() { let _ = ::std::fs::read(\"/etc/passwd\"); }"),
+        ("src/core/planner/decide.rs", "fn read() -> String { format!(\"{:?}\", std::env::var(\"HOME\")) }"),
+        ("src/core/planner/decide.rs", "async fn wait() { tokio::task::yield_now().await }"),
+        ("src/core/planner/decide.rs", "fn log() { tracing::info!(\"deciding\"); }"),
+        ("src/core/planner/decide.rs", "use super::super::super::ports::Clock;"),
+        ("src/core/planner/decide.rs", "#[cfg(not(test))] use crate::cli::arguments::Arguments;"),
+        ("src/core/planner/decide.rs", "mod inner { use super::super::super::super::render::text; }"),
+        ("src/core/snapshot/pod.rs", "use crate::core::plan::Note;"),
+        ("src/core/plan/mod.rs", "use crate::core::inputs::Inputs;"),
+        ("src/core/provision/mod.rs", "use super::disrupt::disrupt;"),
+        ("src/core/programs/filling.rs", "use crate::core::snapshot::Pod;"),
+        ("src/core/check/plan.rs", "use crate::core::scheduler::Engine;"),
+        ("src/core/planner/report.rs", "use crate::core::check::check;"),
         ("src/api/node_pool.rs", "use crate::core::model::Quantity;"),
         ("src/api/node_pool.rs", "#[derive(clap::Args)] struct Arguments;"),
         ("src/definitions/read.rs", "use kube::Client;"),
         ("src/definitions/read.rs", "use kube::{self as k}; fn f(client: k::Client) {}"),
-        ("src/render/text.rs", "use crate::core::plan::decide::decide;"),
+        ("src/render/text.rs", "use crate::core::planner::decide::decide;"),
         ("src/render/text.rs", "use crate::core::*;"),
         ("src/render/text.rs", "use crate::definitions::reader::read;"),
         ("src/render/text.rs", "use crate::core::snapshot::Snapshot;"),
@@ -725,21 +870,21 @@ fn violations_are_found() {
         ("src/adapters/git/clone.rs", "use crate::core::scheduler::fit;"),
         ("src/adapters/git/clone.rs", "use crate::adapters::embedded::World;"),
         ("src/adapters/git/clone.rs", "use super::super::embedded::World;"),
-        ("src/adapters/embedded/world.rs", "use crate::core; fn f() { core::plan::decide::decide(); }"),
+        ("src/adapters/embedded/world.rs", "use crate::core; fn f() { core::planner::decide(); }"),
         ("src/adapters/embedded/world.rs", "use crate::definitions::read;"),
         ("src/adapters/pigeon/mod.rs", "use crate::ports::Forge;"),
         ("src/main.rs", "fn main() { clap::Command::new(\"cutlist\"); }"),
         ("src/helpers.rs", ""),
     ];
     let fine = [
-        ("src/core/plan/decide.rs", "use crate::api::keys; use std::time::Duration; use super::Plan;"),
-        ("src/core/plan/decide.rs", "#[cfg(test)] mod tests { use std::fs; use crate::definitions::read; }"),
-        ("src/core/plan/decide.rs", "#[cfg(test)] use std::fs::{self}; fn f() {}"),
-        ("src/core/plan/decide.rs", "/// [`std::time::Instant`]\nfn f() -> &'static str { \"std::fs::read\" }"),
-        ("src/core/plan/decide.rs", "fn f(x: X) { x.std; x.fs::<u8>(); let _ = 0..u64::MAX; core::mem::drop(x) }"),
-        ("src/core/plan/tests.rs", "use std::fs;"),
+        ("src/core/planner/decide.rs", "use crate::api::keys; use std::time::Duration; use super::Plan;"),
+        ("src/core/planner/decide.rs", "#[cfg(test)] mod tests { use std::fs; use crate::definitions::read; }"),
+        ("src/core/planner/decide.rs", "#[cfg(test)] use std::fs::{self}; fn f() {}"),
+        ("src/core/planner/decide.rs", "/// [`std::time::Instant`]\nfn f() -> &'static str { \"std::fs::read\" }"),
+        ("src/core/planner/decide.rs", "fn f(x: X) { x.std; x.fs::<u8>(); let _ = 0..u64::MAX; core::mem::drop(x) }"),
+        ("src/core/planner/tests.rs", "use std::fs;"),
         ("src/render/mod.rs", "use crate::core::plan::Plan; use crate::definitions::diagnostic::Diagnostic;"),
-        ("src/adapters/embedded/world.rs", "use crate::core::plan::check::check; use super::clock; use crate::core;"),
+        ("src/adapters/embedded/world.rs", "use crate::core::check::check; use super::clock; use crate::core;"),
         ("src/adapters/git/mod.rs", "mod clone; pub use clone::Clone; use git2::Repository; use std::fs;"),
         ("src/cli/run.rs", "use crate::adapters::git; use std::time::Instant; use notify::Watcher;"),
         ("src/lib.rs", "pub mod api; pub mod core;"),

@@ -12,8 +12,9 @@ use super::arguments::{PlanArguments, PlanOutput};
 use super::exit::{Failure, INTERNAL, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
 use super::output;
-use crate::core::plan::calendar;
-use crate::core::plan::{self, Phase, Plan};
+use crate::core::check::judged;
+use crate::core::plan::{Plan, compare};
+use crate::core::planner::{Phase, calendar, decide_in_phases};
 use crate::definitions::suggest::nearest;
 use crate::render::calendar as render_calendar;
 use crate::render::plan as render;
@@ -32,7 +33,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
 
     let mut decide = |revision: &ReadRevision, base: Option<&ReadRevision>| {
         inputs::with_inputs_of(inputs, &read, revision, base, |inputs| {
-            let plan = plan::decide_in_phases(inputs, &mut |phase| {
+            let plan = decide_in_phases(inputs, &mut |phase| {
                 timings.done(match phase {
                     Phase::Compiled => "snapshot",
                     Phase::Provisioned => "provision",
@@ -40,7 +41,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
                 });
             });
             timings.done("assemble");
-            let plan = plan::judged(plan, inputs);
+            let plan = judged(plan, inputs);
             timings.done("judge");
             plan
         })
@@ -48,7 +49,7 @@ pub fn run(arguments: &PlanArguments) -> Result<Outcome, Failure> {
     let plan = match &base {
         Some(base) => {
             let of_base = decide(base, None);
-            plan::compare(decide(&read.head, Some(base)), &of_base)
+            compare(decide(&read.head, Some(base)), &of_base)
         }
         None => decide(&read.head, None),
     };

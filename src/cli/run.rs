@@ -22,7 +22,7 @@ use crate::adapters::embedded::EmbeddedForge;
 use crate::adapters::git::serve_fetch;
 use crate::api::approval_rules::ApprovalRules;
 use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
-use crate::core::plan::decide;
+use crate::core::planner::decide;
 use crate::core::snapshot::Snapshot;
 use crate::ports::Clock;
 

@@ -9,9 +9,9 @@ use super::arguments::{WhyArguments, WhyNodeArguments, WhyOutput, WhyPodArgument
 use super::exit::{Failure, Outcome};
 use super::inputs;
 use super::output;
-use crate::core::plan::why::node::{Searched, searched, why_node};
-use crate::core::plan::why::pod::why_pod;
 use crate::core::snapshot::{Pod, Snapshot};
+use crate::core::why::node::{Searched, searched, why_node};
+use crate::core::why::pod::why_pod;
 use crate::definitions::suggest::nearest;
 use crate::render::terminal::Style;
 use crate::render::why as render;

@@ -18,8 +18,8 @@ use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::interruption::INTERRUPTED;
 use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::build::hash_of_pods;
 use crate::core::plan::{Plan, Precondition, ReasonCode, Step, StepKind, buffer_of};
+use crate::core::planner::build::hash_of_pods;
 use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 

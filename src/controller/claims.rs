@@ -12,9 +12,10 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::disrupt::evictions::Refusals;
+use crate::core::inputs::RefusedOffering;
 use crate::core::lifecycle::turns::Turns;
 use crate::core::lifecycle::{self, Effect, Observation};
-use crate::core::offer::{AddedCapacity, REFUSED_SECONDS, RefusedOffering};
+use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use crate::api::keys;
 use crate::api::node_plan::{HISTORY_PREFIX, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
-use crate::core::plan::why::node::kept;
 use crate::core::snapshot::Snapshot;
+use crate::core::why::node::kept;
 
 /// A page is written as a whole, once for each plan that is forgotten.
 const MOST_PAGE_BYTES: usize = 128 * 1024;
@@ -88,8 +88,8 @@ fn blank(number: usize) -> NodePlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::plan::why::node::Kept;
     use crate::core::testing::object;
+    use crate::core::why::node::Kept;
 
     /// A plan that was carried out: it removed this many nodes.
     fn plan(number: usize, nodes: usize) -> NodePlan {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::offer::RefusedOffering;
+use crate::core::inputs::RefusedOffering;
 use crate::core::snapshot::Snapshot;
 
 use super::claims::Claims;

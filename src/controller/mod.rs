@@ -84,9 +84,10 @@ use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
+use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions;
 use crate::core::offer::AddedCapacity;
-use crate::core::plan::{Inputs, Plan, Revision};
+use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
@@ -172,7 +173,7 @@ pub struct Options {
     /// Reads the files of a revision; knows the variables.
     pub read: Box<ReadDefinitions>,
     pub seed: u64,
-    /// `core::plan::decide`, or another planner in tests.
+    /// `core::planner::decide`, or another planner in tests.
     pub planner: Box<Planner>,
 }
 

@@ -11,9 +11,11 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlanPhase;
 use crate::api::settings::Settings;
+use crate::core::check::judged;
 use crate::core::disrupt::drift;
-use crate::core::plan::beside::add_classes_of_cluster;
-use crate::core::plan::{Inputs, Plan, Policy, ReasonCode, StepKind};
+use crate::core::inputs::{Inputs, Policy};
+use crate::core::plan::{Plan, ReasonCode, StepKind};
+use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 use crate::render::{self, plan::Style};
@@ -103,7 +105,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         self.use_definitions(snapshot, is_new_revision, now).await?;
         self.say_changed_definitions(snapshot, is_new_revision, now);
-        if self.options.mode == Mode::Observe {
+        if self.options.mode == Mode::Observe || !plan.is_sound() {
             return Ok(());
         }
         if let Some((known, in_force)) = self.catalog.as_ref().zip(self.revisions.in_force.as_ref()) {
@@ -208,7 +210,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn decide(&self, snapshot: &Snapshot, moves_under_way: bool, now: Timestamp) -> Option<Plan> {
-        self.with_inputs(snapshot, moves_under_way, now, |inputs| (self.options.planner)(inputs))
+        self.with_inputs(snapshot, moves_under_way, now, |inputs| judged((self.options.planner)(inputs), inputs))
     }
 
     /// What a plan is made of, by the definitions in force; `None` before there are any.

@@ -8,8 +8,9 @@ use serde_json::json;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::disrupt::drift::is_of_other_template;
-use crate::core::disrupt::rollout::{Failures, GivenUp};
+use crate::core::lifecycle::expiry::is_of_other_template;
+use crate::core::lifecycle::rollout_failures::Failures;
+use crate::core::lifecycle::rollout_failures::GivenUp;
 use crate::core::lifecycle::{DeletionCause, conditions, given_up};
 use crate::ports::{Cluster, PortError};
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::lifecycle::static_hash::node_pool_hash;
+use crate::core::model::static_hash::node_pool_hash;
 use crate::core::plan::Revision;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;

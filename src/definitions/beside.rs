@@ -14,7 +14,7 @@ use super::open::OpenDefinition;
 use super::substitution::{self, is_within};
 use super::{Definition, Definitions};
 use crate::api::keys;
-use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
+use crate::core::model::static_hash::{class_hash, node_pool_hash};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::{Snapshot, kept};
 

@@ -4,7 +4,8 @@
 use std::fmt::Write;
 
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::{ReasonCode, decide};
+use cutlist::core::plan::ReasonCode;
+use cutlist::core::planner::decide;
 use cutlist::core::scheduler::Problem;
 use cutlist::core::snapshot::limits::LIMITS;
 use proptest::sample::select;

@@ -3,7 +3,7 @@
 
 use cutlist::api::settings::Packing;
 use cutlist::api::source::SourceFile;
-use cutlist::core::plan::decide;
+use cutlist::core::planner::decide;
 use cutlist::core::scheduler::Problem;
 use cutlist::definitions::{Definitions, GivenVariables, Severity, read};
 use proptest::sample::select;

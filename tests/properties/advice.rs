@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cutlist::api::settings::Packing;
 use cutlist::api::source::SourceFile;
-use cutlist::core::plan::decide;
-use cutlist::core::provision::advice::Change;
+use cutlist::core::plan::Change;
+use cutlist::core::planner::decide;
 use cutlist::definitions::{self, GivenVariables};
 use proptest::collection::vec;
 use proptest::option;

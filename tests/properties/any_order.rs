@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cutlist::api::keys::{HOSTNAME, ZONE};
 use cutlist::api::settings::Packing;
+use cutlist::core::inputs::Inputs;
+use cutlist::core::kube_scheduler::FilterContext;
 use cutlist::core::model::Resources;
-use cutlist::core::plan::check::FilterContext;
-use cutlist::core::plan::{Inputs, NoteCode, Plan, StepKind, decide};
+use cutlist::core::plan::{NoteCode, Plan, StepKind};
+use cutlist::core::planner::decide;
 use cutlist::core::snapshot::{Pod, Snapshot, nodes};
 use proptest::collection::vec;
 use proptest::prelude::Strategy;

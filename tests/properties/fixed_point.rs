@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use cutlist::api::settings::Packing;
+use cutlist::core::check::check;
+use cutlist::core::inputs::Inputs;
 use cutlist::core::model::HourlyPrice;
-use cutlist::core::plan::check::check;
-use cutlist::core::plan::{Inputs, Plan, ReasonCode, StepKind, decide};
+use cutlist::core::plan::{Plan, ReasonCode, StepKind};
+use cutlist::core::planner::decide;
 use cutlist::core::snapshot::Snapshot;
 use jiff::SignedDuration;
 

@@ -2,8 +2,8 @@
 
 use cutlist::api::keys::{HOSTNAME, ZONE};
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::check::check;
-use cutlist::core::plan::decide;
+use cutlist::core::check::check;
+use cutlist::core::planner::decide;
 use serde_json::json;
 
 use crate::bad_input::{cluster, pod};

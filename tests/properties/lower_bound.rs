@@ -3,10 +3,10 @@
 
 use cutlist::api::keys;
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::decide;
-use cutlist::core::provision::cheapest::dual::{Effort, dual_prices};
-use cutlist::core::provision::cheapest::filling::{Bin, Item};
-use cutlist::core::provision::cheapest::grouping::{Grouping, Size};
+use cutlist::core::planner::decide;
+use cutlist::core::programs::dual::{Effort, dual_prices};
+use cutlist::core::programs::filling::{Bin, Item};
+use cutlist::core::programs::grouping::{Grouping, Size};
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use proptest::collection::vec;
 use proptest::option::weighted;

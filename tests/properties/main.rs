@@ -1,4 +1,4 @@
-//! Properties of plans over random worlds. The judge is `core::plan::check`, which shares nothing with the planner.
+//! Properties of plans over random worlds. The judge is `core::check`, which shares nothing with the planner.
 //!
 //! A run is the same each time. To look further: `PROPTEST_RNG_SEED=1 PROPTEST_CASES=5000 cargo test --test properties`.
 //! A failure prints the smallest world found; it becomes a named test in the room it belongs to.
@@ -25,8 +25,9 @@ mod world;
 use std::fmt::Debug;
 
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::check::{ViolationCode, check};
-use cutlist::core::plan::{Inputs, decide};
+use cutlist::core::check::{ViolationCode, check};
+use cutlist::core::inputs::Inputs;
+use cutlist::core::planner::decide;
 use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner, contextualize_config};
 

@@ -1,7 +1,8 @@
 //! The least planner there is: pods go to the first node that is there and takes them.
 
-use cutlist::core::plan::check::FilterContext;
-use cutlist::core::plan::{FORMAT_VERSION, Inputs, Pending, Placement, Plan, Summary};
+use cutlist::core::inputs::Inputs;
+use cutlist::core::kube_scheduler::FilterContext;
+use cutlist::core::plan::{FORMAT_VERSION, Pending, Placement, Plan, Summary};
 
 pub fn place_where_there_is_room(inputs: &Inputs<'_>) -> Plan {
     let mut context = FilterContext::new(inputs.snapshot);

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 
 use cutlist::api::keys;
 use cutlist::api::settings::{CrowdPenalty, Packing, Penalties};
+use cutlist::core::inputs::{Inputs, Policy};
 use cutlist::core::model::HourlyPrice;
-use cutlist::core::plan::{Inputs, Plan, Policy, decide};
+use cutlist::core::plan::Plan;
+use cutlist::core::planner::decide;
 use cutlist::core::snapshot::Workload;
 use proptest::prelude::Strategy;
 

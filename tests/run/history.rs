@@ -1,9 +1,10 @@
 //! What is left of plans whose objects are gone.
 
 use cutlist::controller::events::Event;
-use cutlist::core::plan::why::node::{Decided, why_node};
-use cutlist::core::plan::{Inputs, Policy, Revision};
+use cutlist::core::inputs::{Inputs, Policy};
+use cutlist::core::plan::Revision;
 use cutlist::core::snapshot::Snapshot;
+use cutlist::core::why::node::{Decided, why_node};
 
 use crate::stage::{SETTINGS, Stage};
 

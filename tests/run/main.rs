@@ -16,6 +16,7 @@ mod garbage;
 mod history;
 mod in_the_middle;
 mod interruptions;
+mod judge;
 mod launches;
 mod places;
 mod pools;

@@ -16,7 +16,9 @@ use cutlist::api::source::SourceFile;
 use cutlist::controller::events::Event;
 use cutlist::controller::{Controller, Journal, Mode, Options, Ports, Shutdown};
 use cutlist::core::catalog::Catalog;
-use cutlist::core::plan::{Inputs, Plan, Revision, decide};
+use cutlist::core::inputs::Inputs;
+use cutlist::core::plan::{Plan, Revision};
+use cutlist::core::planner::decide;
 use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{

@@ -3,8 +3,8 @@
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
-use crate::core::plan::check::daemons::TOLERATED;
-use crate::core::plan::check::filters::{FilterContext, refusal};
+use crate::core::check::daemons::TOLERATED;
+use crate::core::kube_scheduler::{FilterContext, refusal};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::pod::PodSpec;
 use crate::core::snapshot::requests::effective_requests;

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{Node, TopologySpreadConstraint};
 
+use crate::core::kube_scheduler::{Examination, FilterContext};
 use crate::core::model::Resources;
 use crate::core::model::resources::{CPU, MEMORY};
-use crate::core::plan::check::filters::{Examination, FilterContext};
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Objects, Pod, Snapshot, nodes};
 

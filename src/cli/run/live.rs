@@ -25,7 +25,7 @@ use crate::cli::{output, settings};
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
-use crate::core::plan::decide;
+use crate::core::planner::decide;
 use crate::definitions::Definitions;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 use crate::render::terminal::clean_lines;

@@ -16,7 +16,7 @@ use crate::cli::arguments::DefinitionArguments;
 use crate::cli::exit::Failure;
 use crate::cli::settings;
 use crate::controller::{Controller, EMBEDDED_INSTALLATION, Mode, Options, Shutdown};
-use crate::core::plan::decide;
+use crate::core::planner::decide;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::read::read;
 use crate::ports::Clock;

@@ -7,8 +7,9 @@ use jiff::Timestamp;
 use super::Reading;
 use crate::api::settings::Packing;
 use crate::core::catalog::Catalog;
-use crate::core::plan::beside::add_classes_of_cluster;
-use crate::core::plan::{Inputs, Note, Policy};
+use crate::core::inputs::{Inputs, Policy};
+use crate::core::plan::Note;
+use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks};
 

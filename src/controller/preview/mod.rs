@@ -10,7 +10,9 @@ use crate::api::preview::{
     PreviewCause, PreviewMarkdown, PreviewSeverity, PreviewSnapshot, PreviewTarget, PreviewVerdict,
 };
 use crate::api::source::SourceFile;
-use crate::core::plan::{Plan, Revision, compare, decide, judged};
+use crate::core::check::judged;
+use crate::core::plan::{Plan, Revision, compare};
+use crate::core::planner::decide;
 use crate::core::preview as figures;
 use crate::definitions::changes::{Change, Side, changes};
 use crate::definitions::{Definitions, Diagnostic, Masks, Severity};

@@ -1,10 +1,11 @@
 //! The catalog in this binary: facts of EC2, prices and figures of our tables, Karpenter's arithmetic.
 
-use super::super::model::HourlyPrice;
+use crate::api::keys;
+use crate::core::model::HourlyPrice;
+
 use super::facts::{self, Facts, InstanceFacts, Zone};
 use super::tables::{self, OnDemandPrices, SPOT_PERCENT_OF_ON_DEMAND};
 use super::{Catalog, FORMAT_VERSION, InstanceType, Offering, arithmetic, labels, regions};
-use crate::api::keys;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuiltInError {
@@ -138,8 +139,8 @@ fn offerings(info: &InstanceFacts, zones: &[&Zone], prices: &Prices<'_>) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::super::arithmetic::{EFA, POD_ENI};
     use super::*;
+    use crate::core::catalog::arithmetic::{EFA, POD_ENI};
     use crate::core::model::Resources;
 
     /// Allocatable under a class that sets nothing, as Karpenter's AWS provider 1.14.1 computes it (in part also

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use super::super::model::resources::MEMORY;
-use super::super::model::{Quantity, QuantityError, Requirement, Resources};
-use super::labels::AWS_PREFIX;
-use super::{Catalog, InstanceType, Offering};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
+use crate::core::model::resources::MEMORY;
+use crate::core::model::{Quantity, QuantityError, Requirement, Resources};
+
+use super::labels::AWS_PREFIX;
+use super::{Catalog, InstanceType, Offering};
 
 /// Labels whose values differ from offering to offering.
 const OFFERING_LABELS: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::CAPACITY_TYPE];

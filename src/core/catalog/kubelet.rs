@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::super::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
-use super::super::model::{Quantity, Resources};
+use crate::api::ec2_node_class::BlockDeviceMapping;
+use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY};
+use crate::core::model::{Quantity, Resources};
+
 use super::arithmetic;
 use super::node_class::NodeClassProblem;
-use crate::api::ec2_node_class::BlockDeviceMapping;
 
 /// What `kubeReserved` and `systemReserved` may name.
 const RESERVABLE: [&str; 4] = [CPU, MEMORY, EPHEMERAL_STORAGE, "pid"];

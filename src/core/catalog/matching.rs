@@ -3,12 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::model::Requirement;
-use super::super::model::requirements::normalized;
-use super::values::{Fault, Values, short};
-use super::{InstanceType, Offering, regions};
 use crate::api::keys;
 use crate::api::node_pool::{NodeSelectorRequirement, Operator};
+use crate::core::model::Requirement;
+use crate::core::model::requirements::normalized;
+
+use super::values::{Fault, Values, short};
+use super::{InstanceType, Offering, regions};
 
 /// One requirement, as it is written.
 #[derive(Clone, Debug)]
@@ -311,8 +312,8 @@ impl UnmatchedRequirements {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Catalog;
     use super::*;
+    use crate::core::catalog::Catalog;
 
     fn entry(key: &str, operator: Operator, values: &[&str]) -> Entry {
         let values = values.iter().map(|value| (*value).to_owned()).collect();

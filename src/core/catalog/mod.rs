@@ -23,10 +23,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::model::resources::MEMORY;
-use super::model::shared::Shared;
-use super::model::{HourlyPrice, Resources};
 use crate::api::keys;
+use crate::core::model::resources::MEMORY;
+use crate::core::model::shared::Shared;
+use crate::core::model::{HourlyPrice, Resources};
 
 pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
 pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class, volume_of_pods};

@@ -4,17 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use super::super::model::requirements::label;
-use super::super::model::resources::{CPU, EPHEMERAL_STORAGE, PODS};
-use super::super::model::{Requirements, Resources};
-use super::arithmetic::{self, DEFAULT_PODS, DEFAULT_VOLUME_BYTES, EFA, GIBIBYTE, GIGABYTE, PRIVATE_IPV4_ADDRESS};
-use super::facts::{self, InstanceFacts};
-use super::kubelet::{KubeletSettings, volume_bytes};
-use super::{InstanceType, labels};
 use crate::api::ec2_node_class::{
     Ami, AmiFamily, BlockDeviceMapping, EC2NodeClassSpec, InstanceStorePolicy, NetworkInterface,
 };
 use crate::api::keys;
+use crate::core::model::requirements::label;
+use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, PODS};
+use crate::core::model::{Requirements, Resources};
+
+use super::arithmetic::{self, DEFAULT_PODS, DEFAULT_VOLUME_BYTES, EFA, GIBIBYTE, GIGABYTE, PRIVATE_IPV4_ADDRESS};
+use super::facts::{self, InstanceFacts};
+use super::kubelet::{KubeletSettings, volume_bytes};
+use super::{InstanceType, labels};
 
 /// A value of an EC2NodeClass that can not be used; the default is used in its place.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -294,8 +295,8 @@ pub fn volume_of_pods(node_class: &EC2NodeClassSpec) -> Option<(String, i64)> {
 mod tests {
     use serde_json::{Value, json};
 
-    use super::super::Catalog;
     use super::*;
+    use crate::core::catalog::Catalog;
     use crate::core::model::resources::{MEMORY, format_amount};
 
     fn class(spec: Value) -> EC2NodeClassSpec {

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::super::model::HourlyPrice;
-use super::{Catalog, FORMAT_VERSION, Offering};
 use crate::api::keys;
+use crate::core::model::HourlyPrice;
+
+use super::{Catalog, FORMAT_VERSION, Offering};
 
 #[derive(Debug, thiserror::Error)]
 pub enum CatalogError {

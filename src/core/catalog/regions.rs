@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::super::model::requirements::normalized;
-use super::facts::{self, Facts};
 use crate::api::keys;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement, Operator};
+use crate::core::model::requirements::normalized;
+
+use super::facts::{self, Facts};
 
 /// The region that plans are made for when nothing says another one.
 pub const DEFAULT_REGION: &str = "us-east-1";

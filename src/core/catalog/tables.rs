@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use super::super::model::HourlyPrice;
+use crate::core::model::HourlyPrice;
 
 const NETWORK: &str = include_str!("data/network.tsv");
 

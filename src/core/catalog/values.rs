@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::model::suggest::nearest;
-use super::super::model::{Quantity, Requirement};
-use super::labels::AWS_PREFIX;
-use super::{InstanceType, labels, regions};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
+use crate::core::model::suggest::nearest;
+use crate::core::model::{Quantity, Requirement};
+
+use super::labels::AWS_PREFIX;
+use super::{InstanceType, labels, regions};
 
 /// Every value of every label of instance types and offerings.
 #[derive(Debug, Default)]
@@ -361,8 +362,8 @@ fn words(operator: Operator) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Catalog;
     use super::*;
+    use crate::core::catalog::Catalog;
 
     fn said(key: &str, operator: Operator, values: &[&str]) -> Vec<String> {
         let catalog = Catalog::built_in_anywhere().unwrap();

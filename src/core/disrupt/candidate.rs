@@ -8,22 +8,24 @@ use jiff::Timestamp;
 use crate::api::duration::NillableDuration;
 use crate::api::keys;
 use crate::api::node_pool::{ConsolidationPolicy, Disruption, NodePool};
-use crate::core::buffers::is_of_buffer;
+use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions::transition;
 use crate::core::lifecycle::consolidatable::quiet_since;
 use crate::core::lifecycle::do_not_disrupt::{Protection, is_protected, protection};
 use crate::core::lifecycle::drain::is_evicted;
 use crate::core::lifecycle::waits_for;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Inputs, Reason, ReasonCode};
+use crate::core::model::time::{duration_text, seconds_between};
+use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::Provisioning;
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::scheduler::{Engine, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::pod::is_of_buffer;
 
 use super::cost::{self, MoveCosts};
+use super::drift;
 use super::pod_disruption_budgets::PodDisruptionBudgets;
-use super::{drift, duration_text, seconds_between};
 
 /// A node that could go.
 #[derive(Debug)]
@@ -172,7 +174,7 @@ pub fn candidates(
     }
     let nodes = engine.problem.nodes.iter().enumerate();
     nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
-    nominated.extend((0..engine.problem.machines.len()).filter(|host| engine.problem.refused_nodes.is_awaited(*host)));
+    nominated.extend((0..engine.problem.machines.len()).filter(|host| provisioning.refused_nodes.is_awaited(*host)));
     let awaited = awaited(&engine.problem.machines);
     let of_awaited = engine.problem.machines.iter().enumerate();
     nominated.extend(
@@ -186,7 +188,7 @@ pub fn candidates(
         if machine.is_being_removed() || !machine.is_managed() {
             continue;
         }
-        let mut candidate = candidate(engine, inputs, &budgets, costs, host, nominated.contains(&host));
+        let mut candidate = candidate(engine, inputs, provisioning, &budgets, costs, host, nominated.contains(&host));
         candidate.buffer_pods = buffer_pods.remove(&host).unwrap_or_default();
         candidates.push(candidate);
     }
@@ -203,6 +205,7 @@ fn awaited<'a>(machines: &[Machine<'a>]) -> BTreeSet<&'a str> {
 fn candidate(
     engine: &Engine<'_, '_>,
     inputs: &Inputs<'_>,
+    provisioning: &Provisioning,
     budgets: &PodDisruptionBudgets<'_>,
     costs: &MoveCosts,
     host: HostIndex,
@@ -260,7 +263,7 @@ fn candidate(
     if candidate.obstacle.is_none() && !candidate.is_expired() {
         let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
         // New nodes for them would be bought in vain.
-        let refused = || candidate.pods.iter().find_map(|pod| engine.problem.refused_nodes.obstacle(*pod));
+        let refused = || candidate.pods.iter().find_map(|pod| provisioning.refused_nodes.obstacle(*pod));
         let of_pods = of_pods.or_else(refused);
         // With a termination grace period the reference lets what must go eventually go, and waits while draining.
         let goes_eventually = candidate.removal_cause.is_some()

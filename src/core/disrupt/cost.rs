@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::api::duration::NillableDuration;
 use crate::api::settings::Packing;
+use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::Inputs;
+use crate::core::programs::number;
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::cheapest::kinds::kinds;
-use crate::core::provision::cheapest::market::number;
 use crate::core::provision::cheapest::weights::weights;
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem, vectors};
 use crate::core::snapshot::Pod;

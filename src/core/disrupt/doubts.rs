@@ -1,6 +1,7 @@
 //! Nodes that stay because it is not known what would end with them.
 
-use crate::core::plan::{Inputs, Note, NoteCode, ReasonCode};
+use crate::core::inputs::Inputs;
+use crate::core::plan::{Note, NoteCode, ReasonCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::doubts::{Doubt, Subject};
 

@@ -4,15 +4,9 @@
 use crate::core::lifecycle::interruption;
 use crate::core::plan::Reason;
 use crate::core::scheduler::Engine;
-use crate::core::snapshot::nodes::Machine;
 
 use super::Pass;
 use super::candidate::Candidate;
-
-/// Whether EC2 takes the instance of a machine away.
-pub(super) fn is_interrupted(machine: &Machine<'_>) -> bool {
-    machine.claim.is_some_and(|claim| claim.is_true(interruption::INTERRUPTED))
-}
 
 impl Pass<'_, '_> {
     /// Before anything else is looked at.

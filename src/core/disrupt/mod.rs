@@ -22,19 +22,17 @@ pub mod windows;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::Timestamp;
-
 use crate::api::node_pool::{DisruptionReason, NodePool};
-use crate::core::plan::{Balance, HeldBack, Inputs, Reason, ReasonCode};
+use crate::core::inputs::Inputs;
+pub use crate::core::plan::Outlook;
+use crate::core::plan::{Balance, HeldBack, Reason, ReasonCode};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
-use crate::core::snapshot::nodes::Machine;
 
 use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
-pub use consolidate::Outlook;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
 use rehome::{Rehoming, Target};
@@ -389,23 +387,6 @@ fn pool_totals(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String,
     totals
 }
 
-/// Nodes that go whatever budgets say, because they expired, are broken, or EC2 takes them away: what is put there would have to move
-/// again. O(nodes).
-pub fn without_future(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeSet<HostIndex> {
-    let expires = |machine: &Machine<'_>| {
-        let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
-        let is_supported =
-            |pool: &NodePool| pool.spec.replicas.is_none() || inputs.policy.feature_gates.static_capacity;
-        pool.is_some_and(is_supported) && drift::expired(inputs, machine).is_some()
-    };
-    let is_repaired = repair::is_repaired(inputs, machines);
-    let goes = |machine: &Machine<'_>| {
-        let stays = machine.is_managed() && !machine.is_being_removed();
-        stays && (is_repaired(machine) || expires(machine) || interrupted::is_interrupted(machine))
-    };
-    machines.iter().enumerate().filter(|(_, machine)| goes(machine)).map(|(host, _)| host).collect()
-}
-
 /// By pool, what budgets count.
 fn pool_nodes(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, PoolNodes> {
     let mut nodes: BTreeMap<String, PoolNodes> = BTreeMap::new();
@@ -420,25 +401,4 @@ fn pool_nodes(engine: &Engine<'_, '_>, inputs: &Inputs<'_>) -> BTreeMap<String, 
         }
     }
     nodes
-}
-
-/// `45s`, `12m`, `3h`, `2d`: the largest unit that leaves no more than two digits to read.
-pub fn duration_text(seconds: i64) -> String {
-    let seconds = seconds.max(0);
-    match seconds {
-        0..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
-/// `1 pod`, `5 pods`
-pub fn pods_text(pods: usize) -> String {
-    if pods == 1 { "1 pod".to_owned() } else { format!("{pods} pods") }
-}
-
-/// Seconds from one moment to another.
-pub fn seconds_between(from: Timestamp, to: Timestamp) -> i64 {
-    to.as_second() - from.as_second()
 }

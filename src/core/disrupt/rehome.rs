@@ -7,9 +7,9 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
-use crate::core::buffers::is_of_buffer;
+use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Inputs, ReasonCode};
+use crate::core::plan::ReasonCode;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{Budget, improve};
 use crate::core::provision::choice::LaunchLists;
@@ -18,6 +18,7 @@ use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
+use crate::core::snapshot::pod::is_of_buffer;
 
 use super::candidate::Candidate;
 
@@ -63,7 +64,8 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
         let after = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
         let last = machine.claim.and_then(NodeClaim::last_pod_event);
         let restless = after.zip(last).is_some_and(|(after, last)| {
-            super::seconds_between(last.min(inputs.now), inputs.now) < i64::try_from(after).unwrap_or(i64::MAX)
+            crate::core::model::time::seconds_between(last.min(inputs.now), inputs.now)
+                < i64::try_from(after).unwrap_or(i64::MAX)
         });
         let stays = machine.is_initialized() && !machine.is_being_removed();
         targets.push(Target { stays, restless, ..Target::default() });

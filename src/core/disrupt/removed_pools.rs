@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
-use crate::core::lifecycle::static_hash::node_pool_hash;
-use crate::core::plan::{Inputs, Note, NoteCode, Reason, ReasonCode};
+use crate::core::inputs::Inputs;
+use crate::core::model::static_hash::node_pool_hash;
+use crate::core::plan::{Note, NoteCode, Reason, ReasonCode};
 use crate::core::scheduler::{Engine, HostIndex};
 use crate::core::snapshot::nodes::Machine;
 

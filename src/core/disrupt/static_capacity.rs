@@ -3,6 +3,8 @@
 
 use crate::api::duration::NillableDuration;
 use crate::api::node_pool::DisruptionReason;
+use crate::core::model::time::seconds_between;
+use crate::core::model::words::pods_text;
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::static_capacity::{open_one, use_room};
@@ -10,7 +12,7 @@ use crate::core::scheduler::template::{Replicas, TemplateIndex};
 use crate::core::scheduler::{Engine, Refusal};
 
 use super::candidate::Candidate;
-use super::{Pass, pods_text, rehome, seconds_between};
+use super::{Pass, rehome};
 
 /// A pool keeps to its replicas although nodes are not to be disrupted: the drain waits for their pods.
 fn may_be_surplus(candidate: &Candidate) -> bool {

@@ -10,11 +10,11 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::IntOrString;
 use crate::core::catalog::InstanceType;
 use crate::core::model::resources::format_amount;
+use crate::core::model::static_hash::ec2_node_class_hash;
 use crate::core::model::{Requirement, Requirements, Resources};
 
 use super::conditions;
 use super::selectors::Selectors;
-use super::static_hash::ec2_node_class_hash;
 
 /// The instance that the cloud gave for a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]

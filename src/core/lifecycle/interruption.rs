@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::api::node_claim::NodeClaim;
 use crate::core::plan::{Reason, ReasonCode};
+use crate::core::snapshot::nodes::Machine;
 
 use super::conditions;
 
@@ -16,6 +17,11 @@ pub const INTERRUPTED: &str = "Interrupted";
 /// From the warning until a spot instance is taken back.
 /// Source: EC2 user guide, "Spot Instance interruption notices".
 const SPOT_NOTICE: SignedDuration = SignedDuration::from_secs(120);
+
+/// Whether EC2 takes the instance of a machine away.
+pub fn is_interrupted(machine: &Machine<'_>) -> bool {
+    machine.claim.is_some_and(|claim| claim.is_true(INTERRUPTED))
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InterruptionKind {

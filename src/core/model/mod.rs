@@ -5,7 +5,10 @@ pub mod quantity;
 pub mod requirements;
 pub mod resources;
 pub mod shared;
+pub mod static_hash;
 pub mod suggest;
+pub mod time;
+pub mod words;
 
 pub use money::HourlyPrice;
 pub use quantity::{Quantity, QuantityError};

@@ -6,8 +6,8 @@ use crate::core::catalog::matching::{Entry, Matching, UnmatchedRequirements};
 use crate::core::catalog::node_class::NodeClassSettings;
 use crate::core::catalog::regions::SaidBy;
 use crate::core::catalog::{InstanceType, Offering};
+use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, Requirements};
-use crate::core::plan::Inputs;
 
 /// Why a pool can launch nothing.
 #[derive(Debug)]

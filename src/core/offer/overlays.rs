@@ -8,10 +8,11 @@ use crate::api::keys;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
 use crate::core::catalog::{InstanceType, Offering};
+use crate::core::inputs::Inputs;
 use crate::core::model::requirements::label;
 use crate::core::model::resources::MEMORY;
 use crate::core::model::{HourlyPrice, Requirements, Resources};
-use crate::core::plan::{Inputs, Note, NoteCode};
+use crate::core::plan::{Note, NoteCode};
 
 use super::adjustment::Adjustment;
 

@@ -8,26 +8,18 @@ use jiff::Timestamp;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::InstanceType;
-use crate::core::disrupt::seconds_between;
+use crate::core::inputs::{Inputs, RefusedOffering};
 use crate::core::lifecycle::conditions::LAUNCHED;
 use crate::core::lifecycle::interruption;
 use crate::core::model::Requirements;
-use crate::core::plan::{Inputs, Note, NoteCode};
+use crate::core::model::time::seconds_between;
+use crate::core::plan::{Note, NoteCode};
 
 /// How long an offering counts as unavailable after a refusal.
 pub const REFUSED_SECONDS: i64 = 180;
 
 /// How the reasons of a launch that found no capacity begin.
 const REASON: &str = "InsufficientCapacity";
-
-/// An instance type, zone and capacity type that a launch was refused.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RefusedOffering {
-    pub instance_type: String,
-    pub zone: String,
-    pub capacity_type: String,
-    pub at: Timestamp,
-}
 
 /// Those that count now: type, zone and capacity type, with the moment of the last refusal.
 pub(super) struct Refusals(BTreeMap<(String, String, String), Timestamp>);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus, Subnet};
-use crate::core::plan::Inputs;
+use crate::core::inputs::Inputs;
 
 /// What is known of the subnets of a class.
 #[derive(Debug, Default)]

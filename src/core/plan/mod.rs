@@ -3,43 +3,30 @@
 //! [`Plan`] is the published form (`schemas/plan.json`); every output, also the text on a terminal, is made from it.
 
 mod against;
-pub mod beside;
-pub mod build;
 pub mod calendar;
-pub mod check;
-pub mod decide;
-mod disturbed;
-mod drains;
-mod judge;
+pub mod change;
 pub mod leaving;
-pub mod moments;
-mod names;
-mod namespaces;
 mod note;
-pub mod penalties;
 mod reason;
-mod report;
-mod risks;
+mod risk;
 pub mod simulation;
-pub mod why;
+mod summary;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use super::catalog::matching::UnmatchedRequirements;
-use super::model::shared::Shared;
-use super::model::{HourlyPrice, Resources};
+use crate::core::catalog::matching::UnmatchedRequirements;
+use crate::core::model::shared::Shared;
+use crate::core::model::{HourlyPrice, Resources};
+use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
 
-pub use super::disrupt::Outlook;
-pub use super::provision::advice::Change;
 pub use against::compare;
-pub use decide::{Inputs, Phase, Policy, decide, decide_in_phases};
-pub use drains::LongestDrain;
-pub use judge::judged;
+pub use change::Change;
 pub use note::{Note, NoteCode};
-pub use penalties::PenaltiesPerHour;
 pub use reason::{Reason, ReasonCode};
-pub use risks::{Risk, RiskCode};
+pub use risk::{Risk, RiskCode};
+pub use summary::{LongestDrain, Outlook, PenaltiesPerHour, Summary};
 
 /// The version of the plan format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;
@@ -84,6 +71,16 @@ pub struct Plan {
     /// What the reader should know about the inputs, such as zones taken without a subnet.
     pub notes: Vec<Note>,
     pub summary: Summary,
+}
+
+impl Plan {
+    /// SHA-256 over the JSON form without the id itself, in hexadecimal.
+    pub fn content_hash(&self) -> String {
+        let unnamed = Self { id: String::new(), ..self.clone() };
+        // A plan is plain data; it always has a JSON form.
+        let json = serde_json::to_vec(&unnamed).unwrap_or_default();
+        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -251,9 +248,6 @@ pub struct Placement {
     pub node: String,
 }
 
-/// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
-pub const BUFFER_POD_PREFIX: &str = "buffer:";
-
 /// The CapacityBuffer, as `namespace/name`, whose room a plan means by `namespace/buffer:NAME:NUMBER`; `None` for a pod.
 pub fn buffer_of(pod: &str) -> Option<String> {
     let (namespace, name) = pod.split_once('/')?;
@@ -383,47 +377,6 @@ pub enum BudgetKind {
     DisruptionBudget,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Summary {
-    pub nodes_before: usize,
-    /// When the plan is carried out, and what is leaving anyway has left.
-    pub nodes_after: usize,
-    /// On their way out before this plan: in `nodesBefore` and `pricePerHourBefore`, not in what is after.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub nodes_leaving: usize,
-    pub nodes_created: usize,
-    pub nodes_replaced: usize,
-    pub nodes_removed: usize,
-    pub price_per_hour_before: HourlyPrice,
-    pub price_per_hour_after: HourlyPrice,
-    /// No fleet for the same pods can cost less, while nodes that may not go stay; absent when it was not computed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub lower_bound_price_per_hour: Option<HourlyPrice>,
-    /// What the penalties of `cutlist.yaml` come to after the plan; not in the prices. Absent where none counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub penalties_per_hour: Option<PenaltiesPerHour>,
-    /// Pending pods that got a place.
-    pub pods_placed: usize,
-    pub pods_pending: usize,
-    /// Pods of CapacityBuffers that there is room for, and those that there is none for; not among the pods above.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub buffer_pods_placed: usize,
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub buffer_pods_pending: usize,
-    /// Running pods that must move.
-    pub pods_disrupted: usize,
-    /// Absent where no running pod must move.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub longest_drain: Option<LongestDrain>,
-    /// Nodes looked at as candidates, of those there are.
-    pub candidates: usize,
-    pub candidates_examined: usize,
-    /// What moving pods to save money came to; absent where no node may go for that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub consolidation: Option<Outlook>,
-}
-
-fn is_zero(number: &usize) -> bool {
+pub fn is_zero(number: &usize) -> bool {
     *number == 0
 }

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
-use crate::core::buffers::is_of_buffer;
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::pod::is_of_buffer;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::age::Ages;

@@ -2,19 +2,20 @@
 //!
 //! Two bounds, of which the larger counts. For one class alone, covering n pods with nodes that hold k each is solved
 //! exactly by dynamic programming, whole nodes included. For all classes together, the linear program of
-//! [`super::cheapest::dual`] bounds the fleet from below; where a spread makes certain how many pods each zone has at least, as kinds
+//! [`crate::core::programs::dual`] bounds the fleet from below; where a spread makes certain how many pods each zone has at least, as kinds
 //! by zone, which cost more where a type is cheap in one zone alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::core::model::HourlyPrice;
+use crate::core::programs::filling::{Bin, Filling, Item};
+use crate::core::programs::{as_number, number};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
-use super::cheapest::filling::{Bin, Filling, Item};
 use super::cheapest::kinds::{Kind, Place, kinds};
-use super::cheapest::market::{Offer, Purpose, item, number, offers, prices, unlimited};
-use super::cheapest::weights::{as_number, weights};
+use super::cheapest::market::{Offer, Purpose, item, offers, prices, unlimited};
+use super::cheapest::weights::weights;
 use super::cheapest::zones::{self, Counts};
 
 /// More pods than this of one class are bounded by the linear program alone: its error shrinks as they grow.

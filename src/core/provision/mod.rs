@@ -23,8 +23,8 @@ pub mod static_capacity;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::settings::{MinValuesPolicy, Packing};
-use crate::core::disrupt::without_future;
-use crate::core::plan::Inputs;
+use crate::core::inputs::Inputs;
+use crate::core::lifecycle::ending::without_future;
 use crate::core::scheduler::topology::GroupIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
@@ -33,6 +33,7 @@ use choice::LaunchLists;
 use expected::Expected;
 use karpenter::Leftover;
 pub use purchase::Purchase;
+use refused_nodes::RefusedNodes;
 use static_capacity::Shortfall;
 
 /// An engine for these inputs, in which nothing was placed yet. Nodes that every plan removes take no pods.
@@ -47,6 +48,8 @@ pub fn engine<'p, 'a>(problem: &'p Problem<'a>, inputs: &Inputs<'_>) -> Engine<'
 #[derive(Debug)]
 pub struct Provisioning {
     pub backlog: Backlog,
+    /// What is known of nodes that were bought for pods and that kube-scheduler refuses them.
+    pub refused_nodes: RefusedNodes,
     pub purchases: Vec<Purchase>,
     /// Pods that go on nodes that exist: position in the snapshot, host.
     pub placements: Vec<(usize, HostIndex)>,
@@ -63,10 +66,11 @@ pub struct Provisioning {
 }
 
 /// Gives every waiting pod a place, as far as there is one. The engine then holds the result.
-pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning {
+pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Packing) -> Provisioning {
     let problem = engine.problem;
+    let refused_nodes = RefusedNodes::new(inputs, &problem.machines, &problem.class_of_pod);
     let mut backlog = Backlog::new(problem);
-    problem.refused_nodes.hold_back(&mut backlog);
+    refused_nodes.hold_back(&mut backlog);
     let mut order = backlog.by_size(problem);
     if packing == Packing::Cheapest {
         // Room that is there is for pods that are there.
@@ -78,7 +82,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let skews_before = engine.skews();
     let shortfalls = static_capacity::open_missing(engine);
     let settled = expected::settle(engine, &mut backlog, &mut demand);
-    for (class, _) in problem.refused_nodes.hold_back_unsettled(problem, &settled, &mut backlog) {
+    for (class, _) in refused_nodes.hold_back_unsettled(problem, &settled, &mut backlog) {
         expected::take_off(&mut demand, class);
     }
     let since = engine.mark();
@@ -115,7 +119,17 @@ pub fn provision(engine: &mut Engine<'_, '_>, packing: Packing) -> Provisioning 
     let order_matters = order_matters(engine, &purchases, &placements);
     let purchases = purchases.into_iter().map(|(_, purchase)| purchase).collect();
     let unplaced = waiting.left();
-    Provisioning { purchases, placements, unplaced, backlog, shortfalls, budget, counted_nodes_alone, order_matters }
+    Provisioning {
+        purchases,
+        placements,
+        unplaced,
+        backlog,
+        refused_nodes,
+        shortfalls,
+        budget,
+        counted_nodes_alone,
+        order_matters,
+    }
 }
 
 /// Pods with a spread whose domain others may have filled when kube-scheduler takes them.

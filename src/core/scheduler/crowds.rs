@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::api::settings::{CrowdPenalty, Packing};
-use crate::core::buffers::is_of_buffer;
+use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::Inputs;
 use crate::core::snapshot::Workload;
 use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::pod::is_of_buffer;
 
 use super::class::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};

@@ -6,9 +6,9 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
 use crate::api::node_pool::IntOrString;
-use crate::core::defaults::limit_range::LimitRanges;
 use crate::core::model::shared::Shared;
 use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::prepare::limit_range::LimitRanges;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
 

@@ -7,11 +7,10 @@ use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
 use crate::core::devices::Device;
+use crate::core::inputs::Inputs;
 use crate::core::model::requirements::normalized;
 use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
 use crate::core::offer::{NothingOffered, Offer, Types};
-use crate::core::plan::Inputs;
-use crate::core::provision::refused_nodes::RefusedNodes;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
 
@@ -77,8 +76,6 @@ pub struct Problem<'a> {
     pub too_large_pods: BTreeMap<usize, String>,
     /// Pods that ask for something that is not planned for, with what it is.
     pub not_supported_pods: BTreeMap<usize, String>,
-    /// Nodes that were bought for pods which kube-scheduler does not let run there.
-    pub refused_nodes: RefusedNodes,
     /// By position of the pod, the volume that is gone with its node.
     pub disks: BTreeMap<usize, super::volumes::Disk>,
     /// By node; empty where no pod asks for any.
@@ -178,7 +175,6 @@ impl<'a> Problem<'a> {
             invalid_pods: pods.invalid,
             too_large_pods: pods.too_large,
             not_supported_pods: pods.not_supported,
-            refused_nodes: RefusedNodes::default(),
             disks: pods.disks,
             devices: Vec::new(),
             profile_of_variant: Vec::new(),
@@ -196,7 +192,6 @@ impl<'a> Problem<'a> {
         problem.compile_devices();
         problem.compile_profiles();
         problem.compile_groups();
-        problem.refused_nodes = RefusedNodes::new(inputs, &problem.machines, &problem.class_of_pod);
         problem.spreading = Spreading::new(&problem);
         problem
     }

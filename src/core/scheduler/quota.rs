@@ -5,10 +5,10 @@ use std::rc::Rc;
 
 use crate::api::keys;
 use crate::api::node_pool::IntOrString;
+use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions::LAUNCHED;
 use crate::core::model::Resources;
 use crate::core::model::resources::NODES;
-use crate::core::plan::Inputs;
 use crate::core::snapshot::nodes::Machine;
 
 use super::template::Template;

@@ -12,10 +12,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::api::node_pool::IntOrString;
-
 use crate::core::model::shared::Shared;
 
 use super::limits;
+
+/// Stands before the name of a CapacityBuffer in the names of its pods. No pod of Kubernetes has a colon in its name.
+pub const BUFFER_POD_PREFIX: &str = "buffer:";
+
+/// Whether nobody runs this pod: it stands for room.
+pub fn is_of_buffer(pod: &Pod) -> bool {
+    pod.metadata.name.starts_with(BUFFER_POD_PREFIX)
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "WrittenPod")]

@@ -8,10 +8,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 
+use crate::core::model::static_hash::class_hash;
+
 use super::Snapshot;
 use super::read::{ReadError, ReadReport, read};
 use super::write::write;
-use crate::core::lifecycle::static_hash::class_hash;
 
 /// One object of each kind, with the word `hunter2` wherever something private may stand.
 const OBJECTS: &str = include_str!("../../../tests/snapshot/objects.json");

@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
+use crate::core::model::static_hash::{class_hash, node_pool_hash};
 
 use super::pod::{ContainerStatus, Pod};
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::core::model::HourlyPrice;
 use crate::core::plan::Alternative;
-use crate::core::plan::why::{Fate, NodeDetails};
+use crate::core::why::{Fate, NodeDetails};
 
 use super::plan::units::{count, use_of};
 use super::plan::workloads::by_workload;

@@ -1,8 +1,8 @@
 //! Why a node is there, stays or went, for a terminal.
 
 use crate::api::node_plan::NodePlanPhase;
-use crate::core::plan::why::NodeDetails;
-use crate::core::plan::why::node::{Decided, Decision, Exchange, WhyNode};
+use crate::core::why::NodeDetails;
+use crate::core::why::node::{Decided, Decision, Exchange, WhyNode};
 use crate::render::plan::units::count;
 use crate::render::terminal::{Style, clean};
 

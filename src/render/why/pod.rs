@@ -1,7 +1,7 @@
 //! Why one pod is where the plan puts it, or why it gets no place: for a terminal, and for machines.
 
 use crate::core::plan::PendingReason;
-use crate::core::plan::why::pod::{Answer, ExistingNodes, WhyPod};
+use crate::core::why::pod::{Answer, ExistingNodes, WhyPod};
 use crate::render::plan::units::{count, use_of};
 use crate::render::terminal::{Style, Tone, clean};
 

@@ -3,7 +3,7 @@
 //! without.
 //!
 //! A start is what the reference's packing buys for twice the pods, of which every other one is then taken away. Everything is
-//! drawn from fixed seeds. Seconds are those of `core::plan::decide`, from parsed objects to the plan, in this very process,
+//! drawn from fixed seeds. Seconds are those of `core::planner::decide`, from parsed objects to the plan, in this very process,
 //! which is built for use. The bound is that of the linear program for the same pods and no nodes.
 
 #![cfg(test)]
@@ -35,8 +35,9 @@ use std::time::Instant;
 
 use clap::Parser;
 use cutlist::api::settings::Packing;
-use cutlist::core::plan::check::check;
-use cutlist::core::plan::{Phase, Plan, Summary, decide_in_phases};
+use cutlist::core::check::check;
+use cutlist::core::plan::{Plan, Summary};
+use cutlist::core::planner::{Phase, decide_in_phases};
 use jiff::{SignedDuration, Timestamp};
 use mimalloc::MiMalloc;
 

@@ -1,6 +1,6 @@
 //! Which pods run where when planning begins.
 
-use cutlist::core::plan::check::FilterContext;
+use cutlist::core::kube_scheduler::FilterContext;
 use cutlist::core::snapshot::{Pod, Snapshot};
 use serde_json::json;
 

@@ -6,7 +6,7 @@
 
 use crate::core::disrupt::cost::MoveCosts;
 use crate::core::disrupt::{candidate, rehome};
-use crate::core::plan::Inputs;
+use crate::core::inputs::Inputs;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::provision::{self, provision};
@@ -28,7 +28,7 @@ impl Frontier {
     pub fn new(inputs: &Inputs<'_>) -> Option<Self> {
         let problem = Problem::new(inputs);
         let mut engine = provision::engine(&problem, inputs);
-        let provisioning = provision(&mut engine, inputs.policy.packing);
+        let provisioning = provision(&mut engine, inputs, inputs.policy.packing);
         let costs = MoveCosts::new(inputs, &problem);
         let candidates = candidate::candidates(&engine, inputs, &provisioning, &costs);
         let source = |candidate| Some(Source { candidate, price: Option::clone(&candidate.price)? });

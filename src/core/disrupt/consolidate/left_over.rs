@@ -2,7 +2,8 @@
 //! of the search: each is tried alone, after the others.
 
 use crate::api::node_pool::DisruptionReason;
-use crate::core::disrupt::{Pass, pods_text};
+use crate::core::disrupt::Pass;
+use crate::core::model::words::pods_text;
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 

@@ -16,12 +16,9 @@ mod search;
 mod trial;
 mod worth;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::ReasonCode;
+use crate::core::plan::{Outlook, ReasonCode};
 use crate::core::provision::bound::Open;
 use crate::core::scheduler::Engine;
 
@@ -36,18 +33,6 @@ type Refused = (ReasonCode, String);
 struct Source<'c> {
     candidate: &'c Candidate,
     price: HourlyPrice,
-}
-
-/// What consolidation found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Outlook {
-    /// Nodes that may go to save money.
-    pub nodes_open: usize,
-    /// What the moves of this plan that are made for money save.
-    pub saving_per_hour: HourlyPrice,
-    /// What the nodes that may go, or replace those that go, cost after this plan.
-    pub price_per_hour_after: HourlyPrice,
 }
 
 impl Pass<'_, '_> {

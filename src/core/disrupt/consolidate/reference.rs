@@ -3,9 +3,10 @@
 
 use crate::api::keys;
 use crate::api::node_pool::DisruptionReason;
+use crate::core::disrupt::Pass;
 use crate::core::disrupt::rehome::Rooms;
-use crate::core::disrupt::{Pass, pods_text};
 use crate::core::model::HourlyPrice;
+use crate::core::model::words::pods_text;
 use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 

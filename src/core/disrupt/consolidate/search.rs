@@ -19,12 +19,15 @@ use fixedbitset::FixedBitSet;
 use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::rehome::Rooms;
-use crate::core::disrupt::{Going, Pass, cost, duration_text, pods_text};
+use crate::core::disrupt::{Going, Pass, cost};
 use crate::core::model::HourlyPrice;
+use crate::core::model::time::duration_text;
+use crate::core::model::words::pods_text;
 use crate::core::plan::ReasonCode;
+use crate::core::programs::number;
 use crate::core::provision::cheapest::Budget;
 use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::market::{EXACT_PRICE_WORK, number};
+use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::keeping::Kept;

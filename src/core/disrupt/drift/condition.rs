@@ -2,8 +2,8 @@
 //! drifted first go first, and the moment stands nowhere else.
 
 use crate::api::node_claim::NodeClaim;
+use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions;
-use crate::core::plan::Inputs;
 use crate::core::snapshot::nodes::machines;
 
 /// Claims whose condition `Drifted` is not what is seen of them, with the one that is. Those that go are left as they are.

@@ -10,21 +10,20 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
+use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions;
-use crate::core::lifecycle::static_hash::{class_hash, node_pool_hash};
+use crate::core::lifecycle::expiry::{expired, is_of_other_template};
 use crate::core::model::Requirements;
-use crate::core::plan::{Inputs, Reason, ReasonCode};
+use crate::core::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
+use crate::core::model::time::seconds_between;
+use crate::core::plan::{Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
 use super::removed_pools::is_from_definitions;
-use super::{duration_text, seconds_between};
 
 pub use condition::to_mark;
 pub use selected::notes;
 use selected::{Selector, Verdict};
-
-/// The version of the hash that we compute; claims with another one can not be compared.
-const HASH_VERSION: &str = "v3";
 
 /// A type that EC2 stopped listing is believed gone only for claims older than this.
 const INSTANCE_TYPE_GRACE_SECONDS: i64 = 3_600;
@@ -103,12 +102,6 @@ fn hashes_differ(
         return None;
     }
     Some(of_claim.get(hash)? != applied.get(hash)?)
-}
-
-/// Whether a claim was made from another template than the pool has now.
-pub fn is_of_other_template(claim: &NodeClaim, pool: &NodePool) -> bool {
-    claim.annotation(keys::NODE_POOL_HASH_VERSION) == Some(HASH_VERSION)
-        && claim.annotation(keys::NODE_POOL_HASH).is_some_and(|hash| hash != node_pool_hash(pool))
 }
 
 fn instance_type_gone(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<String> {
@@ -194,19 +187,4 @@ fn is_compared(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool, reas
             selector.is_some_and(|selector| classes.verdict(selector, inputs, machine) == Verdict::AsSelected)
         }),
     }
-}
-
-/// Whether it is older than its `expireAfter`.
-pub fn expired(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
-    let claim = machine.claim?;
-    let after = claim.spec.expire_after.as_ref()?.seconds().and_then(|seconds| i64::try_from(seconds).ok())?;
-    let age = seconds_between(claim.metadata.creation_timestamp.as_ref()?.0, inputs.now);
-    let text = || {
-        format!(
-            "Expired: {} old, expireAfter {}",
-            duration_text(age),
-            claim.spec.expire_after.as_ref().map(ToString::to_string).unwrap_or_default()
-        )
-    };
-    (age >= after).then(|| Reason { code: ReasonCode::Expired, text: text() })
 }

@@ -12,9 +12,10 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::node_class::image_for;
+use crate::core::inputs::Inputs;
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::offer::{Subnets, status_now};
-use crate::core::plan::{Inputs, Note, NoteCode};
+use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::nodes::Machine;
 
 /// How many terms of a selector a note names.

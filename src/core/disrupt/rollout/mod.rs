@@ -6,20 +6,18 @@
 //! ([`Failures`]); at `haltAfterFailures` nothing more of the pool is replaced, and nothing is replaced by its nodes. Nodes for
 //! pods that wait are launched in any case: they take nothing away from anybody.
 
-mod failures;
-
 use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::plan::{Inputs, Note, NoteCode, ReasonCode};
+use crate::core::inputs::Inputs;
+use crate::core::lifecycle::expiry::is_of_other_template;
+use crate::core::lifecycle::rollout_failures::Failures;
+use crate::core::plan::{Note, NoteCode, ReasonCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::nodes::Machine;
 
-pub use failures::{Failures, GivenUp, template_hash};
-
 use super::candidate::Candidate;
-use super::drift::is_of_other_template;
 
 /// How far the rollouts of all pools have come.
 #[derive(Clone, Debug, Default)]

@@ -4,15 +4,14 @@
 //! anew. Where nothing but the pod and the pools decides, the pod is tried alone, on top of what the plan takes of the
 //! limits; where other pods have a say, the whole cluster is.
 
-pub mod change;
 mod propose;
 mod trial;
 
-use crate::core::plan::Inputs;
+use crate::core::inputs::Inputs;
+use crate::core::plan::Change;
 use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::{ClassIndex, Engine};
 
-pub use change::Change;
 use propose::{Side, at_least};
 use trial::{Outcome, Refused, Scope, Trials, used, used_of};
 

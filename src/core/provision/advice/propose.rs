@@ -5,16 +5,15 @@ use std::collections::BTreeSet;
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec, InstanceStorePolicy};
 use crate::api::keys;
 use crate::core::catalog::{InstanceType, for_node_class, volume_of_pods};
+use crate::core::inputs::Inputs;
 use crate::core::model::requirements::{is_restricted, is_well_known};
 use crate::core::model::resources::{CPU, EPHEMERAL_STORAGE, MEMORY, PODS, format_amount, is_in_bytes};
-use crate::core::plan::Inputs;
+use crate::core::plan::change::Change;
 use crate::core::provision::explain::{amount, restricting, sides, values, zones_of_volumes};
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::topology::GroupKind;
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
-
-use super::change::Change;
 
 /// EC2 makes none larger.
 const VOLUME_MAX_BYTES: i64 = 64 << 40;

@@ -6,15 +6,15 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::Packing;
+use crate::core::inputs::{Inputs, Policy};
 use crate::core::model::Resources;
 use crate::core::model::resources::format_amount;
-use crate::core::plan::{Inputs, Policy};
+use crate::core::plan::change::Change;
 use crate::core::provision::explain::{Distance, distances};
 use crate::core::provision::{self, provision};
 use crate::core::scheduler::{ClassIndex, Engine, Problem, quota};
 use crate::core::snapshot::{Doubts, Objects, Pod, Snapshot};
 
-use super::change::Change;
 use super::propose::{Changed, Side, propose};
 
 /// What is planned for in a trial.
@@ -132,7 +132,7 @@ impl<'e, 'a> Trials<'e, 'a> {
         };
         let problem = Problem::new(&inputs);
         let mut engine = provision::engine(&problem, &inputs);
-        let provisioning = provision(&mut engine, Packing::Karpenter);
+        let provisioning = provision(&mut engine, &inputs, Packing::Karpenter);
         if provisioning.purchases.iter().any(|purchase| !purchase.pods.is_empty()) {
             Outcome::Placed(used(&engine))
         } else {
@@ -158,7 +158,7 @@ impl<'e, 'a> Trials<'e, 'a> {
         };
         let problem = Problem::new(&inputs);
         let mut engine = provision::engine(&problem, &inputs);
-        let provisioning = provision(&mut engine, inputs.policy.packing);
+        let provisioning = provision(&mut engine, &inputs, inputs.policy.packing);
         let backlog = &provisioning.backlog;
         let refused: BTreeSet<usize> = backlog.not_schedulable.iter().map(|(pod, ..)| *pod).collect();
         let left: BTreeSet<usize> = provisioning.unplaced.values().flatten().copied().chain(refused).collect();

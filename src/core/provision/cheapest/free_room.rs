@@ -6,12 +6,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::core::programs::filling::{Bin, Filling, WHOLE_STEPS};
+use crate::core::programs::number;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
-use super::filling::{Bin, Filling, WHOLE_STEPS};
 use super::greedy::{Market, Markets};
-use super::market::{Offer, number};
+use super::market::Offer;
 
 /// Rounds of filling, each without the classes that topology refused in those before.
 const ROUNDS_MAX: usize = 3;

@@ -5,6 +5,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use crate::core::model::HourlyPrice;
+use crate::core::programs::filling::{Item, WHOLE_PODS_MAX, whole_pods};
+use crate::core::programs::{as_number, number};
 use crate::core::provision::choice::{capacity_of, choose};
 use crate::core::provision::karpenter::{Leftover, place_on_open};
 use crate::core::scheduler::class::VariantIndex;
@@ -13,13 +15,12 @@ use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
-use super::filling::{Item, WHOLE_PODS_MAX, whole_pods};
 use super::kinds::{Kind, kinds};
-use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, number, offers, prices};
+use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, offers, prices};
 use super::node_filling::NodeFilling;
 use super::planned::{Planned, Plans};
 use super::shopping::Shopping;
-use super::weights::{as_number, share, weights};
+use super::weights::{share, weights};
 
 /// How many pods of each kind go on one node, by position of the kind.
 pub type Pattern = Vec<(usize, usize)>;

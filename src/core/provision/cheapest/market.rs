@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
+use crate::core::programs::dual::{Effort, Prices, Share, dual_prices};
+use crate::core::programs::filling::{Bin, Item};
+use crate::core::programs::{as_number, number};
 use crate::core::scheduler::offerings::{OfferingSet, Slots, TypeEntry, bits};
 use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{Engine, HostIndex, Problem};
 
-use super::dual::{Effort, Prices, Share, dual_prices};
-use super::filling::{Bin, Item};
 use super::kinds::{Kind, Place};
-use super::weights::as_number;
 
 /// A type of a template that could be bought, in the slots in which it has one price.
 #[derive(Clone, Debug)]
@@ -295,8 +295,4 @@ fn allotment(offer: &Offer, share: &Share) -> Allotment {
         slots: offer.slots,
         kinds: share.items.iter().map(|(kind, amount)| (*kind, whole(*amount))).filter(|(_, pods)| *pods > 0).collect(),
     }
-}
-
-pub fn number(count: usize) -> f64 {
-    as_number(i64::try_from(count).unwrap_or(i64::MAX))
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::programs::{as_number, number};
 use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::vectors::{self, Vector};
 
 use super::greedy::{Market, Pattern};
-use super::market::{Offer, number};
-use super::weights::as_number;
+use super::market::Offer;
 
 /// One node of an offer while it is filled on paper.
 pub struct NodeFilling<'m> {

@@ -1,7 +1,7 @@
 //! A fleet chosen on paper, whole nodes with all their pods, and then carried out.
 //!
 //! What topology says about zones and capacity types is settled first: pods that must be spread over zones, or be together in one, are
-//! sent to zones one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`super::columns`] finds
+//! sent to zones one after the other, each to the cheapest that is allowed. Then every zone has its own demand, to which [`crate::core::programs::columns`] finds
 //! nodes. They are opened as the pods arrive in that same order, so that each arrival is allowed. What comes out otherwise than
 //! planned is bought for like everything else.
 
@@ -9,6 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
+use crate::core::programs::columns::{Node, nodes};
+use crate::core::programs::dual::{Effort, dual_prices};
+use crate::core::programs::filling::Item;
+use crate::core::programs::number;
 use crate::core::provision::karpenter::Leftover;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, is_slot_label};
@@ -16,12 +20,9 @@ use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::Budget;
-use super::columns::{Node, nodes};
-use super::dual::{Effort, dual_prices};
-use super::filling::Item;
 use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::{Kind, Place};
-use super::market::{Offer, PRICE_WORK, Purpose, number, offers, slots_in, with_bins};
+use super::market::{Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
 use super::weights::share;
 use super::zones::{self, Counts};
 

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
+use crate::core::programs::as_number;
 use crate::core::scheduler::Problem;
 use crate::core::scheduler::vectors::Vector;
 
@@ -67,9 +68,4 @@ pub fn share(request: &[i64], room: &[i64]) -> f64 {
         most = if *room <= 0 { f64::INFINITY } else { most.max(as_number(*request) / as_number(*room)) };
     }
     most
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a ratio of amounts; fifteen digits are plenty for a guide")]
-pub fn as_number(amount: i64) -> f64 {
-    amount as f64
 }

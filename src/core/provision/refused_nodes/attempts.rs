@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::disrupt::rollout::template_hash;
+use crate::core::lifecycle::rollout_failures::template_hash;
 use crate::core::plan::RefusedNode;
 
 /// How long nothing is bought after the first refusal; twice as long after each further one.

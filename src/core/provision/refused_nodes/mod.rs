@@ -23,13 +23,14 @@ use jiff::{SignedDuration, Timestamp};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::buffers::is_of_buffer;
-use crate::core::disrupt::drift::is_of_other_template;
+use crate::core::inputs::Inputs;
+use crate::core::kube_scheduler::{FilterContext, Refusal};
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
-use crate::core::plan::check::filters::{FilterContext, Refusal};
-use crate::core::plan::{Inputs, Note, NoteCode, ReasonCode, RefusedNode};
+use crate::core::lifecycle::expiry::is_of_other_template;
+use crate::core::plan::{Note, NoteCode, ReasonCode, RefusedNode};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::pod::is_of_buffer;
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::backlog::{Backlog, is_reschedulable, is_waiting};

@@ -3,15 +3,17 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::Engine;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::api::settings::{CrowdPenalty, Packing, Penalties};
 use crate::core::catalog::Catalog;
-use crate::core::plan::{Inputs, Policy, Revision};
+use crate::core::inputs::{Inputs, Policy};
+use crate::core::plan::Revision;
 use crate::core::scheduler::Problem;
 use crate::core::snapshot::Snapshot;
+
+use super::Engine;
 
 const ZONES: [&str; 3] = ["z-a", "z-b", "z-c"];
 

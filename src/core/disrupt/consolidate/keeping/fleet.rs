@@ -1,7 +1,7 @@
 //! What is decided so far: which nodes are kept, with which pods in their free room, and which pods have no place yet.
 
-use crate::core::provision::cheapest::filling::{Bin, Filling, Item, WHOLE_STEPS};
-use crate::core::provision::cheapest::generation::worth;
+use crate::core::programs::filling::{Bin, Filling, Item, WHOLE_STEPS};
+use crate::core::programs::generation::worth;
 
 /// A node that exists.
 #[derive(Clone, Debug)]

@@ -13,13 +13,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::disrupt::rehome::{Allotments, Guide, Target};
-use crate::core::provision::cheapest::filling::{Bin, Item};
+use crate::core::programs::filling::{Bin, Item};
 use crate::core::provision::cheapest::greedy::{Market, Markets};
 use crate::core::provision::cheapest::market::Offer;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::Source;
+
 use solve::{Solved, Stock, least_cost, solve};
 
 /// Multiplications, of which some 3 * 10^9 take a second. Clusters of 400 nodes ask for twice that, most others for much less; where the

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::provision::cheapest::filling::{Bin, Filling, Item};
-use crate::core::provision::cheapest::parts;
+use crate::core::programs::filling::{Bin, Filling, Item};
+use crate::core::programs::parts;
 
 use super::ascent::ascend;
 use super::fleet::Fleet;
@@ -180,7 +180,7 @@ fn by_ascent(fleet: &mut Fleet<'_>, start: &[f64], work: u64) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::provision::cheapest::market::number;
+    use crate::core::programs::number;
 
     fn bin(price: f64, room: f64) -> Bin {
         Bin { price, room: vec![room], items: vec![(0, room)] }

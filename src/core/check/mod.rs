@@ -1,0 +1,40 @@
+//! The independent judge of placements and plans.
+//!
+//! Written straight from the objects of the Kubernetes API and from the documented behaviour of kube-scheduler and
+//! Karpenter, one pod and one node at a time, with nothing shared with the planner: a mistake made there is not made again
+//! here. Slow on purpose where slow is simpler.
+//!
+//! Whether a pod may run on a node [`crate::core::kube_scheduler`] says; `plan` goes through a whole plan, one file for each kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `disks`, `repairs`, `rollouts`, `worth`,
+//! `budgets`, `crowds`, `summary`.
+
+pub mod plan;
+pub mod violation;
+
+mod adoptions;
+mod budgets;
+mod buffers;
+mod creations;
+mod crowds;
+pub mod daemons;
+mod disks;
+mod judge;
+mod known;
+mod overlays;
+mod placements;
+mod rehearsal;
+mod removals;
+mod repairs;
+mod reservations;
+mod rollouts;
+mod schedule;
+mod spread_defaults;
+mod structure;
+mod summary;
+mod worth;
+
+#[cfg(test)]
+mod tests;
+
+pub use judge::judged;
+pub use plan::{check, check_within};
+pub use violation::{Violation, ViolationCode};

@@ -1,0 +1,45 @@
+//! A whole plan against the inputs it was made from.
+
+use crate::core::inputs::Inputs;
+use crate::core::plan::{Plan, Step};
+
+use super::known::Known;
+use super::violation::{Findings, Violation};
+use super::{
+    adoptions, budgets, buffers, creations, crowds, disks, placements, removals, rollouts, spread_defaults, structure,
+    summary, worth,
+};
+
+/// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
+/// the plan is valid. Sorted by code and place. Takes O(pods x nodes) where pods have affinity or spread constraints.
+pub fn check(plan: &Plan, inputs: &Inputs<'_>) -> Vec<Violation> {
+    check_within(plan, inputs, u64::MAX)
+}
+
+/// The same, where places are judged only if that takes no more looks at pods than `looks_max`.
+pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Violation> {
+    let with_buffers = buffers::written_out(inputs);
+    let inputs = &Inputs { snapshot: &with_buffers, ..inputs.clone() };
+    let snapshot = spread_defaults::written_out(inputs);
+    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
+    let known = Known::new(inputs);
+    let mut findings = Findings::default();
+    structure::check(plan, &known, &mut findings);
+    adoptions::check(plan, &known, &mut findings);
+    creations::check(plan, &known, &mut findings);
+    if placements::looks(plan, &known) <= looks_max {
+        placements::check(plan, &known, &mut findings);
+    }
+    removals::check(plan, &known, &mut findings);
+    disks::check(plan, &known, &mut findings);
+    rollouts::check(plan, &known, &mut findings);
+    worth::check(plan, &known, &mut findings);
+    budgets::check(plan, &known, &mut findings);
+    crowds::check(plan, &known, &mut findings);
+    summary::check(plan, &known, &mut findings);
+    findings.into_sorted()
+}
+
+pub(super) fn place(step: &Step) -> String {
+    format!("step {}", step.node_claim)
+}

@@ -1,0 +1,96 @@
+//! What a plan is made of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::PodTemplate;
+
+use crate::api::capacity_buffer::CapacityBuffer;
+use crate::api::disruption_budget::DisruptionBudget;
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::node_overlay::NodeOverlay;
+use crate::api::node_pool::{IntOrString, NodePool};
+use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
+use crate::core::catalog::Catalog;
+use crate::core::catalog::regions::SaidBy;
+use crate::core::plan::{Note, Revision};
+use crate::core::snapshot::Snapshot;
+
+/// Everything a plan depends on. The same inputs give the same bytes.
+#[derive(Clone, Debug)]
+pub struct Inputs<'a> {
+    pub revision: Revision,
+    pub cluster: &'a str,
+    pub node_pools: &'a [NodePool],
+    pub node_classes: &'a [EC2NodeClass],
+    /// Those of the definitions; what else the cluster has is in the snapshot.
+    pub node_overlays: &'a [NodeOverlay],
+    /// Those of the definitions, as above, with the templates they name.
+    pub capacity_buffers: &'a [CapacityBuffer],
+    pub pod_templates: &'a [PodTemplate],
+    pub disruption_budgets: &'a [DisruptionBudget],
+    pub snapshot: &'a Snapshot,
+    pub catalog: &'a Catalog,
+    pub policy: Policy,
+    pub seed: u64,
+    pub now: Timestamp,
+    /// What came up while the inputs were read; the plan passes it on.
+    pub notes: Vec<Note>,
+}
+
+/// How to plan, as far as it is not in the definitions.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    pub packing: Packing,
+    pub penalties: Penalties,
+    /// As in the settings; `None`: the default.
+    pub search_work: Option<u64>,
+    pub scheduling: Scheduling,
+    /// On the nodes of all pools together.
+    pub limits: BTreeMap<String, IntOrString>,
+    pub feature_gates: FeatureGates,
+    pub disruption: DisruptionSettings,
+    /// What EC2 lately had no capacity for, as far as the caller remembers; those past
+    /// three minutes count as available again.
+    pub refused: Vec<RefusedOffering>,
+    /// By EC2NodeClass the zones in which it has a subnet, as the cloud said when it was asked. Of others the subnets in their status
+    /// count; where there are none either, every zone of the catalog does.
+    pub zones_with_subnet: BTreeMap<String, Vec<String>>,
+    /// Who says that the region of the catalog is the right one.
+    pub region_said_by: SaidBy,
+    /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
+    /// to.
+    pub moves_under_way: bool,
+    /// Each as in the settings; empty: no removal of a pool asks for a confirmation.
+    pub confirm_pool_removal_above: Vec<String>,
+    /// Whether the removal of every pool was confirmed.
+    pub removal_confirmed: bool,
+    /// Pools known to come from the definitions, beside those that carry our label: when one is gone, it was removed.
+    pub owned_pools: BTreeSet<String>,
+}
+
+impl Policy {
+    /// What `cutlist.yaml` says; the rest is the caller's to fill in.
+    pub fn of(settings: &Settings) -> Self {
+        Self {
+            packing: settings.packing,
+            penalties: settings.penalties.clone(),
+            search_work: Some(settings.search_work),
+            scheduling: settings.scheduling.clone(),
+            limits: settings.limits.clone(),
+            feature_gates: settings.feature_gates.clone(),
+            disruption: settings.disruption.clone(),
+            confirm_pool_removal_above: vec![settings.approval.confirm_pool_removal_above.clone()],
+            ..Self::default()
+        }
+    }
+}
+
+/// An instance type, zone and capacity type that a launch was refused.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RefusedOffering {
+    pub instance_type: String,
+    pub zone: String,
+    pub capacity_type: String,
+    pub at: Timestamp,
+}

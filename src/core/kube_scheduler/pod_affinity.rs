@@ -1,0 +1,159 @@
+//! InterPodAffinity: required affinity and anti-affinity, of the pod and of the pods that are there.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{Node, PodAffinityTerm};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+
+use crate::core::snapshot::Pod;
+
+use super::context::{FilterContext, node_labels};
+use super::{Filter, Refusal, selectors};
+
+/// Topology key and value.
+type Domain = (String, String);
+
+/// How many pods of each domain count for the pod's terms, and which domains others forbid.
+pub(super) struct Counts {
+    affinity_keys: Vec<String>,
+    anti_affinity_keys: Vec<String>,
+    /// Pods that match every affinity term.
+    attracting: BTreeMap<Domain, usize>,
+    /// Pods that match one anti-affinity term, for the key of that term; with one of them for the explanation.
+    repelling: BTreeMap<Domain, String>,
+    /// Domains in which the anti-affinity of another pod covers this one.
+    forbidden: BTreeMap<Domain, String>,
+    /// The pod would be the first of its kind, and its own terms select it.
+    is_first: bool,
+}
+
+/// A term with its selector written out.
+struct Term {
+    topology_key: String,
+    selector: Option<LabelSelector>,
+    namespaces: Vec<String>,
+    namespace_selector: Option<LabelSelector>,
+}
+
+pub fn repels(pod: &Pod) -> bool {
+    !required_anti_affinity(pod).is_empty()
+}
+
+impl Counts {
+    pub(super) fn new(pod: &Pod, context: &FilterContext<'_>) -> Self {
+        let affinity = terms(pod, required_affinity(pod));
+        let anti_affinity = terms(pod, required_anti_affinity(pod));
+        let mut counts = Self {
+            affinity_keys: affinity.iter().map(|term| term.topology_key.clone()).collect(),
+            anti_affinity_keys: anti_affinity.iter().map(|term| term.topology_key.clone()).collect(),
+            attracting: BTreeMap::new(),
+            repelling: BTreeMap::new(),
+            forbidden: forbidden(pod, context),
+            is_first: false,
+        };
+        if affinity.is_empty() && anti_affinity.is_empty() {
+            return counts;
+        }
+        for state in context.nodes.values() {
+            let labels = node_labels(state.node);
+            for other in state.pods.values() {
+                let attracts = !affinity.is_empty() && affinity.iter().all(|term| term.covers(other, context));
+                for term in affinity.iter().filter(|_| attracts) {
+                    if let Some(value) = labels.get(&term.topology_key) {
+                        *counts.attracting.entry((term.topology_key.clone(), value.clone())).or_default() += 1;
+                    }
+                }
+                for term in anti_affinity.iter().filter(|term| term.covers(other, context)) {
+                    if let Some(value) = labels.get(&term.topology_key) {
+                        counts.repelling.insert((term.topology_key.clone(), value.clone()), other.key());
+                    }
+                }
+            }
+        }
+        counts.is_first = counts.attracting.is_empty() && affinity.iter().all(|term| term.covers(pod, context));
+        counts
+    }
+
+    pub(super) fn refusal(&self, node: &Node) -> Option<Refusal> {
+        let refuse = |text: String| Some(Refusal::new(Filter::InterPodAffinity, text));
+        let labels = node_labels(node);
+        for key in &self.affinity_keys {
+            let Some(value) = labels.get(key) else {
+                return refuse(format!("required affinity: the node has no label {key}"));
+            };
+            if !self.is_first && !self.attracting.contains_key(&(key.clone(), value.clone())) {
+                return refuse(format!("required affinity: no matching pod in {key}={value}"));
+            }
+        }
+        let domain = |key: &String| labels.get(key).map(|value| (key.clone(), value.clone()));
+        for domain in self.anti_affinity_keys.iter().filter_map(domain) {
+            if let Some(other) = self.repelling.get(&domain) {
+                return refuse(format!("required anti-affinity: {other} is in {}={}", domain.0, domain.1));
+            }
+        }
+        let forbidden = self.forbidden.iter().find(|((key, value), _)| labels.get(key) == Some(value));
+        forbidden.and_then(|((key, value), other)| {
+            refuse(format!("required anti-affinity of {other} covers this pod in {key}={value}"))
+        })
+    }
+}
+
+fn forbidden(pod: &Pod, context: &FilterContext<'_>) -> BTreeMap<Domain, String> {
+    let mut forbidden = BTreeMap::new();
+    for (other, node) in context.repelling.values() {
+        let Some(node) = context.node(node) else { continue };
+        for term in terms(other, required_anti_affinity(other)) {
+            if let Some(value) = node_labels(node).get(&term.topology_key)
+                && term.covers(pod, context)
+            {
+                forbidden.insert((term.topology_key.clone(), value.clone()), other.key());
+            }
+        }
+    }
+    forbidden
+}
+
+impl Term {
+    fn covers(&self, other: &Pod, context: &FilterContext<'_>) -> bool {
+        let namespace = &other.metadata.namespace;
+        let in_namespace = self.namespaces.contains(namespace)
+            || self
+                .namespace_selector
+                .as_ref()
+                .is_some_and(|selector| selectors::matches(Some(selector), &context.namespace_labels(namespace)));
+        in_namespace && selectors::matches(self.selector.as_ref(), &other.metadata.labels)
+    }
+}
+
+/// Without namespaces and without a namespace selector a term means the pod's own namespace.
+fn terms(pod: &Pod, terms: &[PodAffinityTerm]) -> Vec<Term> {
+    let own_namespace = |term: &PodAffinityTerm| match (&term.namespaces, &term.namespace_selector) {
+        (Some(namespaces), _) if !namespaces.is_empty() => namespaces.clone(),
+        (_, None) => vec![pod.metadata.namespace.clone()],
+        (_, Some(_)) => Vec::new(),
+    };
+    terms
+        .iter()
+        .map(|term| Term {
+            topology_key: term.topology_key.clone(),
+            selector: selectors::with_label_keys(
+                term.label_selector.as_ref(),
+                &pod.metadata.labels,
+                term.match_label_keys.as_deref(),
+                term.mismatch_label_keys.as_deref(),
+            ),
+            namespaces: own_namespace(term),
+            namespace_selector: term.namespace_selector.clone(),
+        })
+        .collect()
+}
+
+fn required_affinity(pod: &Pod) -> &[PodAffinityTerm] {
+    let affinity = pod.spec.affinity.as_ref().and_then(|affinity| affinity.pod_affinity.as_ref());
+    affinity.and_then(|it| it.required_during_scheduling_ignored_during_execution.as_deref()).unwrap_or_default()
+}
+
+fn required_anti_affinity(pod: &Pod) -> &[PodAffinityTerm] {
+    let affinity = pod.spec.affinity.as_ref().and_then(|affinity| affinity.pod_anti_affinity.as_ref());
+    affinity.and_then(|it| it.required_during_scheduling_ignored_during_execution.as_deref()).unwrap_or_default()
+}

@@ -1,0 +1,287 @@
+//! From what was decided to the published form: steps, NodeClaims, summary.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use sha2::{Digest, Sha256};
+
+use crate::api::keys;
+use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
+use crate::api::node_pool::{IntOrString, NodePool};
+use crate::core::disrupt::removed_pools::Adoption;
+use crate::core::disrupt::repair::Broken;
+use crate::core::inputs::Inputs;
+use crate::core::model::resources::format_amount;
+use crate::core::model::static_hash::HASH_VERSION;
+use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::offer::Reservation;
+use crate::core::plan::{Balance, Launch, Precondition, Reason, Step, StepKind};
+use crate::core::provision::Purchase;
+use crate::core::scheduler::Problem;
+use crate::core::snapshot::Pod;
+
+use super::names::Names;
+
+/// Makes steps; numbers moves and names nodes.
+pub struct Builder<'b, 'a> {
+    pub inputs: &'b Inputs<'a>,
+    pub problem: &'b Problem<'a>,
+    pub steps: Vec<Step>,
+    pub balances: Vec<Balance>,
+    names: Names,
+    next_move: u32,
+}
+
+impl<'b, 'a> Builder<'b, 'a> {
+    pub fn new(inputs: &'b Inputs<'a>, problem: &'b Problem<'a>) -> Self {
+        let claims = inputs.snapshot.node_claims.iter().filter_map(|claim| claim.metadata.name.as_deref());
+        let taken = claims.chain(problem.machines.iter().map(|machine| machine.name));
+        let names = Names::new(taken, inputs.seed);
+        Self { inputs, problem, steps: Vec::new(), balances: Vec::new(), names, next_move: 1 }
+    }
+
+    /// Steps of one move get the same number.
+    pub fn begin_move(&mut self) -> u32 {
+        self.next_move += 1;
+        self.next_move - 1
+    }
+
+    /// What the move that came last is to the pools it is from.
+    pub fn balance(&mut self, balances: &[Balance]) {
+        let move_number = self.next_move - 1;
+        self.balances.extend(balances.iter().map(|balance| Balance { move_number, ..balance.clone() }));
+    }
+
+    pub fn create(&mut self, move_number: u32, purchase: &Purchase, reason: Reason) {
+        let pods = self.pod_keys(&purchase.pods);
+        let template = &self.problem.templates[purchase.template];
+        let pool = &self.inputs.node_pools[template.pool];
+        let name = self.names.node_claim(&template.name, &pods);
+        let claim = node_claim(&name, pool, purchase, template.reservation.as_deref());
+        // A claim is plain data; it always has a JSON form.
+        let node_claim = serde_json::to_value(&claim).unwrap_or_default();
+        self.steps.push(Step {
+            kind: StepKind::Create,
+            move_number,
+            node_pool: template.name.clone(),
+            node_claim: name,
+            node: None,
+            instance_type: purchase.instance_type.clone(),
+            zone: purchase.zone.clone(),
+            capacity_type: purchase.capacity_type.clone(),
+            price_per_hour: purchase.price,
+            pods,
+            reason,
+            preconditions: vec![Precondition::NodePoolUnchanged {
+                name: template.name.clone(),
+                hash: crate::core::model::static_hash::node_pool_hash(pool),
+            }],
+            launch: Some(Launch { node_claim, alternatives: purchase.alternatives.clone() }),
+            allocatable: purchase.allocatable.clone(),
+            requested: purchase.requested.clone(),
+            also_in_base: None,
+            wave: None,
+        });
+    }
+
+    /// `pods`: those that have to move.
+    pub fn remove(
+        &mut self,
+        kind: StepKind,
+        move_number: u32,
+        node: usize,
+        pods: &[usize],
+        reason: Reason,
+        replaced: bool,
+    ) {
+        let machine = &self.problem.machines[node];
+        // Where no node came up there are no pods to count.
+        let holds = |_| {
+            let moved = pods.iter().map(|pod| &self.inputs.snapshot.pods[*pod]);
+            Precondition::NodeHoldsOnly {
+                node: machine.name.to_owned(),
+                pods: pods.len(),
+                pods_hash: (!pods.is_empty()).then(|| hash_of_pods(moved)),
+            }
+        };
+        let mut preconditions: Vec<Precondition> = machine.node.map(holds).into_iter().collect();
+        if replaced {
+            preconditions.push(Precondition::ReplacementsInitialized);
+        }
+        let mut requested = Resources::new();
+        for (_, class) in &self.problem.nodes[node].pods {
+            requested.add(&self.problem.classes[*class].requests);
+        }
+        self.steps.push(Step {
+            kind,
+            move_number,
+            node_pool: machine.node_pool().unwrap_or_default().to_owned(),
+            node_claim: machine.claim.and_then(|claim| claim.metadata.name.clone()).unwrap_or_default(),
+            node: machine.node.map(|_| machine.name.to_owned()),
+            instance_type: machine.label(keys::INSTANCE_TYPE).unwrap_or_default().to_owned(),
+            zone: machine.label(keys::ZONE).unwrap_or_default().to_owned(),
+            capacity_type: machine.label(keys::CAPACITY_TYPE).unwrap_or_default().to_owned(),
+            price_per_hour: self.problem.offer.price_of(self.inputs, machine).unwrap_or_default(),
+            pods: self.pod_keys(pods),
+            reason,
+            preconditions,
+            launch: None,
+            allocatable: machine.allocatable(),
+            requested,
+            also_in_base: None,
+            wave: None,
+        });
+    }
+
+    /// Another pool takes a node over.
+    pub fn adopt(&mut self, adoption: &Adoption) {
+        let number = self.begin_move();
+        self.remove(StepKind::Adopt, number, adoption.host, &[], adoption.reason.clone(), false);
+        let heir = self.inputs.node_pools.iter().find(|pool| pool.metadata.name.as_ref() == Some(&adoption.by));
+        let hash = heir.map(crate::core::model::static_hash::node_pool_hash).unwrap_or_default();
+        if let Some(step) = self.steps.last_mut() {
+            step.node_pool.clone_from(&adoption.by);
+            step.preconditions = vec![Precondition::NodePoolUnchanged { name: adoption.by.clone(), hash }];
+        }
+    }
+
+    /// The removal that came last waits for a confirmation, where the removal of its pool is among these.
+    pub fn ask_for(&mut self, unconfirmed: &BTreeMap<String, String>) {
+        if let Some(step) = self.steps.last_mut().filter(|step| unconfirmed.contains_key(&step.node_pool)) {
+            step.preconditions.push(Precondition::RemovalConfirmed { node_pool: step.node_pool.clone() });
+        }
+    }
+
+    /// The removal that came last does not wait for anything.
+    pub fn by_force(&mut self, broken: &Broken) {
+        let Some(step) = self.steps.last_mut() else { return };
+        let Broken { condition, status } = broken.clone();
+        let node = step.node.clone().unwrap_or_default();
+        step.preconditions = vec![Precondition::NodeBroken { node, condition, status }];
+    }
+
+    /// The same, where EC2 takes the instance away.
+    pub fn interrupted(&mut self) {
+        let Some(step) = self.steps.last_mut() else { return };
+        step.preconditions = vec![Precondition::InstanceInterrupted { node_claim: step.node_claim.clone() }];
+    }
+
+    pub fn pod_keys(&self, pods: &[usize]) -> Vec<String> {
+        let mut keys: Vec<String> = pods.iter().map(|pod| self.inputs.snapshot.pods[*pod].key()).collect();
+        keys.sort();
+        keys
+    }
+}
+
+/// Characters of a hash over pods; as many as no two sets of pods of one node will share by chance.
+const HASH_DIGITS: usize = 16;
+
+/// Over which pods these are, in any order, and what they say about being disturbed.
+pub fn hash_of_pods<'p>(pods: impl Iterator<Item = &'p Pod>) -> String {
+    let line = |pod: &Pod| {
+        let do_not_disrupt = pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).map_or("", String::as_str);
+        format!("{} {} {do_not_disrupt}\n", pod.key(), pod.metadata.uid)
+    };
+    let mut lines: Vec<String> = pods.map(line).collect();
+    lines.sort();
+    let hash: String = Sha256::digest(lines.concat()).iter().map(|byte| format!("{byte:02x}")).collect();
+    hash.chars().take(HASH_DIGITS).collect()
+}
+
+/// The NodeClaim as it will be written.
+fn node_claim(name: &str, pool: &NodePool, purchase: &Purchase, reservation: Option<&Reservation>) -> NodeClaim {
+    let template = &pool.spec.template;
+    let spec = &template.spec;
+    let mut labels = template.metadata.labels.clone();
+    labels.insert(keys::NODE_POOL.to_owned(), pool.metadata.name.clone().unwrap_or_default());
+    labels.insert(keys::EC2_NODE_CLASS.to_owned(), spec.node_class_ref.name.clone());
+    if let Some(reservation) = reservation {
+        labels.insert(keys::CAPACITY_RESERVATION_ID.to_owned(), reservation.id.clone());
+        labels.insert(keys::CAPACITY_RESERVATION_TYPE.to_owned(), reservation.reservation_type.clone());
+    }
+    let mut custom = Requirements::new();
+    for (key, requirement) in purchase.custom.iter() {
+        if let Some(value) = requirement.value_for(choice(name, key)) {
+            custom.add(key, Requirement::is_in([value.as_str()]));
+            labels.insert(key.to_owned(), value);
+        }
+    }
+    let mut annotations = template.metadata.annotations.clone();
+    annotations.insert(keys::NODE_POOL_HASH.to_owned(), crate::core::model::static_hash::node_pool_hash(pool));
+    annotations.insert(keys::NODE_POOL_HASH_VERSION.to_owned(), HASH_VERSION.to_owned());
+    if !purchase.lowered.is_empty() {
+        annotations.insert(keys::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
+    }
+    let requests = purchase
+        .requested
+        .iter()
+        .map(|(name, amount)| (name.to_owned(), IntOrString::String(format_amount(name, amount))));
+    let mut claim = NodeClaim::new(
+        name,
+        NodeClaimSpec {
+            node_class_ref: spec.node_class_ref.clone(),
+            requirements: claim_requirements(pool, purchase, &custom, reservation),
+            resources: ResourceRequests { requests: requests.collect() },
+            taints: spec.taints.clone(),
+            startup_taints: spec.startup_taints.clone(),
+            expire_after: spec.expire_after.clone(),
+            termination_grace_period: spec.termination_grace_period.clone(),
+        },
+    );
+    claim.metadata = ObjectMeta {
+        name: Some(name.to_owned()),
+        labels: Some(labels),
+        annotations: Some(annotations),
+        finalizers: Some(vec![keys::TERMINATION_FINALIZER.to_owned()]),
+        ..ObjectMeta::default()
+    };
+    claim
+}
+
+/// A number for a label of a node, which has no other reason for one value than for the next: the same each time.
+fn choice(name: &str, key: &str) -> u64 {
+    let digest = Sha256::digest(format!("{name} {key}"));
+    digest.iter().take(size_of::<u64>()).fold(0, |number, byte| number << u8::BITS | u64::from(*byte))
+}
+
+/// Requirements of the pool, with the labels, types, zones and capacity type that the launch may use.
+fn claim_requirements(
+    pool: &NodePool,
+    purchase: &Purchase,
+    custom: &Requirements,
+    reservation: Option<&Reservation>,
+) -> Vec<crate::api::node_pool::NodeSelectorRequirement> {
+    let mut requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
+    requirements.extend(custom);
+    let zones: BTreeSet<&str> = purchase.alternatives.iter().map(|alternative| alternative.zone.as_str()).collect();
+    requirements.add(keys::ZONE, Requirement::is_in(zones));
+    requirements.add(keys::CAPACITY_TYPE, Requirement::is_in([purchase.capacity_type.as_str()]));
+    if let Some(reservation) = reservation {
+        requirements.add(keys::CAPACITY_RESERVATION_ID, Requirement::is_in([reservation.id.as_str()]));
+    }
+    let of_types = requirements.get(keys::INSTANCE_TYPE).and_then(|requirement| requirement.min_values);
+    requirements.remove(keys::INSTANCE_TYPE);
+    let mut entries: Vec<_> = requirements.iter().flat_map(|(key, requirement)| requirement.to_entries(key)).collect();
+    for entry in &mut entries {
+        entry.min_values = lowered_min_values(&entry.key, entry.min_values, purchase);
+    }
+    // In the order of price, which a set would lose.
+    let mut types: Vec<String> = Vec::new();
+    for alternative in &purchase.alternatives {
+        if !types.contains(&alternative.instance_type) {
+            types.push(alternative.instance_type.clone());
+        }
+    }
+    entries.push(crate::api::node_pool::NodeSelectorRequirement {
+        key: keys::INSTANCE_TYPE.to_owned(),
+        operator: crate::api::node_pool::Operator::In,
+        values: types,
+        min_values: lowered_min_values(keys::INSTANCE_TYPE, of_types, purchase),
+    });
+    entries
+}
+
+fn lowered_min_values(key: &str, asked: Option<u32>, purchase: &Purchase) -> Option<u32> {
+    let lowered = purchase.lowered.iter().find(|lowered| lowered.key == key);
+    asked.map(|asked| lowered.and_then(|lowered| u32::try_from(lowered.there).ok()).unwrap_or(asked))
+}

@@ -1,0 +1,172 @@
+//! The one function that decides.
+
+use std::collections::BTreeMap;
+
+use crate::api::settings::Packing;
+use crate::core::disrupt::{Disruption, Removal, disrupt, doubts, drift, removed_pools, rollout};
+use crate::core::inputs::Inputs;
+use crate::core::plan::{FORMAT_VERSION, Note, Pending, Placement, Plan, Reason, ReasonCode, StepKind};
+use crate::core::prepare;
+use crate::core::prepare::buffers;
+use crate::core::provision::{self, Provisioning, provision, refused_nodes};
+use crate::core::scheduler::Problem;
+
+use super::build::Builder;
+use super::disturbed::Disturbed;
+use super::{drains, penalties, report, risks};
+
+/// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
+/// the sum over candidates of the pods they hold.
+pub fn decide(inputs: &Inputs<'_>) -> Plan {
+    decide_in_phases(inputs, &mut |_| {})
+}
+
+/// The parts of a decision that take time, for those who measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Compiled,
+    Provisioned,
+    Disrupted,
+}
+
+/// The same, and tells when each part is done; what the caller does then does not change the plan.
+pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
+    let snapshot = prepare::complete(inputs);
+    let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
+    let problem = Problem::new(inputs);
+    done(Phase::Compiled);
+    let mut engine = provision::engine(&problem, inputs);
+    let provisioning = provision(&mut engine, inputs, inputs.policy.packing);
+    done(Phase::Provisioned);
+    let (explained, changes_not_tried) = report::pending(&engine, inputs, &provisioning);
+    let reasons = report::creation_reasons(&engine, inputs, &provisioning);
+    let mut notes = report::preemption(&engine, inputs, &provisioning);
+    notes.extend(report::notes_of_shortfalls(&engine, &provisioning));
+    notes.extend(report::note_of_lost_places(&problem, &provisioning));
+    notes.extend(report::note_of_binding_order(inputs, &provisioning));
+    notes.extend(buffers::notes(inputs));
+    notes.extend(changes_not_tried);
+    notes.extend(report::notes_of_search(inputs, &problem, &provisioning));
+    notes.extend(rollout::notes(inputs));
+    notes.extend(removed_pools::notes(inputs, &problem.machines));
+    notes.extend(drift::notes(inputs, &problem.machines));
+    notes.extend(doubts::notes(inputs));
+    let disruption = disrupt(&mut engine, inputs, &provisioning);
+    done(Phase::Disrupted);
+    assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
+}
+
+pub fn assemble(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    reasons: Vec<Reason>,
+    pending: Vec<Pending>,
+    disruption: Disruption,
+    further_notes: Vec<Note>,
+) -> Plan {
+    let mut builder = Builder::new(inputs, problem);
+    for (purchase, reason) in provisioning.purchases.iter().zip(reasons) {
+        let number = builder.begin_move();
+        builder.create(number, purchase, reason);
+    }
+    for adoption in &disruption.adoptions {
+        builder.adopt(adoption);
+    }
+    let unconfirmed = removed_pools::unconfirmed(inputs, &problem.machines);
+    let mut placements: BTreeMap<usize, usize> = provisioning.placements.iter().copied().collect();
+    for removal in &disruption.removals {
+        steps_of_removal(&mut builder, removal, &disruption, &unconfirmed);
+        // Room of a buffer may have been found on the node that goes now.
+        for pod in removal.purchases.iter().flat_map(|purchase| &purchase.pods) {
+            placements.remove(pod);
+        }
+        placements.extend(removal.placements.iter().copied());
+    }
+    for (host, reason) in &disruption.holds {
+        let number = builder.begin_move();
+        builder.remove(StepKind::Hold, number, *host, &[], reason.clone(), false);
+    }
+    let mut placements: Vec<Placement> = placements
+        .into_iter()
+        .map(|(pod, host)| Placement {
+            pod: inputs.snapshot.pods[pod].key(),
+            node: problem.machines[host].name.to_owned(),
+        })
+        .collect();
+    placements.sort();
+    let mut summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
+    summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements, summary.nodes_after);
+    let mut notes = inputs.notes.clone();
+    notes.extend(further_notes);
+    notes.extend(report::notes(inputs, problem));
+    let purchases = provisioning.purchases.iter();
+    let purchases: Vec<_> =
+        purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
+    let refused_nodes = provisioning.refused_nodes.for_plan(inputs.snapshot);
+    notes.extend(refused_nodes::notes(&refused_nodes));
+    notes.extend(report::notes_of_purchases(problem, &purchases));
+    notes.extend(report::notes_of_reservations(problem, &purchases));
+    let disturbed = Disturbed::new(&builder.steps, inputs.snapshot);
+    let waves = risks::number_waves(&mut builder.steps, &disturbed);
+    let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, inputs.now, waves);
+    notes.extend(notes_of_risks);
+    summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, inputs.now);
+    notes.sort();
+    notes.dedup();
+    let mut plan = Plan {
+        version: FORMAT_VERSION,
+        id: String::new(),
+        revision: inputs.revision.clone(),
+        against: None,
+        cluster: inputs.cluster.to_owned(),
+        generated_for: inputs.now.to_string(),
+        catalog_date: inputs.catalog.date.clone(),
+        seed: inputs.seed,
+        packing: match inputs.policy.packing {
+            Packing::Cheapest => "cheapest".to_owned(),
+            Packing::Karpenter => "karpenter".to_owned(),
+        },
+        placements,
+        pending,
+        held_back: disruption.held_back,
+        refused_nodes,
+        unlimited: report::unlimited(&builder.steps, &disruption.budgets),
+        budgets: disruption.budgets.into_states(),
+        steps: builder.steps,
+        balances: builder.balances,
+        risks,
+        notes,
+        summary,
+    };
+    plan.id = plan.content_hash();
+    plan
+}
+
+/// The steps of one move that removes nodes.
+fn steps_of_removal(
+    builder: &mut Builder<'_, '_>,
+    removal: &Removal,
+    disruption: &Disruption,
+    unconfirmed: &BTreeMap<String, String>,
+) {
+    let number = builder.begin_move();
+    builder.balance(&removal.balances);
+    for purchase in &removal.purchases {
+        builder.create(number, purchase, removal.reason.clone());
+    }
+    let replaced = !removal.purchases.is_empty();
+    for going in &removal.nodes {
+        let reason = removal.reason.clone();
+        builder.remove(StepKind::Remove, number, going.host, &going.pods, reason, replaced);
+        if removal.reason.code == ReasonCode::NodePoolRemoved {
+            builder.ask_for(unconfirmed);
+        }
+        if removal.reason.code == ReasonCode::Interrupted {
+            builder.interrupted();
+        }
+        if let Some(broken) = disruption.broken.get(&going.host) {
+            builder.by_force(broken);
+        }
+    }
+}

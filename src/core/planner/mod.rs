@@ -1,0 +1,20 @@
+//! Makes the plan: asks `prepare`, `provision` and `disrupt` in their order, and writes down what they came to.
+//!
+//! `decide` is the one function that decides; `build` names nodes and makes steps of purchases and removals. The others say what
+//! goes beside the steps: `report` the sums, the notes and why pods wait; `risks` and `drains` what may go wrong and how long it takes;
+//! `calendar`, `moments` and `leaving` what time brings.
+
+pub mod build;
+pub mod calendar;
+pub mod decide;
+mod disturbed;
+mod drains;
+pub mod leaving;
+pub mod moments;
+mod names;
+mod namespaces;
+pub mod penalties;
+pub mod report;
+mod risks;
+
+pub use decide::{Phase, decide, decide_in_phases};

@@ -1,0 +1,234 @@
+//! What penalties of `cutlist.yaml` come to: counted from where pods are once a plan is carried out, not from how it was found.
+
+use std::collections::BTreeMap;
+
+use crate::api::keys;
+use crate::api::settings::{CrowdPenalty, Packing, Penalties};
+use crate::core::inputs::{Inputs, Policy};
+use crate::core::model::HourlyPrice;
+use crate::core::model::words::pods_text;
+use crate::core::plan::{Note, NoteCode, PenaltiesPerHour, Placement, Step, StepKind};
+use crate::core::provision::{self, Provisioning};
+use crate::core::scheduler::Problem;
+use crate::core::snapshot::Workload;
+use crate::core::snapshot::pod::is_of_buffer;
+
+/// Pods that share their fate with more of their workload than is free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Crowded {
+    on_nodes: usize,
+    in_spot_pools: usize,
+}
+
+/// The node of a pod, and the type and zone of the node if it is spot.
+#[derive(Clone)]
+struct Home<'a> {
+    node: &'a str,
+    spot: Option<(&'a str, &'a str)>,
+}
+
+/// Homes by position of the pod in the snapshot.
+struct Homes<'a>(BTreeMap<usize, Home<'a>>);
+
+impl<'a> Homes<'a> {
+    /// Where pods run that stay or have yet to move: not on nodes that are on their way out.
+    fn now(inputs: &'a Inputs<'_>, problem: &'a Problem<'_>) -> Self {
+        let positions: BTreeMap<&str, usize> =
+            problem.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
+        let mut homes = Self(BTreeMap::new());
+        for (pod, spec) in inputs.snapshot.pods.iter().enumerate().map(|(position, pod)| (position, &pod.spec)) {
+            let host = spec.node_name.as_deref().and_then(|name| positions.get(name));
+            if let Some(host) = host.filter(|host| !problem.machines[**host].is_being_removed()) {
+                homes.move_to_host(pod, *host, problem);
+            }
+        }
+        homes
+    }
+
+    fn move_to_host(&mut self, pod: usize, host: usize, problem: &'a Problem<'_>) {
+        let machine = &problem.machines[host];
+        let label = |key| machine.label(key).unwrap_or_default();
+        let is_spot = label(keys::CAPACITY_TYPE) == keys::SPOT;
+        let spot = is_spot.then(|| (label(keys::INSTANCE_TYPE), label(keys::ZONE)));
+        self.0.insert(pod, Home { node: machine.name, spot });
+    }
+
+    /// After what is bought and placed for pending pods. `names` are to be different from all node names.
+    fn provisioned(mut self, problem: &'a Problem<'_>, provisioning: &'a Provisioning, names: &'a [String]) -> Self {
+        for (purchase, name) in provisioning.purchases.iter().zip(names) {
+            let spot = (purchase.capacity_type == keys::SPOT)
+                .then_some((purchase.instance_type.as_str(), purchase.zone.as_str()));
+            self.0.extend(purchase.pods.iter().map(|pod| (*pod, Home { node: name, spot })));
+        }
+        for (pod, host) in &provisioning.placements {
+            self.move_to_host(*pod, *host, problem);
+        }
+        self
+    }
+
+    /// After all steps of a plan.
+    fn planned(
+        mut self,
+        inputs: &Inputs<'_>,
+        problem: &'a Problem<'_>,
+        steps: &'a [Step],
+        placements: &[Placement],
+    ) -> Self {
+        let position_of: BTreeMap<String, usize> =
+            inputs.snapshot.pods.iter().enumerate().map(|(position, pod)| (pod.key(), position)).collect();
+        let positions =
+            |pods: &[String]| pods.iter().filter_map(|pod| position_of.get(pod).copied()).collect::<Vec<_>>();
+        for step in steps.iter().filter(|step| step.kind == StepKind::Remove) {
+            for pod in positions(&step.pods) {
+                self.0.remove(&pod);
+            }
+        }
+        for step in steps.iter().filter(|step| step.kind == StepKind::Create) {
+            let spot = (step.capacity_type == keys::SPOT).then_some((step.instance_type.as_str(), step.zone.as_str()));
+            let home = Home { node: &step.node_claim, spot };
+            self.0.extend(positions(&step.pods).into_iter().map(|pod| (pod, home.clone())));
+        }
+        let hosts: BTreeMap<&str, usize> =
+            problem.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
+        for Placement { pod, node } in placements {
+            if let Some((pod, host)) = position_of.get(pod).zip(hosts.get(node.as_str())) {
+                self.move_to_host(*pod, *host, problem);
+            }
+        }
+        self
+    }
+
+    /// O(pods).
+    fn crowded(&self, inputs: &Inputs<'_>) -> Crowded {
+        let mut replicas: BTreeMap<Workload<'_>, u32> = BTreeMap::new();
+        let mut on_nodes: BTreeMap<(Workload<'_>, &str), u32> = BTreeMap::new();
+        let mut in_pools: BTreeMap<(Workload<'_>, (&str, &str)), u32> = BTreeMap::new();
+        for (position, pod) in inputs.snapshot.pods.iter().enumerate() {
+            let counts = !pod.is_terminal() && !pod.is_terminating() && !is_of_buffer(pod);
+            let Some(workload) = pod.workload().filter(|_| counts) else { continue };
+            *replicas.entry(workload).or_default() += 1;
+            let Some(home) = self.0.get(&position) else { continue };
+            if let Some(pool) = home.spot {
+                *in_pools.entry((workload, pool)).or_default() += 1;
+            }
+            *on_nodes.entry((workload, home.node)).or_default() += 1;
+        }
+        let beyond = |penalty: &CrowdPenalty, workload: &Workload<'_>, pods: u32| {
+            pods.saturating_sub(penalty.free_pods(replicas.get(workload).copied().unwrap_or(0))) as usize
+        };
+        let penalties = &inputs.policy.penalties;
+        Crowded {
+            on_nodes: on_nodes
+                .iter()
+                .map(|((workload, _), pods)| beyond(&penalties.blast_radius, workload, *pods))
+                .sum(),
+            in_spot_pools: in_pools
+                .iter()
+                .map(|((workload, _), pods)| beyond(&penalties.spot_concentration, workload, *pods))
+                .sum(),
+        }
+    }
+}
+
+/// `None` where no penalty counts.
+pub fn per_hour(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    steps: &[Step],
+    placements: &[Placement],
+    nodes_after: usize,
+) -> Option<PenaltiesPerHour> {
+    if inputs.policy.packing != Packing::Cheapest || (problem.per_node == HourlyPrice::ZERO && problem.crowds.is_none())
+    {
+        return None;
+    }
+    let mut totals = PenaltiesPerHour { nodes: problem.per_node.times(nodes_after), ..PenaltiesPerHour::default() };
+    if let Some(crowds) = &problem.crowds {
+        let crowded = Homes::now(inputs, problem).planned(inputs, problem, steps, placements).crowded(inputs);
+        totals.blast_radius = crowds.on_node.per_pod.times(crowded.on_nodes);
+        totals.spot_concentration = crowds.in_spot_pool.per_pod.times(crowded.in_spot_pools);
+    }
+    Some(totals)
+}
+
+/// How penalties changed what is bought and placed for pending pods, in real money; `None` where they had no say.
+pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Option<Note> {
+    if inputs.policy.packing == Packing::Karpenter {
+        return is_any_set(&inputs.policy.penalties).then(|| Note {
+            code: NoteCode::PenaltiesIgnored,
+            text: "packing: karpenter looks at no prices but those of nodes: spec.penalties are not counted".to_owned(),
+        });
+    }
+    let per_node = problem.per_node > HourlyPrice::ZERO && !provisioning.purchases.is_empty();
+    let any_placed = !provisioning.purchases.is_empty() || !provisioning.placements.is_empty();
+    if !per_node && (problem.crowds.is_none() || !any_placed) {
+        return None;
+    }
+    let plain =
+        Inputs { policy: Policy { penalties: Penalties::default(), ..inputs.policy.clone() }, ..inputs.clone() };
+    let plain_problem = Problem::new(&plain);
+    let mut engine = provision::engine(&plain_problem, &plain);
+    let without = provision::provision(&mut engine, &plain, plain.policy.packing);
+    let (now, otherwise) = match problem.crowds {
+        Some(_) => {
+            (after_provisioning(inputs, problem, provisioning), after_provisioning(inputs, &plain_problem, &without))
+        }
+        None => (Crowded::default(), Crowded::default()),
+    };
+    let mut counted = Vec::new();
+    if per_node {
+        counted.push(format!("penalties.perNodePerHour {} was counted for every new node", problem.per_node));
+    }
+    counted.extend(texts_of_crowds(inputs, problem, now, otherwise));
+    let it = if counted.len() == 1 { "it" } else { "them" };
+    let counted = counted.join("; ");
+    let bought = |provisioning: &Provisioning| {
+        let price: HourlyPrice = provisioning.purchases.iter().map(|purchase| purchase.price).sum();
+        (provisioning.purchases.len(), price)
+    };
+    let ((nodes, price), (nodes_without, price_without)) = (bought(provisioning), bought(&without));
+    let text = match price - price_without {
+        HourlyPrice::ZERO if nodes == nodes_without && now == otherwise => {
+            format!("{counted}; the plan would be the same without {it}")
+        }
+        HourlyPrice::ZERO => {
+            format!("{counted}: {nodes} for {price}, where {nodes_without} for the same price would do")
+        }
+        more => format!(
+            "{counted}: {nodes} for {price}, where {nodes_without} for {price_without} would do; in prices that is {more} more"
+        ),
+    };
+    Some(Note { code: NoteCode::PenaltiesCounted, text })
+}
+
+fn is_any_set(penalties: &Penalties) -> bool {
+    let crowds = [&penalties.blast_radius, &penalties.spot_concentration];
+    penalties.per_node_per_hour > 0.0 || crowds.iter().any(|penalty| penalty.per_pod_per_hour > 0.0)
+}
+
+fn after_provisioning(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Crowded {
+    // No node has a space in its name.
+    let names: Vec<String> = (0..provisioning.purchases.len()).map(|new| format!("new {new}")).collect();
+    Homes::now(inputs, problem).provisioned(problem, provisioning, &names).crowded(inputs)
+}
+
+fn texts_of_crowds(inputs: &Inputs<'_>, problem: &Problem<'_>, now: Crowded, without: Crowded) -> Vec<String> {
+    let Some(crowds) = &problem.crowds else { return Vec::new() };
+    let penalties = &inputs.policy.penalties;
+    let text = |name: &str, per_pod: HourlyPrice, penalty: &CrowdPenalty, place: &str, pods: (usize, usize)| {
+        let share = penalty.max_share_percent;
+        let text = format!(
+            "penalties.{name} {per_pod} was counted for each pod beyond {share} % of its workload {place} ({} with it, {} without)",
+            pods_text(pods.0),
+            pods.1
+        );
+        (per_pod > HourlyPrice::ZERO).then_some(text)
+    };
+    let on_node = (now.on_nodes, without.on_nodes);
+    let in_pool = (now.in_spot_pools, without.in_spot_pools);
+    let (radius, spot) = (&penalties.blast_radius, &penalties.spot_concentration);
+    let of_nodes = text("blastRadius", crowds.on_node.per_pod, radius, "on one node", on_node);
+    let of_spot =
+        text("spotConcentration", crowds.in_spot_pool.per_pod, spot, "on spot nodes of one type and zone", in_pool);
+    of_nodes.into_iter().chain(of_spot).collect()
+}

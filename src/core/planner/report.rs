@@ -1,0 +1,513 @@
+//! What was not done, why things are done, and the sums.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_pool::DisruptionReason;
+use crate::api::settings::Packing;
+use crate::core::disrupt::budgets::{Allowance, Ledger};
+use crate::core::disrupt::removed_pools::removed_pools;
+use crate::core::disrupt::{Disruption, Going};
+use crate::core::inputs::Inputs;
+use crate::core::lifecycle::do_not_disrupt::{Protection, protection};
+use crate::core::model::HourlyPrice;
+use crate::core::model::time::{duration_text, seconds_between};
+use crate::core::model::words::pods_text;
+use crate::core::offer::{Reservation, Subnets};
+use crate::core::plan::{
+    Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Step, StepKind, Summary, Unlimited, change,
+};
+use crate::core::provision::advice::Adviser;
+use crate::core::provision::bound::{Open, lower_bound};
+use crate::core::provision::explain::{amount, explain, why_not_existing};
+use crate::core::provision::priority::may_preempt;
+use crate::core::provision::purchase::Lowered;
+use crate::core::provision::static_capacity::Shortfall;
+use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::daemons::without_known_overhead;
+use crate::core::scheduler::quota::Scope;
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
+use crate::core::snapshot::nodes::Machine;
+use crate::core::snapshot::pod::is_of_buffer;
+use crate::core::snapshot::{Pod, Snapshot};
+
+use super::{namespaces, penalties};
+
+/// Pods that stay pending, by what keeps them: one entry for pods that can not be told apart or share a reason.
+pub fn pending(
+    engine: &Engine<'_, '_>,
+    inputs: &Inputs<'_>,
+    provisioning: &Provisioning,
+) -> (Vec<Pending>, Option<Note>) {
+    let key = |position: &usize| inputs.snapshot.pods[*position].key();
+    let mut entries: Vec<Pending> = Vec::new();
+    let waiting = provisioning.backlog.waiting.values().map(Vec::len).sum();
+    let any = !provisioning.unplaced.is_empty();
+    let mut adviser = any.then(|| Adviser::new(engine, inputs, waiting));
+    // Where the work does not do for all, it goes to what most pods wait for.
+    let mut unplaced: Vec<(&ClassIndex, &Vec<usize>)> = provisioning.unplaced.iter().collect();
+    unplaced.sort_by_key(|(class, pods)| (std::cmp::Reverse(pods.len()), **class));
+    let mut not_tried = 0;
+    for (class, pods) in unplaced {
+        not_tried += usize::from(adviser.as_ref().is_some_and(Adviser::is_spent));
+        let advised = adviser.as_mut().and_then(|adviser| adviser.advise(engine, *class, pods));
+        let changes = advised.unwrap_or_default();
+        entries.push(Pending {
+            pods: pods.iter().map(key).collect(),
+            reasons: explain(engine, *class),
+            smallest_change: (!changes.is_empty()).then(|| change::text(&changes)),
+            changes,
+        });
+    }
+    let mut by_reason: BTreeMap<(ReasonCode, &str), Vec<String>> = BTreeMap::new();
+    for (position, code, text) in &provisioning.backlog.not_schedulable {
+        by_reason.entry((*code, text)).or_default().push(key(position));
+    }
+    for ((code, text), pods) in by_reason {
+        let reasons = vec![PendingReason::new("", code, text.to_owned())];
+        entries.push(Pending { pods, reasons, smallest_change: None, changes: Vec::new() });
+    }
+    entries.iter_mut().for_each(|entry| entry.pods.sort());
+    entries.sort_by(|one, two| one.pods.cmp(&two.pods));
+    let note = (not_tried > 0).then(|| Note {
+        code: NoteCode::ChangesNotTried,
+        text: format!(
+            "for {not_tried} of {} kinds of pending pods no change was tried; `cutlist why pod` tries for one of them",
+            provisioning.unplaced.len()
+        ),
+    });
+    (entries, note)
+}
+
+/// For each purchase, why it is made: the reason of the largest group of its pods.
+pub fn creation_reasons(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Reason> {
+    let mut known: BTreeMap<ClassIndex, String> = BTreeMap::new();
+    let reason = |purchase: &Purchase| {
+        let template = &engine.problem.templates[purchase.template];
+        if let Some(replicas) = template.replicas {
+            let text = format!("NodePool {} has {} of {} replicas", template.name, replicas.there, replicas.wanted);
+            return Reason { code: ReasonCode::StaticCapacity, text };
+        }
+        let mut counts: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+        for class in purchase.pods.iter().filter_map(|pod| engine.problem.class_of_pod[*pod]) {
+            *counts.entry(class).or_default() += 1;
+        }
+        let most =
+            counts.iter().max_by_key(|(class, count)| (**count, std::cmp::Reverse(**class))).map(|(class, _)| *class);
+        let why = most
+            .map(|class| known.entry(class).or_insert_with(|| why_not_existing(engine, class)).clone())
+            .unwrap_or_default();
+        let displaced = purchase.pods.iter().filter(|pod| provisioning.backlog.displaced.contains(pod)).count();
+        let buffered = purchase.pods.iter().filter(|pod| is_of_buffer(&inputs.snapshot.pods[**pod])).count();
+        let pods = match purchase.pods.len() - buffered {
+            0 => format!("room for {} of buffers", pods_text(buffered)),
+            count if displaced == count => format!("{} from nodes that are being removed", pods_text(count)),
+            count => format!("{} pending", pods_text(count)),
+        };
+        Reason { code: ReasonCode::PodsPending, text: format!("{pods}: {why}") }
+    };
+    provisioning.purchases.iter().map(reason).collect()
+}
+
+/// Counts and money, before and after.
+pub fn summary(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    disruption: &Disruption,
+    steps: &[Step],
+) -> Summary {
+    let count = |kind: StepKind| steps.iter().filter(|step| step.kind == kind).count();
+    let price = |kind: StepKind| {
+        steps.iter().filter(|step| step.kind == kind).map(|step| step.price_per_hour).sum::<HourlyPrice>()
+    };
+    let nodes_before = problem.machines.len();
+    let price_before: HourlyPrice =
+        problem.machines.iter().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
+    let (created, removed) = (count(StepKind::Create), count(StepKind::Remove));
+    let replaced = disruption.removals.iter().filter(|removal| !removal.purchases.is_empty());
+    let replaced: usize = replaced.map(|removal| removal.nodes.len()).sum();
+    let replacements: usize = disruption.removals.iter().map(|removal| removal.purchases.len()).sum();
+    let leaving = || problem.machines.iter().filter(|machine| machine.is_being_removed());
+    let price_leaving: HourlyPrice = leaving().filter_map(|machine| problem.offer.price_of(inputs, machine)).sum();
+    let price_after = price_before + price(StepKind::Create) - price(StepKind::Remove) - price_leaving;
+    let placed = provisioning
+        .purchases
+        .iter()
+        .flat_map(|purchase| &purchase.pods)
+        .chain(provisioning.placements.iter().map(|(pod, _)| pod));
+    let is_of_buffer = |pod: &usize| is_of_buffer(&inputs.snapshot.pods[*pod]);
+    let (buffer_pods, pods): (Vec<usize>, Vec<usize>) = placed.copied().partition(is_of_buffer);
+    let pods_placed = pods.iter().filter(|pod| !provisioning.backlog.displaced.contains(pod)).count();
+    let not_schedulable = provisioning.backlog.not_schedulable.iter().map(|(pod, ..)| *pod);
+    let pending = provisioning.unplaced.values().flatten().copied().chain(not_schedulable);
+    let (buffer_pods_pending, pods_pending): (Vec<usize>, Vec<usize>) = pending.partition(is_of_buffer);
+    Summary {
+        nodes_before,
+        nodes_after: nodes_before + created - removed - leaving().count(),
+        nodes_leaving: leaving().count(),
+        nodes_created: created - replacements,
+        nodes_replaced: replaced,
+        nodes_removed: removed - replaced,
+        price_per_hour_before: price_before,
+        price_per_hour_after: price_after,
+        penalties_per_hour: None,
+        lower_bound_price_per_hour: bound(inputs, problem, provisioning, disruption),
+        pods_placed,
+        pods_pending: pods_pending.len(),
+        buffer_pods_placed: buffer_pods.len(),
+        buffer_pods_pending: buffer_pods_pending.len(),
+        pods_disrupted: going(disruption).map(|going| going.pods.len()).sum(),
+        longest_drain: None,
+        candidates: disruption.candidates,
+        candidates_examined: disruption.candidates,
+        consolidation: disruption.consolidation.clone(),
+    }
+}
+
+fn going(disruption: &Disruption) -> impl Iterator<Item = &Going> {
+    disruption.removals.iter().flat_map(|removal| &removal.nodes)
+}
+
+/// The nodes that can not go, and the least that nodes for everything else can cost.
+fn bound(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    disruption: &Disruption,
+) -> Option<HourlyPrice> {
+    let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
+    let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
+    let counted: BTreeSet<HostIndex> = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
+    let stays = |host: &HostIndex, machine: &Machine<'_>| !counted.contains(host) && !machine.is_being_removed();
+    let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
+    let price_of_staying: HourlyPrice =
+        staying.filter_map(|(_, machine)| problem.offer.price_of(inputs, machine)).sum();
+    let purchases =
+        provisioning.purchases.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.purchases));
+    let purchases: Vec<&Purchase> = purchases.collect();
+    // A plan is made at every look then, and one that buys nothing says little of where the moves lead.
+    if inputs.policy.moves_under_way && purchases.is_empty() {
+        return None;
+    }
+    // Nodes for their own sake are no part of what pods cost.
+    let is_static = |purchase: &&Purchase| problem.templates[purchase.template].is_static();
+    if purchases.is_empty() && disruption.open.is_empty() || purchases.iter().any(is_static) {
+        return None;
+    }
+    let placed =
+        provisioning.placements.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.placements));
+    let pods = purchases.iter().flat_map(|purchase| &purchase.pods).chain(placed.map(|(pod, _)| pod));
+    let pods = pods.chain(open.iter().flat_map(|open| &open.pods));
+    let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+    for class in pods.filter_map(|pod| problem.class_of_pod[*pod]) {
+        *demand.entry(class).or_default() += 1;
+    }
+    Some(price_of_staying + lower_bound(problem, &demand, &removed, &open, !provisioning.counted_nodes_alone)?)
+}
+
+/// Reasons for which nodes of a pool go that no budget limits now.
+pub fn unlimited(steps: &[Step], budgets: &Ledger) -> Vec<Unlimited> {
+    let going = steps.iter().filter(|step| step.kind == StepKind::Remove && !step.waits_for_nothing());
+    let unlimited = going.filter_map(|step| {
+        let reason = match step.reason.code {
+            ReasonCode::Empty => DisruptionReason::Empty,
+            ReasonCode::Underutilized => DisruptionReason::Underutilized,
+            ReasonCode::Drifted => DisruptionReason::Drifted,
+            _ => return None,
+        };
+        let is_unlimited = budgets.allowance(&step.node_pool, reason) == Allowance::default();
+        is_unlimited.then(|| Unlimited { node_pool: step.node_pool.clone(), reason: format!("{reason:?}") })
+    });
+    unlimited.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Static pools that stay below their replicas, and why.
+pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning) -> Vec<Note> {
+    let note = |shortfall: &Shortfall| {
+        let template = &engine.problem.templates[shortfall.template];
+        let because = match &shortfall.because {
+            Refusal::Limit { scope: Scope::NodePool, resource, limit, .. } => {
+                format!("limits.{resource} is {}", amount(resource, *limit))
+            }
+            Refusal::Limit { scope: Scope::Cluster, resource, limit, .. } => {
+                format!("spec.limits.{resource} of cutlist.yaml is {}", amount(resource, *limit))
+            }
+            _ => template.nothing_offered_text(),
+        };
+        Note {
+            code: NoteCode::StaticCapacityLimited,
+            text: format!("NodePool {} stays {} below its replicas: {because}", template.name, shortfall.missing),
+        }
+    };
+    provisioning.shortfalls.iter().map(note).collect()
+}
+
+/// Pods that run only if kube-scheduler takes them before others.
+pub fn note_of_binding_order(inputs: &Inputs<'_>, provisioning: &Provisioning) -> Option<Note> {
+    let mut pods: Vec<String> = provisioning.order_matters.iter().map(|pod| inputs.snapshot.pods[*pod].key()).collect();
+    pods.sort();
+    let (first, others) = (pods.first()?, pods.len() - 1);
+    let pods = match others {
+        0 => format!("pod {first} finds its place only if kube-scheduler takes it"),
+        1 => format!("pod {first} and 1 more find their places only if kube-scheduler takes them"),
+        _ => format!("pod {first} and {others} more find their places only if kube-scheduler takes them"),
+    };
+    Some(Note {
+        code: NoteCode::BindingOrderMatters,
+        text: format!("{pods} before others that a topology spread counts, and that do not have it themselves"),
+    })
+}
+
+/// Pods that still run on nodes that go, and have lost the place that an earlier plan had for them.
+pub fn note_of_lost_places(problem: &Problem<'_>, provisioning: &Provisioning) -> Option<Note> {
+    let lost = &provisioning.backlog.postponed;
+    let first = problem.snapshot.pods[*lost.first()?].key();
+    let (verb, such_as) = if lost.len() == 1 { ("has", "") } else { ("have", "such as ") };
+    Some(Note {
+        code: NoteCode::PlaceLost,
+        text: format!(
+            "{} of nodes that go {verb} no place any more ({such_as}{first}): bought for when evicted, if there is none then",
+            pods_text(lost.len())
+        ),
+    })
+}
+
+/// How much of each capacity reservation is used.
+pub fn notes_of_reservations(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
+    let note = |reservation: &Rc<Reservation>| {
+        let Reservation { id, instance_type, zone, available, .. } = reservation.as_ref();
+        let is_launched_into = |purchase: &&&Purchase| {
+            let of_purchase = &problem.templates[purchase.template].reservation;
+            of_purchase.as_ref().is_some_and(|of_purchase| of_purchase.id == *id)
+        };
+        let used = purchases.iter().filter(is_launched_into).count();
+        Note {
+            code: NoteCode::CapacityReservation,
+            text: match available {
+                0 => format!("capacity reservation {id} ({instance_type} in {zone}): no instance is left"),
+                _ => format!(
+                    "capacity reservation {id} ({instance_type} in {zone}): {used} of {available} left are used"
+                ),
+            },
+        }
+    };
+    problem.offer.reservations().iter().map(note).collect()
+}
+
+/// Of pools whose `minValues` were lowered, by how much and on how many new nodes.
+pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec<Note> {
+    let mut lowered: BTreeMap<(&str, &str, usize), (usize, usize)> = BTreeMap::new();
+    for purchase in purchases {
+        let pool = problem.templates[purchase.template].name.as_str();
+        for Lowered { key, asked, there } in &purchase.lowered {
+            let entry = lowered.entry((pool, key, *asked)).or_insert((*there, 0));
+            *entry = (entry.0.min(*there), entry.1 + 1);
+        }
+    }
+    let note = |((pool, key, asked), (there, nodes)): ((&str, &str, usize), (usize, usize))| Note {
+        code: NoteCode::MinValuesLowered,
+        text: format!(
+            "NodePool {pool}: minValues of {key} {asked} -> {there} on {nodes} new {} (minValuesPolicy BestEffort)",
+            if nodes == 1 { "node" } else { "nodes" }
+        ),
+    };
+    lowered.into_iter().map(note).collect()
+}
+
+/// Pods that may not wait for the nodes that are bought for them: kube-scheduler can put them where others are.
+pub fn preemption(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Note> {
+    let class_of = |pod: &usize| engine.problem.class_of_pod[*pod];
+    let bought = provisioning.purchases.iter().flat_map(|purchase| &purchase.pods);
+    let waiting: Vec<usize> = bought.chain(provisioning.unplaced.values().flatten()).copied().collect();
+    let classes = waiting.iter().filter_map(class_of).collect();
+    let pushing = may_preempt(engine, &classes);
+    let pods = waiting.iter().filter(|pod| class_of(pod).is_some_and(|class| pushing.contains(&class)));
+    let mut pods: Vec<String> = pods.map(|pod| inputs.snapshot.pods[*pod].key()).collect();
+    pods.sort();
+    let Some(first) = pods.first() else { return Vec::new() };
+    let who = if pods.len() == 1 { first.clone() } else { format!("{} pods, {first} first,", pods.len()) };
+    let text =
+        format!("{who} may evict pods of lower priority from nodes that exist, instead of waiting for a new node");
+    vec![Note { code: NoteCode::MayPreempt, text }]
+}
+
+/// What shaped the search beside prices, and what it left out.
+pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let budget = &provisioning.budget;
+    if inputs.policy.packing == Packing::Cheapest && budget.is_spent() {
+        let text = format!(
+            "the search for a cheaper fleet ended after {} looks (spec.searchWork): {} groups of new nodes were not taken apart once more",
+            problem.search_work, budget.not_tried
+        );
+        notes.push(Note { code: NoteCode::SearchEnded, text });
+    }
+    notes.extend(penalties::note(inputs, problem, provisioning));
+    notes
+}
+
+/// So many pods are named, the others counted.
+const PODS_NAMED_MAX: usize = 5;
+
+/// Pods whose annotation asks for protection in words that give none.
+fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
+    let runs = |pod: &&Pod| pod.spec.node_name.is_some() && !pod.is_terminal() && !pod.is_terminating();
+    let unreadable = snapshot.pods.iter().filter(runs).filter(|pod| protection(pod) == Protection::Unreadable);
+    let written = |pod: &Pod| pod.metadata.annotations.get(keys::DO_NOT_DISRUPT).cloned().unwrap_or_default();
+    let mut named: Vec<String> = unreadable.map(|pod| format!("{} (`{}`)", pod.key(), written(pod))).collect();
+    named.sort();
+    let noun = if named.len() == 1 { "pod" } else { "pods" };
+    let rest = named.len().saturating_sub(PODS_NAMED_MAX);
+    named.truncate(PODS_NAMED_MAX);
+    if rest > 0 {
+        named.push(format!("and {rest} more"));
+    }
+    (!named.is_empty()).then(|| Note {
+        code: NoteCode::InvalidDoNotDisruptAnnotation,
+        text: format!(
+            "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
+            keys::DO_NOT_DISRUPT,
+            named.join(", ")
+        ),
+    })
+}
+
+/// What a reader should know of the inputs.
+pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
+    let mut notes = problem.offer.notes().to_vec();
+    let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
+    if let Some(text) = zones_assumed(inputs) {
+        note(NoteCode::AllZonesAssumed, text);
+    }
+    let unpriced: Vec<&str> = problem
+        .machines
+        .iter()
+        .filter(|machine| problem.offer.price_of(inputs, machine).is_none())
+        .map(|machine| machine.name)
+        .collect();
+    match unpriced.as_slice() {
+        [] => {}
+        [node] => note(NoteCode::PriceUnknown, format!("node {node} has no price in the catalog and counts as free")),
+        [node, ..] => {
+            note(
+                NoteCode::PriceUnknown,
+                format!("{} nodes, {node} first, have no price in the catalog and count as free", unpriced.len()),
+            );
+        }
+    }
+    for pool in inputs.node_pools {
+        let reference = &pool.spec.template.spec.node_class_ref.name;
+        let name = pool.metadata.name.as_deref().unwrap_or_default();
+        if pool.spec.template.spec.node_class_ref.is_of_auto_mode() {
+            note(NoteCode::NodePoolOfAutoMode, format!("NodePool {name} is left out: EKS Auto Mode makes its nodes"));
+        } else if !inputs.node_classes.iter().any(|class| class.metadata.name.as_ref() == Some(reference)) {
+            note(
+                NoteCode::NodeClassMissing,
+                format!(
+                    "NodePool {name} is not used: its EC2NodeClass {reference} is neither in the definitions nor in the cluster"
+                ),
+            );
+        }
+        if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
+            note(
+                NoteCode::FeatureGateOff,
+                format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is"),
+            );
+        }
+    }
+    notes.extend(note_of_annotations(inputs.snapshot));
+    notes.extend(namespaces::note(inputs.snapshot));
+    notes.extend(notes_of_overheads(inputs.snapshot));
+    let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
+    if let Some(text) = unknown_room(inputs, problem) {
+        note(NoteCode::RoomNotKnown, text);
+    }
+    if let Some(text) = events_to_come(inputs, problem) {
+        note(NoteCode::ClockBehind, text);
+    }
+    let pools: Vec<&str> = inputs.node_pools.iter().filter_map(|pool| pool.metadata.name.as_deref()).collect();
+    let managed: Vec<_> = problem.machines.iter().filter(|machine| machine.is_managed()).collect();
+    let renamed = removed_pools(inputs).next().is_some();
+    if !managed.is_empty()
+        && !renamed
+        && managed.iter().all(|machine| !machine.node_pool().is_some_and(|pool| pools.contains(&pool)))
+    {
+        note(NoteCode::AnotherCluster, "no node of the snapshot belongs to a NodePool of these definitions: is it the snapshot of another cluster?".to_owned());
+    }
+    let names: BTreeSet<&str> = problem.machines.iter().map(|machine| machine.name).collect();
+    let bound =
+        inputs.snapshot.pods.iter().filter(|pod| !pod.is_terminal()).filter_map(|pod| pod.spec.node_name.as_deref());
+    let orphaned = bound.filter(|node| !names.contains(node)).count();
+    match orphaned {
+        0 => {}
+        1 => note(
+            NoteCode::NodeMissing,
+            "1 pod is bound to a node that the snapshot does not have; it is left out".to_owned(),
+        ),
+        pods => {
+            let text = format!("{pods} pods are bound to nodes that the snapshot does not have; they are left out");
+            note(NoteCode::NodeMissing, text);
+        }
+    }
+    notes
+}
+
+/// DaemonSets that take room of which the snapshot says nothing.
+fn notes_of_overheads(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
+    without_known_overhead(snapshot).into_iter().map(|(daemon_set, class)| Note {
+        code: NoteCode::OverheadNotKnown,
+        text: format!(
+            "what RuntimeClass {class} takes beside the containers of DaemonSet {daemon_set} is not known, since no pod of the \
+             class is there: it counts as nothing"
+        ),
+    })
+}
+
+/// Where nobody says in which zones a class has subnets.
+fn zones_assumed(inputs: &Inputs<'_>) -> Option<String> {
+    let is_unknown = |class: &&EC2NodeClass| Subnets::of(inputs, class).zones().is_none();
+    let unknown: Vec<&EC2NodeClass> = inputs.node_classes.iter().filter(is_unknown).collect();
+    let all = unknown.len() == inputs.node_classes.len();
+    if unknown.is_empty() && (!all || !inputs.policy.zones_with_subnet.is_empty()) {
+        return None;
+    }
+    let names: Vec<&str> = unknown.iter().filter_map(|class| class.metadata.name.as_deref()).collect();
+    let which = if all { String::new() } else { format!(" for EC2NodeClass {}", names.join(", ")) };
+    let region = &inputs.catalog.region;
+    Some(format!("no cloud was asked: every zone of {region} counts as having a subnet{which}"))
+}
+
+/// Pods on nodes of which nobody knows what they take.
+fn unknown_room(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
+    let invalid = problem.invalid_pods.iter().map(|(pod, error)| (&inputs.snapshot.pods[*pod], error));
+    let running: Vec<_> = invalid.filter(|(pod, _)| pod.spec.node_name.is_some() && !pod.is_terminal()).collect();
+    let (first, error) = running.first()?;
+    let who = match running.len() {
+        1 => format!("pod {} takes ({error}): it counts", first.key()),
+        pods => format!("{pods} pods take, {} first ({error}): they count", first.key()),
+    };
+    Some(format!("not known what room {who} as nothing but a pod, and no node with such a pod goes to save money"))
+}
+
+/// Clocks of two machines may differ by so much.
+const CLOCKS_APART_SECONDS: i64 = 60;
+
+/// Nodes whose pods came or went later than now.
+fn events_to_come(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Option<String> {
+    let ahead = |machine: &Machine<'_>| {
+        let last = machine.claim?.last_pod_event()?;
+        Some(seconds_between(inputs.now, last)).filter(|ahead| *ahead > CLOCKS_APART_SECONDS)
+    };
+    let ahead = problem.machines.iter().filter_map(|machine| Some((machine.name, ahead(machine)?)));
+    let ahead: Vec<(&str, i64)> = ahead.collect();
+    let (node, seconds) = ahead.iter().max_by_key(|(node, seconds)| (*seconds, std::cmp::Reverse(*node)))?;
+    let nodes = if ahead.len() == 1 { format!("node {node}") } else { format!("{} nodes, {node} first,", ahead.len()) };
+    Some(format!(
+        "{nodes} noted a pod {} later than the moment planned for, {}: the clock is behind, or was ahead; it counts as now",
+        duration_text(*seconds),
+        inputs.now
+    ))
+}

@@ -1,0 +1,43 @@
+//! A plan that breaks a rule is shown for what it is, and nothing of it is done.
+
+use cutlist::adapters::embedded::Post;
+use cutlist::controller::events::Event;
+use cutlist::core::inputs::Inputs;
+use cutlist::core::plan::{NoteCode, Plan, StepKind};
+use cutlist::core::planner::decide;
+
+use crate::stage::{SETTINGS, Stage, apart};
+
+/// A planner with a mistake: it puts the pods of all new nodes on the first, whatever they say of each other.
+fn mistaken(inputs: &Inputs<'_>) -> Plan {
+    let mut plan = decide(inputs);
+    let created = || plan.steps.iter().filter(|step| step.kind == StepKind::Create);
+    let pods: Vec<String> = created().flat_map(|step| step.pods.clone()).collect();
+    if let Some(first) = plan.steps.iter_mut().find(|step| step.kind == StepKind::Create) {
+        first.pods = pods;
+    }
+    plan.id = plan.content_hash();
+    plan
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_of_a_wrong_plan_is_done() {
+    let mut stage = Stage::new(SETTINGS);
+    stage.restart_with(mistaken);
+    stage.world.with(|world| world.load(apart(2)));
+    stage.run_for(120).await;
+    assert!(stage.snapshot().node_claims.is_empty(), "nothing is created");
+    assert!(
+        stage
+            .forge
+            .posts()
+            .iter()
+            .any(|post| matches!(post, Post::Plan { markdown, .. } if markdown.contains("this plan is wrong")))
+    );
+    let is_said = |event: &Event| matches!(event, Event::PlanPosted { plan, .. } if plan.notes.iter().any(|note| note.code == NoteCode::BreaksRule));
+    assert_eq!(stage.count(is_said), 1, "it is said once");
+
+    stage.restart_with(decide);
+    assert!(stage.settle().await);
+    assert_eq!(stage.snapshot().nodes.len(), 2, "a planner without the mistake goes on");
+}
