@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-forge fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -39,6 +39,13 @@ e2e: ## the program against a real control plane on loopback (some minutes after
 	@tests/control-plane/build target/e2e/programs
 	@echo "== end to end"
 	@$(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- --programs target/e2e/programs $(CASES)
+	@$(MAKE) --no-print-directory e2e-forge
+
+# Gitea is built from its Go module once, which takes ten minutes on two cores; GITEA=FILE takes one that is there.
+e2e-forge: ## posting to a real Gitea on loopback (a minute after the first time; needs Go)
+	@echo "== a real forge"
+	@tests/forge/build target/e2e/programs
+	@$(CARGO) test $(LOCKED) $(FEATURES) --test forge -- target/e2e/programs
 
 fmt: rustfmt ## format the code
 	$(CARGO) fmt
@@ -48,7 +55,7 @@ fmt: rustfmt ## format the code
 lint: clippy ## Clippy, warnings denied
 	@echo "== lints"
 	@$(CARGO) clippy $(LOCKED) $(FEATURES) --all-targets -- -D warnings
-	@$(CARGO) clippy $(LOCKED) $(FEATURES) --test e2e -- -D warnings
+	@$(CARGO) clippy $(LOCKED) $(FEATURES) --test e2e --test forge -- -D warnings
 
 doc: ## build the documentation of the code, warnings denied
 	@echo "== documentation"

@@ -503,6 +503,7 @@ const RINGS: &[Ring] = &[
         except: &[],
         crates: Some(&[
             "aws_lc_rs",
+            "axum",
             "base64",
             "http",
             "http_body_util",

@@ -3,6 +3,7 @@
 mod lint;
 mod post;
 mod preview;
+mod review;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -20,6 +21,7 @@ pub use lint::{
     SchemaArguments,
 };
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
+pub use review::{ReviewArguments, ReviewManner};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -50,6 +52,8 @@ pub enum Command {
     Run(RunArguments),
     /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
     Post(PostArguments),
+    /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
+    Review(ReviewArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -77,6 +81,7 @@ impl Command {
             }),
             Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
+            Self::Review(arguments) => Some(&arguments.definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
             Self::Approve(_)
             | Self::Catalog(_)
@@ -314,6 +319,10 @@ pub struct RunArguments {
     pub verbose: bool,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
+    #[command(flatten, next_help_heading = "Reviews of pull requests")]
+    pub forge: ForgeArguments,
+    #[command(flatten, next_help_heading = "Reviews of pull requests")]
+    pub reviews: ReviewManner,
 }
 
 /// On a real cluster.

@@ -18,7 +18,7 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
         "For some cluster no plan could be made, or nothing could be read. What is printed says which, and why.",
     ),
     ("preview --detailed-exitcode", 2, "The change makes a difference to some cluster."),
-    ("post", 1, "Not all of it could be posted."),
+    ("post, review --once", 1, "Not all of it could be posted."),
     ("why, simulate, run, approve, snapshot, crds, catalog", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
 ];

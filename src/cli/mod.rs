@@ -14,6 +14,7 @@ mod output;
 mod plan;
 mod post;
 mod preview;
+mod review;
 mod run;
 mod schema;
 mod settings;
@@ -46,6 +47,7 @@ fn parse_and_run() -> ExitCode {
         Command::Why(arguments) => why::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Review(arguments) => review::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),
         Command::Post(arguments) => post::run(&arguments),

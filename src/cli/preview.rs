@@ -22,6 +22,17 @@ use snapshots::{Cluster, Saved};
 const SIMULATED_PODS_MAX: usize = 10_000;
 
 pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
+    let (preview, plans) = made(arguments)?;
+    match arguments.output {
+        PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured)),
+        PlanOutput::Markdown => output::text(&render::markdown(&preview)),
+        PlanOutput::Json => output::data(&render::json(&preview).map_err(|error| Failure::usage(ERROR, error))?),
+    }
+    outcome(arguments, &preview, &plans)
+}
+
+/// The document, with the plan of each target that has one. Blocks while it reads and plans.
+pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<Plan>>), Failure> {
     let clusters = snapshots::clusters(arguments)?;
     let now = arguments.now.unwrap_or_else(Timestamp::now);
     let mut preview = Preview {
@@ -50,12 +61,7 @@ pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
     });
     let (targets, plans): (Vec<_>, Vec<Option<Plan>>) = all.into_iter().map(|it| (it.target, it.plan)).unzip();
     preview.targets = targets;
-    match arguments.output {
-        PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured)),
-        PlanOutput::Markdown => output::text(&render::markdown(&preview)),
-        PlanOutput::Json => output::data(&render::json(&preview).map_err(|error| Failure::usage(ERROR, error))?),
-    }
-    outcome(arguments, &preview, &plans)
+    Ok((preview, plans))
 }
 
 fn read_proposal(arguments: &PreviewArguments, cluster: &Cluster) -> Result<git::Proposal, Failure> {

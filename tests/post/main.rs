@@ -6,7 +6,14 @@
 mod described;
 mod faults;
 mod forges;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../preview/laid_out.rs"]
+mod laid_out;
 mod previews;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../program/mod.rs"]
+mod program;
+mod review;
 mod server;
 mod shown;
 

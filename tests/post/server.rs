@@ -83,6 +83,9 @@ pub struct World {
     pub checks: Vec<Value>,
     pub requests: Vec<Request>,
     pub faults: Vec<Fault>,
+    pub pull_requests: Vec<Value>,
+    /// Comments that were changed after they were written.
+    pub edited: std::collections::BTreeSet<u64>,
     pub last_id: u64,
     /// Keys of an App that may make tokens, and tokens that were made.
     pub app_keys: Vec<Vec<u8>>,
@@ -109,6 +112,12 @@ impl World {
 
     pub fn comments_by(&self, author: &str) -> Vec<&Comment> {
         self.comments.iter().filter(|it| it.author == author && !it.is_hidden).collect()
+    }
+
+    /// When it was written and changed.
+    pub fn moments(&self, comment: &Comment) -> [Value; 2] {
+        let is_edited = comment.edits > 0 || self.edited.contains(&comment.id);
+        [json!("t0"), json!(if is_edited { "t1" } else { "t0" })]
     }
 
     /// The newest of a commit.
@@ -179,7 +188,7 @@ fn serve(world: &Mutex<World>, router: Router, stream: &TcpStream) -> Option<()>
             answer.unwrap_or_else(|| Answer::of(404, json!({ "message": "Not Found" })))
         }
     };
-    let body = if answer.status == 204 { String::new() } else { answer.body.to_string() };
+    let body = if [204, 304].contains(&answer.status) { String::new() } else { answer.body.to_string() };
     let headers: String = answer.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
     let head = format!(
         "HTTP/1.1 {} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n{headers}\r\n",
@@ -240,6 +249,15 @@ pub fn listed(items: Vec<Value>, request: &Request, size: &str, most: usize) -> 
         Some(link) => answer.with("link", &link),
         None => answer,
     }
+}
+
+/// The open pull requests, with a tag.
+pub fn pull_requests(world: &World, request: &Request) -> Answer {
+    let tag = format!("W/\"{:x}\"", world.last_id);
+    if request.headers.get("if-none-match") == Some(&tag) {
+        return Answer::of(304, Value::Null);
+    }
+    Answer::of(200, Value::Array(world.pull_requests.clone())).with("etag", &tag)
 }
 
 /// The newest status of each context of a commit.

@@ -2,6 +2,10 @@
 
 use std::process::Command;
 
+use cutlist::api::preview::Preview;
+use cutlist::render::posting::{self, Manner, Room};
+use proptest::prelude::{ProptestConfig, any, prop, prop_assert, prop_assert_eq, proptest};
+use proptest::strategy::Strategy;
 use serde_json::json;
 
 use super::forges::{FORGES, GITHUB};
@@ -48,6 +52,42 @@ fn what_is_too_long_goes_section_by_section() {
             assert_eq!(body.contains("for want of room"), steps == 20_000 || (steps == 100 && forge.name == "github"));
             assert!(!body.contains("@everyone"), "{body}");
         }
+    }
+}
+
+/// A section of so many steps, with a shorter form or none.
+fn section() -> impl Strategy<Value = serde_json::Value> {
+    ((0_usize..2_000), any::<bool>(), "\\PC{0,40}").prop_map(|(steps, has_shorter, title)| {
+        let rows = "+ node-é  m7i.large\n".repeat(steps);
+        let markdown = format!("<details><summary>pool</summary>\n\n````diff\n```\n{rows}````\n</details>\n");
+        let shorter = if has_shorter { vec!["- pool\n"] } else { Vec::new() };
+        json!({ "title": title, "markdown": markdown, "shorter": shorter })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever there is room for, a comment keeps to it and closes what it opens.
+    #[test]
+    fn no_comment_is_longer_than_there_is_room_for(
+        sections in prop::collection::vec(section(), 0..20),
+        characters in 2_000_usize..80_000,
+        summary in "\\PC{0,200}",
+    ) {
+        let mut value = preview(1, 1);
+        value["targets"][0]["markdown"] = json!({ "summary": summary, "sections": sections });
+        let preview: Preview = serde_json::from_value(value).unwrap();
+        let room = Room { characters, bytes: characters * 2 };
+        let manner = Manner { name: "cutlist", is_untrusted: false, link: None };
+        let text = posting::comment(&preview, &preview.targets[0], manner, room);
+        prop_assert!(text.body.chars().count() <= characters && text.body.len() <= characters * 2);
+        prop_assert_eq!(text.body.matches("<details>").count(), text.body.matches("</details>").count());
+        prop_assert_eq!(text.body.matches("````").count() % 2, 0);
+        let begins = text.body.starts_with(&format!("{}\n{}\n", text.marker, text.data));
+        prop_assert!(begins);
+        let description = posting::description(&preview.targets[0], 140);
+        prop_assert!(description.chars().count() <= 140);
     }
 }
 

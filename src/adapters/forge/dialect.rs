@@ -51,6 +51,8 @@ pub struct Comment {
     pub author: String,
     pub author_id: u64,
     pub body: String,
+    /// Somebody changed it after it was written.
+    pub is_edited: bool,
 }
 
 /// Where a commit stands, for one cluster.
@@ -123,6 +125,8 @@ pub struct PullRequest {
     pub base_reference: String,
     /// The commit that it became.
     pub merged_as: Option<String>,
+    /// Another text whenever something happened to it, such as a comment.
+    pub updated: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -206,6 +210,9 @@ pub trait Dialect: Send + Sync {
     fn open_pull_requests(&self, page: u32) -> Request;
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest>;
 
+    /// Where Git finds the head, also of a fork.
+    fn head_reference(&self, number: u64) -> String;
+
     fn comments(&self, number: u64, page: u32) -> Request;
     fn read_comment(&self, answer: &Value) -> Option<Comment>;
     fn create_comment(&self, number: u64, body: &str) -> Request;
@@ -244,10 +251,34 @@ pub trait Dialect: Send + Sync {
     fn permission(&self, comment_author: &str, author_id: u64) -> Request;
     fn read_permission(&self, answer: &Value) -> Right;
 
+    /// What a webhook's headers say of it.
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a>;
+
     /// Whether a refusal may come from a push that the API has not heard of yet.
     fn is_unknown_yet(&self, status: StatusCode, _message: &str) -> bool {
         status == StatusCode::NOT_FOUND
     }
+}
+
+/// What a webhook's headers say of it; nothing of it is true before the proof is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HookHeaders<'a> {
+    pub proof: HookProof<'a>,
+    /// Another one for each delivery.
+    pub delivery: &'a str,
+    /// Whether it tells of commits, pull requests or comments.
+    pub is_about_changes: bool,
+}
+
+/// How a webhook proves whom it is from.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum HookProof<'a> {
+    #[default]
+    Missing,
+    /// HMAC-SHA256 over the body, in hexadecimal digits.
+    Signature(&'a str),
+    /// The secret itself.
+    Secret(&'a str),
 }
 
 /// Text of an answer; empty where there is none.

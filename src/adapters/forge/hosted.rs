@@ -114,6 +114,11 @@ impl HostedRepository {
         Ok(Some(items.iter().filter_map(|item| self.dialect.read_pull_request(item)).collect()))
     }
 
+    /// Where Git finds the head of a pull request.
+    pub fn head_reference(&self, number: u64) -> String {
+        self.dialect.head_reference(number)
+    }
+
     /// All of them, oldest first.
     pub async fn comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError> {
         let items = self.pages(|page| self.dialect.comments(number, page)).await?;
@@ -121,14 +126,6 @@ impl HostedRepository {
         comments.sort_by_key(|comment| comment.id);
         comments.dedup_by_key(|comment| comment.id);
         Ok(comments)
-    }
-
-    /// The same; `None` when they are those that were given last.
-    pub async fn comments_if_changed(&self, number: u64) -> Result<Option<Vec<Comment>>, ForgeError> {
-        let Some(items) = self.pages_if_changed(|page| self.dialect.comments(number, page)).await? else {
-            return Ok(None);
-        };
-        Ok(Some(items.iter().filter_map(|item| self.dialect.read_comment(item)).collect()))
     }
 
     pub async fn create_comment(&self, number: u64, body: &str) -> Result<Comment, ForgeError> {

@@ -6,12 +6,14 @@
 //! | what one forge is asked, and how it answers; its limits | `github/`, `gitea/`, `gitlab/`, each a [`Dialect`] |
 //! | a repository: pages, tags, tokens, what a push made a moment ago | `hosted.rs` |
 //! | statuses, comments and checks, each once | `posting.rs` |
+//! | webhooks, which only shorten a wait | `hooks.rs` |
 //! | no forge | `none.rs` |
 
 mod dialect;
 mod gitea;
 mod github;
 mod gitlab;
+mod hooks;
 mod hosted;
 mod http;
 mod none;
@@ -26,6 +28,7 @@ pub use dialect::{
     Access, Annotation, Check, CheckTable, Comment, Conclusion, Dialect, Found, Level, PullRequest, RepositoryName,
     Right, State, Status, Table, Variables,
 };
+pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
 pub use none::NoForge;

@@ -8,6 +8,7 @@
 //! | a remote repository that is polled | `remote.rs`: when; `process.rs`: in a process of its own; `fetch.rs`: one look; `address.rs`, `credentials.rs`, `asked.rs`: who gets them |
 //! | what fetches leave behind | `packs.rs` |
 //! | polls that nobody waits for | `beside.rs` |
+//! | several references with their histories, to be merged | `history.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
@@ -25,6 +26,7 @@ mod collect;
 mod credentials;
 mod fetch;
 mod folder;
+mod history;
 mod merge;
 mod near;
 mod packs;
@@ -44,6 +46,7 @@ pub use cause::GitCause;
 pub use collect::LimitError;
 pub use credentials::CredentialsError;
 pub use fetch::Earlier;
+pub use history::Histories;
 pub use merge::{Merge, Proposal, read_merge};
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
 pub use read::{ReadError, of_text, read_folder, read_revision};

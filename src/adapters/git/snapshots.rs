@@ -43,7 +43,7 @@ impl SnapshotBranch {
         let (branch, repository) = (self.branch.clone(), address.shown.clone());
         let reference = Some(format!("refs/heads/{branch}"));
         let credentials_file = self.credentials_file.clone();
-        let target = Target { address, reference, credentials_file, earlier: None };
+        let target = Target { address, reference, credentials_file, earlier: None, with_history: false };
         let folder = tempfile::tempdir()?;
         let failed = |source: FetchError| SnapshotBranchError::Fetch {
             branch: self.branch.clone(),

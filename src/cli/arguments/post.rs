@@ -46,7 +46,7 @@ pub struct PostArguments {
 /// Which repository on which forge, and how to prove who we are.
 #[derive(Clone, Debug, Args)]
 pub struct ForgeArguments {
-    /// Where pull requests are; default: by the variables of the CI job
+    /// Where pull requests are; default: by the variables of the CI job, which `run` does not go by
     #[arg(long, value_enum, value_name = "FORGE", env = "CUTLIST_FORGE")]
     pub forge: Option<ForgeArgument>,
     /// Address of the forge; default: that of the CI job, else github.com or gitlab.com

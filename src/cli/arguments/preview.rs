@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{ClusterArguments, DefinitionArguments, PackingArgument, PlanOutput};
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct PreviewArguments {
     /// Clone or bare repository, or the folder in it that holds the definitions
     pub path: PathBuf,
@@ -34,6 +34,9 @@ pub struct PreviewArguments {
     pub folders: Vec<NamedPath>,
     #[command(flatten)]
     pub live: ClusterArguments,
+    /// The living cluster, also where nothing names it, as within a pod.
+    #[arg(skip)]
+    pub is_live: bool,
     /// What EC2 sells, instead of the built-in catalog
     #[arg(long, value_name = "FILE")]
     pub catalog: Option<PathBuf>,

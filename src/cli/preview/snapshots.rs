@@ -43,7 +43,7 @@ pub fn clusters(arguments: &PreviewArguments) -> Result<Vec<Cluster>, Failure> {
     for cluster in &arguments.clusters {
         by_name.entry(&cluster.name).or_default().push(cluster.path.clone());
     }
-    if arguments.live.are_given() {
+    if arguments.live.are_given() || arguments.is_live {
         if !by_name.is_empty() {
             let error = anyhow!("--cluster and a live cluster (--kubeconfig, --context) exclude each other");
             return Err(Failure::usage(2, error));

@@ -13,7 +13,7 @@ use super::plan::markdown::escape::{code, comment as hidden, prose};
 use super::plan::short;
 use pieces::is_closed;
 
-pub use status::{context, description, is_stale};
+pub use status::{context, description, fitted_line, is_stale};
 pub use summary::summary;
 
 /// The version of the marker and of the data behind it.
@@ -90,6 +90,16 @@ fn data(target: &PreviewTarget) -> String {
     });
     // Within JSON's strings both signs may be written as escapes, and then nothing can end the comment.
     format!("<!-- cutlist:data {} -->", data.to_string().replace('-', "\\u002d").replace('>', "\\u003e"))
+}
+
+/// The answer to a command: a comment of its own, which says of which comment it is the answer.
+pub fn answer(command: u64, name: &str, text: &str) -> String {
+    format!("{}\n{}\n", answer_marker(command, name), prose(text))
+}
+
+/// The first line of an answer.
+pub fn answer_marker(command: u64, name: &str) -> String {
+    format!("<!-- cutlist:answer:v{VERSION} to={command} by={} -->", hidden(name))
 }
 
 fn heading(target: &PreviewTarget) -> String {
@@ -179,6 +189,3 @@ fn table(preview: &Preview) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests;

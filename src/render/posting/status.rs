@@ -41,6 +41,11 @@ pub fn description(target: &PreviewTarget, characters: usize) -> String {
     cut(&format!("{before}{}{behind}", cut(&clean(&target.headline), room)), characters)
 }
 
+/// One line of plain text, at most so many characters.
+pub fn fitted_line(text: &str, characters: usize) -> String {
+    cut(&clean(text), characters)
+}
+
 /// At most so many characters, with a sign that more was there.
 pub(super) fn cut(text: &str, characters: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

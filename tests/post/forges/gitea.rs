@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest};
-use super::{GITEA, account};
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::{GITEA, account, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("token ")).unwrap_or_default();
@@ -17,12 +17,16 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let path = path.strip_prefix("/repos/acme/nodes/")?;
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
+        ("GET", ["pulls"]) => Some(pull_requests(world, request)),
+        ("GET", ["collaborators", user, "permission"]) => {
+            Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
+        }
         ("GET", ["issues", "7", "comments"]) => {
-            Some(listed(world.comments.iter().map(comment).collect(), request, "limit", 50))
+            Some(listed(world.comments.iter().map(|it| comment(world, it)).collect(), request, "limit", 50))
         }
         ("POST", ["issues", "7", "comments"]) => {
             let id = world.comment_by(&account, request.body["body"].as_str()?);
-            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(it)))
+            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
         }
         ("PATCH" | "DELETE", ["issues", "comments", id]) => {
             let id: u64 = id.parse().ok()?;
@@ -36,7 +40,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             }
             world.comments[at].body = request.body["body"].as_str()?.to_owned();
             world.comments[at].edits += 1;
-            Some(Answer::of(200, comment(&world.comments[at])))
+            Some(Answer::of(200, comment(world, &world.comments[at])))
         }
         ("GET", ["commits", commit, "status"]) => {
             let statuses: Vec<Value> = newest(world, commit)
@@ -66,6 +70,8 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     }
 }
 
-fn comment(comment: &Comment) -> Value {
-    json!({ "id": comment.id, "body": comment.body, "user": { "login": comment.author, "id": 5 } })
+fn comment(world: &World, comment: &Comment) -> Value {
+    let [created, updated] = world.moments(comment);
+    json!({ "id": comment.id, "body": comment.body, "user": { "login": comment.author, "id": 5 },
+            "created_at": created, "updated_at": updated })
 }

@@ -4,8 +4,8 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest};
-use super::{GITHUB, account};
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::{GITHUB, account, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("Bearer ")).unwrap_or_default();
@@ -36,8 +36,12 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     }
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
+        ("GET", ["pulls"]) => Some(pull_requests(world, request)),
+        ("GET", ["collaborators", user, "permission"]) => {
+            Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
+        }
         ("GET", ["issues", "7", "comments"]) => {
-            let items = world.comments.iter().map(comment).collect();
+            let items = world.comments.iter().map(|it| comment(world, it)).collect();
             Some(listed(items, request, "per_page", 100))
         }
         ("POST", ["issues", "7", "comments"]) => {
@@ -46,7 +50,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
                 return Some(too_long());
             }
             let id = world.comment_by(&account, body);
-            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(it)))
+            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
         }
         ("PATCH" | "DELETE", ["issues", "comments", id]) => change(world, request, id.parse().ok()?, &account),
         ("GET", ["commits", commit, "status"]) => {
@@ -89,9 +93,11 @@ fn graphql(world: &mut World, request: &Request, account: &str) -> Option<Answer
     Some(Answer::of(200, json!({ "data": {} })))
 }
 
-fn comment(comment: &Comment) -> Value {
+fn comment(world: &World, comment: &Comment) -> Value {
+    let [created, updated] = world.moments(comment);
     json!({ "id": comment.id, "node_id": format!("node-{}", comment.id), "body": comment.body,
-            "user": { "login": comment.author, "id": 5 } })
+            "user": { "login": comment.author, "id": 5 },
+            "created_at": created, "updated_at": updated })
 }
 
 fn too_long() -> Answer {
@@ -116,7 +122,7 @@ fn change(world: &mut World, request: &Request, id: u64, account: &str) -> Optio
     }
     world.comments[at].body = body.to_owned();
     world.comments[at].edits += 1;
-    Some(Answer::of(200, comment(&world.comments[at])))
+    Some(Answer::of(200, comment(world, &world.comments[at])))
 }
 
 fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answer> {

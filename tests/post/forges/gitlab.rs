@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest};
-use super::{GITLAB, account};
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::{GITLAB, account, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("private-token").map(String::as_str).unwrap_or_default();
@@ -17,8 +17,16 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let path = path.strip_prefix("/projects/acme%2Fnodes/")?;
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
+        ("GET", ["merge_requests"]) => Some(pull_requests(world, request)),
+        // Users are known by numbers.
+        ("GET", ["members", "all", id]) => {
+            let name =
+                world.comments.iter().map(|it| it.author.clone()).find(|author| user_id(author).to_string() == *id)?;
+            let level = if may_write(&name) { 30 } else { 20 };
+            Some(Answer::of(200, json!({ "access_level": level, "state": "active" })))
+        }
         ("GET", ["merge_requests", "7", "notes"]) => {
-            Some(listed(world.comments.iter().map(comment).collect(), request, "per_page", 100))
+            Some(listed(world.comments.iter().map(|it| comment(world, it)).collect(), request, "per_page", 100))
         }
         ("POST", ["merge_requests", "7", "notes"]) => {
             let body = request.body["body"].as_str()?;
@@ -29,7 +37,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
                 ));
             }
             let id = world.comment_by(&account, body);
-            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(it)))
+            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
         }
         ("PUT" | "DELETE", ["merge_requests", "7", "notes", id]) => {
             let id: u64 = id.parse().ok()?;
@@ -43,7 +51,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             }
             world.comments[at].body = request.body["body"].as_str()?.to_owned();
             world.comments[at].edits += 1;
-            Some(Answer::of(200, comment(&world.comments[at])))
+            Some(Answer::of(200, comment(world, &world.comments[at])))
         }
         ("GET", ["repository", "commits", commit, "statuses"]) => {
             let statuses = newest(world, commit)
@@ -77,6 +85,12 @@ fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answ
     Some(Answer::of(201, json!({ "id": world.id() })))
 }
 
-fn comment(comment: &Comment) -> Value {
-    json!({ "id": comment.id, "body": comment.body, "author": { "username": comment.author, "id": 5 } })
+fn comment(world: &World, comment: &Comment) -> Value {
+    let [created, updated] = world.moments(comment);
+    json!({ "id": comment.id, "body": comment.body, "author": { "username": comment.author, "id": user_id(&comment.author) },
+            "created_at": created, "updated_at": updated })
+}
+
+fn user_id(name: &str) -> usize {
+    name.len() + 100
 }

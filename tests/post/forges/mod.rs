@@ -14,6 +14,8 @@ pub struct Forge {
     pub bot: &'static str,
     pub comments: &'static str,
     pub statuses: &'static str,
+    /// Where Git finds the head of pull request 7.
+    pub head: &'static str,
     pub most_characters: usize,
 }
 
@@ -25,6 +27,7 @@ pub const GITHUB: Forge = Forge {
     bot: "cutlist[bot]",
     comments: "/issues/7/comments",
     statuses: "/statuses/",
+    head: "refs/pull/7/head",
     most_characters: 65_536,
 };
 pub const GITEA: Forge = Forge {
@@ -33,6 +36,7 @@ pub const GITEA: Forge = Forge {
     bot: "cutlist-bot",
     comments: "/issues/7/comments",
     statuses: "/statuses/",
+    head: "refs/pull/7/head",
     most_characters: 250_000,
 };
 pub const GITLAB: Forge = Forge {
@@ -41,8 +45,14 @@ pub const GITLAB: Forge = Forge {
     bot: "project_1_bot",
     comments: "/merge_requests/7/notes",
     statuses: "/statuses/",
+    head: "refs/merge-requests/7/head",
     most_characters: 1_000_000,
 };
+
+/// What a user may do; nobody else may do anything.
+fn may_write(user: &str) -> bool {
+    user == "writer" || user == "author"
+}
 
 /// The account of a token.
 fn account(token: &str, bot: &str) -> Option<String> {

@@ -7,7 +7,8 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, PullRequest, RepositoryName, Right, State, Status, Table, Variables, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
+    Variables, text,
 };
 use super::github;
 use super::http::{Address, Credential, Request, Secret, segment};
@@ -74,7 +75,12 @@ impl Dialect for Gitea {
             is_fork: head["repo_id"] != base["repo_id"],
             base_reference: text(&base["ref"]),
             merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
+            updated: text(&answer["updated_at"]),
         })
+    }
+
+    fn head_reference(&self, number: u64) -> String {
+        format!("refs/pull/{number}/head")
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {
@@ -88,6 +94,7 @@ impl Dialect for Gitea {
             author: text(&answer["user"]["login"]),
             author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
         })
     }
 
@@ -148,6 +155,16 @@ impl Dialect for Gitea {
             Some("write") => Right::Write,
             Some("read") => Right::Read,
             _ => Right::None,
+        }
+    }
+
+    /// Gitea sends headers by GitHub's names as well; its own are what counts.
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {
+        let event = header("x-gitea-event").unwrap_or_default();
+        HookHeaders {
+            proof: header("x-gitea-signature").map_or(HookProof::Missing, HookProof::Signature),
+            delivery: header("x-gitea-delivery").unwrap_or_default(),
+            is_about_changes: event == "push" || event.starts_with("pull_request") || event == "issue_comment",
         }
     }
 }

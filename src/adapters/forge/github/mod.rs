@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Annotation, Check, CheckTable, Comment, Dialect, PullRequest, RepositoryName, Right, Status, Table, TokenStep, text,
+    Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, PullRequest, RepositoryName, Right,
+    Status, Table, TokenStep, text,
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
 
@@ -123,7 +124,12 @@ impl Dialect for GitHub {
             is_fork: head["repo"]["id"] != base["repo"]["id"],
             base_reference: text(&base["ref"]),
             merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
+            updated: text(&answer["updated_at"]),
         })
+    }
+
+    fn head_reference(&self, number: u64) -> String {
+        format!("refs/pull/{number}/head")
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {
@@ -137,6 +143,7 @@ impl Dialect for GitHub {
             author: text(&answer["user"]["login"]),
             author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
         })
     }
 
@@ -216,6 +223,16 @@ impl Dialect for GitHub {
         }
     }
 
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {
+        let signature = header("x-hub-signature-256").and_then(|it| it.strip_prefix("sha256="));
+        let event = header("x-github-event").unwrap_or_default();
+        HookHeaders {
+            proof: signature.map_or(HookProof::Missing, HookProof::Signature),
+            delivery: header("x-github-delivery").unwrap_or_default(),
+            is_about_changes: ["pull_request", "issue_comment", "push"].contains(&event),
+        }
+    }
+
     fn is_unknown_yet(&self, status: StatusCode, message: &str) -> bool {
         status == StatusCode::NOT_FOUND
             || (status == StatusCode::UNPROCESSABLE_ENTITY && message.contains("No commit found"))
@@ -246,6 +263,7 @@ mod tests {
             author: author.to_owned(),
             author_id: 1,
             body: String::new(),
+            is_edited: false,
         };
         assert!(github.is_account(&by("cutlist[bot]"), "cutlist[bot]"));
         assert!(github.is_account(&by("cutlist[bot]"), "cutlist"));

@@ -9,7 +9,8 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, PullRequest, RepositoryName, Right, State, Status, Table, Variables, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
+    Variables, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 
@@ -87,7 +88,12 @@ impl Dialect for GitLab {
                 .then(|| ["merge_commit_sha", "squash_commit_sha", "sha"].iter().find_map(|it| answer[*it].as_str()))
                 .flatten()
                 .map(str::to_owned),
+            updated: text(&answer["updated_at"]),
         })
+    }
+
+    fn head_reference(&self, number: u64) -> String {
+        format!("refs/merge-requests/{number}/head")
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {
@@ -101,6 +107,7 @@ impl Dialect for GitLab {
             author: text(&answer["author"]["username"]),
             author_id: answer["author"]["id"].as_u64().unwrap_or_default(),
             body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
         })
     }
 
@@ -167,6 +174,15 @@ impl Dialect for GitLab {
             Some(level) if level >= DEVELOPER => Right::Write,
             Some(level) if level > 0 => Right::Read,
             _ => Right::None,
+        }
+    }
+
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {
+        let event = header("x-gitlab-event").unwrap_or_default();
+        HookHeaders {
+            proof: header("x-gitlab-token").map_or(HookProof::Missing, HookProof::Secret),
+            delivery: header("x-gitlab-event-uuid").unwrap_or_default(),
+            is_about_changes: ["Push Hook", "Merge Request Hook", "Note Hook"].contains(&event),
         }
     }
 }

@@ -1,2 +1,0 @@
-use super::*;
-use crate::api::preview::{PreviewMarkdown, PreviewPlan, PreviewRevision, PreviewSnapshot};
