@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_old_snapshot_says_so() {
-        let snapshot = |age_seconds| PreviewSnapshot {
+        let snapshot = |age_seconds: Option<u64>| PreviewSnapshot {
             digest: format!("sha256:{}", "ab".repeat(32)),
             taken_at: age_seconds.map(|_| "2026-11-20T08:00:00Z".to_owned()),
             age_seconds,
