@@ -210,7 +210,7 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
         [before, after] if before.nodes != after.nodes => Some(after.second),
         _ => None,
     });
-    if let Some(last) = last.last() {
+    if let Some(last) = last.max() {
         sentences.push(format!("The last node comes or goes after {}.", duration(last)));
     }
     if summary.nodes_at_most > summary.nodes_start.max(summary.nodes_end) {
