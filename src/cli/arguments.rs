@@ -538,19 +538,20 @@ pub struct SnapshotArguments {
     pub after_step: Option<usize>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, or with `git:BRANCH` on a branch of --repository
-    #[arg(long, value_name = "FOLDER|git:BRANCH")]
+    /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, with `git:BRANCH` on a branch of --repository, or with
+    /// `oci://HOST/REPOSITORY:TAG` as an artifact of a registry, where the newest has the tag
+    #[arg(long, value_name = "FOLDER|git:BRANCH|oci://...")]
     pub to: Option<String>,
     /// What the cluster is called there
     #[arg(long, value_name = "NAME", default_value = "cluster", requires = "to")]
     pub name: String,
-    /// How many of the cluster stay there; older ones are removed
+    /// How many of the cluster stay in the folder or on the branch; older ones are removed
     #[arg(long, value_name = "COUNT", default_value_t = 96, requires = "to", value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
     /// The repository that the branch is pushed to: URL, or path of a bare repository
     #[arg(long, value_name = "URL", requires = "to")]
     pub repository: Option<String>,
-    /// File that holds the token (or `user:password`) for the repository
-    #[arg(long, value_name = "FILE", requires = "repository")]
+    /// File that holds the token (or `user:password`) for the repository or the registry
+    #[arg(long, value_name = "FILE", requires = "to")]
     pub credentials_file: Option<PathBuf>,
 }

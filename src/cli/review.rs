@@ -32,6 +32,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         head: String::new(),
         environment: arguments.environment.clone(),
         clusters: arguments.clusters.clone(),
+        credentials_file: None,
         folders: Vec::new(),
         live: arguments.live.clone(),
         is_live: arguments.clusters.is_empty(),

@@ -8,7 +8,7 @@
 //! | `catalog` | what EC2 sells: instance types, offerings, prices |
 //! | `snapshot` | the cluster as a value |
 //! | `plan` | the plan as it is published: data alone |
-//! | `preview` | what a change does, of two plans that were made |
+//! | `preview` | two plans side by side: what a change causes, and what would be so anyway |
 //! | `inputs` | all that a plan is made of |
 //! | `prepare` | defaults that count for pods although they do not say them; pods of CapacityBuffers |
 //! | `lifecycle` | the life of one NodeClaim, and what ends it |

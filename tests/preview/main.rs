@@ -14,10 +14,12 @@ mod laid_out;
 mod limits;
 #[path = "../program/mod.rs"]
 mod program;
+mod registry;
 
 use std::path::{Path, PathBuf};
 
-use at_once::for_all;
+use at_once::{complaints, for_all};
+use cutlist::api::preview::Preview;
 use laid_out::laid_out;
 use program::{NOW, Ran, cutlist, name};
 
@@ -48,37 +50,31 @@ fn preview(folder: &Path, further: &[&str]) -> Ran {
 }
 
 #[test]
-fn cases_give_what_is_expected() {
-    let complaints = for_all(&cases(), |case| {
+fn cases_read_as_expected() {
+    let complaints = complaints(&cases(), |case| {
         let folder = laid_out(case);
         let text = preview(folder.path(), &[]).transcript();
-        let [markdown, json] = ["markdown", "json"].map(|form| preview(folder.path(), &["-o", form]).stdout);
-        [("expected.txt", text), ("expected.md", markdown), ("expected.json", json)]
-            .map(|(file, found)| program::differs(&case.join(file), &found))
+        let markdown = preview(folder.path(), &["-o", "markdown"]).stdout;
+        [program::differs(&case.join("expected.txt"), &text), program::differs(&case.join("expected.md"), &markdown)]
     });
-    let complaints: Vec<String> = complaints.into_iter().flatten().flatten().collect();
     assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
 
-/// Looking at a change leaves no trace of it: no object, no branch, no file.
+/// And the document that is read back is the one that was written. Looking at a change leaves no trace of it: no object, no branch, no file.
 #[test]
-fn nothing_is_written_to_the_repository() {
-    for case in cases() {
-        let folder = laid_out(&case);
-        let before = laid_out::everything_below(&folder.path().join("repository"));
-        preview(folder.path(), &[]);
-        assert_eq!(laid_out::everything_below(&folder.path().join("repository")), before, "{}", name(&case));
-    }
-}
-
-/// What is read back is what was written.
-#[test]
-fn the_document_is_read_back() {
-    for_all(&cases(), |case| {
-        let text = preview(laid_out(case).path(), &["-o", "json"]).stdout;
-        let read: cutlist::api::preview::Preview = serde_json::from_str(&text).unwrap();
+fn cases_give_the_expected_data() {
+    let complaints = for_all(&cases(), |case| {
+        let folder = laid_out(case);
+        let repository = folder.path().join("repository");
+        let before = laid_out::everything_below(&repository);
+        let text = preview(folder.path(), &["-o", "json"]).stdout;
+        assert_eq!(laid_out::everything_below(&repository), before, "{}", name(case));
+        let read: Preview = serde_json::from_str(&text).unwrap();
         assert_eq!(cutlist::render::preview::json(&read).unwrap(), text, "{}", name(case));
+        program::differs(&case.join("expected.json"), &text)
     });
+    let complaints: Vec<String> = complaints.into_iter().flatten().collect();
+    assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
 }
 
 #[test]

@@ -23,9 +23,12 @@ pub struct PreviewArguments {
     /// A cluster, and where its snapshot is; repeatable, also for several files of one cluster
     ///
     /// A file as `plan --snapshot` takes it. A folder that `snapshot --to` writes: the newest in it. `git:BRANCH`: the newest on that
-    /// branch of the repository of PATH.
+    /// branch of the repository of PATH. `oci://HOST/REPOSITORY:TAG`: an artifact of a registry.
     #[arg(long = "cluster", value_name = "NAME=SNAPSHOT")]
     pub clusters: Vec<NamedPath>,
+    /// File that holds `user:password`, or a token, for the registry of snapshots
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
     /// Folder below PATH that holds the definitions of this cluster, where they are not all of PATH
     #[arg(long = "definitions", value_name = "NAME=FOLDER")]
     pub folders: Vec<NamedPath>,

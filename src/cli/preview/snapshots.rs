@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::adapters::git;
+use crate::adapters::registry::SCHEME;
 use crate::api::preview::PreviewSnapshot;
 use crate::cli::arguments::PreviewArguments;
 use crate::cli::exit::Failure;
@@ -127,6 +128,9 @@ fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result
                 })
             }
         };
+    }
+    if source.starts_with(SCHEME) {
+        return places::of_registry(source, arguments.credentials_file.as_deref());
     }
     let path = Path::new(source);
     let failed = |error: std::io::Error| Failure::usage(ERROR, error);

@@ -46,6 +46,7 @@ fn preview(arguments: &RunArguments) -> PreviewArguments {
         head: String::new(),
         environment: String::new(),
         clusters: Vec::new(),
+        credentials_file: None,
         folders: Vec::new(),
         live: arguments.controller.cluster.clone(),
         is_live: true,

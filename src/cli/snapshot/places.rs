@@ -1,4 +1,4 @@
-//! Where snapshots are kept for `cutlist preview`: a folder, or a branch of a repository.
+//! Where snapshots are kept for `cutlist preview`: a folder, a branch of a repository, an artifact of a registry.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use jiff::Timestamp;
 
 use super::FAILURE;
 use crate::adapters::git::{SnapshotBranch, is_snapshot};
+use crate::adapters::registry::{Credentials, Reference, RegistryError, SCHEME, pull, push};
 use crate::cli::arguments::SnapshotArguments;
 use crate::cli::exit::Failure;
 use crate::cli::output;
@@ -38,6 +39,9 @@ pub fn keep(place: &str, arguments: &SnapshotArguments, text: &[u8]) -> Result<(
     let packed = packed.write_all(text).and_then(|()| packed.finish());
     let packed = packed.map_err(|error| Failure::usage(FAILURE, error))?;
     let number = usize::try_from(arguments.keep).unwrap_or(usize::MAX);
+    if place.starts_with(SCHEME) {
+        return in_registry(place, arguments, packed, &format!("{cluster}/{file}"));
+    }
     match place.strip_prefix(OF_BRANCH) {
         Some(branch) => {
             let Some(repository) = arguments.repository.clone() else {
@@ -53,6 +57,29 @@ pub fn keep(place: &str, arguments: &SnapshotArguments, text: &[u8]) -> Result<(
     }
     output::say(&format!("kept {cluster}/{file}, {} bytes", packed.len()));
     Ok(())
+}
+
+fn in_registry(place: &str, arguments: &SnapshotArguments, packed: Vec<u8>, title: &str) -> Result<(), Failure> {
+    let to = Reference::parse(place).map_err(|error| Failure::usage(2, error))?;
+    let failed =
+        |error: RegistryError| Failure::usage(FAILURE, anyhow::Error::new(error).context(format!("artifact {to}")));
+    let credentials = arguments.credentials_file.as_deref().map(Credentials::read).transpose().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let created = Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let digest = runtime.block_on(push(&to, credentials, packed, title, &created)).map_err(failed)?;
+    output::say(&format!("kept {to} as {digest}"));
+    Ok(())
+}
+
+/// The snapshot that an artifact of a registry is.
+pub fn of_registry(place: &str, credentials_file: Option<&Path>) -> Result<Vec<u8>, Failure> {
+    let from = Reference::parse(place).map_err(|error| Failure::usage(2, error))?;
+    let failed = |error: RegistryError| Failure::usage(FAILURE, error);
+    let credentials = credentials_file.map(Credentials::read).transpose().map_err(failed)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    runtime.block_on(pull(&from, credentials)).map(|(_, content)| content).map_err(failed)
 }
 
 /// Written beside its place first: who reads meanwhile sees all of it, or nothing.

@@ -7,7 +7,7 @@ use crate::api::kustomization;
 use crate::api::node_pool::NodePool;
 use crate::api::preview::{PreviewCause, PreviewSeverity};
 use crate::core::plan::{Plan, Step};
-use crate::core::preview::{Effect, caused_steps, pending};
+use crate::core::preview::{Effect, caused_steps, pending, steps_taken_away};
 use crate::definitions::changes::{Change, ChangeKind};
 use crate::definitions::{Definition, Definitions};
 use crate::render::preview::{cause, effect};
@@ -21,7 +21,9 @@ pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option
             let pools = pools_of(change, proposal);
             let of_pools = |step: &&Step| pools.as_ref().is_none_or(|pools| pools.contains(&step.node_pool));
             let moves: BTreeSet<u32> = caused_steps(plan).filter(of_pools).map(|step| step.move_number).collect();
-            let sum = Effect::of(caused_steps(plan).filter(|step| moves.contains(&step.move_number)));
+            let mut sum = Effect::of(caused_steps(plan).filter(|step| moves.contains(&step.move_number)));
+            // What is bought instead of something else costs the difference.
+            sum.price_per_hour -= Effect::of(steps_taken_away(plan).iter().filter(of_pools)).price_per_hour;
             let result = effect(&sum);
             let result = if result.is_empty() { String::new() } else { format!("; {result}") };
             let goes = sum.removed + sum.held > 0;

@@ -1,22 +1,32 @@
 //! PodDisruptionBudgets: whether the eviction API would let a pod go, now or ever.
 
 use std::cell::OnceCell;
+use std::rc::Rc;
 
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use crate::core::scheduler::selector;
+use crate::core::scheduler::selector::SelectorIndex;
 use crate::core::snapshot::{Pod, Snapshot};
 
 pub struct PodDisruptionBudgets<'a> {
     guards: Vec<Guard<'a>>,
+    index: Rc<Index<'a>>,
+}
+
+/// Which budgets cover which pods.
+struct Index<'a> {
+    snapshot: &'a Snapshot,
+    selectors: SelectorIndex<'a>,
+    /// By budget, pods that have not ended; counted together when one of them is asked for.
+    covered: OnceCell<Vec<usize>>,
 }
 
 /// One budget, and what it comes to.
 pub struct Guard<'a> {
     budget: &'a PodDisruptionBudget,
-    snapshot: &'a Snapshot,
-    at_a_time: OnceCell<usize>,
+    position: usize,
+    index: Rc<Index<'a>>,
 }
 
 /// Why no eviction of a pod will ever be allowed.
@@ -37,9 +47,10 @@ impl Guard<'_> {
         format!("{}/{}", self.budget.metadata.namespace.as_deref().unwrap_or_default(), self.name())
     }
 
-    /// How many of its pods may be gone at a time when all others are ready. O(pods) once, where nobody counted `expectedPods`.
+    /// How many of its pods may be gone at a time when all others are ready. O(pods) once for all budgets, where nobody counted
+    /// `expectedPods`.
     pub fn at_a_time(&self) -> usize {
-        *self.at_a_time.get_or_init(|| at_a_time(self.budget, self.snapshot))
+        at_a_time(self.budget, || self.index.covered(self.position))
     }
 
     fn never_allows(&self, pod: &Pod) -> bool {
@@ -71,13 +82,19 @@ impl Guard<'_> {
 impl<'a> PodDisruptionBudgets<'a> {
     /// O(budgets)
     pub fn new(snapshot: &'a Snapshot) -> Self {
-        let guard = |budget| Guard { budget, snapshot, at_a_time: OnceCell::new() };
-        Self { guards: snapshot.pod_disruption_budgets.iter().map(guard).collect() }
+        let budgets = snapshot.pod_disruption_budgets.iter();
+        let selectors = SelectorIndex::new(budgets.clone().map(|budget| {
+            let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+            budget.metadata.namespace.as_deref().map_or(("", None), |namespace| (namespace, selector))
+        }));
+        let index = Rc::new(Index { snapshot, selectors, covered: OnceCell::new() });
+        let guard = |(position, budget)| Guard { budget, position, index: Rc::clone(&index) };
+        Self { guards: budgets.enumerate().map(guard).collect(), index }
     }
 
-    /// The budgets that cover a pod. O(budgets)
+    /// The budgets that cover a pod. O(labels of the pod + budgets that share one)
     pub fn covering(&self, pod: &Pod) -> Vec<&Guard<'a>> {
-        self.guards.iter().filter(|guard| covers(guard.budget, pod)).collect()
+        self.index.covering(pod).into_iter().map(|position| &self.guards[position]).collect()
     }
 
     /// Why the pod can not be evicted, however long one waits; `None` where that is a question of time.
@@ -124,10 +141,21 @@ impl<'a> PodDisruptionBudgets<'a> {
     }
 }
 
-fn covers(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
-    let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
-    budget.metadata.namespace.as_deref() == Some(&pod.metadata.namespace)
-        && selector::matches(selector, &pod.metadata.labels)
+impl Index<'_> {
+    fn covering(&self, pod: &Pod) -> Vec<usize> {
+        self.selectors.selecting(&pod.metadata.namespace, &pod.metadata.labels)
+    }
+
+    fn covered(&self, budget: usize) -> usize {
+        let count = || {
+            let mut counts = vec![0; self.snapshot.pod_disruption_budgets.len()];
+            for pod in self.snapshot.pods.iter().filter(|pod| !pod.is_terminal()) {
+                self.covering(pod).into_iter().for_each(|position| counts[position] += 1);
+            }
+            counts
+        };
+        self.covered.get_or_init(count)[budget]
+    }
 }
 
 /// A pod that is not ready may go when the budget says so.
@@ -140,20 +168,15 @@ fn is_unready(pod: &Pod) -> bool {
     pod.status.conditions.iter().any(|condition| condition.type_ == "Ready" && condition.status == "False")
 }
 
-/// Of the pods that are expected, or else of those that are there.
-fn at_a_time(budget: &PodDisruptionBudget, snapshot: &Snapshot) -> usize {
+/// Of the pods that are expected, or else of those that are there: `covered`.
+fn at_a_time(budget: &PodDisruptionBudget, covered: impl FnOnce() -> usize) -> usize {
     let counted = budget.status.as_ref().map_or(0, |status| i64::from(status.expected_pods));
-    let expected = if counted > 0 { counted } else { covered(budget, snapshot).max(1) };
+    let expected = if counted > 0 { counted } else { i64::try_from(covered().max(1)).unwrap_or(i64::MAX) };
     let spec = budget.spec.as_ref();
     let minimum = spec.and_then(|spec| spec.min_available.as_ref()).and_then(|amount| part_of(amount, expected));
     let maximum = spec.and_then(|spec| spec.max_unavailable.as_ref()).and_then(|amount| part_of(amount, expected));
     let gone = maximum.or(minimum.map(|minimum| expected.saturating_sub(minimum))).unwrap_or(expected);
     usize::try_from(gone.max(0)).unwrap_or(usize::MAX)
-}
-
-fn covered(budget: &PodDisruptionBudget, snapshot: &Snapshot) -> i64 {
-    let pods = snapshot.pods.iter().filter(|pod| !pod.is_terminal() && covers(budget, pod)).count();
-    i64::try_from(pods).unwrap_or(i64::MAX)
 }
 
 /// A count, or a share of all pods that is rounded up; `None` where it can not be read.

@@ -122,7 +122,7 @@ fn counted(caused: Vec<Row>, anyway: Vec<Row>) -> Vec<PreviewCount> {
 
 fn claims_by_node(snapshot: &Snapshot) -> BTreeMap<&str, &NodeClaim> {
     let mut claims = BTreeMap::new();
-    for claim in snapshot.node_claims.iter() {
+    for claim in &snapshot.node_claims {
         let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
         let names = [node, claim.metadata.name.as_deref()];
         claims.extend(names.into_iter().flatten().map(|name| (name, claim)));
@@ -135,9 +135,9 @@ fn waits_since(claim: &NodeClaim, code: ReasonCode) -> Option<Timestamp> {
     if code == ReasonCode::ConsolidateAfterNotElapsed {
         return claim.last_pod_event();
     }
-    let true_since = |kind: &&str| {
+    let true_since = |kind: &str| {
         let condition = claim.condition(kind).filter(|condition| condition.status == "True")?;
         Some(condition.last_transition_time.0)
     };
-    SHOULD_GO.iter().filter_map(|kind| true_since(&kind)).min()
+    SHOULD_GO.iter().filter_map(|kind| true_since(kind)).min()
 }

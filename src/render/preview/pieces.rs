@@ -161,13 +161,13 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     add("risks", &|detail, text| details::risks(&risks.caused, detail, text));
     add("pods that wait", &|detail, text| details::pending(&pending.caused, "wait because of it", detail, text));
     add("nodes held back", &|detail, text| {
-        details::held_back(&held_back.caused, "held back because of it", detail, text)
+        details::held_back(&held_back.caused, "held back because of it", detail, text);
     });
     add("what would happen anyway", &|detail, text| details::titled("Would happen anyway", &anyway, detail, text));
     add("pods placed", &|detail, text| details::placements(&plan.placements, detail, text));
     add("pods that wait anyway", &|detail, text| details::pending(&pending.anyway, "wait anyway", detail, text));
     add("nodes held back anyway", &|detail, text| {
-        details::held_back(&held_back.anyway, "held back anyway", detail, text)
+        details::held_back(&held_back.anyway, "held back anyway", detail, text);
     });
     add("notes", &|detail, text| notes(&plan.notes, detail, text));
     sections

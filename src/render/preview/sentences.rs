@@ -54,9 +54,12 @@ pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
     let difference = price_of_the_change(plan);
     if difference != HourlyPrice::ZERO {
         parts.push(money(difference));
+    } else if !parts.is_empty() {
+        parts.push("same price".to_owned());
     }
     let anyway = steps_anyway(plan).len();
-    let and_anyway = if anyway == 0 { String::new() } else { format!("; {} anyway", count(anyway, "step")) };
+    let and_anyway =
+        if anyway == 0 { String::new() } else { format!("; {} would happen anyway", count(anyway, "step")) };
     if parts.is_empty() {
         return format!("no node changes because of this{and_anyway}");
     }
@@ -176,18 +179,23 @@ pub(super) fn of_snapshot(snapshot: &PreviewSnapshot) -> String {
     }
 }
 
-/// What the hours to come bring, in at most five sentences.
+/// What the next 24 hours bring, in at most five sentences.
 pub fn next_day(simulation: &Simulation) -> Vec<String> {
+    const DAY_SECONDS: u64 = 24 * 3_600;
     let summary = &simulation.summary;
-    let time = duration(summary.virtual_seconds);
+    let within = match summary.virtual_seconds {
+        DAY_SECONDS.. => String::new(),
+        // There was too much work in more.
+        seconds => format!("The first {} of them: ", duration(seconds)),
+    };
     if summary.nodes_created + summary.nodes_removed == 0 {
-        let mut sentences = vec![format!("No node comes or goes within {time}.")];
+        let mut sentences = vec![format!("{within}No node comes or goes.")];
         sentences.extend(waiting(simulation));
         return sentences;
     }
     let change = summary.price_per_hour_end - summary.price_per_hour_start;
     let mut sentences = vec![format!(
-        "Within {time}: {} -> {} nodes, {} created, {} removed, {} {}, {} -> {} ({}).",
+        "{within}{} -> {} nodes, {} created, {} removed, {} {}, {} -> {} ({}).",
         thousands(&summary.nodes_start.to_string()),
         thousands(&summary.nodes_end.to_string()),
         thousands(&summary.nodes_created.to_string()),
@@ -202,7 +210,7 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
         [before, after] if before.nodes != after.nodes => Some(after.second),
         _ => None,
     });
-    if let Some(last) = last.last() {
+    if let Some(last) = last.max() {
         sentences.push(format!("The last node comes or goes after {}.", duration(last)));
     }
     if summary.nodes_at_most > summary.nodes_start.max(summary.nodes_end) {
@@ -226,7 +234,7 @@ mod tests {
 
     #[test]
     fn an_old_snapshot_says_so() {
-        let snapshot = |age_seconds| PreviewSnapshot {
+        let snapshot = |age_seconds: Option<u64>| PreviewSnapshot {
             digest: format!("sha256:{}", "ab".repeat(32)),
             taken_at: age_seconds.map(|_| "2026-11-20T08:00:00Z".to_owned()),
             age_seconds,
