@@ -205,7 +205,7 @@ mod tests {
         assert!(is_proven(HookProof::Signature(&good), &secret, b"{}"));
         assert!(is_proven(HookProof::Secret("a-secret-of-hooks"), &secret, b"{}"));
         let other = sign("another-secret-of", b"{}");
-        for digits in ["", "zz", "0", "é", &good[2..], &other] {
+        for digits in ["", "zz", "0", "é", good.get(2..).unwrap(), &other] {
             assert!(!is_proven(HookProof::Signature(digits), &secret, b"{}"), "{digits}");
         }
         assert!(!is_proven(HookProof::Signature(&good), &secret, b"{ }"));
