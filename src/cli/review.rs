@@ -41,7 +41,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         now: None,
         seed: arguments.seed,
         definitions: arguments.definitions.clone(),
-        without_simulation: false,
+        without_simulation: arguments.manner.without_simulation,
         output: PlanOutput::Json,
         detailed_exitcode: false,
     };

@@ -220,6 +220,11 @@ fn reviewed(stage: &Stage) {
     };
     say(&stage.author);
     once();
+    assert!(ours().last().unwrap().contains("make it an administrator"), "{:?}", ours());
+    let admin = json!({ "permission": "admin" });
+    stage.gitea.call("PUT", &format!("{REPOSITORY}/collaborators/cutlist-bot"), &stage.owner, &admin);
+    say(&stage.author);
+    once();
     assert_eq!(status_of(stage, &head, "cutlist/blue/approval").unwrap().0, "pending");
     assert!(ours().last().unwrap().contains("only those who may write"), "{:?}", ours());
     say(&stage.owner);
@@ -227,7 +232,7 @@ fn reviewed(stage: &Stage) {
     let approved = ("success".to_owned(), format!("approved by owner: plan {digest}"));
     assert_eq!(status_of(stage, &head, "cutlist/blue/approval").unwrap(), approved);
     once();
-    assert_eq!(ours().len(), 3, "a comment and two answers: {:?}", ours());
+    assert_eq!(ours().len(), 4, "a comment and three answers: {:?}", ours());
     soon_after_a_webhook(stage, &review);
 }
 

@@ -23,7 +23,7 @@ fn complaints(description: &Value, request: &Request) -> Vec<String> {
         let fits = method == request.method
             && template.len() == parts.len()
             && template.iter().zip(&parts).all(|(wanted, part)| wanted.starts_with('{') || wanted == part);
-        fits.then(|| (template, operation))
+        fits.then_some((template, operation))
     });
     let Some((template, operation)) = found else { return vec![format!("{} {path} is not described", request.method)] };
     let in_path = template.iter().zip(&parts).filter_map(|(wanted, part)| {

@@ -6,7 +6,6 @@
 mod described;
 mod faults;
 mod forges;
-#[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../preview/laid_out.rs"]
 mod laid_out;
 mod previews;

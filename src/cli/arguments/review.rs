@@ -56,6 +56,9 @@ pub struct ReviewManner {
     /// Set statuses only, and no checks with annotations
     #[arg(long)]
     pub no_checks: bool,
+    /// Leave the next 24 hours out of previews
+    #[arg(long)]
+    pub without_simulation: bool,
     /// Also set a status that waits until somebody who may write says `/cutlist approve DIGEST`
     #[arg(long)]
     pub require_approval: bool,

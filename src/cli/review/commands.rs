@@ -42,8 +42,17 @@ pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<boo
         let text = match command {
             Command::Unknown => "I know `/cutlist plan` and `/cutlist approve DIGEST`".replace('`', ""),
             command => {
-                let right = rounds.forge().permission(&comment.author, comment.author_id).await?;
-                if right < Right::Write {
+                let right = match rounds.forge().permission(&comment.author, comment.author_id).await {
+                    Ok(right) => Some(right),
+                    // Not every forge tells it to everybody who may write.
+                    Err(error) if error.is_denied() => None,
+                    Err(error) => return Err(error),
+                };
+                if right.is_none() {
+                    "Who may write to this repository is not told to this account: make it an administrator of the \
+                     repository, and ask again"
+                        .to_owned()
+                } else if right < Some(Right::Write) {
                     format!("{}: only those who may write to this repository can ask for that", comment.author)
                 } else if let Command::Approve(digits) = command {
                     let answer = approve(rounds, pull_request, &comment, &digits);

@@ -55,7 +55,7 @@ fn preview(arguments: &RunArguments) -> PreviewArguments {
         now: None,
         seed: arguments.seed,
         definitions: arguments.definitions.clone(),
-        without_simulation: false,
+        without_simulation: arguments.reviews.without_simulation,
         output: PlanOutput::Json,
         detailed_exitcode: false,
     }
