@@ -1,3 +1,5 @@
+//! A registry without a registry: what is read of references and of what it asks for.
+
 use super::challenge::Challenge;
 use super::*;
 

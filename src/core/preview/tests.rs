@@ -1,3 +1,5 @@
+//! Plans side by side.
+
 use super::*;
 use crate::core::plan::{Pending, Reason, ReasonCode, Risk, RiskCode};
 

@@ -1,3 +1,5 @@
+//! Revisions side by side.
+
 use super::*;
 use crate::definitions::{GivenVariables, read};
 
