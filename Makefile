@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -40,6 +40,7 @@ e2e: ## the program against a real control plane on loopback (some minutes after
 	@echo "== end to end"
 	@$(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- --programs target/e2e/programs $(CASES)
 	@$(MAKE) --no-print-directory e2e-aws
+	@$(MAKE) --no-print-directory e2e-forge
 
 # In a target folder of its own: the SDK takes 8 GB and minutes, and with it the features of what both builds share change.
 e2e-aws: ## the AWS SDK against moto's server, which is installed from PyPI once (minutes for the SDK the first time; 8 GB)
@@ -47,6 +48,12 @@ e2e-aws: ## the AWS SDK against moto's server, which is installed from PyPI once
 	@tests/aws/install target/e2e/moto
 	@$(CARGO) test $(LOCKED) --no-default-features --features aws --target-dir target/aws --test aws -- --moto target/e2e/moto \
 	  $(if $(wildcard target/e2e/programs/kube-apiserver),--programs target/e2e/programs) $(CASES)
+
+# Gitea is built from its Go module once, which takes ten minutes on two cores; GITEA=FILE takes one that is there.
+e2e-forge: ## posting to a real Gitea on loopback (a minute after the first time; needs Go)
+	@echo "== a real forge"
+	@tests/forge/build target/e2e/programs
+	@$(CARGO) test $(LOCKED) $(FEATURES) --test forge -- target/e2e/programs
 
 fmt: rustfmt ## format the code
 	$(CARGO) fmt
@@ -56,7 +63,7 @@ fmt: rustfmt ## format the code
 lint: clippy ## Clippy, warnings denied
 	@echo "== lints"
 	@$(CARGO) clippy $(LOCKED) $(FEATURES) --all-targets -- -D warnings
-	@$(CARGO) clippy $(LOCKED) $(FEATURES) --test e2e -- -D warnings
+	@$(CARGO) clippy $(LOCKED) $(FEATURES) --test e2e --test forge -- -D warnings
 
 doc: ## build the documentation of the code, warnings denied
 	@echo "== documentation"

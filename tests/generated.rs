@@ -12,6 +12,7 @@ use std::path::Path;
 use cutlist::adapters::aws::api::policy::policy;
 use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS, Permission};
 use cutlist::api::definitions;
+use cutlist::api::preview::Preview;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::core::plan::Plan;
@@ -33,6 +34,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("schemas/lint.json", || schema::<LintReport>("Findings of cutlist lint, version 1")),
     ("schemas/cutlist.json", || schema::<SettingsDocument>("cutlist.yaml")),
     ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
+    ("schemas/preview.json", || schema::<Preview>("Cutlist preview, version 1")),
     ("schemas/plan.json", || schema::<Plan>("Cutlist plan, version 1")),
     ("schemas/calendar.json", || schema::<Calendar>("Cutlist calendar, version 1")),
     ("schemas/simulation.json", || schema::<Simulation>("Cutlist simulation, version 1")),
@@ -173,6 +175,12 @@ fn roles() -> Vec<(String, String)> {
     let (observe, enforce) = (rules(Mode::Observe), rules(Mode::Enforce));
     let leader: String =
         PERMISSIONS.iter().filter(|one| is_lease(one)).map(|one| rule(one, |verb| !reads(verb))).collect();
+    // What is read once, and neither watched nor written; leases tell nothing that a plan needs.
+    let snapshots: String = PERMISSIONS
+        .iter()
+        .filter(|one| one.mode == Mode::Observe && !is_lease(one) && one.verbs.contains(&"list"))
+        .map(|one| rule(one, |verb| *verb == "list"))
+        .collect();
     let role = |kind: &str, name: &str, rules: &str| {
         format!("apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\nrules:\n{rules}")
     };
@@ -180,6 +188,7 @@ fn roles() -> Vec<(String, String)> {
     let files = [
         ("deploy/kustomize/base/roles.yaml", base),
         ("deploy/kustomize/enforce/role.yaml", role("ClusterRole", "cutlist-enforce", &enforce)),
+        ("deploy/snapshots/role.yaml", role("ClusterRole", "cutlist-snapshots", &snapshots)),
         ("deploy/chart/rbac/observe.yaml", observe),
         ("deploy/chart/rbac/enforce.yaml", enforce),
         ("deploy/chart/rbac/leader.yaml", leader),

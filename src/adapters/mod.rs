@@ -6,3 +6,4 @@ pub mod forge;
 pub mod git;
 pub mod kubernetes;
 pub mod operations;
+pub mod registry;

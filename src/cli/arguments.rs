@@ -1,6 +1,9 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
 mod lint;
+mod post;
+mod preview;
+mod review;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -11,10 +14,14 @@ use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
+pub use preview::{NamedPath, PreviewArguments};
+
 pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
     SchemaArguments,
 };
+pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
+pub use review::{ReviewArguments, ReviewManner};
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -31,6 +38,8 @@ pub struct Arguments {
 pub enum Command {
     /// Show what would be created, replaced and removed; touch nothing
     Plan(PlanArguments),
+    /// Show what a change in Git would do to the nodes of one or many clusters, before it is merged; touch nothing
+    Preview(PreviewArguments),
     /// Say why a pod waits, or goes where the plan puts it, and what would help
     Why(WhyArguments),
     /// Carry definitions to their end on a copy of the cluster in memory: what nodes, pods and the price come to
@@ -41,6 +50,10 @@ pub enum Command {
     Explain(ExplainArguments),
     /// Watch a repository, post each plan, then apply it
     Run(RunArguments),
+    /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
+    Post(PostArguments),
+    /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
+    Review(ReviewArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -61,18 +74,21 @@ impl Command {
     pub fn definitions(&self) -> Option<&DefinitionArguments> {
         match self {
             Self::Plan(arguments) => Some(&arguments.inputs.definitions),
+            Self::Preview(arguments) => Some(&arguments.definitions),
             Self::Why(arguments) => Some(match &arguments.subject {
                 WhySubject::Pod(arguments) => &arguments.inputs.definitions,
                 WhySubject::Node(arguments) => &arguments.inputs.definitions,
             }),
             Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
+            Self::Review(arguments) => Some(&arguments.definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
             Self::Approve(_)
             | Self::Catalog(_)
             | Self::Snapshot(_)
             | Self::Crds
             | Self::Explain(_)
+            | Self::Post(_)
             | Self::Schema(_)
             | Self::FetchForController => None,
         }
@@ -303,6 +319,10 @@ pub struct RunArguments {
     pub verbose: bool,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
+    #[command(flatten, next_help_heading = "Reviews of pull requests")]
+    pub forge: ForgeArguments,
+    #[command(flatten, next_help_heading = "Reviews of pull requests")]
+    pub reviews: ReviewManner,
 }
 
 /// On a real cluster.
@@ -524,4 +544,20 @@ pub struct SnapshotArguments {
     pub after_step: Option<usize>,
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
+    /// Keep it, compressed, as `NAME/TIME.json.gz` in this folder, with `git:BRANCH` on a branch of --repository, or with
+    /// `oci://HOST/REPOSITORY:TAG` as an artifact of a registry, where the newest has the tag
+    #[arg(long, value_name = "FOLDER|git:BRANCH|oci://...")]
+    pub to: Option<String>,
+    /// What the cluster is called there
+    #[arg(long, value_name = "NAME", default_value = "cluster", requires = "to")]
+    pub name: String,
+    /// How many of the cluster stay in the folder or on the branch; older ones are removed
+    #[arg(long, value_name = "COUNT", default_value_t = 96, requires = "to", value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: u32,
+    /// The repository that the branch is pushed to: URL, or path of a bare repository
+    #[arg(long, value_name = "URL", requires = "to")]
+    pub repository: Option<String>,
+    /// File that holds the token (or `user:password`) for the repository or the registry
+    #[arg(long, value_name = "FILE", requires = "to")]
+    pub credentials_file: Option<PathBuf>,
 }

@@ -12,6 +12,13 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ("all", 130, "It was interrupted."),
     ("plan", 1, "No plan could be made: definitions, snapshot or cluster could not be read."),
     ("plan --detailed-exitcode", 2, "The plan has steps."),
+    (
+        "preview",
+        1,
+        "For some cluster no plan could be made, or nothing could be read. What is printed says which, and why.",
+    ),
+    ("preview --detailed-exitcode", 2, "The change makes a difference to some cluster."),
+    ("post, review --once", 1, "Not all of it could be posted."),
     ("why, simulate, run, approve, snapshot, crds, catalog", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
 ];
@@ -50,6 +57,11 @@ impl Failure {
     /// The arguments make no sense together, or name something that is not there.
     pub fn usage(code: u8, error: impl Into<anyhow::Error>) -> Self {
         Self { code, error: error.into(), hint: None }
+    }
+
+    /// What it is about stands before the causes.
+    pub fn within(self, context: impl std::fmt::Display + Send + Sync + 'static) -> Self {
+        Self { error: self.error.context(context), ..self }
     }
 
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -1,22 +1,21 @@
 //! From what was typed to the inputs of a plan: definitions, snapshots, catalog.
 
-use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::Context;
 use jiff::Timestamp;
 
-use super::arguments::{InputArguments, PackingArgument};
+use super::arguments::{DefinitionArguments, InputArguments, PackingArgument};
 use super::exit::Failure;
 use super::{output, settings};
 use crate::adapters::git;
 use crate::api::settings::Packing;
+use crate::controller::preview::{Reading, Surroundings, with_inputs as with_inputs_in};
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::{Note, NoteCode};
-use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::{Snapshot, read, unpack};
 use crate::definitions::rules::{self, Rule};
 use crate::definitions::{Definitions, Diagnostic};
@@ -45,7 +44,17 @@ pub fn read_all(arguments: &InputArguments) -> Result<ReadInputs, Failure> {
 
 /// Reads what a plan needs beside the definitions.
 pub fn read_cluster(arguments: &InputArguments, head: ReadRevision) -> Result<ReadInputs, Failure> {
-    let (snapshot, mut notes) = read_snapshots(arguments)?;
+    let (snapshot, notes) = read_snapshots(arguments)?;
+    with_cluster(arguments, head, snapshot, notes)
+}
+
+/// The same where the cluster was read before. `notes`: what its reader noticed.
+pub fn with_cluster(
+    arguments: &InputArguments,
+    head: ReadRevision,
+    snapshot: Snapshot,
+    mut notes: Vec<Note>,
+) -> Result<ReadInputs, Failure> {
     let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot)?;
     notes.extend(assumptions);
     output::show_words_of(&catalog);
@@ -84,11 +93,17 @@ pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Res
     with_definitions(arguments, content)
 }
 
-fn with_definitions(arguments: &InputArguments, mut content: RevisionContent) -> Result<ReadRevision, Failure> {
-    let definitions = settings::read_definitions(&content.files, &arguments.definitions);
-    if definitions.has_errors() {
-        return Err(unusable(&content, &definitions, &arguments.path));
+fn with_definitions(arguments: &InputArguments, content: RevisionContent) -> Result<ReadRevision, Failure> {
+    let read = read_content(content, &arguments.definitions);
+    if read.definitions.has_errors() {
+        return Err(unusable(&read.content, &read.definitions, &arguments.path));
     }
+    Ok(read)
+}
+
+/// What the content defines, with errors if it has any.
+pub fn read_content(mut content: RevisionContent, arguments: &DefinitionArguments) -> ReadRevision {
+    let definitions = settings::read_definitions(&content.files, arguments);
     // What is left out of a plan is said with it.
     let left_out = |diagnostic: &&Diagnostic| LEFT_OUT.iter().any(|rule| rule.code == diagnostic.code);
     for diagnostic in definitions.diagnostics.iter().filter(left_out) {
@@ -96,7 +111,7 @@ fn with_definitions(arguments: &InputArguments, mut content: RevisionContent) ->
         let text = format!("{}:{}: {message}", shown(file), span.line);
         content.notes.push(Note { code: NoteCode::LeftOut, text });
     }
-    Ok(ReadRevision { content, definitions })
+    ReadRevision { content, definitions }
 }
 
 /// Findings that say that something is not in the definitions, or is not as another program would build it.
@@ -145,7 +160,7 @@ fn unusable(content: &RevisionContent, definitions: &Definitions, path: &Path) -
 }
 
 /// Reads the live cluster, or all snapshots into one; none is an empty cluster.
-fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), Failure> {
+pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>), Failure> {
     let paths = &arguments.snapshot;
     if arguments.cluster.are_given() {
         if !paths.is_empty() {
@@ -251,56 +266,29 @@ pub fn with_inputs_of<T>(
     base: Option<&ReadRevision>,
     then: impl FnOnce(&Inputs<'_>) -> T,
 ) -> T {
-    let definitions = &revision.definitions.beside(&read.snapshot);
-    let mut snapshot = Cow::Borrowed(&read.snapshot);
-    let out_of_sight = definitions.out_of_sight(&read.snapshot, base.map(|base| &base.definitions));
-    if !out_of_sight.is_empty() {
-        snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
-    }
-    let packing = match arguments.packing {
-        Some(PackingArgument::Cheapest) => Packing::Cheapest,
-        Some(PackingArgument::Karpenter) => Packing::Karpenter,
-        None => definitions.settings.packing,
-    };
-    let values =
-        |definitions: &Definitions| definitions.node_pools.iter().map(|pool| pool.value.clone()).collect::<Vec<_>>();
-    let of_base = base.map(|base| values(&base.definitions)).unwrap_or_default();
-    let node_pools = values(definitions);
-    let mut node_classes: Vec<_> = definitions.node_classes.iter().map(|class| class.value.clone()).collect();
-    let of_cluster = add_classes_of_cluster(&node_pools, &mut node_classes, &read.snapshot);
-    let inputs = Inputs {
-        revision: revision.content.revision.clone(),
-        cluster: &definitions.settings.cluster_name,
-        node_pools: &node_pools,
-        node_classes: &node_classes,
-        node_overlays: &definitions.node_overlays.iter().map(|overlay| overlay.value.clone()).collect::<Vec<_>>(),
-        capacity_buffers: &definitions.capacity_buffers.iter().map(|buffer| buffer.value.clone()).collect::<Vec<_>>(),
-        pod_templates: &definitions.pod_templates.iter().map(|template| template.value.clone()).collect::<Vec<_>>(),
-        disruption_budgets: &definitions
-            .disruption_budgets
-            .iter()
-            .map(|budget| budget.value.clone())
-            .collect::<Vec<_>>(),
-        snapshot: snapshot.as_ref(),
+    let reading = reading_of(revision);
+    with_inputs_in(&reading, base.map(|base| &base.definitions), &surroundings(arguments, read), then)
+}
+
+/// The revision as previews take it.
+pub fn reading_of(revision: &ReadRevision) -> Reading<'_> {
+    let RevisionContent { revision: id, files, notes, .. } = &revision.content;
+    Reading { revision: id, files, definitions: &revision.definitions, notes }
+}
+
+/// What was read beside the definitions, as previews take it.
+pub fn surroundings<'a>(arguments: &InputArguments, read: &'a ReadInputs) -> Surroundings<'a> {
+    Surroundings {
+        snapshot: &read.snapshot,
         catalog: &read.catalog,
-        policy: Policy {
-            packing,
-            region_said_by: read.region_said_by,
-            owned_pools: of_base
-                .into_iter()
-                .filter_map(|pool| pool.metadata.name)
-                .filter(|name| !definitions.may_name_pool(name))
-                .collect(),
-            ..Policy::of(&definitions.settings)
-        },
+        policy: Policy { region_said_by: read.region_said_by, ..Policy::default() },
+        packing: arguments.packing.map(|packing| match packing {
+            PackingArgument::Cheapest => Packing::Cheapest,
+            PackingArgument::Karpenter => Packing::Karpenter,
+        }),
         seed: arguments.seed,
         now: read.now,
-        notes: [&read.notes, &revision.content.notes, &definitions.notes]
-            .into_iter()
-            .flatten()
-            .cloned()
-            .chain(of_cluster)
-            .collect(),
-    };
-    then(&inputs)
+        notes: &read.notes,
+        hidden: output::hidden(),
+    }
 }

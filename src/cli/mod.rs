@@ -12,6 +12,9 @@ mod inputs;
 mod lint;
 mod output;
 mod plan;
+mod post;
+mod preview;
+mod review;
 mod run;
 mod schema;
 mod settings;
@@ -40,11 +43,14 @@ fn parse_and_run() -> ExitCode {
     }
     let outcome = match arguments.command {
         Command::Plan(arguments) => plan::run(&arguments),
+        Command::Preview(arguments) => preview::run(&arguments),
         Command::Why(arguments) => why::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Review(arguments) => review::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),
+        Command::Post(arguments) => post::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Crds => crds::run(),

@@ -8,6 +8,7 @@ mod live;
 pub(super) mod log;
 mod measures;
 mod notices;
+mod reviews;
 mod scenario;
 pub(super) mod screen;
 mod source;

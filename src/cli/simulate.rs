@@ -14,7 +14,7 @@ use anyhow::anyhow;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
 
-use super::arguments::{PackingArgument, Resize, SimulateArguments, SimulateOutput, Until};
+use super::arguments::{InputArguments, PackingArgument, Resize, SimulateArguments, SimulateOutput, Until};
 use super::exit::{Failure, Outcome};
 use super::inputs::{self, ERROR, ReadInputs};
 use super::output;
@@ -90,7 +90,7 @@ async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Ou
     abort_on_signal();
     // Of the screen alone, whose reader may have seen enough.
     let shutdown = Shutdown::default();
-    let settled = carry_on(arguments, read, &world, &tally, &shutdown).await?;
+    let settled = carry_on(arguments, read, &world, &tally, &shutdown, Bounds::of(arguments.until)).await?;
     if shutdown.is_requested() {
         return Ok(Outcome::Interrupted);
     }
@@ -121,6 +121,7 @@ async fn carry_on(
     world: &EmbeddedWorld,
     tally: &Rc<RefCell<Tally>>,
     shutdown: &Shutdown,
+    bounds: Bounds,
 ) -> Result<bool, Failure> {
     let patience = match arguments.until {
         Until::Settled => PATIENCE.saturating_add(longest_consolidate_after(read)).saturating_add(known_waits(read)),
@@ -152,7 +153,9 @@ async fn carry_on(
     let clock = world.clock();
     let (mut idle, mut settled_at, mut restlessness) = (Idle::default(), None, Restlessness::default());
     let mut progress = Progress::new(arguments.verbose);
+    let mut looks = 0;
     loop {
+        looks += 1;
         progress.show(|| {
             let passed = u64::try_from(clock.now().duration_since(read.now).as_secs()).unwrap_or(0);
             format!("{} simulated, {}", duration(passed), count(tally.borrow().plans(), "plan"))
@@ -178,10 +181,11 @@ async fn carry_on(
             idle.see(generation);
         }
         let is_over = match arguments.until {
-            Until::Settled => settled || tally.borrow().plans() >= MOST_PLANS || idle.looks >= MOST_IDLE_LOOKS,
+            Until::Settled => settled || idle.looks >= MOST_IDLE_LOOKS,
             Until::Seconds(_) => false,
         };
-        if is_over || clock.now() >= end || shutdown.is_requested() {
+        let is_enough = tally.borrow().plans() >= bounds.plans || looks >= bounds.looks;
+        if is_over || is_enough || clock.now() >= end || shutdown.is_requested() {
             return Ok(settled);
         }
         let left = Duration::try_from(end.duration_since(clock.now())).unwrap_or_default();
@@ -194,6 +198,57 @@ async fn carry_on(
         // Whoever waits for ever here would wait without a clock that runs.
         let _time_is_over = tokio::time::timeout(left, controller.wait()).await;
     }
+}
+
+/// How much is simulated at most.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    plans: usize,
+    /// Of the controller; each takes time by the size of the cluster.
+    looks: usize,
+}
+
+impl Bounds {
+    /// Who asks for a time gets all of it.
+    fn of(until: Until) -> Self {
+        let plans = if until == Until::Settled { MOST_PLANS } else { usize::MAX };
+        Self { plans, looks: usize::MAX }
+    }
+
+    /// For a preview, which should take seconds: fewer looks at a larger cluster. It is a measure of work, and not a time, so that the same
+    /// input gives the same bytes.
+    fn of_preview(snapshot: &Snapshot) -> Self {
+        let objects = snapshot.pods.len() + snapshot.nodes.len();
+        Self { plans: PREVIEW_MOST_PLANS, looks: PREVIEW_WORK / objects.max(PREVIEW_SMALLEST) }
+    }
+}
+
+/// Virtual seconds of a preview.
+const DAY_SECONDS: u64 = 24 * 3_600;
+const PREVIEW_MOST_PLANS: usize = 60;
+/// Looks times objects.
+const PREVIEW_WORK: usize = 400_000;
+/// Below this a look costs as much.
+const PREVIEW_SMALLEST: usize = 100;
+
+/// What these arguments, which ask for nothing else, mean to simulate.
+pub fn of_next_day(inputs: InputArguments) -> SimulateArguments {
+    let until = Until::Seconds(DAY_SECONDS);
+    SimulateArguments { inputs, until, scale: Vec::new(), output: SimulateOutput::Json, verbose: false }
+}
+
+/// The next 24 hours, or as much of them as a preview has the time for.
+pub fn next_day(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Simulation, Failure> {
+    runtime(true)?.block_on(async {
+        let settings = WorldSettings::new(arguments.inputs.seed, read.now);
+        let world = EmbeddedWorld::new(settings, read.catalog.clone());
+        world.with(|world| world.take_over(read.snapshot.clone()));
+        let tally = Rc::new(RefCell::new(Tally::new(read.now)));
+        let shutdown = Shutdown::default();
+        let bounds = Bounds::of_preview(&read.snapshot);
+        let settled = carry_on(arguments, read, &world, &tally, &shutdown, bounds).await?;
+        Ok(simulation(arguments, read, &world, &tally.borrow(), settled))
+    })
 }
 
 /// Looks that changed nothing.

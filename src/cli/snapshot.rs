@@ -1,5 +1,7 @@
 //! `cutlist snapshot`, and the reading of snapshot files for every command that takes them.
 
+pub(super) mod places;
+
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -36,7 +38,11 @@ pub fn run(arguments: &SnapshotArguments) -> Result<Outcome, Failure> {
         }
     };
     let text = write(&snapshot).map_err(|error| Failure::usage(FAILURE, error))?;
-    print(terminal::json(text).as_bytes())?;
+    let text = terminal::json(text);
+    match &arguments.to {
+        Some(place) => places::keep(place, arguments, text.as_bytes())?,
+        None => print(text.as_bytes())?,
+    }
     Ok(Outcome::Clean)
 }
 

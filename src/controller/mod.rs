@@ -28,6 +28,7 @@
 //! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
+//! | what a change would do that nobody made yet | `preview/` |
 //! | what is said | `events.rs`, `event_levels.rs`, `event_nodes.rs`, `journal.rs` |
 
 mod adoption;
@@ -60,6 +61,7 @@ mod opening;
 mod others;
 mod pace;
 mod planning;
+pub mod preview;
 mod records;
 mod refusal;
 mod refused_nodes;

@@ -8,6 +8,7 @@
 //! | `catalog` | what EC2 sells: instance types, offerings, prices |
 //! | `snapshot` | the cluster as a value |
 //! | `plan` | the plan as it is published: data alone |
+//! | `preview` | two plans side by side: what a change causes, and what would be so anyway |
 //! | `inputs` | all that a plan is made of |
 //! | `prepare` | defaults that count for pods although they do not say them; pods of CapacityBuffers |
 //! | `lifecycle` | the life of one NodeClaim, and what ends it |
@@ -34,6 +35,7 @@ pub mod offer;
 pub mod plan;
 pub mod planner;
 pub mod prepare;
+pub mod preview;
 pub mod programs;
 pub mod provision;
 pub mod scheduler;

@@ -9,6 +9,7 @@
 mod amounts;
 pub mod baseline;
 mod beside;
+pub mod changes;
 mod context;
 pub mod diagnostic;
 mod document;

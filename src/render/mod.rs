@@ -6,6 +6,8 @@ pub mod chart;
 pub mod diagnostics;
 pub mod explain;
 pub mod plan;
+pub mod posting;
+pub mod preview;
 pub mod simulation;
 pub mod terminal;
 pub mod why;

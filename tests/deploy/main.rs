@@ -8,6 +8,7 @@ mod action;
 mod argocd;
 mod flux;
 mod iam;
+mod recipes;
 mod roles;
 
 use serde::Deserialize;

@@ -94,6 +94,8 @@ pub(super) struct Target {
     pub reference: Option<String>,
     pub credentials_file: Option<PathBuf>,
     pub earlier: Option<Earlier>,
+    /// Also what came before: to merge it with something else.
+    pub with_history: bool,
 }
 
 /// The commit that an earlier process used last. This one may have no history of its own to see by that a server went back.
@@ -162,11 +164,17 @@ pub(super) fn fetch(
         is_older |= !holds(target, &mut remote, (&found.name, &own_name), clone, earlier, moves)?;
     }
     let authors = authors_since(&repository, &commit, before);
-    let kept: Vec<Oid> = [commit.id()].into_iter().chain(before).collect();
+    let kept: Vec<Oid> = [commit.id()].into_iter().chain(before).chain(others(&repository)).collect();
     if let Err(error) = pack_together(&repository, &kept) {
         tracing::debug!(error = %chain(&error), "the packs of the clone stay as they are");
     }
     Ok(Some(Fetched { own_name, short: found.short, rewritten, is_older, authors }))
+}
+
+/// The commits that this clone keeps under other names.
+fn others(repository: &Repository) -> Vec<Oid> {
+    let Ok(references) = repository.references_glob("refs/cutlist/*") else { return Vec::new() };
+    references.flatten().filter_map(|reference| Some(reference.peel_to_commit().ok()?.id())).collect()
 }
 
 /// The bare clone of a folder; another one, where somebody removed it.
@@ -318,7 +326,7 @@ fn download(
     moves: &dyn Fn(),
 ) -> Result<(), FetchError> {
     let refspec = [format!("+{name}:{own_name}")];
-    if is_first && target.address.takes_depth {
+    if is_first && target.address.takes_depth && !target.with_history {
         let shallow = remote.fetch(&refspec, Some(options(target, moves)?.depth(1)), None);
         match shallow {
             Ok(()) => return Ok(()),
@@ -344,7 +352,7 @@ fn options<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<FetchOptions<'
     Ok(options)
 }
 
-fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallbacks<'c>, FetchError> {
+pub(super) fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallbacks<'c>, FetchError> {
     let address = &target.address;
     let secret = match &target.credentials_file {
         Some(path) => Some(Secret::read(path)?),
@@ -383,7 +391,7 @@ fn callbacks<'c>(target: &'c Target, moves: &'c dyn Fn()) -> Result<RemoteCallba
     Ok(callbacks)
 }
 
-fn proxy(target: &Target) -> ProxyOptions<'static> {
+pub(super) fn proxy(target: &Target) -> ProxyOptions<'static> {
     let mut proxy = ProxyOptions::new();
     if !target.address.is_local {
         proxy.auto();

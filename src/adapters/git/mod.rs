@@ -4,12 +4,15 @@
 //! | what | where |
 //! |---|---|
 //! | one reading, for `cutlist plan` | `read.rs` |
+//! | a merge that nobody made yet, for previews | `merge.rs` |
 //! | a remote repository that is polled | `remote.rs`: when; `process.rs`: in a process of its own; `fetch.rs`: one look; `address.rs`, `credentials.rs`, `asked.rs`: who gets them |
 //! | what fetches leave behind | `packs.rs` |
 //! | polls that nobody waits for | `beside.rs` |
+//! | several references with their histories, to be merged | `history.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
+//! | snapshots of clusters on a branch | `snapshots.rs` |
 //! | which files these are: links, and what kustomizations name | `walk.rs` |
 //! | what may be read at most, and what was left out | `collect.rs` |
 
@@ -23,12 +26,15 @@ mod collect;
 mod credentials;
 mod fetch;
 mod folder;
+mod history;
+mod merge;
 mod near;
 mod packs;
 mod process;
 mod read;
 mod remote;
 mod scripted;
+mod snapshots;
 mod tree;
 mod walk;
 mod watch;
@@ -40,8 +46,11 @@ pub use cause::GitCause;
 pub use collect::LimitError;
 pub use credentials::CredentialsError;
 pub use fetch::Earlier;
+pub use history::Histories;
+pub use merge::{Merge, Proposal, read_merge};
 pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
 pub use read::{ReadError, of_text, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
 pub use scripted::{Changes, ScriptError, ScriptedRepository};
+pub use snapshots::{SnapshotBranch, SnapshotBranchError, is_snapshot, newest_snapshot};
 pub use watch::WatchedFolder;

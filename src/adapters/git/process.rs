@@ -50,6 +50,7 @@ struct Request {
     clone: PathBuf,
     known: Option<String>,
     earlier: Option<Earlier>,
+    with_history: bool,
     silence_milliseconds: u64,
     whole_milliseconds: u64,
 }
@@ -115,6 +116,7 @@ pub(super) async fn fetch_beside(
         clone: clone.to_owned(),
         known: known.map(|known| known.to_string()),
         earlier: target.earlier.clone(),
+        with_history: target.with_history,
         silence_milliseconds: milliseconds(limits.silence),
         whole_milliseconds: milliseconds(limits.whole),
     };
@@ -198,8 +200,8 @@ fn fetch_requested(request: Request, life: &Life) -> Answer {
         Ok(address) => address,
         Err(error) => return Answer::Failed { kind: Kind::Permanent, message: chain(&error) },
     };
-    let Request { reference, credentials_file, earlier, .. } = request;
-    let target = Target { address, reference, credentials_file, earlier };
+    let Request { reference, credentials_file, earlier, with_history, .. } = request;
+    let target = Target { address, reference, credentials_file, earlier, with_history };
     let known = request.known.and_then(|known| Oid::from_str(&known).ok());
     match fetch(&target, &request.clone, known, &|| life.moves()) {
         Ok(head) => Answer::Head(head),

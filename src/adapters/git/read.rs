@@ -49,6 +49,16 @@ pub enum ReadError {
     AmbiguousRevision(String),
     #[error("`{sub_path}` is not in revision `{reference}`")]
     PathNotInRevision { sub_path: String, reference: String },
+    #[error("commits {} and {} in {} have no history in common", short(one), short(other), path.display())]
+    NothingInCommon {
+        path: PathBuf,
+        one: String,
+        other: String,
+        /// The clone does not hold all of its history.
+        shallow: bool,
+    },
+    #[error("{} does not hold the history that a merge needs", path.display())]
+    HistoryIncomplete { path: PathBuf, source: GitCause },
     #[error("object {id} of `{path}` can not be read")]
     UnreadableObject { id: String, path: String, source: GitCause },
     #[error(transparent)]
@@ -76,6 +86,11 @@ impl ReadError {
                 "write more digits of the hash, or the full name: `refs/heads/NAME`".to_owned()
             }
             Self::PathNotInRevision { .. } => "the folder may have had another name then".to_owned(),
+            Self::NothingInCommon { shallow: true, .. } | Self::HistoryIncomplete { .. } => {
+                "this clone is shallow: `git fetch --unshallow` gets the rest of its history (`fetch-depth: 0` in CI)"
+                    .to_owned()
+            }
+            Self::NothingInCommon { .. } => "name a head that was made from the base".to_owned(),
             Self::UnreadableObject { .. } => {
                 "the clone is damaged or partial: see what `git fsck` says, or clone it again".to_owned()
             }
@@ -237,15 +252,15 @@ pub(super) fn at_commit(collector: Collector, commit: &Commit<'_>, reference: &s
 }
 
 /// A repository, and the folder of it that was asked for.
-struct Place {
-    repository: Repository,
+pub(super) struct Place {
+    pub repository: Repository,
     /// Relative to the work tree, `/` between the parts; empty for all of it and for bare repositories.
-    sub_path: String,
+    pub sub_path: String,
 }
 
 impl Place {
     /// Finds the repository that `path`, a folder or a file, is in. `None` for a path that is in none.
-    fn find(path: &Path) -> Result<Option<Self>, ReadError> {
+    pub fn find(path: &Path) -> Result<Option<Self>, ReadError> {
         let unreadable = |source: std::io::Error| match source.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
                 ReadError::PathNotThere(path.to_owned())
@@ -303,7 +318,7 @@ impl Place {
         name.unwrap_or("HEAD").to_owned()
     }
 
-    fn commit(&self, path: &Path, reference: &str) -> Result<Commit<'_>, ReadError> {
+    pub fn commit(&self, path: &Path, reference: &str) -> Result<Commit<'_>, ReadError> {
         // Not `is_empty`: that takes a repository whose first branch has another name than the default for one in use.
         if self.repository.references().is_ok_and(|mut references| references.next().is_none()) {
             return Err(ReadError::EmptyRepository(path.to_owned()));
@@ -370,6 +385,11 @@ fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// The first digits of a commit, for sentences.
+fn short(id: &str) -> &str {
+    id.get(..7).unwrap_or(id)
+}
+
 /// A hash over paths and contents; each is preceded by its length, so that no two lists give the same input.
 fn hash(files: &[SourceFile]) -> String {
     let mut hasher = Sha256::new();
@@ -398,7 +418,7 @@ fn folder_error(error: FolderError) -> ReadError {
     }
 }
 
-fn tree_error(error: TreeError, reference: &str) -> ReadError {
+pub(super) fn tree_error(error: TreeError, reference: &str) -> ReadError {
     match error {
         TreeError::PathNotThere(sub_path) => ReadError::PathNotInRevision { sub_path, reference: reference.to_owned() },
         TreeError::Object { id, path, source } => ReadError::UnreadableObject { id: id.to_string(), path, source },

@@ -75,13 +75,13 @@ pub struct GitRepository {
     nudge: Arc<Notify>,
 }
 
-enum CloneFolder {
+pub(super) enum CloneFolder {
     Kept(PathBuf),
     Temporary(TempDir),
 }
 
 impl CloneFolder {
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         match self {
             Self::Kept(path) => path,
             Self::Temporary(folder) => folder.path(),
@@ -107,6 +107,7 @@ impl GitRepository {
             reference: settings.reference.clone(),
             credentials_file: settings.credentials_file.clone(),
             earlier: settings.earlier.clone(),
+            with_history: false,
         };
         let sub_path = address::sub_path(&settings.sub_path)?;
         let folder = match &settings.clone_folder {

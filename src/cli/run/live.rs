@@ -33,7 +33,7 @@ use crate::render::terminal::clean_lines;
 use super::boot;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
-use super::{FAILURE, abort, log, measures, notices, now, outcome, shutdown_on_signal, standard_output};
+use super::{FAILURE, abort, log, measures, notices, now, outcome, reviews, shutdown_on_signal, standard_output};
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
 /// seconds that Kubernetes waits.
@@ -248,6 +248,7 @@ impl Drive<'_> {
             other = others_begin(connection, &own), if acts => Err(other),
             () = looks => Ok(outcome(shutdown)),
             () = machines => Ok(outcome(shutdown)),
+            failed = Box::pin(reviews::beside(arguments)) => failed.map(|never| match never {}),
             () = lost.becomes(false) => Err(Failure::usage(FAILURE, anyhow!("another replica leads now"))
                 .with_hint("start it again: it will stand for election")),
         };

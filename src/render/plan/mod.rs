@@ -3,7 +3,7 @@
 //! To add an output format: a file here that takes a [`Plan`], a case in `tests/render.rs`, a name in `cli/arguments.rs`.
 
 mod alike;
-mod groups;
+pub(super) mod groups;
 pub mod markdown;
 pub mod text;
 pub(super) mod units;
@@ -13,6 +13,7 @@ use crate::core::plan::Plan;
 
 pub use markdown::escape::fenced;
 pub use markdown::markdown;
+pub(in crate::render) use text::budget;
 pub use text::text;
 pub use units::count;
 
@@ -27,15 +28,15 @@ pub fn json(plan: &Plan) -> Result<String, serde_json::Error> {
 }
 
 /// The first digits of a hash, with a mark where the files differ from that commit; anything else as it is.
-fn short(id: &str, digits: usize) -> String {
+pub(super) fn short(id: &str, digits: usize) -> String {
     let (hash, mark) = id.split_once("-dirty").map_or((id, ""), |(hash, _)| (hash, "-dirty"));
     let is_hash = hash.len() > digits && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_hash { format!("{}{mark}", hash.get(..digits).unwrap_or(hash)) } else { id.to_owned() }
 }
 
 /// Digits of a plan's id and of a revision that are shown.
-const PLAN_DIGITS: usize = 6;
-const REVISION_DIGITS: usize = 7;
+pub(super) const PLAN_DIGITS: usize = 6;
+pub(super) const REVISION_DIGITS: usize = 7;
 
 /// `3f2a91c (main)`
 fn revision(revision: &crate::core::plan::Revision) -> String {

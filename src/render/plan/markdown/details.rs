@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{HeldBack, Plan, ReasonCode, Step, StepKind};
+use crate::core::plan::{HeldBack, Pending, Placement, Plan, ReasonCode, Risk, Step, StepKind};
 use crate::render::terminal::{clean, left, width, wrap};
 
 use super::super::alike::risks_by_code;
@@ -14,7 +14,7 @@ use super::escape::{code, fenced, prose};
 
 /// How much is told; each level is shorter than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Detail {
+pub(in crate::render) enum Detail {
     Everything,
     /// Without what the base revision plans as well.
     ChangeOnly,
@@ -24,7 +24,7 @@ pub(super) enum Detail {
 }
 
 impl Detail {
-    pub(super) const ALL: [Self; 5] =
+    pub(in crate::render) const ALL: [Self; 5] =
         [Self::Everything, Self::ChangeOnly, Self::Folded, Self::FoldedByPool, Self::CountsOnly];
 
     fn folding(self) -> Folding {
@@ -62,7 +62,8 @@ pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
     }
 }
 
-fn titled(title: &str, steps: &[&Step], detail: Detail, text: &mut String) {
+/// The same for some of the steps, under a title.
+pub(in crate::render) fn titled(title: &str, steps: &[&Step], detail: Detail, text: &mut String) {
     if !steps.is_empty() {
         text.push_str(&format!("\n#### {title}\n"));
         section(steps, detail, text);
@@ -179,15 +180,15 @@ fn sentences(group: &Group<'_>) -> Vec<String> {
     sentences
 }
 
-pub(super) fn placements(plan: &Plan, detail: Detail, text: &mut String) {
+pub(in crate::render) fn placements(placements: &[Placement], detail: Detail, text: &mut String) {
     let mut by_node: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for placement in &plan.placements {
+    for placement in placements {
         by_node.entry(&placement.node).or_default().push(&placement.pod);
     }
     if by_node.is_empty() {
         return;
     }
-    let summary = format!("{} on {}", count(plan.placements.len(), "pod"), count(by_node.len(), "existing node"));
+    let summary = format!("{} on {}", count(placements.len(), "pod"), count(by_node.len(), "existing node"));
     if detail == Detail::CountsOnly {
         text.push_str(&format!("\n- {summary}\n"));
         return;
@@ -207,18 +208,19 @@ pub(super) fn placements(plan: &Plan, detail: Detail, text: &mut String) {
     folded_part(&summary, &body, text);
 }
 
-pub(super) fn pending(plan: &Plan, detail: Detail, text: &mut String) {
-    if plan.pending.is_empty() {
+/// `how`: what is said of all of them, such as `pending`.
+pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, text: &mut String) {
+    if groups.is_empty() {
         return;
     }
-    let pods = plan.pending.iter().map(|group| group.pods.len()).sum();
-    let summary = format!("{} pending", count(pods, "pod"));
+    let pods = groups.iter().map(|group| group.pods.len()).sum();
+    let summary = format!("{} {how}", count(pods, "pod"));
     if detail == Detail::CountsOnly {
         text.push_str(&format!("\n- {summary}\n"));
         return;
     }
     let mut body = String::new();
-    for group in plan.pending.iter().take(MAX_GROUPS) {
+    for group in groups.iter().take(MAX_GROUPS) {
         let workloads: Vec<String> =
             by_workload(group.pods.iter().map(String::as_str)).iter().take(MAX_GROUPS).map(|it| code(it)).collect();
         body.push_str(&format!("- **{}**: {}\n", count(group.pods.len(), "pod"), workloads.join(", ")));
@@ -231,22 +233,23 @@ pub(super) fn pending(plan: &Plan, detail: Detail, text: &mut String) {
             body.push_str(&format!("  - would help: **{}**\n", prose(change)));
         }
     }
-    let rest = plan.pending.len().saturating_sub(MAX_GROUPS);
+    let rest = groups.len().saturating_sub(MAX_GROUPS);
     if rest > 0 {
         body.push_str(&format!("- and {}\n", count(rest, "more group")));
     }
     folded_part(&summary, &body, text);
 }
 
-pub(super) fn held_back(plan: &Plan, detail: Detail, text: &mut String) {
+/// `how`: as for pods that wait.
+pub(in crate::render) fn held_back(nodes: &[HeldBack], how: &str, detail: Detail, text: &mut String) {
     let mut by_code: BTreeMap<ReasonCode, Vec<&HeldBack>> = BTreeMap::new();
-    for held in &plan.held_back {
+    for held in nodes {
         by_code.entry(held.code).or_default().push(held);
     }
     if by_code.is_empty() {
         return;
     }
-    let summary = format!("{} held back", count(plan.held_back.len(), "node"));
+    let summary = format!("{} {how}", count(nodes.len(), "node"));
     if detail == Detail::CountsOnly {
         text.push_str(&format!("\n- {summary}\n"));
         return;
@@ -261,12 +264,12 @@ pub(super) fn held_back(plan: &Plan, detail: Detail, text: &mut String) {
     folded_part(&summary, &body, text);
 }
 
-pub(super) fn risks(plan: &Plan, detail: Detail, text: &mut String) {
-    let by_code = risks_by_code(&plan.risks);
+pub(in crate::render) fn risks(risks: &[Risk], detail: Detail, text: &mut String) {
+    let by_code = risks_by_code(risks);
     if by_code.is_empty() {
         return;
     }
-    let summary = count(plan.risks.len(), "risk");
+    let summary = count(risks.len(), "risk");
     if detail == Detail::CountsOnly {
         text.push_str(&format!("\n- {summary}\n"));
         return;

@@ -53,7 +53,7 @@ pub fn fenced(language: &str, text: &str) -> String {
 }
 
 /// Text for the inside of an HTML comment on one line: whatever could end it is percent-encoded.
-pub(super) fn comment(text: &str) -> String {
+pub(in crate::render) fn comment(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
         match byte {

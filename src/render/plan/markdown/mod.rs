@@ -1,7 +1,7 @@
 //! The plan as a comment on a pull request: the verdict on the first screen, the nodes of each pool folded below, never longer
 //! than a forge takes.
 
-mod details;
+pub(in crate::render) mod details;
 pub(in crate::render) mod escape;
 
 use serde_json::json;
@@ -17,7 +17,7 @@ use escape::{code, comment, prose};
 /// GitHub refuses comments of more characters. (GitLab takes 1,000,000.)
 pub const MAX_CHARACTERS: usize = 65_536;
 /// GitHub also counts bytes in places; other signs than ASCII take up to four.
-const MAX_BYTES: usize = 200_000;
+pub(in crate::render) const MAX_BYTES: usize = 200_000;
 
 /// The plan as Markdown. The first line marks the comment of this cluster, so that it can be found and edited in place; the
 /// second holds data for machines. When the whole does not fit, what the change does not cause goes first, then nodes are folded,
@@ -37,10 +37,10 @@ pub fn markdown(plan: &Plan) -> String {
 fn page(plan: &Plan, detail: Detail) -> String {
     let mut text = head(plan);
     details::pools(plan, detail, &mut text);
-    details::placements(plan, detail, &mut text);
-    details::pending(plan, detail, &mut text);
-    details::held_back(plan, detail, &mut text);
-    details::risks(plan, detail, &mut text);
+    details::placements(&plan.placements, detail, &mut text);
+    details::pending(&plan.pending, "pending", detail, &mut text);
+    details::held_back(&plan.held_back, "held back", detail, &mut text);
+    details::risks(&plan.risks, detail, &mut text);
     for note in &plan.notes {
         text.push_str(&format!("\n> {}\n", prose(&note.text)));
     }

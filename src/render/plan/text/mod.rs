@@ -8,7 +8,9 @@ use crate::render::terminal::{COLUMNS, Style, Tone, clean, clip, left, width, wr
 
 use super::{PLAN_DIGITS, revision, short};
 
-pub(super) use report::{budget, counts, longest_drain};
+pub(super) use report::{counts, longest_drain};
+
+pub(in crate::render) use report::budget;
 
 /// The plan for people. Coloured text holds ANSI codes, which the caller takes out again for what is no terminal.
 pub fn text(plan: &Plan, style: Style) -> String {

@@ -319,7 +319,7 @@ pub(in super::super) fn unlimited(unlimited: &Unlimited) -> String {
 }
 
 /// `default 10 % allows 1 of 1 now`, `default 10 % (no nodes yet)`
-pub(in super::super) fn budget(budget: &BudgetState) -> String {
+pub(in crate::render) fn budget(budget: &BudgetState) -> String {
     let nodes = budget.nodes.strip_suffix('%').map_or_else(|| budget.nodes.clone(), |share| format!("{share} %"));
     let reasons = if budget.reasons.is_empty() { String::new() } else { format!(" for {}", budget.reasons.join(", ")) };
     let mut used = if budget.used > 0 { format!(", {} used by this plan", budget.used) } else { String::new() };

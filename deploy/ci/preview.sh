@@ -1,0 +1,23 @@
+#!/bin/sh
+# What a change does to the nodes of clusters, posted where people review it, for CI systems that have no recipe of their own.
+#
+#   BASE=origin/main HEAD=$COMMIT CLUSTERS="blue=snapshots/blue.json green=git:origin/cutlist-snapshots-green" \
+#   FORGE=gitea FORGE_URL=https://git.example.com REPOSITORY=shop/clusters PULL_REQUEST=12 TOKEN_FILE=/run/secrets/forge deploy/ci/preview.sh
+#
+# Writes cutlist-preview.json and cutlist-preview.md to OUTPUT (default: here), and prints the text. Without FORGE nothing is posted.
+# Ends with 0, or with 1 where some cluster has no plan. Needs cutlist, and the history of both revisions in the clone.
+set -eu
+: "${BASE:?what the change goes into, such as origin/main}" "${CLUSTERS:?NAME=SNAPSHOT, several with spaces between}"
+output="${OUTPUT:-.}"
+set -- "${DEFINITIONS:-.}" --base "$BASE" --head "${HEAD:-HEAD}" --environment "${ENVIRONMENT:-}"
+for cluster in $CLUSTERS; do set -- "$@" --cluster "$cluster"; done
+code=0
+cutlist preview "$@" -o json > "$output/cutlist-preview.json" || code=$?
+[ -s "$output/cutlist-preview.json" ] || exit "$code"
+cutlist preview "$@" -o markdown > "$output/cutlist-preview.md" || true
+cutlist preview "$@" || true
+if [ -n "${FORGE:-}" ]; then
+  cutlist post "$output/cutlist-preview.json" --forge "$FORGE" --url "${FORGE_URL:?}" --repository "${REPOSITORY:?}" \
+    --pull-request "${PULL_REQUEST:?}" --token-file "${TOKEN_FILE:?}"
+fi
+exit "$code"

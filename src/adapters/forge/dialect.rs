@@ -1,0 +1,300 @@
+//! What a forge is asked for and how it answers, without asking: each forge is one implementation of [`Dialect`], in a folder of its
+//! own. No forge's word is outside of that folder.
+
+use hyper::StatusCode;
+use hyper::header::HeaderName;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::http::{Credential, HttpError, Request, Secret, SecretError, SecretSource};
+
+/// A repository on a forge. Names as they are, not encoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RepositoryName {
+    /// Owner, or the groups that it is in, with slashes between them.
+    pub owner: String,
+    pub name: String,
+}
+
+impl std::str::FromStr for RepositoryName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_name = |part: &str| {
+            !part.is_empty()
+                && part != "."
+                && part != ".."
+                && !part.contains(|it: char| it.is_whitespace() || it.is_control() || "?#%\\".contains(it))
+        };
+        match text.trim_matches('/').rsplit_once('/') {
+            Some((owner, name)) if is_name(name) && owner.split('/').all(is_name) => {
+                Ok(Self { owner: owner.to_owned(), name: name.to_owned() })
+            }
+            _ => Err("write OWNER/NAME".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for RepositoryName {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{}/{}", self.owner, self.name)
+    }
+}
+
+/// A comment on a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// Grows with each comment of a forge.
+    pub id: u64,
+    /// Another identity where hiding needs one.
+    pub hidden_by: String,
+    pub author: String,
+    pub author_id: u64,
+    pub body: String,
+    /// Somebody changed it after it was written.
+    pub is_edited: bool,
+}
+
+/// Where a commit stands, for one cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The name that a required status is known by.
+    pub context: String,
+    pub state: State,
+    pub description: String,
+    pub link: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Pending,
+    Success,
+    /// The definitions are wrong, or a gate does not let them through.
+    Failure,
+    /// It could not be found out.
+    Error,
+}
+
+/// What is shown at the lines of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    pub name: String,
+    /// The same for what is the same.
+    pub key: String,
+    pub conclusion: Conclusion,
+    pub title: String,
+    pub summary: String,
+    pub link: Option<String>,
+    /// Worst first.
+    pub annotations: Vec<Annotation>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conclusion {
+    Success,
+    Neutral,
+    Failure,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Annotation {
+    pub path: String,
+    pub line: u32,
+    pub level: Level,
+    pub text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    Notice,
+    Warning,
+    Failure,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PullRequest {
+    pub number: u64,
+    pub author: String,
+    pub is_open: bool,
+    /// Commit of what is proposed, and the branch.
+    pub head: String,
+    pub head_reference: String,
+    /// From another repository than what it goes into.
+    pub is_fork: bool,
+    /// Branch that it goes into.
+    pub base_reference: String,
+    /// The commit that it became.
+    pub merged_as: Option<String>,
+    /// Another text whenever something happened to it, such as a comment.
+    pub updated: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Right {
+    None,
+    Read,
+    Write,
+    Admin,
+}
+
+/// How much a forge takes. Each figure has its source beside its table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    pub comment_characters: usize,
+    pub comment_bytes: usize,
+    pub status_characters: usize,
+    pub context_characters: usize,
+    /// `None`: it has no checks.
+    pub check: Option<CheckTable>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CheckTable {
+    pub summary_characters: usize,
+    pub annotations_in_a_request: usize,
+    pub annotation_bytes: usize,
+}
+
+/// How this program proves who it is.
+#[derive(Clone, Debug)]
+pub enum Access {
+    Token(SecretSource),
+    /// With a key that signs requests for tokens, which are good for an hour.
+    Key {
+        issuer: String,
+        key: SecretSource,
+    },
+}
+
+/// A token, and until when it is good.
+#[derive(Clone, Debug)]
+pub struct Token {
+    pub value: Secret,
+    pub until: Timestamp,
+}
+
+/// What comes next on the way from a key to a token.
+pub enum TokenStep {
+    Ask(Box<Request>, Credential),
+    Have(Token),
+    /// The forge has no such thing, or answered something else.
+    Nothing(&'static str),
+}
+
+/// Requests and answers of one forge. Methods named `read_` give `None` for what they do not understand.
+pub trait Dialect: Send + Sync {
+    fn table(&self) -> &'static Table;
+    fn headers(&self) -> Vec<(HeaderName, &'static str)> {
+        Vec::new()
+    }
+    fn credential(&self, token: &Secret) -> Credential;
+    /// Given the answers so far.
+    fn token_step(
+        &self,
+        _issuer: &str,
+        _key: &Secret,
+        _now: Timestamp,
+        _answers: &[Value],
+    ) -> Result<TokenStep, SecretError> {
+        Ok(TokenStep::Nothing("this forge knows tokens only"))
+    }
+
+    fn account(&self) -> Request;
+    fn read_account(&self, answer: &Value) -> Option<String>;
+    /// Whether a comment's author is this account.
+    fn is_account(&self, comment: &Comment, account: &str) -> bool {
+        comment.author == account
+    }
+
+    fn pull_request(&self, number: u64) -> Request;
+    fn open_pull_requests(&self, page: u32) -> Request;
+    fn read_pull_request(&self, answer: &Value) -> Option<PullRequest>;
+
+    /// Where Git finds the head, also of a fork.
+    fn head_reference(&self, number: u64) -> String;
+
+    fn comments(&self, number: u64, page: u32) -> Request;
+    fn read_comment(&self, answer: &Value) -> Option<Comment>;
+    fn create_comment(&self, number: u64, body: &str) -> Request;
+    fn edit_comment(&self, number: u64, id: u64, body: &str) -> Request;
+    fn remove_comment(&self, number: u64, id: u64) -> Request;
+    /// `None`: this forge hides nothing.
+    fn hide_comment(&self, _comment: &Comment) -> Option<Request> {
+        None
+    }
+
+    fn statuses(&self, commit: &str, page: u32) -> Request;
+    /// The newest of each context.
+    fn read_statuses(&self, answer: &Value) -> Vec<Status>;
+    fn set_status(&self, commit: &str, status: &Status) -> Request;
+    /// Whether the refusal of a status says that it stands already.
+    fn has_status_already(&self, _error: &HttpError) -> bool {
+        false
+    }
+
+    /// The checks of that name, and whether one has the key.
+    fn checks(&self, _commit: &str, _name: &str) -> Option<Request> {
+        None
+    }
+    fn has_check(&self, _answer: &Value, _key: &str) -> bool {
+        false
+    }
+    /// With the first annotations.
+    fn create_check(&self, _commit: &str, _check: &Check, _annotations: &[Annotation]) -> Option<Request> {
+        None
+    }
+    /// More annotations for the check of that answer.
+    fn append_to_check(&self, _answer: &Value, _check: &Check, _annotations: &[Annotation]) -> Option<Request> {
+        None
+    }
+
+    fn permission(&self, comment_author: &str, author_id: u64) -> Request;
+    fn read_permission(&self, answer: &Value) -> Right;
+
+    /// What a webhook's headers say of it.
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a>;
+
+    /// Whether a refusal may come from a push that the API has not heard of yet.
+    fn is_unknown_yet(&self, status: StatusCode, _message: &str) -> bool {
+        status == StatusCode::NOT_FOUND
+    }
+}
+
+/// What a webhook's headers say of it; nothing of it is true before the proof is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HookHeaders<'a> {
+    pub proof: HookProof<'a>,
+    /// Another one for each delivery.
+    pub delivery: &'a str,
+    /// Whether it tells of commits, pull requests or comments.
+    pub is_about_changes: bool,
+}
+
+/// How a webhook proves whom it is from.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum HookProof<'a> {
+    #[default]
+    Missing,
+    /// HMAC-SHA256 over the body, in hexadecimal digits.
+    Signature(&'a str),
+    /// The secret itself.
+    Secret(&'a str),
+}
+
+/// Text of an answer; empty where there is none.
+pub(super) fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// What a CI system says of the pull request that it runs for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub url: Option<String>,
+    pub repository: Option<String>,
+    pub pull_request: Option<u64>,
+    /// Where the job can be read.
+    pub link: Option<String>,
+}
+
+/// Reads variables of the environment.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;

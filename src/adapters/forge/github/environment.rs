@@ -1,0 +1,43 @@
+//! What GitHub Actions says of its job. Gitea and Forgejo set the same variables, and one that tells them apart.
+
+use crate::adapters::forge::dialect::{Found, Variables};
+
+pub fn found(variable: Variables<'_>) -> Option<Found> {
+    (variable("GITHUB_ACTIONS").as_deref() == Some("true")).then(|| of_actions(variable))
+}
+
+/// `refs/pull/7/merge`
+pub fn of_actions(variable: Variables<'_>) -> Found {
+    let of_reference = |text: String| text.strip_prefix("refs/pull/")?.split('/').next()?.parse().ok();
+    let url = variable("GITHUB_SERVER_URL");
+    let repository = variable("GITHUB_REPOSITORY");
+    let link = match (&url, &repository, variable("GITHUB_RUN_ID")) {
+        (Some(url), Some(repository), Some(run)) => Some(format!("{url}/{repository}/actions/runs/{run}")),
+        _ => None,
+    };
+    Found { url, repository, pull_request: variable("GITHUB_REF").and_then(of_reference), link }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_variables_of_a_job() {
+        let variable = |name: &str| {
+            let value = match name {
+                "GITHUB_ACTIONS" => "true",
+                "GITHUB_SERVER_URL" => "https://github.com",
+                "GITHUB_REPOSITORY" => "acme/nodes",
+                "GITHUB_REF" => "refs/pull/7/merge",
+                "GITHUB_RUN_ID" => "12",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        };
+        let found = found(&variable).unwrap();
+        assert_eq!(found.pull_request, Some(7));
+        assert_eq!(found.link.as_deref(), Some("https://github.com/acme/nodes/actions/runs/12"));
+        assert_eq!(super::found(&|_| None), None);
+    }
+}

@@ -1,0 +1,272 @@
+//! GitHub, and GitHub Enterprise Server: REST of version 2022-11-28, and GraphQL for what REST has not.
+//!
+//! Source: `https://docs.github.com/en/rest`, and the published description, of which `tests/forge/github` has what is used here.
+
+mod app;
+mod environment;
+mod statuses;
+
+use hyper::header::HeaderName;
+use hyper::{Method, StatusCode};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::dialect::{
+    Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, PullRequest, RepositoryName, Right,
+    Status, Table, TokenStep, text,
+};
+use super::http::{Address, Credential, Request, Secret, SecretError, segment};
+
+pub use environment::{found, of_actions};
+
+const TABLE: Table = Table {
+    // 422 `Body is too long (maximum is 65536 characters)`; the description does not say it.
+    comment_characters: 65_536,
+    // Bytes count in places, other signs than ASCII take up to four.
+    comment_bytes: 200_000,
+    // 422 `description is too long (maximum is 140 characters)`.
+    status_characters: 140,
+    context_characters: 255,
+    // The published description of check runs.
+    check: Some(CheckTable { summary_characters: 65_535, annotations_in_a_request: 50, annotation_bytes: 64 << 10 }),
+};
+
+pub struct GitHub {
+    /// `/repos/OWNER/NAME`
+    repository: String,
+    is_enterprise: bool,
+}
+
+impl GitHub {
+    pub const URL: &str = "https://github.com";
+
+    pub fn new(repository: &RepositoryName, address: &Address) -> Self {
+        let repository = format!("/repos/{}/{}", segment(&repository.owner), segment(&repository.name));
+        Self { repository, is_enterprise: address.path().ends_with("/api/v3") }
+    }
+
+    /// The address of the API: of github.com another host, of Enterprise a path.
+    pub fn api(address: &Address) -> Address {
+        match address.host() {
+            "github.com" | "www.github.com" => address.at("api.github.com", ""),
+            host if host.starts_with("api.") => address.clone(),
+            host if host.ends_with(".ghe.com") => address.at(&format!("api.{host}"), ""),
+            _ => address.below("/api/v3"),
+        }
+    }
+
+    fn graphql(&self, query: &str, variables: &Value) -> Request {
+        let path = if self.is_enterprise { "/api/graphql" } else { "/graphql" };
+        let body = json!({ "query": query, "variables": variables });
+        // Neither of our two does anything twice.
+        Request { from_root: true, ..Request::change(Method::POST, path, Some(body)) }
+    }
+
+    fn output(check: &Check, annotations: &[Annotation]) -> Value {
+        let annotations: Vec<Value> = annotations.iter().map(statuses::annotation).collect();
+        json!({ "title": check.title, "summary": check.summary, "annotations": annotations })
+    }
+}
+
+impl Dialect for GitHub {
+    fn table(&self) -> &'static Table {
+        &TABLE
+    }
+
+    fn headers(&self) -> Vec<(HeaderName, &'static str)> {
+        vec![(HeaderName::from_static("x-github-api-version"), "2022-11-28")]
+    }
+
+    fn credential(&self, token: &Secret) -> Credential {
+        Credential::bearer(token.expose())
+    }
+
+    fn token_step(
+        &self,
+        issuer: &str,
+        key: &Secret,
+        now: Timestamp,
+        answers: &[Value],
+    ) -> Result<TokenStep, SecretError> {
+        app::token_step(&self.repository, issuer, key, now, answers)
+    }
+
+    /// Tokens of Apps and of jobs may not ask `/user`.
+    fn account(&self) -> Request {
+        self.graphql("query { viewer { login } }", &json!({}))
+    }
+
+    fn read_account(&self, answer: &Value) -> Option<String> {
+        answer["data"]["viewer"]["login"].as_str().map(str::to_owned)
+    }
+
+    /// GraphQL leaves `[bot]` out in places; no user's name can have it.
+    fn is_account(&self, comment: &Comment, account: &str) -> bool {
+        comment.author == account || comment.author.strip_suffix("[bot]") == Some(account)
+    }
+
+    fn pull_request(&self, number: u64) -> Request {
+        Request::get(format!("{}/pulls/{number}", self.repository))
+    }
+
+    fn open_pull_requests(&self, page: u32) -> Request {
+        Request::get(format!("{}/pulls?state=open&per_page=100&page={page}", self.repository))
+    }
+
+    fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
+        let [head, base] = [&answer["head"], &answer["base"]];
+        Some(PullRequest {
+            number: answer["number"].as_u64()?,
+            author: text(&answer["user"]["login"]),
+            is_open: answer["state"] == "open",
+            head: head["sha"].as_str()?.to_owned(),
+            head_reference: text(&head["ref"]),
+            is_fork: head["repo"]["id"] != base["repo"]["id"],
+            base_reference: text(&base["ref"]),
+            merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
+            updated: text(&answer["updated_at"]),
+        })
+    }
+
+    fn head_reference(&self, number: u64) -> String {
+        format!("refs/pull/{number}/head")
+    }
+
+    fn comments(&self, number: u64, page: u32) -> Request {
+        Request::get(format!("{}/issues/{number}/comments?per_page=100&page={page}", self.repository))
+    }
+
+    fn read_comment(&self, answer: &Value) -> Option<Comment> {
+        Some(Comment {
+            id: answer["id"].as_u64()?,
+            hidden_by: text(&answer["node_id"]),
+            author: text(&answer["user"]["login"]),
+            author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
+            body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
+        })
+    }
+
+    fn create_comment(&self, number: u64, body: &str) -> Request {
+        Request::create(format!("{}/issues/{number}/comments", self.repository), json!({ "body": body }))
+    }
+
+    fn edit_comment(&self, _number: u64, id: u64, body: &str) -> Request {
+        let path = format!("{}/issues/comments/{id}", self.repository);
+        Request::change(Method::PATCH, path, Some(json!({ "body": body })))
+    }
+
+    fn remove_comment(&self, _number: u64, id: u64) -> Request {
+        Request::change(Method::DELETE, format!("{}/issues/comments/{id}", self.repository), None)
+    }
+
+    fn hide_comment(&self, comment: &Comment) -> Option<Request> {
+        const HIDE: &str = "mutation($id: ID!) { minimizeComment(input: { subjectId: $id, classifier: OUTDATED }) \
+                            { minimizedComment { isMinimized } } }";
+        (!comment.hidden_by.is_empty()).then(|| self.graphql(HIDE, &json!({ "id": comment.hidden_by })))
+    }
+
+    fn statuses(&self, commit: &str, page: u32) -> Request {
+        Request::get(format!("{}/commits/{}/status?per_page=100&page={page}", self.repository, segment(commit)))
+    }
+
+    fn read_statuses(&self, answer: &Value) -> Vec<Status> {
+        statuses::read(answer)
+    }
+
+    fn set_status(&self, commit: &str, status: &Status) -> Request {
+        let path = format!("{}/statuses/{}", self.repository, segment(commit));
+        Request::create(path, statuses::written(status))
+    }
+
+    fn checks(&self, commit: &str, name: &str) -> Option<Request> {
+        let (commit, name) = (segment(commit), segment(name));
+        Some(Request::get(format!("{}/commits/{commit}/check-runs?check_name={name}&per_page=100", self.repository)))
+    }
+
+    fn has_check(&self, answer: &Value, key: &str) -> bool {
+        answer["check_runs"].as_array().into_iter().flatten().any(|run| run["external_id"] == key)
+    }
+
+    fn create_check(&self, commit: &str, check: &Check, annotations: &[Annotation]) -> Option<Request> {
+        let mut body = json!({
+            "name": check.name,
+            "head_sha": commit,
+            "external_id": check.key,
+            "status": "completed",
+            "conclusion": statuses::conclusion(check.conclusion),
+            "output": Self::output(check, annotations),
+        });
+        if let (Some(link), Some(body)) = (&check.link, body.as_object_mut()) {
+            body.insert("details_url".to_owned(), json!(link));
+        }
+        Some(Request::create(format!("{}/check-runs", self.repository), body))
+    }
+
+    fn append_to_check(&self, answer: &Value, check: &Check, annotations: &[Annotation]) -> Option<Request> {
+        let path = format!("{}/check-runs/{}", self.repository, answer["id"].as_u64()?);
+        let body = json!({ "output": Self::output(check, annotations) });
+        // Arriving twice it would show them twice, and to leave them out is the smaller harm.
+        Some(Request { method: Method::PATCH, ..Request::create(path, body) })
+    }
+
+    fn permission(&self, comment_author: &str, _author_id: u64) -> Request {
+        Request::get(format!("{}/collaborators/{}/permission", self.repository, segment(comment_author)))
+    }
+
+    fn read_permission(&self, answer: &Value) -> Right {
+        match answer["permission"].as_str() {
+            Some("admin") => Right::Admin,
+            Some("write" | "maintain") => Right::Write,
+            Some("read" | "triage") => Right::Read,
+            _ => Right::None,
+        }
+    }
+
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {
+        let signature = header("x-hub-signature-256").and_then(|it| it.strip_prefix("sha256="));
+        let event = header("x-github-event").unwrap_or_default();
+        HookHeaders {
+            proof: signature.map_or(HookProof::Missing, HookProof::Signature),
+            delivery: header("x-github-delivery").unwrap_or_default(),
+            is_about_changes: ["pull_request", "issue_comment", "push"].contains(&event),
+        }
+    }
+
+    fn is_unknown_yet(&self, status: StatusCode, message: &str) -> bool {
+        status == StatusCode::NOT_FOUND
+            || (status == StatusCode::UNPROCESSABLE_ENTITY && message.contains("No commit found"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn knows_where_the_api_is() {
+        let api = |url: &str| GitHub::api(&Address::parse(url, false).unwrap()).to_string();
+        assert_eq!(api("https://github.com"), "https://api.github.com");
+        assert_eq!(api("https://api.github.com/"), "https://api.github.com");
+        assert_eq!(api("https://ghe.example.com"), "https://ghe.example.com/api/v3");
+        assert_eq!(api("https://ghe.example.com/api/v3"), "https://ghe.example.com/api/v3");
+        assert_eq!(api("https://acme.ghe.com"), "https://api.acme.ghe.com");
+    }
+
+    #[test]
+    fn a_user_is_not_taken_for_a_bot() {
+        let address = Address::parse("https://api.github.com", false).unwrap();
+        let github = GitHub::new(&"a/b".parse().unwrap(), &address);
+        let by = |author: &str| Comment {
+            id: 1,
+            hidden_by: String::new(),
+            author: author.to_owned(),
+            author_id: 1,
+            body: String::new(),
+            is_edited: false,
+        };
+        assert!(github.is_account(&by("cutlist[bot]"), "cutlist[bot]"));
+        assert!(github.is_account(&by("cutlist[bot]"), "cutlist"));
+        assert!(!github.is_account(&by("cutlist"), "cutlist[bot]"));
+    }
+}

@@ -1,0 +1,199 @@
+//! GitLab: REST of version 4 below `/api/v4`. Written after its documentation, and tried against a server that behaves as it says;
+//! no GitLab was at hand.
+//!
+//! Source: `https://docs.gitlab.com/api/rest`.
+
+use hyper::Method;
+use hyper::StatusCode;
+use hyper::header::HeaderName;
+use serde_json::{Value, json};
+
+use super::dialect::{
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
+    Variables, text,
+};
+use super::http::{Address, Credential, HttpError, Request, Secret, segment};
+
+const TABLE: Table = Table {
+    // `Note is too long (maximum is 1000000 characters)`.
+    comment_characters: 1_000_000,
+    comment_bytes: 1_000_000,
+    status_characters: 255,
+    context_characters: 255,
+    check: None,
+};
+
+const TOKEN: HeaderName = HeaderName::from_static("private-token");
+
+/// Access levels: 20 Reporter, 30 Developer, 40 Maintainer, 50 Owner.
+const DEVELOPER: u64 = 30;
+const MAINTAINER: u64 = 40;
+
+pub struct GitLab {
+    /// `/projects/GROUP%2FNAME`
+    project: String,
+}
+
+impl GitLab {
+    pub const URL: &str = "https://gitlab.com";
+
+    pub fn new(repository: &RepositoryName) -> Self {
+        Self { project: format!("/projects/{}", segment(&repository.to_string())) }
+    }
+
+    pub fn api(address: &Address) -> Address {
+        address.below("/api/v4")
+    }
+
+    fn notes(&self, number: u64) -> String {
+        format!("{}/merge_requests/{number}/notes", self.project)
+    }
+}
+
+impl Dialect for GitLab {
+    fn table(&self) -> &'static Table {
+        &TABLE
+    }
+
+    fn credential(&self, token: &Secret) -> Credential {
+        Credential { header: TOKEN, value: token.clone() }
+    }
+
+    fn account(&self) -> Request {
+        Request::get("/user")
+    }
+
+    fn read_account(&self, answer: &Value) -> Option<String> {
+        answer["username"].as_str().map(str::to_owned)
+    }
+
+    fn pull_request(&self, number: u64) -> Request {
+        Request::get(format!("{}/merge_requests/{number}", self.project))
+    }
+
+    fn open_pull_requests(&self, page: u32) -> Request {
+        Request::get(format!("{}/merge_requests?state=opened&per_page=100&page={page}", self.project))
+    }
+
+    fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
+        Some(PullRequest {
+            number: answer["iid"].as_u64()?,
+            author: text(&answer["author"]["username"]),
+            is_open: answer["state"] == "opened",
+            head: answer["sha"].as_str()?.to_owned(),
+            head_reference: text(&answer["source_branch"]),
+            is_fork: answer["source_project_id"] != answer["target_project_id"],
+            base_reference: text(&answer["target_branch"]),
+            merged_as: (answer["state"] == "merged")
+                .then(|| ["merge_commit_sha", "squash_commit_sha", "sha"].iter().find_map(|it| answer[*it].as_str()))
+                .flatten()
+                .map(str::to_owned),
+            updated: text(&answer["updated_at"]),
+        })
+    }
+
+    fn head_reference(&self, number: u64) -> String {
+        format!("refs/merge-requests/{number}/head")
+    }
+
+    fn comments(&self, number: u64, page: u32) -> Request {
+        Request::get(format!("{}?sort=asc&order_by=created_at&per_page=100&page={page}", self.notes(number)))
+    }
+
+    fn read_comment(&self, answer: &Value) -> Option<Comment> {
+        Some(Comment {
+            id: answer["id"].as_u64()?,
+            hidden_by: String::new(),
+            author: text(&answer["author"]["username"]),
+            author_id: answer["author"]["id"].as_u64().unwrap_or_default(),
+            body: text(&answer["body"]),
+            is_edited: answer["created_at"] != answer["updated_at"],
+        })
+    }
+
+    fn create_comment(&self, number: u64, body: &str) -> Request {
+        Request::create(self.notes(number), json!({ "body": body }))
+    }
+
+    fn edit_comment(&self, number: u64, id: u64, body: &str) -> Request {
+        Request::change(Method::PUT, format!("{}/{id}", self.notes(number)), Some(json!({ "body": body })))
+    }
+
+    fn remove_comment(&self, number: u64, id: u64) -> Request {
+        Request::change(Method::DELETE, format!("{}/{id}", self.notes(number)), None)
+    }
+
+    fn statuses(&self, commit: &str, page: u32) -> Request {
+        let commit = segment(commit);
+        Request::get(format!("{}/repository/commits/{commit}/statuses?per_page=100&page={page}", self.project))
+    }
+
+    fn read_statuses(&self, answer: &Value) -> Vec<Status> {
+        let known = |status: &Value| {
+            Some(Status {
+                context: text(&status["name"]),
+                state: match status["status"].as_str()? {
+                    "pending" | "running" | "created" => State::Pending,
+                    "success" | "skipped" => State::Success,
+                    _ => State::Failure,
+                },
+                description: text(&status["description"]),
+                link: status["target_url"].as_str().map(str::to_owned),
+            })
+        };
+        answer.as_array().into_iter().flatten().filter_map(known).collect()
+    }
+
+    /// It knows no difference between what is wrong and what could not be found out.
+    fn set_status(&self, commit: &str, status: &Status) -> Request {
+        let state = match status.state {
+            State::Pending => "pending",
+            State::Success => "success",
+            State::Failure | State::Error => "failed",
+        };
+        let mut body = json!({ "state": state, "name": status.context, "description": status.description });
+        if let (Some(link), Some(body)) = (&status.link, body.as_object_mut()) {
+            body.insert("target_url".to_owned(), json!(link));
+        }
+        Request::create(format!("{}/statuses/{}", self.project, segment(commit)), body)
+    }
+
+    /// A status goes from one state to another, and to itself it does not.
+    fn has_status_already(&self, error: &HttpError) -> bool {
+        error.status() == Some(StatusCode::BAD_REQUEST) && error.message().contains("Cannot transition status")
+    }
+
+    fn permission(&self, _comment_author: &str, author_id: u64) -> Request {
+        Request::get(format!("{}/members/all/{author_id}", self.project))
+    }
+
+    fn read_permission(&self, answer: &Value) -> Right {
+        match answer["access_level"].as_u64() {
+            Some(level) if answer["state"] != "active" && level > 0 => Right::None,
+            Some(level) if level >= MAINTAINER => Right::Admin,
+            Some(level) if level >= DEVELOPER => Right::Write,
+            Some(level) if level > 0 => Right::Read,
+            _ => Right::None,
+        }
+    }
+
+    fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {
+        let event = header("x-gitlab-event").unwrap_or_default();
+        HookHeaders {
+            proof: header("x-gitlab-token").map_or(HookProof::Missing, HookProof::Secret),
+            delivery: header("x-gitlab-event-uuid").unwrap_or_default(),
+            is_about_changes: ["Push Hook", "Merge Request Hook", "Note Hook"].contains(&event),
+        }
+    }
+}
+
+/// What GitLab CI says of its job.
+pub fn found(variable: Variables<'_>) -> Option<Found> {
+    (variable("GITLAB_CI").as_deref() == Some("true")).then(|| Found {
+        url: variable("CI_SERVER_URL"),
+        // Of a fork's pipeline, the project that it goes into.
+        repository: variable("CI_MERGE_REQUEST_PROJECT_PATH").or_else(|| variable("CI_PROJECT_PATH")),
+        pull_request: variable("CI_MERGE_REQUEST_IID").and_then(|it| it.parse().ok()),
+        link: variable("CI_JOB_URL"),
+    })
+}

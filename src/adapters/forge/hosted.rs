@@ -1,0 +1,317 @@
+//! A repository on a forge: what can be asked of it and done there, with tokens, pages, tags and patience, the same for every forge.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::LINK;
+use jiff::SignedDuration;
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::dialect::{Access, Check, Comment, Dialect, PullRequest, Right, Status, Table, Token, TokenStep};
+use super::http::{Answer, Client, Credential, HttpError, Request, tag};
+
+/// Pages of a list; behind them nothing is looked for. A pull request with 5,000 comments is no longer read by anybody.
+const PAGES_MAX: u32 = 50;
+/// A forge hears of a push up to some seconds later than those it tells of it.
+const UNKNOWN_FOR: [Duration; 5] = [
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+];
+/// A token is replaced so long before it ends.
+const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);
+/// Answers that are kept to be asked for by their tags. One for each list that is polled.
+const TAGS_MAX: usize = 64;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ForgeError {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error("the forge's answer to {0} is not what its documentation says")]
+    Answer(&'static str),
+    #[error("no token can be made: {0}")]
+    NoToken(&'static str),
+}
+
+impl ForgeError {
+    pub fn status(&self) -> Option<StatusCode> {
+        match self {
+            Self::Http(error) => error.status(),
+            Self::Answer(_) | Self::NoToken(_) => None,
+        }
+    }
+
+    pub fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Http(error) if error.is_uncertain())
+    }
+
+    /// Whether it will not get better without somebody who changes a permission.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.status(), Some(StatusCode::FORBIDDEN | StatusCode::UNAUTHORIZED))
+    }
+}
+
+impl From<super::http::SecretError> for ForgeError {
+    fn from(error: super::http::SecretError) -> Self {
+        Self::Http(error.into())
+    }
+}
+
+pub struct HostedRepository {
+    client: Client,
+    dialect: Box<dyn Dialect>,
+    access: Access,
+    token: tokio::sync::Mutex<Option<Token>>,
+    account: OnceCell<String>,
+    /// Tags of lists, by path.
+    known: Mutex<BTreeMap<String, String>>,
+}
+
+impl HostedRepository {
+    pub fn new(client: Client, dialect: Box<dyn Dialect>, access: Access) -> Self {
+        let known = Mutex::default();
+        Self { client, dialect, access, token: tokio::sync::Mutex::default(), account: OnceCell::new(), known }
+    }
+
+    pub fn table(&self) -> &'static Table {
+        self.dialect.table()
+    }
+
+    /// Whom comments of this program are by. Asked once, and not at all where the caller knows.
+    pub async fn account(&self) -> Result<&str, ForgeError> {
+        let ask = || async {
+            let answer = self.ask(&self.dialect.account()).await?;
+            self.dialect.read_account(&answer.body).ok_or(ForgeError::Answer("who we are"))
+        };
+        self.account.get_or_try_init(ask).await.map(String::as_str)
+    }
+
+    /// Says who wrote what this program has just written, so that it need not be asked.
+    pub fn is_known_as(&self, author: &str) {
+        // Whoever was first is the same.
+        let _known = self.account.set(author.to_owned());
+    }
+
+    pub fn is_by(&self, comment: &Comment, account: &str) -> bool {
+        self.dialect.is_account(comment, account)
+    }
+
+    pub async fn pull_request(&self, number: u64) -> Result<PullRequest, ForgeError> {
+        let answer = self.ask_for_what_is_new(&self.dialect.pull_request(number)).await?;
+        self.dialect.read_pull_request(&answer.body).ok_or(ForgeError::Answer("a pull request"))
+    }
+
+    /// `None` when the list is the one that was given last.
+    pub async fn open_pull_requests(&self) -> Result<Option<Vec<PullRequest>>, ForgeError> {
+        let Some(items) = self.pages_if_changed(|page| self.dialect.open_pull_requests(page)).await? else {
+            return Ok(None);
+        };
+        Ok(Some(items.iter().filter_map(|item| self.dialect.read_pull_request(item)).collect()))
+    }
+
+    /// Where Git finds the head of a pull request.
+    pub fn head_reference(&self, number: u64) -> String {
+        self.dialect.head_reference(number)
+    }
+
+    /// All of them, oldest first.
+    pub async fn comments(&self, number: u64) -> Result<Vec<Comment>, ForgeError> {
+        let items = self.pages(|page| self.dialect.comments(number, page)).await?;
+        let mut comments: Vec<Comment> = items.iter().filter_map(|item| self.dialect.read_comment(item)).collect();
+        comments.sort_by_key(|comment| comment.id);
+        comments.dedup_by_key(|comment| comment.id);
+        Ok(comments)
+    }
+
+    pub async fn create_comment(&self, number: u64, body: &str) -> Result<Comment, ForgeError> {
+        let answer = self.ask(&self.dialect.create_comment(number, body)).await?;
+        self.dialect.read_comment(&answer.body).ok_or(ForgeError::Answer("a new comment"))
+    }
+
+    pub async fn edit_comment(&self, number: u64, id: u64, body: &str) -> Result<(), ForgeError> {
+        self.ask(&self.dialect.edit_comment(number, id, body)).await.map(drop)
+    }
+
+    /// One that is gone is gone.
+    pub async fn remove_comment(&self, number: u64, id: u64) -> Result<(), ForgeError> {
+        match self.ask(&self.dialect.remove_comment(number, id)).await {
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(()),
+            outcome => outcome.map(drop),
+        }
+    }
+
+    /// Folds it away; where a forge can not, removes it.
+    pub async fn hide_comment(&self, number: u64, comment: &Comment) -> Result<(), ForgeError> {
+        match self.dialect.hide_comment(comment) {
+            Some(request) => self.ask(&request).await.map(drop),
+            None => self.remove_comment(number, comment.id).await,
+        }
+    }
+
+    /// The newest of each context.
+    pub async fn statuses(&self, commit: &str) -> Result<Vec<Status>, ForgeError> {
+        let mut all = Vec::new();
+        for page in 1..=PAGES_MAX {
+            let answer = self.ask_for_what_is_new(&self.dialect.statuses(commit, page)).await?;
+            all.extend(self.dialect.read_statuses(&answer.body));
+            if !has_next(&answer) {
+                break;
+            }
+        }
+        Ok(all)
+    }
+
+    pub async fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
+        match self.ask_for_what_is_new(&self.dialect.set_status(commit, status)).await {
+            Err(ForgeError::Http(error)) if self.dialect.has_status_already(&error) => Ok(()),
+            outcome => outcome.map(drop),
+        }
+    }
+
+    /// Whether there is a check with that key; `None` where the forge has no checks.
+    pub async fn has_check(&self, commit: &str, check: &Check) -> Result<Option<bool>, ForgeError> {
+        let Some(request) = self.dialect.checks(commit, &check.name) else { return Ok(None) };
+        let answer = self.ask_for_what_is_new(&request).await?;
+        Ok(Some(self.dialect.has_check(&answer.body, &check.key)))
+    }
+
+    /// With as many requests as its annotations need; says whether the forge has checks.
+    pub async fn create_check(&self, commit: &str, check: &Check) -> Result<bool, ForgeError> {
+        let at_once = self.table().check.map_or(0, |table| table.annotations_in_a_request);
+        let (first, rest) = check.annotations.split_at(check.annotations.len().min(at_once));
+        let Some(request) = self.dialect.create_check(commit, check, first) else { return Ok(false) };
+        let created = self.ask_for_what_is_new(&request).await?;
+        for annotations in rest.chunks(at_once.max(1)) {
+            if let Some(request) = self.dialect.append_to_check(&created.body, check, annotations) {
+                self.ask(&request).await?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a comment's author may do in the repository.
+    pub async fn permission(&self, author: &str, author_id: u64) -> Result<Right, ForgeError> {
+        match self.ask(&self.dialect.permission(author, author_id)).await {
+            Ok(answer) => Ok(self.dialect.read_permission(&answer.body)),
+            Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(Right::None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn pages(&self, request: impl Fn(u32) -> Request) -> Result<Vec<Value>, ForgeError> {
+        let mut items = Vec::new();
+        for page in 1..=PAGES_MAX {
+            let answer = self.ask_for_what_is_new(&request(page)).await?;
+            let is_last = !has_next(&answer);
+            items.extend(list(answer.body)?);
+            if is_last {
+                break;
+            }
+        }
+        Ok(items)
+    }
+
+    /// A list of one page is asked for by its tag. Of longer ones the first page does not tell what is new in the others.
+    async fn pages_if_changed(&self, request: impl Fn(u32) -> Request) -> Result<Option<Vec<Value>>, ForgeError> {
+        let first = request(1);
+        let tagged = self.known().get(&first.path).cloned();
+        let credential = self.credential().await?;
+        let Some(answer) = self.client.ask_if_changed(&first, Some(&credential), tagged.as_deref()).await? else {
+            return Ok(None);
+        };
+        if has_next(&answer) {
+            self.known().remove(&first.path);
+            let mut items = list(answer.body)?;
+            items.extend(self.pages(|page| request(page.saturating_add(1))).await?);
+            return Ok(Some(items));
+        }
+        if let Some(tag) = tag(&answer) {
+            let mut known = self.known();
+            if known.len() >= TAGS_MAX && !known.contains_key(&first.path) {
+                known.pop_first();
+            }
+            known.insert(first.path, tag);
+        }
+        Ok(Some(list(answer.body)?))
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks for what a push may have made a moment ago.
+    async fn ask_for_what_is_new(&self, request: &Request) -> Result<Answer, ForgeError> {
+        for pause in UNKNOWN_FOR {
+            match self.ask(request).await {
+                Err(ForgeError::Http(error))
+                    if error.status().is_some_and(|it| self.dialect.is_unknown_yet(it, error.message())) =>
+                {
+                    tokio::time::sleep(pause).await;
+                }
+                outcome => return outcome,
+            }
+        }
+        self.ask(request).await
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Answer, ForgeError> {
+        let credential = self.credential().await?;
+        match self.client.ask(request, Some(&credential)).await {
+            // Taken back before its time, or the clocks differ.
+            Err(error)
+                if error.status() == Some(StatusCode::UNAUTHORIZED) && matches!(self.access, Access::Key { .. }) =>
+            {
+                *self.token.lock().await = None;
+                let credential = self.credential().await?;
+                Ok(self.client.ask(request, Some(&credential)).await?)
+            }
+            outcome => Ok(outcome?),
+        }
+    }
+
+    async fn credential(&self) -> Result<Credential, ForgeError> {
+        let (issuer, key) = match &self.access {
+            Access::Token(source) => return Ok(self.dialect.credential(&source.read()?)),
+            Access::Key { issuer, key } => (issuer, key),
+        };
+        let mut kept = self.token.lock().await;
+        let now = self.client.clock().now();
+        let is_good = |token: &&Token| token.until.saturating_sub(TOKEN_MARGIN).is_ok_and(|end| now < end);
+        if let Some(token) = kept.as_ref().filter(is_good) {
+            return Ok(self.dialect.credential(&token.value));
+        }
+        let mut answers = Vec::new();
+        loop {
+            match self.dialect.token_step(issuer, &key.read()?, now, &answers)? {
+                TokenStep::Ask(request, credential) => {
+                    answers.push(self.client.ask(&request, Some(&credential)).await?.body);
+                }
+                TokenStep::Have(token) => {
+                    let credential = self.dialect.credential(&token.value);
+                    *kept = Some(token);
+                    return Ok(credential);
+                }
+                TokenStep::Nothing(why) => return Err(ForgeError::NoToken(why)),
+            }
+        }
+    }
+}
+
+fn list(body: Value) -> Result<Vec<Value>, ForgeError> {
+    match body {
+        Value::Array(items) => Ok(items),
+        Value::Null => Ok(Vec::new()),
+        _ => Err(ForgeError::Answer("a list")),
+    }
+}
+
+/// `Link: <…>; rel="next"`, which all forges send.
+fn has_next(answer: &Answer) -> bool {
+    let links = answer.headers.get_all(LINK).iter().filter_map(|it| it.to_str().ok());
+    links.flat_map(|line| line.split(',')).any(|link| link.contains("rel=\"next\""))
+}

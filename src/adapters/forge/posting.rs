@@ -1,0 +1,258 @@
+//! Posts what a preview says: statuses first and always, then one comment for each cluster and environment, then checks.
+//!
+//! Nothing is recorded anywhere but on the forge, so a crash between any two requests, or a second process that does the same, is met
+//! by looking again. A comment is found by its first line *and* its author, is created before another one goes, and is edited only when
+//! its second line, the data, differs. Of several the oldest stays: all who look agree on which one that is.
+
+use super::dialect::{Check, Comment, Status};
+use super::hosted::{ForgeError, HostedRepository};
+
+/// How often it is looked again when nobody knows whether a request arrived.
+const LOOKS_MAX: u32 = 5;
+/// More annotations than this are counted in the check's summary: nobody looks at them one by one.
+pub const ANNOTATIONS_MAX: usize = 200;
+
+/// What to post for one revision of a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Posting {
+    pub number: u64,
+    /// The commit that statuses and checks are of.
+    pub head: String,
+    pub targets: Vec<TargetPosting>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetPosting {
+    pub status: Status,
+    /// `None`: comments are not wanted.
+    pub comment: Option<CommentPosting>,
+    pub check: Option<Check>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommentPosting {
+    /// The comment's first line, by which it is found.
+    pub marker: String,
+    /// Its second line: what a reader would want to know about when it changes.
+    pub data: String,
+    /// Whether there should be a comment where there is none yet.
+    pub is_worth_beginning: bool,
+    pub manner: Manner,
+    /// All of it, with both lines.
+    pub body: String,
+}
+
+/// What becomes of the comment of an earlier revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    Edit,
+    /// A new one, and the old ones are hidden.
+    Anew,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    StatusSet,
+    StatusStands,
+    CommentCreated,
+    CommentEdited,
+    CommentStands,
+    /// Nothing of ours changed, and nothing was said before.
+    NoComment,
+    CheckCreated,
+    CheckStands,
+    /// The credentials do not allow checks, or the forge has none; statuses are there all the same.
+    NoCheck,
+}
+
+/// What was done for each target, in their order, and what failed.
+#[derive(Debug, Default)]
+pub struct Posted {
+    /// Status context, and what was done.
+    pub done: Vec<(String, Done)>,
+    /// What was tried for which status context.
+    pub failed: Vec<(String, &'static str, ForgeError)>,
+}
+
+/// Posts all of it, and goes on after what fails.
+pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
+    let mut posted = Posted::default();
+    let mut were_there = Vec::new();
+    for target in &posting.targets {
+        let outcome = set_status(forge, &posting.head, &target.status).await;
+        were_there.push(matches!(outcome, Ok(Done::StatusStands)));
+        posted.note(target, "set the status", outcome);
+    }
+    let mut listed = None;
+    for target in &posting.targets {
+        if let Some(comment) = &target.comment {
+            let outcome = set_comment(forge, posting.number, comment, &mut listed).await;
+            posted.note(target, "comment", outcome);
+        }
+    }
+    for (target, was_there) in posting.targets.iter().zip(were_there) {
+        if let Some(check) = &target.check {
+            let outcome = set_check(forge, &posting.head, check, was_there).await;
+            posted.note(target, "make a check", outcome);
+        }
+    }
+    posted
+}
+
+impl Posted {
+    fn note(&mut self, target: &TargetPosting, what: &'static str, outcome: Result<Done, ForgeError>) {
+        let context = target.status.context.clone();
+        match outcome {
+            Ok(done) => self.done.push((context, done)),
+            Err(error) => self.failed.push((context, what, error)),
+        }
+    }
+}
+
+async fn set_status(forge: &HostedRepository, head: &str, status: &Status) -> Result<Done, ForgeError> {
+    let mut looks = 1;
+    loop {
+        if forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
+            return Ok(if looks == 1 { Done::StatusStands } else { Done::StatusSet });
+        }
+        match forge.set_status(head, status).await {
+            Err(error) if error.is_uncertain() && looks < LOOKS_MAX => looks += 1,
+            outcome => return outcome.map(|()| Done::StatusSet),
+        }
+    }
+}
+
+/// Not every forge tells apart what is wrong and what could not be found out.
+fn says_the_same(known: &Status, status: &Status) -> bool {
+    use super::dialect::State::{Error, Failure};
+    let both_bad = [known.state, status.state].iter().all(|state| matches!(state, Failure | Error));
+    known.context == status.context
+        && known.description == status.description
+        && (known.state == status.state || both_bad)
+}
+
+fn lines_of(comment: &Comment) -> (&str, &str) {
+    let mut lines = comment.body.lines().map(str::trim_end);
+    (lines.next().unwrap_or_default(), lines.next().unwrap_or_default())
+}
+
+/// Those that bear the marker and are by this program. Who it is, is asked only when there is one.
+async fn ours<'a>(
+    forge: &HostedRepository,
+    comments: &'a [Comment],
+    marker: &str,
+) -> Result<Vec<&'a Comment>, ForgeError> {
+    let marked: Vec<&Comment> = comments.iter().filter(|comment| lines_of(comment).0 == marker).collect();
+    if marked.is_empty() {
+        return Ok(marked);
+    }
+    let account = forge.account().await?;
+    Ok(marked.into_iter().filter(|comment| forge.is_by(comment, account)).collect())
+}
+
+async fn set_comment(
+    forge: &HostedRepository,
+    number: u64,
+    posting: &CommentPosting,
+    listed: &mut Option<Vec<Comment>>,
+) -> Result<Done, ForgeError> {
+    for look in 1..=LOOKS_MAX {
+        // One list does for all targets, until something was done that nobody knows the end of.
+        let comments = match listed.take() {
+            Some(comments) if look == 1 => comments,
+            _ => forge.comments(number).await?,
+        };
+        let found = ours(forge, &comments, &posting.marker).await?;
+        let outcome = match (found.as_slice(), posting.manner) {
+            ([], _) if !posting.is_worth_beginning => Ok(Done::NoComment),
+            ([], _) => begin(forge, number, posting).await,
+            ([.., newest], Manner::Anew) if lines_of(newest).1 == posting.data => Ok(Done::CommentStands),
+            (old, Manner::Anew) => anew(forge, number, posting, old).await,
+            ([first, others @ ..], Manner::Edit) => {
+                for other in others {
+                    forge.remove_comment(number, other.id).await?;
+                }
+                edit(forge, number, posting, first).await
+            }
+        };
+        match outcome {
+            Err(error) if error.is_uncertain() && look < LOOKS_MAX => {}
+            outcome => {
+                *listed = Some(comments);
+                return outcome;
+            }
+        }
+    }
+    Err(ForgeError::Answer("comments, of which none stays"))
+}
+
+/// A new comment, and a look whether somebody else began one at the same time.
+async fn begin(forge: &HostedRepository, number: u64, posting: &CommentPosting) -> Result<Done, ForgeError> {
+    let created = forge.create_comment(number, &posting.body).await?;
+    forge.is_known_as(&created.author);
+    if posting.manner == Manner::Anew {
+        return Ok(Done::CommentCreated);
+    }
+    let comments = forge.comments(number).await?;
+    let found = ours(forge, &comments, &posting.marker).await?;
+    let Some((first, others)) = found.split_first() else { return Ok(Done::CommentCreated) };
+    if others.is_empty() {
+        return Ok(Done::CommentCreated);
+    }
+    let is_first = first.id == created.id;
+    if !is_first {
+        edit(forge, number, posting, first).await?;
+    }
+    for other in others {
+        forge.remove_comment(number, other.id).await?;
+    }
+    Ok(if is_first { Done::CommentCreated } else { Done::CommentEdited })
+}
+
+async fn edit(
+    forge: &HostedRepository,
+    number: u64,
+    posting: &CommentPosting,
+    comment: &Comment,
+) -> Result<Done, ForgeError> {
+    if lines_of(comment).1 == posting.data {
+        return Ok(Done::CommentStands);
+    }
+    forge.edit_comment(number, comment.id, &posting.body).await?;
+    Ok(Done::CommentEdited)
+}
+
+async fn anew(
+    forge: &HostedRepository,
+    number: u64,
+    posting: &CommentPosting,
+    old: &[&Comment],
+) -> Result<Done, ForgeError> {
+    let created = forge.create_comment(number, &posting.body).await?;
+    forge.is_known_as(&created.author);
+    for comment in old {
+        forge.hide_comment(number, comment).await?;
+    }
+    Ok(Done::CommentCreated)
+}
+
+/// `was_there`: the status of the same was, so this may be as well.
+async fn set_check(forge: &HostedRepository, head: &str, check: &Check, was_there: bool) -> Result<Done, ForgeError> {
+    let mut looks = u32::from(was_there);
+    loop {
+        if looks > 0
+            && let Some(true) = forge.has_check(head, check).await?
+        {
+            return Ok(Done::CheckStands);
+        }
+        match forge.create_check(head, check).await {
+            Ok(true) => return Ok(Done::CheckCreated),
+            Ok(false) => return Ok(Done::NoCheck),
+            // Checks are for Apps and jobs; a token of a person may not make them, and the status says the same.
+            Err(error) if error.is_denied() => return Ok(Done::NoCheck),
+            Err(error) if error.is_uncertain() && looks < LOOKS_MAX => looks += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Several references of one remote with their histories, in one clone: to merge what was proposed into what it goes into.
+
+use std::path::{Path, PathBuf};
+
+use git2::Repository;
+
+use super::address::Address;
+use super::fetch::{Target, open_or_make};
+use super::process::{FetchLimits, fetch_beside};
+use super::remote::{CloneFolder, OpenError, RemoteSettings};
+use crate::ports::{PortError, PortErrorKind};
+
+/// Follows references of one remote.
+pub struct Histories {
+    url: String,
+    address: Address,
+    credentials_file: Option<PathBuf>,
+    program: PathBuf,
+    limits: FetchLimits,
+    folder: CloneFolder,
+}
+
+impl Histories {
+    /// Checks the address and makes an empty clone; of the settings, reference, interval and earlier revision do not matter.
+    pub fn open(settings: &RemoteSettings) -> Result<Self, OpenError> {
+        let folder = match &settings.clone_folder {
+            Some(path) => CloneFolder::Kept(path.clone()),
+            None => CloneFolder::Temporary(
+                tempfile::Builder::new().prefix("cutlist-").tempdir().map_err(OpenError::Folder)?,
+            ),
+        };
+        open_or_make(folder.path())
+            .map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
+        Ok(Self {
+            url: settings.url.clone(),
+            address: Address::parse(&settings.url)?,
+            credentials_file: settings.credentials_file.clone(),
+            program: settings.program.clone(),
+            limits: settings.limits,
+            folder,
+        })
+    }
+
+    /// The clone.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Fetches a reference by its whole name, such as `refs/heads/main`, if it is another commit than the clone has; gives the commit.
+    pub async fn fetch(&self, reference: &str) -> Result<String, PortError> {
+        let target = Target {
+            address: self.address.clone(),
+            reference: Some(reference.to_owned()),
+            credentials_file: self.credentials_file.clone(),
+            earlier: None,
+            with_history: true,
+        };
+        let operation = || format!("fetch {reference} from {}", self.address.shown);
+        let known = self.commit(reference);
+        let fetched = fetch_beside(&self.program, &self.url, &target, self.folder.path(), known, self.limits).await;
+        fetched.map_err(|error| PortError {
+            operation: operation(),
+            kind: error.kind,
+            source: Some(Box::new(error)),
+        })?;
+        self.name_branch(reference);
+        let commit = self.commit(reference).map(|commit| commit.to_string());
+        commit.ok_or_else(|| PortError { operation: operation(), kind: PortErrorKind::Permanent, source: None })
+    }
+
+    /// Forgets a reference that nobody follows any more; what it alone held goes when packs are put together.
+    pub fn forget(&self, reference: &str) {
+        let repository = Repository::open_bare(self.folder.path());
+        let found = repository.as_ref().map(|repository| repository.find_reference(&own_name(reference)));
+        if let Ok(Ok(mut found)) = found
+            && let Err(error) = found.delete()
+        {
+            tracing::debug!(%error, reference, "the reference stays");
+        }
+    }
+
+    /// By which it is called in what people read.
+    fn name_branch(&self, reference: &str) {
+        if !reference.starts_with("refs/heads/") {
+            return;
+        }
+        let Some(commit) = self.commit(reference) else { return };
+        let named = Repository::open_bare(self.folder.path())
+            .and_then(|repository| repository.reference(reference, commit, true, "fetched").map(drop));
+        if let Err(error) = named {
+            tracing::debug!(%error, reference, "the branch has no name of its own");
+        }
+    }
+
+    fn commit(&self, reference: &str) -> Option<git2::Oid> {
+        let repository = Repository::open_bare(self.folder.path()).ok()?;
+        let commit = repository.find_reference(&own_name(reference)).ok()?.peel_to_commit().ok()?;
+        Some(commit.id())
+    }
+}
+
+/// What the clone calls it.
+fn own_name(reference: &str) -> String {
+    format!("refs/cutlist/{reference}")
+}

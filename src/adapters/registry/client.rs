@@ -1,0 +1,279 @@
+//! Requests to one registry, with its own way of asking for credentials. They go to it, and to the server of tokens that it names,
+//! and to nobody else; neither they nor queries are in any error.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::Bytes;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT, WWW_AUTHENTICATE};
+use hyper::{Method, Request, StatusCode};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt;
+use serde_json::Value;
+
+use super::challenge::Challenge;
+use super::reference::Reference;
+
+/// Of one request: a snapshot may be large, and a line thin.
+const WITHIN: Duration = Duration::from_secs(120);
+const CONNECT_WITHIN: Duration = Duration::from_secs(10);
+/// Of an answer that nobody asked more of.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+const CREDENTIALS_BYTES_MAX: u64 = 64 << 10;
+const AGENT: &str = concat!("cutlist/", env!("CARGO_PKG_VERSION"));
+/// Before a token, where there is no name.
+const USER_OF_A_TOKEN: &str = "x-access-token";
+
+#[derive(Debug, thiserror::Error)]
+pub enum RegistryError {
+    #[error("the credentials in {} can not be read: write `user:password`, or a token, on one line", path.display())]
+    Credentials { path: PathBuf, source: std::io::Error },
+    #[error("no trust in certificates can be set up")]
+    Trust(#[source] rustls::Error),
+    #[error("the request to {host} can not be written")]
+    Malformed { host: String, source: http::Error },
+    #[error("{host} can not be asked")]
+    Unreachable { host: String, source: Box<dyn std::error::Error + Send + Sync> },
+    #[error("{host} did not answer within {} s", WITHIN.as_secs())]
+    Late { host: String },
+    #[error("{host} answered {status}{}", if message.is_empty() { String::new() } else { format!(": {message}") })]
+    Refused { host: String, status: StatusCode, message: String },
+    #[error("{host} asks for credentials{}", if *given { ", and refuses those that were given" } else { "" })]
+    Denied { host: String, given: bool },
+    #[error("the answer of {host} is longer than {} MiB", most >> 20)]
+    TooLong { host: String, most: usize },
+    #[error("the registry does not say where the upload goes")]
+    NoUpload,
+    #[error("the manifest can not be read")]
+    Manifest(#[source] serde_json::Error),
+    #[error("this is no snapshot of a cluster, but {what}")]
+    NoSnapshot { what: String },
+    #[error("the content has the digest {found}, and should have {wanted}")]
+    Digest { wanted: String, found: String },
+}
+
+/// User and password. Not `Debug`, so that they end up in no log.
+#[derive(Clone)]
+pub struct Credentials {
+    user: String,
+    password: String,
+}
+
+impl Credentials {
+    /// From a file that holds `user:password`, or a token.
+    pub fn read(path: &Path) -> Result<Self, RegistryError> {
+        use std::io::Read;
+        let failed = |source| RegistryError::Credentials { path: path.to_owned(), source };
+        let mut text = String::new();
+        let file = std::fs::File::open(path).map_err(failed)?;
+        file.take(CREDENTIALS_BYTES_MAX).read_to_string(&mut text).map_err(failed)?;
+        let line = text.trim();
+        if line.is_empty() || line.contains('\n') {
+            return Err(failed(std::io::ErrorKind::InvalidData.into()));
+        }
+        let (user, password) = line.split_once(':').unwrap_or((USER_OF_A_TOKEN, line));
+        Ok(Self { user: user.to_owned(), password: password.to_owned() })
+    }
+
+    fn basic(&self) -> String {
+        format!("Basic {}", BASE64_STANDARD.encode(format!("{}:{}", self.user, self.password)))
+    }
+}
+
+/// One request.
+pub(super) struct Ask {
+    pub method: Method,
+    /// Below the repository, or an address of its own as the registry gave it.
+    pub path: String,
+    pub accept: &'static str,
+    pub content_type: &'static str,
+    pub body: Vec<u8>,
+    /// Bytes of the answer.
+    pub most: usize,
+    /// Whether a redirect is followed: content is often elsewhere, and goes to whoever knows its address.
+    pub follows: bool,
+}
+
+impl Ask {
+    pub fn of(method: Method, path: String) -> Self {
+        Self { method, path, accept: "*/*", content_type: "", body: Vec::new(), most: ANSWER_BYTES_MAX, follows: false }
+    }
+}
+
+pub(super) struct Answer {
+    pub status: StatusCode,
+    pub location: Option<String>,
+    challenge: Option<String>,
+    pub body: Vec<u8>,
+}
+
+pub(super) struct Client {
+    connections: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    origin: String,
+    repository: String,
+    credentials: Option<Credentials>,
+    /// `pull`, or `pull,push`: what a token is asked for.
+    actions: &'static str,
+    authorization: Option<String>,
+}
+
+impl Client {
+    pub fn new(of: &Reference, credentials: Option<Credentials>, actions: &'static str) -> Result<Self, RegistryError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let trust = |builder: rustls::ConfigBuilder<ClientConfig, rustls::WantsVersions>| {
+            Ok(builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth())
+        };
+        let config = trust(ClientConfig::builder_with_provider(provider)).map_err(RegistryError::Trust)?;
+        let mut plain = HttpConnector::new();
+        plain.enforce_http(false);
+        plain.set_connect_timeout(Some(CONNECT_WITHIN));
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(plain);
+        let connections =
+            hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build(connector);
+        let (origin, repository) = (of.origin(), of.repository().to_owned());
+        Ok(Self { connections, origin, repository, credentials, actions, authorization: None })
+    }
+
+    /// Asks; proves who asks where the registry wants that.
+    pub async fn ask(&mut self, ask: Ask) -> Result<Answer, RegistryError> {
+        let address = self.address(&ask.path);
+        let own = is_at(&address, &self.origin);
+        let mut answer = self.send(&ask, &address, self.authorization.clone().filter(|_| own)).await?;
+        if answer.status == StatusCode::UNAUTHORIZED && own {
+            let authorization = self.prove(answer.challenge.as_deref()).await?;
+            answer = self.send(&ask, &address, Some(authorization)).await?;
+        }
+        if ask.follows && answer.status.is_redirection() {
+            let Some(elsewhere) = answer.location.take().map(|location| self.address(&location)) else {
+                return Err(self.refused(&address, &answer));
+            };
+            answer = self.send(&ask, &elsewhere, None).await?;
+        }
+        match answer.status {
+            status if status.is_success() => Ok(answer),
+            StatusCode::UNAUTHORIZED => {
+                Err(RegistryError::Denied { host: host(&address), given: self.credentials.is_some() })
+            }
+            _ => Err(self.refused(&address, &answer)),
+        }
+    }
+
+    fn address(&self, path: &str) -> String {
+        match path {
+            _ if path.contains("://") => path.to_owned(),
+            _ if path.starts_with("/v2/") => format!("{}{path}", self.origin),
+            _ => format!("{}/v2/{}{path}", self.origin, self.repository),
+        }
+    }
+
+    async fn prove(&mut self, challenge: Option<&str>) -> Result<String, RegistryError> {
+        let denied = |given| RegistryError::Denied { host: host(&self.origin), given };
+        let given = self.credentials.is_some();
+        let authorization = match challenge.and_then(Challenge::parse) {
+            Some(Challenge::Basic) => self.credentials.as_ref().ok_or_else(|| denied(false))?.basic(),
+            Some(Challenge::Bearer { realm, service, scope }) => {
+                // Credentials are not sent where everybody on the way could read them.
+                let is_safe = realm.starts_with("https://") || self.origin.starts_with("http://");
+                if !is_safe {
+                    return Err(denied(given));
+                }
+                format!("Bearer {}", self.token(&realm, service, scope).await?)
+            }
+            None => return Err(denied(given)),
+        };
+        self.authorization = Some(authorization.clone());
+        Ok(authorization)
+    }
+
+    async fn token(
+        &self,
+        realm: &str,
+        service: Option<String>,
+        scope: Option<String>,
+    ) -> Result<String, RegistryError> {
+        let scope = scope.unwrap_or_else(|| format!("repository:{}:{}", self.repository, self.actions));
+        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let sign = if realm.contains('?') { '&' } else { '?' };
+        let mut address = format!("{realm}{sign}scope={}", encoded(&scope));
+        if let Some(service) = service {
+            address.push_str(&format!("&service={}", encoded(&service)));
+        }
+        let basic = self.credentials.as_ref().map(Credentials::basic);
+        let answer = self.send(&Ask::of(Method::GET, String::new()), &address, basic).await?;
+        let given = self.credentials.is_some();
+        if !answer.status.is_success() {
+            return match answer.status {
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
+                    Err(RegistryError::Denied { host: host(&address), given })
+                }
+                _ => Err(self.refused(&address, &answer)),
+            };
+        }
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let token = body["token"].as_str().or_else(|| body["access_token"].as_str());
+        token.map(str::to_owned).ok_or(RegistryError::Denied { host: host(&address), given })
+    }
+
+    async fn send(&self, ask: &Ask, address: &str, authorization: Option<String>) -> Result<Answer, RegistryError> {
+        let at = host(address);
+        let malformed = |source: http::Error| RegistryError::Malformed { host: at.clone(), source };
+        let mut request = Request::builder().method(ask.method.clone()).uri(address);
+        request = request.header(USER_AGENT, AGENT).header(ACCEPT, ask.accept);
+        if !ask.content_type.is_empty() {
+            request = request.header(CONTENT_TYPE, ask.content_type);
+        }
+        if let Some(authorization) = authorization {
+            let mut value = HeaderValue::from_str(&authorization).map_err(|error| malformed(error.into()))?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
+        let request = request.body(Full::new(Bytes::from(ask.body.clone()))).map_err(malformed)?;
+        let unreachable =
+            |source: Box<dyn std::error::Error + Send + Sync>| RegistryError::Unreachable { host: at.clone(), source };
+        let whole = async {
+            let answer = self.connections.request(request).await.map_err(|error| unreachable(error.into()))?;
+            let (head, body) = answer.into_parts();
+            let body =
+                Limited::new(body, ask.most).collect().await.map_err(|error| match error.is::<LengthLimitError>() {
+                    true => RegistryError::TooLong { host: at.clone(), most: ask.most },
+                    false => unreachable(error),
+                })?;
+            let header =
+                |name| head.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok()).map(str::to_owned);
+            Ok(Answer {
+                status: head.status,
+                location: header(LOCATION),
+                challenge: header(WWW_AUTHENTICATE),
+                body: body.to_bytes().to_vec(),
+            })
+        };
+        tokio::time::timeout(WITHIN, whole).await.map_err(|_| RegistryError::Late { host: at.clone() })?
+    }
+
+    #[expect(clippy::unused_self, reason = "reads like the other ends of a request")]
+    fn refused(&self, address: &str, answer: &Answer) -> RegistryError {
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        let said = ["message", "code"].iter().find_map(|field| body["errors"][0][field].as_str());
+        let message = said.unwrap_or_default().chars().take(200).collect();
+        RegistryError::Refused { host: host(address), status: answer.status, message }
+    }
+}
+
+/// Scheme, host and port are the same.
+fn is_at(address: &str, origin: &str) -> bool {
+    address.strip_prefix(origin).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Of an address, without what may be a secret.
+fn host(address: &str) -> String {
+    let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
+    rest.split(['/', '?']).next().unwrap_or_default().to_owned()
+}

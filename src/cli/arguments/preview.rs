@@ -1,0 +1,80 @@
+//! What is typed for `cutlist preview`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::{ClusterArguments, DefinitionArguments, PackingArgument, PlanOutput};
+
+#[derive(Clone, Debug, Args)]
+pub struct PreviewArguments {
+    /// Clone or bare repository, or the folder in it that holds the definitions
+    pub path: PathBuf,
+    /// Commit, branch or tag that the change goes into
+    #[arg(long, value_name = "REF")]
+    pub base: String,
+    /// Commit, branch or tag that is proposed; what is planned is the merge of it into the base
+    #[arg(long, value_name = "REF", default_value = "HEAD")]
+    pub head: String,
+    /// What the comments, statuses and documents call this set of definitions, where one cluster has several
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub environment: String,
+    /// A cluster, and where its snapshot is; repeatable, also for several files of one cluster
+    ///
+    /// A file as `plan --snapshot` takes it. A folder that `snapshot --to` writes: the newest in it. `git:BRANCH`: the newest on that
+    /// branch of the repository of PATH. `oci://HOST/REPOSITORY:TAG`: an artifact of a registry.
+    #[arg(long = "cluster", value_name = "NAME=SNAPSHOT")]
+    pub clusters: Vec<NamedPath>,
+    /// File that holds `user:password`, or a token, for the registry of snapshots
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
+    /// Folder below PATH that holds the definitions of this cluster, where they are not all of PATH
+    #[arg(long = "definitions", value_name = "NAME=FOLDER")]
+    pub folders: Vec<NamedPath>,
+    #[command(flatten)]
+    pub live: ClusterArguments,
+    /// The living cluster, also where nothing names it, as within a pod.
+    #[arg(skip)]
+    pub is_live: bool,
+    /// What EC2 sells, instead of the built-in catalog
+    #[arg(long, value_name = "FILE")]
+    pub catalog: Option<PathBuf>,
+    #[arg(long, value_enum)]
+    pub packing: Option<PackingArgument>,
+    /// The moment to plan for, RFC 3339
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<jiff::Timestamp>,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+    /// Leave the next 24 hours out
+    #[arg(long)]
+    pub without_simulation: bool,
+    #[arg(short, long, value_enum, default_value_t = PlanOutput::Text)]
+    pub output: PlanOutput,
+    /// Exit with 2 when the change makes a difference to some cluster (0: to none, 1: no plan could be made)
+    #[arg(long)]
+    pub detailed_exitcode: bool,
+}
+
+/// `NAME=PATH`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedPath {
+    pub name: String,
+    pub path: String,
+}
+
+impl FromStr for NamedPath {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, path)) if !name.trim().is_empty() && !path.is_empty() => {
+                Ok(Self { name: name.trim().to_owned(), path: path.to_owned() })
+            }
+            _ => Err("write NAME=PATH, such as blue=snapshots/blue.json".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What is typed for `cutlist review`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{ClusterArguments, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath, PackingArgument};
+use crate::api::duration::NillableDuration;
+
+#[derive(Debug, Args)]
+pub struct ReviewArguments {
+    /// Address from which the repository can be fetched
+    #[arg(value_name = "REPOSITORY")]
+    pub remote: String,
+    /// Folder of the repository that holds the definitions
+    #[arg(long, value_name = "PATH")]
+    pub sub_path: Option<String>,
+    /// File that holds the token (or `user:password`) for fetching
+    #[arg(long, value_name = "FILE")]
+    pub credentials_file: Option<PathBuf>,
+    /// How often open pull requests are asked for
+    #[arg(long, value_name = "DURATION", default_value = "30s")]
+    pub interval: NillableDuration,
+    /// Look once, and end
+    #[arg(long)]
+    pub once: bool,
+    #[command(flatten)]
+    pub forge: ForgeArguments,
+    #[command(flatten)]
+    pub manner: ReviewManner,
+    /// A cluster, and where its snapshot is, as `preview` takes it; repeatable. Without: the living cluster
+    #[arg(long = "cluster", value_name = "NAME=SNAPSHOT")]
+    pub clusters: Vec<NamedPath>,
+    #[command(flatten)]
+    pub live: ClusterArguments,
+    /// What comments and statuses call this set of definitions, where one cluster has several
+    #[arg(long, value_name = "NAME", default_value = "")]
+    pub environment: String,
+    /// What EC2 sells, instead of the built-in catalog
+    #[arg(long, value_name = "FILE")]
+    pub catalog: Option<PathBuf>,
+    #[arg(long, value_enum)]
+    pub packing: Option<PackingArgument>,
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub definitions: DefinitionArguments,
+}
+
+/// How pull requests are reviewed.
+#[derive(Clone, Debug, Args)]
+pub struct ReviewManner {
+    /// What becomes of the comment on a pull request
+    #[arg(long, value_enum, default_value_t = CommentArgument::Edit, value_name = "MANNER")]
+    pub comment: CommentArgument,
+    /// Set statuses only, and no checks with annotations
+    #[arg(long)]
+    pub no_checks: bool,
+    /// Leave the next 24 hours out of previews
+    #[arg(long)]
+    pub without_simulation: bool,
+    /// Also set a status that waits until somebody who may write says `/cutlist approve DIGEST`
+    #[arg(long)]
+    pub require_approval: bool,
+    /// Take no approval from the author of the pull request
+    #[arg(long)]
+    pub require_two_people: bool,
+    /// Receive webhooks here, at /hooks, which shorten the wait
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "hook_secret_file")]
+    pub listen_hooks: Option<std::net::SocketAddr>,
+    /// File that holds the secret of the webhooks
+    #[arg(long, value_name = "FILE", requires = "listen_hooks")]
+    pub hook_secret_file: Option<PathBuf>,
+}

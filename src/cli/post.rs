@@ -1,0 +1,140 @@
+//! `cutlist post`
+
+mod assemble;
+mod forge;
+
+use std::io::{Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+
+use super::arguments::PostArguments;
+use super::exit::{Failure, Outcome};
+use super::output;
+use crate::adapters::forge::{Done, Posted, post};
+use crate::api::preview::{self, Preview};
+use crate::ports::chain;
+use crate::render::posting;
+
+pub(super) use assemble::{Shown, posting as assembled};
+pub(super) use forge::{Resolved, resolve};
+
+const FAILURE: u8 = 1;
+const USAGE: u8 = 2;
+/// A preview of a thousand clusters has less.
+const PREVIEW_BYTES_MAX: u64 = 64 << 20;
+/// Of a job's summary on GitHub, less than the 1 MiB that it takes, since other steps write there as well.
+const SUMMARY_ROOM: posting::Room = posting::Room { characters: 500_000, bytes: 900_000 };
+
+pub fn run(arguments: &PostArguments) -> Result<Outcome, Failure> {
+    let preview = read(&arguments.preview).map_err(|error| Failure::usage(FAILURE, error))?;
+    refuse_another_head(arguments, &preview)?;
+    let resolved = resolve(&arguments.forge, arguments.details_url.as_deref())?;
+    let number = arguments.pull_request.or(resolved.found.pull_request).ok_or_else(|| {
+        Failure::usage(USAGE, anyhow!("nothing says which pull request the preview is for"))
+            .with_hint("add --pull-request NUMBER, or run this in a job for a pull request")
+    })?;
+    let shown = Shown::of(arguments, &resolved);
+    let posting = assembled(&preview, number, &shown, resolved.table());
+    if let Some(file) = &arguments.summary_file
+        && !arguments.dry_run
+    {
+        append(file, &posting::page(&preview, shown.manner(), SUMMARY_ROOM))
+            .map_err(|error| Failure::usage(FAILURE, error))?;
+    }
+    if arguments.dry_run {
+        output::text(&assemble::described(&posting, &resolved));
+        return Ok(Outcome::Clean);
+    }
+    if arguments.allow_no_token && !resolved.has_token() {
+        output::say("there is no token: nothing is posted");
+        return Ok(Outcome::Clean);
+    }
+    let forge = resolved.connect()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let posted = runtime.block_on(post(&forge, &posting));
+    tell(&posted);
+    outcome(&posted, &resolved)
+}
+
+fn read(path: &Path) -> anyhow::Result<Preview> {
+    let name = if path == Path::new("-") { "standard input".to_owned() } else { path.display().to_string() };
+    let mut text = String::new();
+    let read = if path == Path::new("-") {
+        std::io::stdin().take(PREVIEW_BYTES_MAX).read_to_string(&mut text)
+    } else {
+        let file = std::fs::File::open(path).with_context(|| format!("{name} can not be read"))?;
+        file.take(PREVIEW_BYTES_MAX).read_to_string(&mut text)
+    };
+    read.with_context(|| format!("{name} can not be read"))?;
+    let mut deserializer = serde_json::Deserializer::from_str(&text);
+    let preview: Preview = serde_path_to_error::deserialize(&mut deserializer)
+        .with_context(|| format!("{name} is no preview; `cutlist preview -o json` writes one"))?;
+    if preview.kind != preview::KIND || preview.version != preview::FORMAT_VERSION {
+        anyhow::bail!(
+            "{name} is {} of version {}, and this program reads {} of version {}",
+            preview.kind,
+            preview.version,
+            preview::KIND,
+            preview::FORMAT_VERSION
+        );
+    }
+    // It becomes part of an address.
+    if preview.head.id.len() < 7 || !preview.head.id.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        anyhow::bail!(
+            "{name} was made for {:?}, which is no commit, so there is nothing to give a status",
+            preview.head.id
+        );
+    }
+    Ok(preview)
+}
+
+fn refuse_another_head(arguments: &PostArguments, preview: &Preview) -> Result<(), Failure> {
+    match &arguments.head {
+        Some(head) if *head != preview.head.id => {
+            let error = anyhow!("the preview is for commit {}, and not for {head}", preview.head.id);
+            Err(Failure::usage(FAILURE, error).with_hint("make a preview of that commit"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn append(path: &Path, text: &str) -> anyhow::Result<()> {
+    let written = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(output::shown(text).as_bytes()));
+    written.with_context(|| format!("{} can not be written", path.display()))
+}
+
+/// What was done, on standard error.
+pub(super) fn tell(posted: &Posted) {
+    for (context, done) in &posted.done {
+        let what = match done {
+            Done::StatusSet => "status set",
+            Done::StatusStands => "the status stands already",
+            Done::CommentCreated => "commented",
+            Done::CommentEdited => "comment edited",
+            Done::CommentStands => "the comment stands already",
+            Done::NoComment => "nothing to comment on",
+            Done::CheckCreated => "check made",
+            Done::CheckStands => "the check stands already",
+            Done::NoCheck => "no check: the forge has none, or does not allow it with these credentials",
+        };
+        output::say(&format!("{context}: {what}"));
+    }
+}
+
+fn outcome(posted: &Posted, resolved: &Resolved) -> Result<Outcome, Failure> {
+    let Some((context, what, error)) = posted.failed.first() else { return Ok(Outcome::Clean) };
+    for (context, what, error) in posted.failed.iter().skip(1) {
+        output::say(&format!("error: {context}: can not {what}: {}", chain(error)));
+    }
+    let failure = Failure::usage(FAILURE, anyhow!("{context}: can not {what}: {}", chain(error)));
+    Err(match resolved.hint(error) {
+        Some(hint) => failure.with_hint(hint),
+        None => failure,
+    })
+}

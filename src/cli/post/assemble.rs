@@ -1,0 +1,138 @@
+//! What is posted of a preview: rendered for the forge's limits.
+
+use std::fmt::Write;
+
+use super::forge::Resolved;
+use crate::adapters::forge::{
+    ANNOTATIONS_MAX, Annotation, Check, CommentPosting, Conclusion, Level, Manner, Posting, State, Status, Table,
+    TargetPosting,
+};
+use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
+use crate::cli::arguments::{CommentArgument, PostArguments};
+use crate::render::posting::{self, Room};
+use crate::render::terminal::clean;
+
+/// How previews are shown.
+pub struct Shown {
+    pub name: String,
+    pub is_untrusted: bool,
+    pub link: Option<String>,
+    pub comment: CommentArgument,
+    pub checks: bool,
+}
+
+impl Shown {
+    pub fn of(arguments: &PostArguments, resolved: &Resolved) -> Self {
+        Self {
+            name: arguments.forge.forge_name.clone(),
+            is_untrusted: arguments.untrusted,
+            link: resolved.found.link.clone(),
+            comment: arguments.comment,
+            checks: !arguments.no_checks,
+        }
+    }
+
+    pub fn manner(&self) -> posting::Manner<'_> {
+        posting::Manner { name: &self.name, is_untrusted: self.is_untrusted, link: self.link.as_deref() }
+    }
+}
+
+pub fn posting(preview: &Preview, number: u64, shown: &Shown, table: &Table) -> Posting {
+    let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table)).collect();
+    Posting { number, head: preview.head.id.clone(), targets }
+}
+
+fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &Table) -> TargetPosting {
+    let status = Status {
+        context: posting::context(target, &shown.name, table.context_characters),
+        state: match target.verdict {
+            PreviewVerdict::Untouched | PreviewVerdict::NoEffect | PreviewVerdict::Changes => State::Success,
+            PreviewVerdict::Invalid => State::Failure,
+            PreviewVerdict::Failed => State::Error,
+        },
+        description: posting::description(target, table.status_characters),
+        link: shown.link.clone(),
+    };
+    let manner = match shown.comment {
+        CommentArgument::Edit => Some(Manner::Edit),
+        CommentArgument::New => Some(Manner::Anew),
+        CommentArgument::None => None,
+    };
+    let comment = manner.map(|manner| {
+        let room = Room { characters: table.comment_characters, bytes: table.comment_bytes };
+        let text = posting::comment(preview, target, shown.manner(), room);
+        let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
+        CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
+    });
+    let check = table.check.filter(|_| shown.checks && !target.causes.is_empty()).map(|limits| {
+        let (title, mut summary) =
+            posting::check(target, shown.manner(), limits.summary_characters.saturating_sub(100));
+        let rest = target.causes.len().saturating_sub(ANNOTATIONS_MAX);
+        if rest > 0 {
+            summary.push_str(&format!("\n{rest} more lines have a part in it.\n"));
+        }
+        Check {
+            name: format!("{} lines", status.context),
+            key: format!("{}:{}", preview.head.id, target.plan.as_ref().map_or("", |plan| &plan.digest)),
+            conclusion: match target.verdict {
+                PreviewVerdict::Invalid => Conclusion::Failure,
+                PreviewVerdict::Failed => Conclusion::Neutral,
+                _ if posting::is_stale(target) => Conclusion::Neutral,
+                _ => Conclusion::Success,
+            },
+            title,
+            summary,
+            link: shown.link.clone(),
+            annotations: annotations(&target.causes, limits.annotation_bytes),
+        }
+    });
+    TargetPosting { status, comment, check }
+}
+
+/// Worst first, and each once.
+fn annotations(causes: &[PreviewCause], bytes: usize) -> Vec<Annotation> {
+    let mut causes: Vec<&PreviewCause> =
+        causes.iter().filter(|cause| cause.line > 0 && !cause.path.is_empty()).collect();
+    causes.sort_by_key(|cause| (cause.severity, &cause.path, cause.line, &cause.text));
+    causes.dedup();
+    let annotation = |cause: &&PreviewCause| Annotation {
+        path: cause.path.clone(),
+        line: cause.line,
+        level: match cause.severity {
+            PreviewSeverity::Error => Level::Failure,
+            PreviewSeverity::Warning => Level::Warning,
+            PreviewSeverity::Notice => Level::Notice,
+        },
+        // A character takes up to four bytes.
+        text: clean(&cause.text).chars().take(bytes / 4).collect(),
+    };
+    causes.iter().take(ANNOTATIONS_MAX).map(annotation).collect()
+}
+
+/// What would be posted, for people.
+pub fn described(posting: &Posting, resolved: &Resolved) -> String {
+    let mut text = format!("pull request {} of {} at {}\n", posting.number, resolved.repository, resolved.address);
+    for target in &posting.targets {
+        let status = &target.status;
+        // Writing to a string does not fail.
+        let _written = writeln!(
+            text,
+            "\nstatus {} of {}: {:?}\n  {}",
+            status.context, posting.head, status.state, status.description
+        );
+        match &target.comment {
+            Some(comment) => {
+                let begun = if comment.is_worth_beginning { "" } else { ", if there is one already" };
+                let _written = writeln!(text, "\ncomment{begun}:\n\n{}", comment.body);
+            }
+            None => text.push_str("\nno comment\n"),
+        }
+        if let Some(check) = &target.check {
+            let _written = writeln!(text, "check {}: {:?}, {}", check.name, check.conclusion, check.title);
+            for it in &check.annotations {
+                let _written = writeln!(text, "  {}:{}: {:?}: {}", it.path, it.line, it.level, it.text);
+            }
+        }
+    }
+    text
+}

@@ -1,0 +1,139 @@
+//! Which forge, which repository and which credentials: flags first, then our variables, then those of the CI job.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use jiff::Timestamp;
+
+use super::{FAILURE, USAGE};
+use crate::adapters::forge::{
+    Access, Address, ForgeError, ForgeKind, Found, HostedRepository, RepositoryName, Secret, SecretSource, Table,
+    found_by_variables, hosted,
+};
+use crate::cli::arguments::{ForgeArgument, ForgeArguments};
+use crate::cli::exit::Failure;
+use crate::ports::Clock;
+
+/// What the arguments come to.
+pub struct Resolved {
+    pub kind: ForgeKind,
+    pub address: Address,
+    pub repository: RepositoryName,
+    pub access: Access,
+    pub found: Found,
+    waiting_at_most: Duration,
+}
+
+pub fn resolve(arguments: &ForgeArguments, link: Option<&str>) -> Result<Resolved, Failure> {
+    let variables = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let by_variables = found_by_variables(&variables);
+    let asked = arguments.forge.map(|forge| match forge {
+        ForgeArgument::Github => ForgeKind::GitHub,
+        ForgeArgument::Gitea => ForgeKind::Gitea,
+        ForgeArgument::Gitlab => ForgeKind::GitLab,
+    });
+    let kind = asked.or(by_variables.as_ref().map(|(kind, _)| *kind)).ok_or_else(|| {
+        Failure::usage(USAGE, anyhow!("nothing says which forge to post to"))
+            .with_hint("add --forge github, gitea or gitlab, with --url, --repository and --token-file")
+    })?;
+    let mut found = by_variables.filter(|(of, _)| *of == kind).map(|(_, found)| found).unwrap_or_default();
+    if let Some(link) = link {
+        found.link = Some(link.to_owned());
+    }
+    let url = arguments.url.clone().or_else(|| found.url.clone()).or_else(|| kind.usual_url().map(str::to_owned));
+    let url = url
+        .ok_or_else(|| Failure::usage(USAGE, anyhow!("nothing says where the forge is")).with_hint("add --url URL"))?;
+    let address = Address::parse(&url, arguments.allow_plain_http).map_err(|error| Failure::usage(USAGE, error))?;
+    let repository = match (&arguments.forge_repository, &found.repository) {
+        (Some(repository), _) => repository.clone(),
+        (None, Some(text)) => {
+            text.parse().map_err(|error: String| Failure::usage(USAGE, anyhow!("{text}: {error}")))?
+        }
+        (None, None) => {
+            return Err(Failure::usage(USAGE, anyhow!("nothing says which repository to post to"))
+                .with_hint("add --repository OWNER/NAME"));
+        }
+    };
+    let waiting_at_most = arguments.max_wait.seconds().map_or(Duration::MAX, Duration::from_secs);
+    Ok(Resolved { kind, address, repository, access: access(arguments), found, waiting_at_most })
+}
+
+fn access(arguments: &ForgeArguments) -> Access {
+    if let (Some(issuer), Some(key)) = (&arguments.app_id, &arguments.app_key_file) {
+        return Access::Key { issuer: issuer.clone(), key: SecretSource::File(key.clone()) };
+    }
+    Access::Token(match &arguments.token_file {
+        Some(path) => SecretSource::File(path.clone()),
+        None => {
+            let name = arguments.token_variable.clone();
+            let value = std::env::var(&name).unwrap_or_default();
+            SecretSource::Variable(name, Secret::new(value))
+        }
+    })
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+impl Resolved {
+    pub fn table(&self) -> &'static Table {
+        self.kind.table(&self.repository, &self.address)
+    }
+
+    /// Whether there is something to prove with who we are.
+    pub fn has_token(&self) -> bool {
+        match &self.access {
+            Access::Token(source) | Access::Key { key: source, .. } => source.read().is_ok(),
+        }
+    }
+
+    pub fn connect(&self) -> Result<HostedRepository, Failure> {
+        self.refuse_without_token()?;
+        let (kind, address, repository) = (self.kind, &self.address, &self.repository);
+        hosted(kind, address, repository, self.access.clone(), self.waiting_at_most, Arc::new(SystemClock))
+            .map_err(|error| Failure::usage(FAILURE, error))
+    }
+
+    fn refuse_without_token(&self) -> Result<(), Failure> {
+        let (Access::Token(source) | Access::Key { key: source, .. }) = &self.access;
+        source.read().map(drop).map_err(|error| {
+            Failure::usage(USAGE, error)
+                .with_hint("add --token-file FILE, or put the token into the variable CUTLIST_FORGE_TOKEN")
+        })
+    }
+
+    /// What somebody can do about a refusal.
+    pub fn hint(&self, error: &ForgeError) -> Option<String> {
+        let status = error.status()?.as_u16();
+        let hint = match status {
+            401 => format!(
+                "the forge does not know the credentials of {}: are they of this forge, and still good?",
+                self.source()
+            ),
+            403 => format!(
+                "what {} holds may not do this: it needs to read {}, and to write its statuses and the comments of its pull requests",
+                self.source(),
+                self.repository
+            ),
+            404 => format!(
+                "is {} at {} the right repository, may {} see it, and was the commit pushed?",
+                self.repository,
+                self.address,
+                self.source()
+            ),
+            _ => return None,
+        };
+        Some(hint)
+    }
+
+    fn source(&self) -> &SecretSource {
+        let (Access::Token(source) | Access::Key { key: source, .. }) = &self.access;
+        source
+    }
+}

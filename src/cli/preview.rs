@@ -1,0 +1,173 @@
+//! `cutlist preview`: what a change in Git would do to clusters, before it is merged.
+
+mod snapshots;
+
+use jiff::Timestamp;
+
+use super::arguments::{InputArguments, PlanOutput, PreviewArguments, SimulateArguments};
+use super::exit::{Failure, INTERNAL, Outcome};
+use super::inputs::{self, ERROR, ReadRevision};
+use super::{output, simulate};
+use crate::adapters::git::{self, Merge};
+use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewVerdict};
+use crate::controller::preview::{Previewed, Proposal, Subject, conflicting, failed, planned, without_plan};
+use crate::core::plan::{Plan, Revision};
+use crate::core::snapshot::Snapshot;
+use crate::render::preview as render;
+use crate::render::terminal::Style;
+
+use snapshots::{Cluster, Saved};
+
+/// More pods than this are not simulated for a day: it would take longer than a reviewer waits.
+const SIMULATED_PODS_MAX: usize = 10_000;
+
+pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
+    let (preview, plans) = made(arguments)?;
+    match arguments.output {
+        PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured)),
+        PlanOutput::Markdown => output::text(&render::markdown(&preview)),
+        PlanOutput::Json => output::data(&render::json(&preview).map_err(|error| Failure::usage(ERROR, error))?),
+    }
+    outcome(arguments, &preview, &plans)
+}
+
+/// The document, with the plan of each target that has one. Blocks while it reads and plans.
+pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<Plan>>), Failure> {
+    let clusters = snapshots::clusters(arguments)?;
+    let now = arguments.now.unwrap_or_else(Timestamp::now);
+    let mut preview = Preview {
+        kind: KIND.to_owned(),
+        version: FORMAT_VERSION,
+        generated_for: now.to_string(),
+        ..Preview::default()
+    };
+    let mut all = Vec::new();
+    for cluster in &clusters {
+        let proposal = read_proposal(arguments, cluster)?;
+        let revision = |revision: &Revision| {
+            let Revision { id, reference } = revision.clone();
+            PreviewRevision { id, reference }
+        };
+        (preview.base, preview.head) = (revision(&proposal.base.revision), revision(&proposal.head));
+        if let Merge::Content(content) = &proposal.merge {
+            let reference = format!("{} into {}", arguments.head, arguments.base);
+            preview.merge = Some(PreviewRevision { id: content.revision.id.clone(), reference });
+        }
+        all.push(of_cluster(arguments, cluster, proposal, now));
+    }
+    all.sort_by(|one, two| {
+        let key = |it: &Previewed| (it.target.cluster.clone(), it.target.environment.clone());
+        key(one).cmp(&key(two))
+    });
+    let (targets, plans): (Vec<_>, Vec<Option<Plan>>) = all.into_iter().map(|it| (it.target, it.plan)).unzip();
+    preview.targets = targets;
+    Ok((preview, plans))
+}
+
+fn read_proposal(arguments: &PreviewArguments, cluster: &Cluster) -> Result<git::Proposal, Failure> {
+    git::read_merge(&arguments.path, &cluster.folder, &arguments.base, &arguments.head).map_err(|error| {
+        let hint = error.hint();
+        let failure = Failure::usage(ERROR, error);
+        match hint {
+            Some(hint) => failure.with_hint(hint),
+            None => failure,
+        }
+    })
+}
+
+/// A cluster of which something is wrong is a verdict about it, and the others are previewed all the same.
+fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: git::Proposal, now: Timestamp) -> Previewed {
+    let (name, environment) = (cluster.name.as_str(), arguments.environment.as_str());
+    let without = |target| Previewed { target, plan: None };
+    let merged = match read.merge {
+        Merge::Content(content) => inputs::read_content(*content, &arguments.definitions),
+        Merge::Conflicts { paths, further } => {
+            return without(conflicting(&paths, further, &arguments.base, name, environment));
+        }
+    };
+    let base = inputs::read_content(read.base, &arguments.definitions);
+    let reading = inputs::reading_of;
+    let proposal = Proposal { base: reading(&base), merged: reading(&merged), prefix: &read.prefix };
+    let name = cluster.name_for(&merged.definitions);
+    if let Some(target) = without_plan(&proposal, &name, environment) {
+        return without(target);
+    }
+    let simulation = simulate::of_next_day(inputs_of(arguments, now));
+    let saved = match cluster.read(arguments, now) {
+        Ok(saved) => saved,
+        Err(failure) => return without(failed(sentence(&failure), &name, environment)),
+    };
+    match plan(arguments, &simulation, &proposal, &merged, saved, (&name, environment)) {
+        Ok(previewed) => previewed,
+        Err(failure) => without(failed(sentence(&failure), &name, environment)),
+    }
+}
+
+fn plan(
+    arguments: &PreviewArguments,
+    simulation: &SimulateArguments,
+    proposal: &Proposal<'_>,
+    merged: &ReadRevision,
+    saved: Saved,
+    (cluster, environment): (&str, &str),
+) -> Result<Previewed, Failure> {
+    let Saved { snapshot, document, notes } = saved;
+    let next_24_hours = |read| if arguments.without_simulation { Vec::new() } else { next_day(simulation, read) };
+    let mut read = inputs::with_cluster(&simulation.inputs, merged.clone(), snapshot, notes)?;
+    read.now = simulation.inputs.now.unwrap_or(read.now);
+    let subject = Subject {
+        cluster: cluster.to_owned(),
+        environment: environment.to_owned(),
+        snapshot: document,
+        next_24_hours: next_24_hours(&read),
+    };
+    Ok(planned(proposal, subject, &inputs::surroundings(&simulation.inputs, &read)))
+}
+
+/// A few sentences; why there are none, where there are none.
+fn next_day(arguments: &SimulateArguments, read: &inputs::ReadInputs) -> Vec<String> {
+    let Snapshot { pods, .. } = &read.snapshot;
+    if pods.len() > SIMULATED_PODS_MAX {
+        return vec![format!("Not simulated: {} pods would take too long.", pods.len())];
+    }
+    match simulate::next_day(arguments, read) {
+        Ok(simulation) => render::next_day(&simulation),
+        Err(failure) => vec![format!("They could not be simulated: {}.", sentence(&failure))],
+    }
+}
+
+/// What a plan is made from, for one cluster; its snapshot is read apart.
+fn inputs_of(arguments: &PreviewArguments, now: Timestamp) -> InputArguments {
+    InputArguments {
+        path: arguments.path.clone(),
+        revision: None,
+        snapshot: Vec::new(),
+        cluster: arguments.live.clone(),
+        catalog: arguments.catalog.clone(),
+        packing: arguments.packing,
+        now: Some(now),
+        seed: arguments.seed,
+        definitions: arguments.definitions.clone(),
+    }
+}
+
+fn sentence(failure: &Failure) -> String {
+    let causes: Vec<String> = failure.error.chain().map(ToString::to_string).collect();
+    // It goes to where others read it, not through the door of this program's own errors.
+    output::shown(&causes.join(": "))
+}
+
+fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan>]) -> Result<Outcome, Failure> {
+    if plans.iter().flatten().any(|plan| !plan.is_sound()) {
+        let error = anyhow::anyhow!("a plan is wrong by a mistake in cutlist: its note BreaksRule says how");
+        return Err(
+            Failure::usage(INTERNAL, error).with_hint("please report it with `cutlist snapshot` and the definitions")
+        );
+    }
+    let has = |verdict| preview.targets.iter().any(|target| target.verdict == verdict);
+    if has(PreviewVerdict::Invalid) || has(PreviewVerdict::Failed) {
+        return Ok(Outcome::Findings);
+    }
+    let differs = arguments.detailed_exitcode && has(PreviewVerdict::Changes);
+    Ok(if differs { Outcome::Changes } else { Outcome::Clean })
+}

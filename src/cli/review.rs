@@ -1,0 +1,153 @@
+//! `cutlist review`: looks at open pull requests, from where only connections to the outside are allowed.
+//!
+//! Nothing is kept but on the forge: what a process before this one posted is found again, and nothing is posted twice.
+
+mod approvals;
+mod commands;
+mod rounds;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::anyhow;
+
+use super::arguments::{CommentArgument, PlanOutput, PreviewArguments, ReviewArguments, ReviewManner};
+use super::exit::{Failure, Outcome};
+use super::output;
+use super::post::{Resolved, Shown, resolve};
+use crate::adapters::forge::{HookReceiver, HookSettings, SecretSource};
+use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};
+use crate::ports::chain;
+
+pub(super) use rounds::Rounds;
+
+const FAILURE: u8 = 1;
+
+pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    let preview = PreviewArguments {
+        path: PathBuf::new(),
+        base: String::new(),
+        head: String::new(),
+        environment: arguments.environment.clone(),
+        clusters: arguments.clusters.clone(),
+        credentials_file: None,
+        folders: Vec::new(),
+        live: arguments.live.clone(),
+        is_live: arguments.clusters.is_empty(),
+        catalog: arguments.catalog.clone(),
+        packing: arguments.packing,
+        now: None,
+        seed: arguments.seed,
+        definitions: arguments.definitions.clone(),
+        without_simulation: arguments.manner.without_simulation,
+        output: PlanOutput::Json,
+        detailed_exitcode: false,
+    };
+    let remote = Remote {
+        url: arguments.remote.clone(),
+        sub_path: arguments.sub_path.clone().unwrap_or_default(),
+        credentials_file: arguments.credentials_file.clone(),
+    };
+    let Some(seconds) = arguments.interval.seconds() else {
+        return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
+    };
+    let interval = Duration::from_secs(seconds).max(INTERVAL_MIN);
+    let resolved = resolve(&arguments.forge, None)?;
+    let ended = runtime.block_on(async {
+        let mut rounds = rounds(remote, preview, resolved, &arguments.forge.forge_name, &arguments.manner)?;
+        if arguments.once {
+            let is_complete = rounds.look().await;
+            return Ok(if is_complete { Outcome::Clean } else { Outcome::Findings });
+        }
+        let hooks = receiver(&rounds, &arguments.manner).await?;
+        tokio::select! {
+            () = look_on(&mut rounds, interval, hooks) => Ok(Outcome::Clean),
+            _ = tokio::signal::ctrl_c() => Ok(Outcome::Interrupted),
+        }
+    });
+    runtime.shutdown_background();
+    ended
+}
+
+/// Asking more often is a burden for the forge.
+const INTERVAL_MIN: Duration = Duration::from_secs(5);
+
+/// Where pull requests are fetched from.
+pub(super) struct Remote {
+    pub url: String,
+    pub sub_path: String,
+    pub credentials_file: Option<PathBuf>,
+}
+
+/// Asks nothing yet.
+pub(super) fn rounds(
+    remote: Remote,
+    preview: PreviewArguments,
+    resolved: Resolved,
+    name: &str,
+    manner: &ReviewManner,
+) -> Result<Rounds, Failure> {
+    let settings = RemoteSettings {
+        url: remote.url,
+        reference: None,
+        sub_path: String::new(),
+        interval: INTERVAL_MIN,
+        credentials_file: remote.credentials_file,
+        clone_folder: None,
+        program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
+        limits: FetchLimits::default(),
+        earlier: None,
+    };
+    let histories = Histories::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
+    let path = histories.folder().join(remote.sub_path);
+    let shown = Shown {
+        name: name.to_owned(),
+        is_untrusted: false,
+        link: None,
+        comment: manner.comment,
+        checks: !manner.no_checks,
+    };
+    let forge = resolved.connect()?;
+    let preview = PreviewArguments { path, ..preview };
+    Ok(Rounds::new(forge, resolved, histories, preview, shown, manner.clone()))
+}
+
+/// Listens for webhooks, where that was asked for.
+pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<Option<HookReceiver>, Failure> {
+    let (Some(address), Some(file)) = (manner.listen_hooks, manner.hook_secret_file.clone()) else { return Ok(None) };
+    let settings = HookSettings { address, secret: SecretSource::File(file) };
+    let Resolved { kind, address, repository, .. } = rounds.resolved();
+    let receiver = HookReceiver::start(&settings, *kind, repository, address).await;
+    let receiver = receiver.map_err(|error| Failure::usage(FAILURE, error))?;
+    output::say(&format!("webhooks at http://{}/hooks", receiver.address));
+    Ok(Some(receiver))
+}
+
+/// Looks again and again, and sooner when a webhook says so.
+pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Option<HookReceiver>) {
+    loop {
+        rounds.look().await;
+        let news = async {
+            match &hooks {
+                Some(hooks) => hooks.news().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = tokio::time::sleep(interval) => {}
+            () = news => {}
+        }
+    }
+}
+
+/// What is said of something that went wrong in a round, which the next one may not meet.
+fn complain(what: &str, error: &dyn std::error::Error) {
+    output::say(&format!("{what}: {}", chain(error)));
+}
+
+/// Whether there is to be a comment.
+fn comments(manner: &ReviewManner) -> bool {
+    manner.comment != CommentArgument::None
+}

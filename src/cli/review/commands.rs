@@ -1,0 +1,145 @@
+//! What people write on a pull request: `/cutlist plan` and `/cutlist approve DIGEST`.
+//!
+//! Each command gets one answer, a comment that names the command's: by that a later process knows that it was obeyed. Comments that
+//! were edited, that are by this program, or in which the command is not the first thing, are no commands.
+
+use super::approvals::{Approvals, DIGITS, short};
+use super::rounds::Rounds;
+use crate::adapters::forge::{Comment, ForgeError, PullRequest, Right};
+use crate::render::posting::{answer, answer_marker};
+
+const PREFIX: &str = "/cutlist";
+/// Answers in one round to one pull request: nobody types more, and a script should not make this program do so.
+const ANSWERS_MAX: usize = 10;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Command {
+    Plan,
+    Approve(String),
+    Unknown,
+}
+
+fn parse(body: &str) -> Option<Command> {
+    let mut words = body.lines().next()?.split_whitespace();
+    if words.next()? != PREFIX {
+        return None;
+    }
+    let rest: Vec<&str> = words.collect();
+    Some(match rest.as_slice() {
+        ["plan"] => Command::Plan,
+        ["approve"] => Command::Approve(String::new()),
+        ["approve", digits] => Command::Approve(digits.to_ascii_lowercase()),
+        _ => Command::Unknown,
+    })
+}
+
+/// Obeys what was not answered yet; says whether the pull request is to be planned again.
+pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<bool, ForgeError> {
+    let all = rounds.forge().comments(pull_request.number).await?;
+    let open = unanswered(rounds, &all).await?;
+    let mut wants_plan = false;
+    for (comment, command) in open.into_iter().take(ANSWERS_MAX) {
+        let text = match command {
+            Command::Unknown => "I know `/cutlist plan` and `/cutlist approve DIGEST`".replace('`', ""),
+            command => {
+                let right = match rounds.forge().permission(&comment.author, comment.author_id).await {
+                    Ok(right) => Some(right),
+                    // Not every forge tells it to everybody who may write.
+                    Err(error) if error.is_denied() => None,
+                    Err(error) => return Err(error),
+                };
+                if right.is_none() {
+                    "Who may write to this repository is not told to this account: make it an administrator of the \
+                     repository, and ask again"
+                        .to_owned()
+                } else if right < Some(Right::Write) {
+                    format!("{}: only those who may write to this repository can ask for that", comment.author)
+                } else if let Command::Approve(digits) = command {
+                    let answer = approve(rounds, pull_request, &comment, &digits);
+                    wants_plan |= answer.is_ok();
+                    answer.unwrap_or_else(|refusal| refusal)
+                } else {
+                    wants_plan = true;
+                    format!("Planned again for {}", short(&pull_request.head))
+                }
+            }
+        };
+        let body = answer(comment.id, rounds.name(), &text);
+        rounds.forge().create_comment(pull_request.number, &body).await?;
+    }
+    Ok(wants_plan)
+}
+
+async fn unanswered(rounds: &Rounds, all: &[Comment]) -> Result<Vec<(Comment, Command)>, ForgeError> {
+    let commands: Vec<(Comment, Command)> = all
+        .iter()
+        .filter(|comment| !comment.is_edited)
+        .filter_map(|comment| Some((comment.clone(), parse(&comment.body)?)))
+        .collect();
+    if commands.is_empty() {
+        return Ok(commands);
+    }
+    let account = rounds.forge().account().await?.to_owned();
+    let ours: Vec<&Comment> = all.iter().filter(|comment| rounds.forge().is_by(comment, &account)).collect();
+    let is_answered = |comment: &Comment| {
+        let marker = answer_marker(comment.id, rounds.name());
+        ours.iter().any(|it| it.body.lines().next().is_some_and(|line| line.trim_end() == marker))
+    };
+    let is_open = |(comment, _): &(Comment, Command)| !rounds.forge().is_by(comment, &account) && !is_answered(comment);
+    Ok(commands.into_iter().filter(is_open).collect())
+}
+
+/// What is answered: an approval, or why there is none.
+fn approve(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Comment, digits: &str) -> Result<String, String> {
+    if rounds.manner().require_two_people && comment.author == pull_request.author {
+        return Err(format!("{}: an approval must come from somebody else than the author", comment.author));
+    }
+    let Some(seen) = rounds.seen(pull_request.number) else { return Err("there is no plan yet".to_owned()) };
+    let asked = if digits.len() < DIGITS { "" } else { digits };
+    let meant: Vec<(String, String)> = Approvals::meant(&seen.preview, asked)
+        .into_iter()
+        .map(|(target, digest)| (target.cluster.clone(), digest.to_owned()))
+        .collect();
+    let listed: Vec<String> =
+        meant.iter().map(|(cluster, digest)| format!("{} for {cluster}", short(digest))).collect();
+    if asked.is_empty() {
+        return Err(match listed.as_slice() {
+            [] => "there is nothing to approve".to_owned(),
+            listed => format!("say which plan: /cutlist approve DIGEST, where DIGEST is {}", listed.join(", or ")),
+        });
+    }
+    if meant.is_empty() {
+        return Err(format!(
+            "{}: no plan of this commit is {}; plans change with the cluster, so look again",
+            comment.author,
+            short(digits)
+        ));
+    }
+    for (_, digest) in &meant {
+        seen.approvals.add(digest, &comment.author);
+    }
+    Ok(format!("Approved by {}: {}", comment.author, listed.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_the_first_thing_in_a_comment() {
+        assert_eq!(parse("/cutlist plan"), Some(Command::Plan));
+        assert_eq!(parse("/cutlist  approve 3F2A91C\r\n\nlooks good"), Some(Command::Approve("3f2a91c".to_owned())));
+        assert_eq!(parse("/cutlist approve"), Some(Command::Approve(String::new())));
+        assert_eq!(parse("/cutlist destroy all"), Some(Command::Unknown));
+        for text in [
+            "",
+            "> /cutlist approve 3f2a91c",
+            "please /cutlist plan",
+            "\n/cutlist plan",
+            "/cutlistplan",
+            "« /cutlist plan »",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

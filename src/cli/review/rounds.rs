@@ -1,0 +1,228 @@
+//! One look after the other at the open pull requests: those whose head or base moved are planned and posted.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::approvals::Approvals;
+use super::{commands, comments, complain};
+use crate::adapters::forge::{HostedRepository, Posting, PullRequest, TargetPosting, post};
+use crate::adapters::git::Histories;
+use crate::api::preview::Preview;
+use crate::cli::arguments::{PreviewArguments, ReviewManner};
+use crate::cli::exit::Failure;
+use crate::cli::post::{Resolved, Shown, assembled, tell};
+use crate::cli::{output, preview};
+
+/// Pull requests that are looked at; of more, those opened last.
+const PULL_REQUESTS_MAX: usize = 200;
+/// A cluster changes under a pull request that does not. It is planned again after so long, and posted if something differs.
+const AGAIN_AFTER: Duration = Duration::from_mins(15);
+
+/// Looks at the open pull requests of one repository.
+pub struct Rounds {
+    forge: HostedRepository,
+    resolved: Resolved,
+    histories: Histories,
+    preview: PreviewArguments,
+    shown: Shown,
+    manner: ReviewManner,
+    open: Vec<PullRequest>,
+    seen: BTreeMap<u64, Seen>,
+}
+
+/// What is known of a pull request.
+pub(super) struct Seen {
+    head: String,
+    base: String,
+    planned: Instant,
+    pub preview: Preview,
+    pub approvals: Approvals,
+    posted: Vec<Posted>,
+    /// How the forge called its state when its comments were read.
+    updated: String,
+}
+
+/// What of a posting tells whether it must be done again.
+#[derive(PartialEq, Eq)]
+struct Posted(TargetPosting);
+
+impl Posted {
+    fn of(posting: &Posting) -> Vec<Self> {
+        let without_body = |target: &TargetPosting| {
+            let mut target = target.clone();
+            if let Some(comment) = &mut target.comment {
+                comment.body.clear();
+            }
+            target.check = None;
+            Self(target)
+        };
+        posting.targets.iter().map(without_body).collect()
+    }
+}
+
+impl Rounds {
+    pub fn new(
+        forge: HostedRepository,
+        resolved: Resolved,
+        histories: Histories,
+        preview: PreviewArguments,
+        shown: Shown,
+        manner: ReviewManner,
+    ) -> Self {
+        Self { forge, resolved, histories, preview, shown, manner, open: Vec::new(), seen: BTreeMap::new() }
+    }
+
+    pub fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    pub(super) fn forge(&self) -> &HostedRepository {
+        &self.forge
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.shown.name
+    }
+
+    pub(super) fn manner(&self) -> &ReviewManner {
+        &self.manner
+    }
+
+    /// Says whether all of it could be done; what could not is tried in the next round.
+    pub async fn look(&mut self) -> bool {
+        match self.forge.open_pull_requests().await {
+            Ok(Some(open)) => self.open = open,
+            Ok(None) => {}
+            Err(error) => {
+                complain("the open pull requests can not be read", &error);
+                return false;
+            }
+        }
+        self.forget_closed();
+        let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
+        let mut is_complete = true;
+        let mut open = self.open.clone();
+        open.sort_by_key(|it| std::cmp::Reverse(it.number));
+        for pull_request in open.into_iter().take(PULL_REQUESTS_MAX) {
+            let branch = pull_request.base_reference.clone();
+            if !bases.contains_key(&branch) {
+                let fetched = self.histories.fetch(&format!("refs/heads/{branch}")).await;
+                let fetched = fetched.inspect_err(|error| complain("a base can not be fetched", error)).ok();
+                bases.insert(branch.clone(), fetched);
+            }
+            let Some(Some(base)) = bases.get(&branch) else {
+                is_complete = false;
+                continue;
+            };
+            is_complete &= self.look_at(&pull_request, base).await;
+        }
+        is_complete
+    }
+
+    fn forget_closed(&mut self) {
+        let closed: Vec<u64> =
+            self.seen.keys().filter(|number| self.open.iter().all(|it| it.number != **number)).copied().collect();
+        for number in closed {
+            self.seen.remove(&number);
+            self.histories.forget(&self.forge.head_reference(number));
+        }
+    }
+
+    async fn look_at(&mut self, pull_request: &PullRequest, base: &str) -> bool {
+        let number = pull_request.number;
+        let is_known = self.seen.get(&number).is_some_and(|seen| {
+            seen.head == pull_request.head && seen.base == base && seen.planned.elapsed() < AGAIN_AFTER
+        });
+        if !is_known && !self.plan_and_post(pull_request, base).await {
+            return false;
+        }
+        let has_news = self.seen.get(&number).is_some_and(|seen| seen.updated != pull_request.updated);
+        if !has_news || !comments(&self.manner) {
+            return true;
+        }
+        match commands::obey(self, pull_request).await {
+            Ok(wants_plan) => {
+                let is_done = !wants_plan || self.plan_and_post(pull_request, base).await;
+                if let Some(seen) = self.seen.get_mut(&number) {
+                    seen.updated = pull_request.updated.clone();
+                }
+                is_done
+            }
+            Err(error) => {
+                complain(&format!("the comments on pull request {number} can not be answered"), &error);
+                false
+            }
+        }
+    }
+
+    async fn plan_and_post(&mut self, pull_request: &PullRequest, base: &str) -> bool {
+        let number = pull_request.number;
+        match self.histories.fetch(&self.forge.head_reference(number)).await {
+            Ok(head) if head == pull_request.head => {}
+            // Pushed between the list and now: the next list has it.
+            Ok(_) => return true,
+            Err(error) => {
+                complain(&format!("pull request {number} can not be fetched"), &error);
+                return false;
+            }
+        }
+        let preview = match self.planned(pull_request).await {
+            Ok(preview) => preview,
+            Err(failure) => {
+                output::say(&format!("pull request {number} can not be planned: {:#}", failure.error));
+                return false;
+            }
+        };
+        let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
+        let before = self.seen.remove(&number);
+        let mut approvals = before.as_ref().map(|seen| seen.approvals.clone()).unwrap_or_default();
+        if self.manner.require_approval {
+            match approvals.statuses(&self.forge, &preview, &posting).await {
+                Ok(statuses) => posting.targets.extend(statuses),
+                Err(error) => {
+                    complain(&format!("the approvals of pull request {number} can not be read"), &error);
+                    return false;
+                }
+            }
+        }
+        let posted = Posted::of(&posting);
+        let is_same = before.as_ref().is_some_and(|it| it.head == pull_request.head && it.posted == posted);
+        if !is_same {
+            output::say(&format!("pull request {number} at {}", pull_request.head));
+            let done = post(&self.forge, &posting).await;
+            tell(&done);
+            for (context, what, error) in &done.failed {
+                complain(&format!("{context}: can not {what}"), error);
+            }
+            if !done.failed.is_empty() {
+                return false;
+            }
+        }
+        let seen = Seen {
+            head: pull_request.head.clone(),
+            base: base.to_owned(),
+            planned: Instant::now(),
+            preview,
+            approvals,
+            posted,
+            updated: before.map(|seen| seen.updated).unwrap_or_default(),
+        };
+        self.seen.insert(number, seen);
+        true
+    }
+
+    /// Beside this thread: a plan may take seconds.
+    async fn planned(&self, pull_request: &PullRequest) -> Result<Preview, Failure> {
+        let arguments = PreviewArguments {
+            base: pull_request.base_reference.clone(),
+            head: pull_request.head.clone(),
+            ..self.preview.clone()
+        };
+        let made = tokio::task::spawn_blocking(move || preview::made(&arguments).map(|(preview, _)| preview));
+        made.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+    }
+
+    pub(super) fn seen(&mut self, number: u64) -> Option<&mut Seen> {
+        self.seen.get_mut(&number)
+    }
+}

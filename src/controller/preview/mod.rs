@@ -1,0 +1,206 @@
+//! What a change of definitions would do to a cluster: data in, a document out (`api::preview`). `cutlist preview` and the controller
+//! that looks at open pull requests call the same functions, so that both say the same.
+//!
+//! Nothing of the change is executed: its files are text that is parsed.
+
+mod causes;
+mod inputs;
+
+use crate::api::preview::{
+    PreviewCause, PreviewMarkdown, PreviewSeverity, PreviewSnapshot, PreviewTarget, PreviewVerdict,
+};
+use crate::api::source::SourceFile;
+use crate::core::check::judged;
+use crate::core::plan::{Plan, Revision, compare};
+use crate::core::planner::decide;
+use crate::core::preview as figures;
+use crate::definitions::changes::{Change, Side, changes};
+use crate::definitions::{Definitions, Diagnostic, Masks, Severity};
+use crate::render::preview as render;
+
+pub use inputs::{Surroundings, with_inputs};
+
+/// One revision that was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading<'a> {
+    pub revision: &'a Revision,
+    pub files: &'a [SourceFile],
+    pub definitions: &'a Definitions,
+    /// What its reader noticed.
+    pub notes: &'a [crate::core::plan::Note],
+}
+
+/// A change: what it goes into, and what would be there with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Proposal<'a> {
+    pub base: Reading<'a>,
+    /// Of the merge: [`Reading::files`] are those that would be applied.
+    pub merged: Reading<'a>,
+    /// Where the paths of the files begin, from the root of the repository: empty, or with `/` at its end.
+    pub prefix: &'a str,
+}
+
+/// Whom the preview is about.
+#[derive(Clone, Debug, Default)]
+pub struct Subject {
+    pub cluster: String,
+    pub environment: String,
+    /// `None`: the living cluster.
+    pub snapshot: Option<PreviewSnapshot>,
+    /// Of [`render::next_day`]; empty where nobody asked.
+    pub next_24_hours: Vec<String>,
+}
+
+/// A target, and the plan that it was made from.
+#[derive(Clone, Debug)]
+pub struct Previewed {
+    pub target: PreviewTarget,
+    pub plan: Option<Plan>,
+}
+
+/// The target where there is nothing to plan: nothing of ours changed, or it can not be used. `None`: plan it.
+pub fn without_plan(proposal: &Proposal<'_>, cluster: &str, environment: &str) -> Option<PreviewTarget> {
+    let target = |verdict, headline: String, causes| {
+        let (cluster, environment) = (cluster.to_owned(), environment.to_owned());
+        short(PreviewTarget { cluster, environment, verdict, headline, causes, ..PreviewTarget::default() })
+    };
+    let (base, merged) = (proposal.base.definitions, proposal.merged.definitions);
+    let changed = differing(proposal);
+    if merged.has_errors() && !(changed.is_empty() && errors(base) == errors(merged)) {
+        let found: Vec<&Diagnostic> = merged.diagnostics.iter().filter(|it| it.severity == Severity::Error).collect();
+        let headline = invalid(&found);
+        return Some(target(
+            PreviewVerdict::Invalid,
+            headline,
+            found.into_iter().map(|it| of_finding(it, proposal)).collect(),
+        ));
+    }
+    if changed.is_empty() {
+        return Some(target(PreviewVerdict::Untouched, NOTHING_CHANGED.to_owned(), Vec::new()));
+    }
+    None
+}
+
+/// What is said where nothing of ours changed.
+const NOTHING_CHANGED: &str = "nothing changed that decides about nodes";
+
+/// The target where the head can not be merged. The paths are those from the root of the repository.
+pub fn conflicting(paths: &[String], further: usize, base: &str, cluster: &str, environment: &str) -> PreviewTarget {
+    let cause = |path: &String| PreviewCause {
+        path: path.clone(),
+        line: 1,
+        severity: PreviewSeverity::Error,
+        text: format!("{base} changed this, too: merge it into the branch, or rebase"),
+    };
+    short(PreviewTarget {
+        cluster: cluster.to_owned(),
+        environment: environment.to_owned(),
+        verdict: PreviewVerdict::Invalid,
+        headline: render::conflict(base, paths, further),
+        causes: paths.iter().map(cause).collect(),
+        ..PreviewTarget::default()
+    })
+}
+
+/// The target for which no plan could be made, by no fault of the definitions.
+pub fn failed(why: String, cluster: &str, environment: &str) -> PreviewTarget {
+    let (cluster, environment) = (cluster.to_owned(), environment.to_owned());
+    let verdict = PreviewVerdict::Failed;
+    short(PreviewTarget { cluster, environment, verdict, headline: why, ..PreviewTarget::default() })
+}
+
+/// Plans the merge and the base on the same cluster at the same moment, and says what is different. Where the base can not be used, the
+/// merge stands alone. Two plans, each as [`decide`] takes.
+pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>) -> Previewed {
+    let base_definitions = proposal.base.definitions;
+    let base = (!base_definitions.has_errors())
+        .then(|| with_inputs(&proposal.base, None, on, |inputs| judged(decide(inputs), inputs)));
+    let mut plan = with_inputs(&proposal.merged, base.as_ref().map(|_| base_definitions), on, |inputs| {
+        judged(decide(inputs), inputs)
+    });
+    if let Some(base) = &base {
+        plan = compare(plan, base);
+    }
+    let identity = figures::identity(&plan);
+    let Some((plan, base)) = without_secrets(plan, base, &on.hidden) else {
+        let why = "what is hidden can not be kept out of it".to_owned();
+        return Previewed { target: failed(why, &subject.cluster, &subject.environment), plan: None };
+    };
+    let changed = differing(proposal);
+    let [risks, held_back, pending] = figures::counts(&plan, base.as_ref(), on.snapshot);
+    let verdict = match &base {
+        _ if !plan.is_sound() => PreviewVerdict::Failed,
+        Some(base) if !figures::has_effect(&plan, base) => PreviewVerdict::NoEffect,
+        _ => PreviewVerdict::Changes,
+    };
+    let mut headline = render::headline(&plan, base.as_ref());
+    if base.is_none() {
+        headline.push_str("; the base can not be used, so nothing is compared");
+    }
+    let mut target = PreviewTarget {
+        cluster: subject.cluster,
+        environment: subject.environment,
+        verdict,
+        headline,
+        snapshot: subject.snapshot,
+        plan: Some(identity),
+        figures: Some(figures::figures(&plan)),
+        risks,
+        held_back,
+        pending,
+        next_24_hours: subject.next_24_hours,
+        causes: causes::of(&changed, proposal, &plan, base.as_ref()),
+        markdown: PreviewMarkdown::default(),
+    };
+    target.markdown = render::pieces(&target, &plan, base.as_ref());
+    Previewed { target, plan: Some(plan) }
+}
+
+/// Both with names in the place of what is hidden. `None`: they can not be read any more with these names in them.
+fn without_secrets(plan: Plan, base: Option<Plan>, hidden: &Masks) -> Option<(Plan, Option<Plan>)> {
+    if hidden.is_empty() {
+        return Some((plan, base));
+    }
+    let masked = |plan: &Plan| {
+        let mut value = serde_json::to_value(plan).ok()?;
+        hidden.value(&mut value);
+        serde_json::from_value(value).ok()
+    };
+    Some((masked(&plan)?, base.as_ref().map(masked).map_or(Some(None), |base| base.map(Some))?))
+}
+
+fn short(mut target: PreviewTarget) -> PreviewTarget {
+    target.markdown = render::short_pieces(&target);
+    target
+}
+
+fn differing(proposal: &Proposal<'_>) -> Vec<Change> {
+    let Proposal { base, merged, .. } = proposal;
+    changes(
+        Side { definitions: base.definitions, files: base.files },
+        Side { definitions: merged.definitions, files: merged.files },
+    )
+}
+
+fn errors(definitions: &Definitions) -> Vec<(&str, &str, &str)> {
+    let errors = definitions.diagnostics.iter().filter(|it| it.severity == Severity::Error);
+    errors.map(|it| (it.code.as_str(), it.file.as_str(), it.message.as_str())).collect()
+}
+
+/// `2 errors, such as pools.yaml:7: unknown field`
+fn invalid(errors: &[&Diagnostic]) -> String {
+    let first = errors.first().map_or_else(String::new, |it| format!("{}:{}: {}", it.file, it.span.line, it.message));
+    match errors.len() {
+        1 => format!("can not be used: {first}"),
+        several => format!("can not be used: {several} errors, such as {first}"),
+    }
+}
+
+fn of_finding(finding: &Diagnostic, proposal: &Proposal<'_>) -> PreviewCause {
+    PreviewCause {
+        path: causes::path(proposal.prefix, &finding.file),
+        line: u32::try_from(finding.span.line).unwrap_or(u32::MAX),
+        severity: PreviewSeverity::Error,
+        text: format!("{} {}: {}", finding.code, finding.rule, finding.message),
+    }
+}

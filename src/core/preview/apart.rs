@@ -1,0 +1,143 @@
+//! What a plan reports, in two parts: what is so because of the change, and what would be so without it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+
+use jiff::Timestamp;
+
+use super::number;
+use crate::api::node_claim::NodeClaim;
+use crate::api::preview::PreviewCount;
+use crate::core::plan::{HeldBack, Pending, Plan, ReasonCode, Risk};
+use crate::core::snapshot::Snapshot;
+
+/// Conditions of a NodeClaim by which its cluster says that it should go.
+const SHOULD_GO: [&str; 2] = ["Drifted", "Consolidatable"];
+
+/// The two parts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Apart<T> {
+    pub caused: Vec<T>,
+    pub anyway: Vec<T>,
+}
+
+/// Without a base nothing is known to be so anyway.
+fn apart<T: Clone>(all: &[T], is_anyway: impl Fn(&T) -> bool) -> Apart<T> {
+    let (anyway, caused) = all.iter().cloned().partition(|item| is_anyway(item));
+    Apart { caused, anyway }
+}
+
+/// A risk is the same when it is of one kind for the same pods or workload.
+pub fn risks(plan: &Plan, base: Option<&Plan>) -> Apart<Risk> {
+    let of_base: BTreeSet<_> =
+        base.iter().flat_map(|base| &base.risks).map(|risk| (risk.code, risk.subject.as_str())).collect();
+    apart(&plan.risks, |risk| of_base.contains(&(risk.code, risk.subject.as_str())))
+}
+
+/// A node is held back as before when it is for the same reason, whatever figures are in the sentence.
+pub fn held_back(plan: &Plan, base: Option<&Plan>) -> Apart<HeldBack> {
+    let of_base: BTreeSet<_> =
+        base.iter().flat_map(|base| &base.held_back).map(|held| (held.node.as_str(), held.code)).collect();
+    apart(&plan.held_back, |held| of_base.contains(&(held.node.as_str(), held.code)))
+}
+
+/// Pods that wait with the base as well are no news, whatever they wait for. A group with pods of both is two groups.
+pub fn pending(plan: &Plan, base: Option<&Plan>) -> Apart<Pending> {
+    let of_base: BTreeSet<&str> =
+        base.iter().flat_map(|base| &base.pending).flat_map(|group| &group.pods).map(String::as_str).collect();
+    let part = |is_anyway: bool| {
+        let groups = plan.pending.iter().map(|group| {
+            let pods = group.pods.iter().filter(|pod| of_base.contains(pod.as_str()) == is_anyway).cloned().collect();
+            Pending { pods, ..group.clone() }
+        });
+        groups.filter(|group| !group.pods.is_empty()).collect()
+    };
+    Apart { caused: part(false), anyway: part(true) }
+}
+
+pub(super) fn counts_of_risks(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewCount> {
+    let apart = risks(plan, base);
+    let rows = |risks: &[Risk]| {
+        risks.iter().map(|risk| Row::new(&risk.code, 1, format!("{}: {}", risk.subject, risk.text))).collect()
+    };
+    counted(rows(&apart.caused), rows(&apart.anyway))
+}
+
+pub(super) fn counts_of_held_back(plan: &Plan, base: Option<&Plan>, snapshot: &Snapshot) -> Vec<PreviewCount> {
+    let apart = held_back(plan, base);
+    let claims = claims_by_node(snapshot);
+    let rows = |held: &[HeldBack]| {
+        let row = |held: &HeldBack| Row {
+            since: claims.get(held.node.as_str()).and_then(|claim| waits_since(claim, held.code)),
+            ..Row::new(&held.code, 1, format!("{}: {}", held.node, held.text))
+        };
+        held.iter().map(row).collect()
+    };
+    counted(rows(&apart.caused), rows(&apart.anyway))
+}
+
+pub(super) fn counts_of_pending(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewCount> {
+    let apart = pending(plan, base);
+    let rows = |groups: &[Pending]| {
+        let row = |group: &Pending| {
+            let first = group.pods.first().map_or("", String::as_str);
+            let (code, text) =
+                group.reasons.first().map_or((ReasonCode::InvalidPod, ""), |it| (it.code, it.text.as_str()));
+            Row::new(&code, group.pods.len(), format!("{first}: {text}"))
+        };
+        groups.iter().map(row).collect()
+    };
+    counted(rows(&apart.caused), rows(&apart.anyway))
+}
+
+/// What is counted together with others of its code.
+struct Row {
+    code: String,
+    count: usize,
+    text: String,
+    since: Option<Timestamp>,
+}
+
+impl Row {
+    fn new(code: &impl Debug, count: usize, text: String) -> Self {
+        Self { code: format!("{code:?}"), count, text, since: None }
+    }
+}
+
+/// By code, in the order of the alphabet. The sentence is that of one that is caused, where there is one.
+fn counted(caused: Vec<Row>, anyway: Vec<Row>) -> Vec<PreviewCount> {
+    let mut counts: BTreeMap<String, (PreviewCount, Option<Timestamp>)> = BTreeMap::new();
+    for (row, is_anyway) in caused.into_iter().map(|row| (row, false)).chain(anyway.into_iter().map(|row| (row, true)))
+    {
+        let Row { code, count, text, since } = row;
+        let empty = || (PreviewCount { code: code.clone(), text, ..PreviewCount::default() }, None);
+        let (sum, earliest) = counts.entry(code.clone()).or_insert_with(empty);
+        sum.count += number(count);
+        sum.anyway += if is_anyway { number(count) } else { 0 };
+        *earliest = [*earliest, since].into_iter().flatten().min();
+        sum.since = earliest.map(|since| since.to_string());
+    }
+    counts.into_values().map(|(count, _)| count).collect()
+}
+
+fn claims_by_node(snapshot: &Snapshot) -> BTreeMap<&str, &NodeClaim> {
+    let mut claims = BTreeMap::new();
+    for claim in &snapshot.node_claims {
+        let node = claim.status.as_ref().and_then(|status| status.node_name.as_deref());
+        let names = [node, claim.metadata.name.as_deref()];
+        claims.extend(names.into_iter().flatten().map(|name| (name, claim)));
+    }
+    claims
+}
+
+/// Since when the cluster itself has said that the node should go, or when it was last disturbed.
+fn waits_since(claim: &NodeClaim, code: ReasonCode) -> Option<Timestamp> {
+    if code == ReasonCode::ConsolidateAfterNotElapsed {
+        return claim.last_pod_event();
+    }
+    let true_since = |kind: &str| {
+        let condition = claim.condition(kind).filter(|condition| condition.status == "True")?;
+        Some(condition.last_transition_time.0)
+    };
+    SHOULD_GO.iter().filter_map(|kind| true_since(kind)).min()
+}

@@ -1,0 +1,52 @@
+//! What a plan decides as one hash, whatever moment it was made at, for whatever name of a revision and at whatever day's prices.
+
+use sha2::{Digest, Sha256};
+
+use crate::core::plan::{Plan, Step};
+
+/// SHA-256 over what a plan decides, in hexadecimal: its steps in their order with their moves and waves, where pods go, which pods wait
+/// and what is at risk. Two plans with one digest do the same to the same nodes and pods.
+///
+/// Left out: the moment, the revisions, prices, sentences, what is only known of the base, and what stays as it is.
+pub fn digest(plan: &Plan) -> String {
+    let mut hash = Sha256::new();
+    let mut add = |text: &str| {
+        hash.update((text.len() as u64).to_be_bytes());
+        hash.update(text);
+    };
+    add(&plan.cluster);
+    for step in &plan.steps {
+        add("step");
+        add_step(step, &mut add);
+    }
+    for placement in &plan.placements {
+        add("placement");
+        add(&placement.pod);
+        add(&placement.node);
+    }
+    for pod in plan.pending.iter().flat_map(|group| &group.pods) {
+        add("pending");
+        add(pod);
+    }
+    for risk in &plan.risks {
+        add("risk");
+        add(&format!("{:?}", risk.code));
+        add(&risk.subject);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn add_step(step: &Step, add: &mut impl FnMut(&str)) {
+    add(&format!("{:?} {} {:?} {:?}", step.kind, step.move_number, step.wave, step.reason.code));
+    for text in [&step.node_pool, &step.node_claim, &step.instance_type, &step.zone, &step.capacity_type] {
+        add(text);
+    }
+    add(step.node.as_deref().unwrap_or_default());
+    step.pods.iter().for_each(|pod| add(pod));
+    for alternative in step.launch.iter().flat_map(|launch| launch.alternatives.iter()) {
+        add("or");
+        for text in [&alternative.instance_type, &alternative.zone, &alternative.capacity_type] {
+            add(text);
+        }
+    }
+}

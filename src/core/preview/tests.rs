@@ -1,0 +1,79 @@
+//! Plans side by side.
+
+use super::*;
+use crate::core::plan::{Pending, Reason, ReasonCode, Risk, RiskCode};
+
+fn plan() -> Plan {
+    let plan = serde_json::json!({
+        "version": 1, "id": "", "revision": {"id": "a", "reference": "main"}, "cluster": "blue",
+        "generatedFor": "2026-11-20T09:00:00Z", "catalogDate": "2026-07-06", "seed": 0, "packing": "cheapest",
+        "steps": [], "placements": [], "pending": [], "heldBack": [], "budgets": [], "notes": [],
+        "summary": {
+            "nodesBefore": 0, "nodesAfter": 0, "nodesCreated": 0, "nodesReplaced": 0, "nodesRemoved": 0,
+            "pricePerHourBefore": 0.0, "pricePerHourAfter": 0.0, "podsPlaced": 0, "podsPending": 0, "podsDisrupted": 0,
+            "candidates": 0, "candidatesExamined": 0
+        }
+    });
+    serde_json::from_value(plan).unwrap()
+}
+
+fn removal(node: &str) -> Step {
+    let step = serde_json::json!({
+        "kind": "remove", "move": 1, "nodePool": "default", "nodeClaim": node, "node": node, "instanceType": "m7i.large",
+        "zone": "us-east-1a", "capacityType": "on-demand", "pricePerHour": 0.1, "pods": ["shop/a", "shop/b"],
+        "reason": {"code": "Empty", "text": "5s"}, "preconditions": [], "allocatable": {}, "requested": {}
+    });
+    serde_json::from_value(step).unwrap()
+}
+
+#[test]
+fn the_digest_is_of_what_is_decided() {
+    let plan = Plan { steps: vec![removal("a")], ..plan() };
+    let same = |change: fn(&mut Plan)| {
+        let mut other = plan.clone();
+        change(&mut other);
+        digest(&other) == digest(&plan)
+    };
+    assert!(same(|plan| plan.generated_for = "2026-11-21T09:00:00Z".to_owned()));
+    assert!(same(|plan| plan.revision.id = "b".to_owned()));
+    assert!(same(|plan| plan.steps[0].reason.text = "9s".to_owned()));
+    assert!(same(|plan| plan.steps[0].also_in_base = Some(true)));
+    assert!(same(|plan| plan.catalog_date = "2026-08-01".to_owned()));
+    assert!(!same(|plan| plan.cluster = "green".to_owned()));
+    assert!(!same(|plan| plan.steps[0].reason = Reason { code: ReasonCode::Drifted, text: String::new() }));
+    assert!(!same(|plan| plan.steps[0].pods.truncate(1)));
+    assert!(!same(|plan| plan.steps.push(removal("b"))));
+    assert!(!same(|plan| {
+        plan.risks.push(Risk { code: RiskCode::DataLost, subject: "a".to_owned(), text: String::new() });
+    }));
+}
+
+#[test]
+fn what_was_so_anyway_is_apart() {
+    let group = |pods: &[&str]| Pending {
+        pods: pods.iter().map(|pod| (*pod).to_owned()).collect(),
+        reasons: Vec::new(),
+        smallest_change: None,
+        changes: Vec::new(),
+    };
+    let head = Plan { pending: vec![group(&["shop/a", "shop/b"]), group(&["shop/c"])], ..plan() };
+    let base = Plan { pending: vec![group(&["shop/b", "shop/c"])], ..plan() };
+    let apart = pending(&head, Some(&base));
+    assert_eq!(apart.caused, [group(&["shop/a"])]);
+    assert_eq!(apart.anyway, [group(&["shop/b"]), group(&["shop/c"])]);
+    let counts = apart::counts_of_pending(&head, Some(&base));
+    assert_eq!(counts.iter().map(|it| (it.count, it.anyway)).collect::<Vec<_>>(), [(3, 2)]);
+    assert!(has_effect(&head, &base) && !has_effect(&head, &head));
+}
+
+#[test]
+fn a_move_is_the_changes_as_soon_as_one_step_is() {
+    let mut head = Plan { steps: vec![removal("a"), removal("b"), removal("c")], ..plan() };
+    head.steps[0].also_in_base = Some(true);
+    head.steps[2].also_in_base = Some(true);
+    head.steps[2].move_number = 2;
+    let effect = Effect::of_change(&head);
+    assert_eq!((effect.removed, effect.pods_moved, effect.taken_away), (2, 4, 0));
+    assert_eq!(steps_anyway(&head).len(), 1);
+    assert!((effect.price_per_hour.dollars() + 0.2).abs() < 1e-9);
+}

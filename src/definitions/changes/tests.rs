@@ -1,0 +1,115 @@
+//! Revisions side by side.
+
+use super::*;
+use crate::definitions::{GivenVariables, read};
+
+const POOL: &str = "apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata:
+  name: default
+spec:
+  limits:
+    cpu: 100
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+";
+
+const CLASS: &str = "apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata:
+  name: default
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@v20250101}]
+  subnetSelectorTerms: [{tags: {a: b}}]
+  securityGroupSelectorTerms: [{tags: {a: b}}]
+  userData: |
+    echo secret
+";
+
+fn between(base: &[(&str, &str)], head: &[(&str, &str)]) -> Vec<Change> {
+    let files =
+        |files: &[(&str, &str)]| files.iter().map(|(path, text)| SourceFile::new(*path, *text)).collect::<Vec<_>>();
+    let (base, head) = (files(base), files(head));
+    let [of_base, of_head] = [&base, &head].map(|files| read(files, &GivenVariables::default()));
+    assert!(!of_base.has_errors() && !of_head.has_errors(), "{:?} {:?}", of_base.diagnostics, of_head.diagnostics);
+    changes(Side { definitions: &of_base, files: &base }, Side { definitions: &of_head, files: &head })
+}
+
+#[test]
+fn a_field_is_named_with_its_line() {
+    let head = POOL.replace("cpu: 100", "cpu: 200");
+    let both = format!("{CLASS}---\n{head}");
+    let found = between(&[("a.yaml", &format!("{CLASS}---\n{POOL}"))], &[("a.yaml", &both)]);
+    let [change] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((change.kind, change.name.as_str(), &change.what), ("NodePool", "default", &ChangeKind::Changed));
+    assert_eq!(both.lines().nth(change.line - 1), Some("    cpu: 200"));
+    let [field] = &change.fields[..] else { panic!("{found:?}") };
+    assert_eq!(field.path, "spec.limits.cpu");
+    assert_eq!((field.before.as_deref(), field.after.as_deref()), (Some("100"), Some("200")));
+}
+
+#[test]
+fn what_only_looks_different_is_no_change() {
+    let moved = format!("# Why.\n{POOL}");
+    assert_eq!(between(&[("a.yaml", POOL), ("b.yaml", CLASS)], &[("c.yaml", CLASS), ("d/a.yaml", &moved)]), []);
+}
+
+#[test]
+fn another_name_is_a_rename() {
+    let renamed = POOL.replace("name: default\nspec", "name: general\nspec");
+    let found = between(&[("a.yaml", POOL), ("b.yaml", CLASS)], &[("a.yaml", &renamed), ("b.yaml", CLASS)]);
+    let [change] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((change.name.as_str(), &change.what), ("general", &ChangeKind::Renamed { from: "default".to_owned() }));
+    let other = renamed.replace("cpu: 100", "cpu: 10");
+    let found = between(&[("a.yaml", POOL), ("b.yaml", CLASS)], &[("a.yaml", &other), ("b.yaml", CLASS)]);
+    assert_eq!(found.iter().map(|it| &it.what).collect::<Vec<_>>(), [&ChangeKind::Removed, &ChangeKind::Added]);
+}
+
+#[test]
+fn user_data_is_not_shown() {
+    let other = CLASS.replace("echo secret", "echo other");
+    let found = between(&[("a.yaml", POOL), ("b.yaml", CLASS)], &[("a.yaml", POOL), ("b.yaml", &other)]);
+    let [change] = &found[..] else { panic!("{found:?}") };
+    assert!(change.fields.iter().all(|field| field.is_secret && field.after.is_none()), "{found:?}");
+    assert!(!format!("{found:?}").contains("echo"));
+}
+
+#[test]
+fn a_patch_is_where_the_change_stands() {
+    let kustomization = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [pool.yaml, class.yaml]\npatches:\n  - path: patch.yaml\n";
+    let patch = |cpu: u32| {
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata:\n  name: default\nspec:\n  limits:\n    cpu: {cpu}\n"
+        )
+    };
+    let files = |patch: &str| {
+        vec![
+            ("class.yaml".to_owned(), CLASS.to_owned()),
+            ("kustomization.yaml".to_owned(), kustomization.to_owned()),
+            ("patch.yaml".to_owned(), patch.to_owned()),
+            ("pool.yaml".to_owned(), POOL.to_owned()),
+        ]
+    };
+    let (before, after) = (files(&patch(5)), files(&patch(6)));
+    let slices = |files: &'static [(String, String)]| {
+        files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect::<Vec<_>>()
+    };
+    let found = between(&slices(before.leak()), &slices(after.leak()));
+    let [change] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((change.file.as_str(), change.line), ("patch.yaml", 7));
+}
+
+#[test]
+fn settings_are_a_definition() {
+    let settings = |packing: &str| {
+        format!("apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nspec:\n  clusterName: blue\n  packing: {packing}\n")
+    };
+    let found = between(&[("cutlist.yaml", &settings("cheapest"))], &[("cutlist.yaml", &settings("karpenter"))]);
+    let [change] = &found[..] else { panic!("{found:?}") };
+    assert_eq!((change.kind, change.line), (SETTINGS, 5));
+    assert_eq!(change.fields[0].path, "packing");
+}

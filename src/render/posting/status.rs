@@ -1,0 +1,57 @@
+//! The line of a commit status.
+
+use crate::api::preview::{PreviewTarget, PreviewVerdict};
+use crate::render::plan::short;
+use crate::render::terminal::clean;
+
+const HOUR: u64 = 3_600;
+/// A snapshot that is older says nothing about now: whoever goes by it is told, and held to nothing.
+const STALE_SECONDS: u64 = 24 * HOUR;
+
+/// Whether it was planned from a snapshot of more than a day.
+pub fn is_stale(target: &PreviewTarget) -> bool {
+    age(target).is_some_and(|seconds| seconds > STALE_SECONDS)
+}
+
+fn age(target: &PreviewTarget) -> Option<u64> {
+    target.snapshot.as_ref()?.age_seconds
+}
+
+/// `cutlist/CLUSTER/ENVIRONMENT`: the name that a required status is known by.
+pub fn context(target: &PreviewTarget, name: &str, characters: usize) -> String {
+    let parts = [name, &target.cluster, &target.environment];
+    let parts: Vec<String> = parts.into_iter().filter(|it| !it.is_empty()).map(clean).collect();
+    cut(&parts.join("/"), characters)
+}
+
+/// The headline, what the reader of a line must know about the snapshot before it, and the plan's digest behind it.
+pub fn description(target: &PreviewTarget, characters: usize) -> String {
+    const DIGITS: usize = 7;
+    let before = match age(target) {
+        Some(seconds) if seconds > HOUR => format!("snapshot {} h old: ", seconds / HOUR),
+        _ => String::new(),
+    };
+    let shows_plan = target.verdict == PreviewVerdict::Changes;
+    let behind = target
+        .plan
+        .as_ref()
+        .filter(|_| shows_plan)
+        .map_or_else(String::new, |plan| format!(" · plan {}", short(&clean(&plan.digest), DIGITS)));
+    let room = characters.saturating_sub(before.chars().count() + behind.chars().count());
+    cut(&format!("{before}{}{behind}", cut(&clean(&target.headline), room)), characters)
+}
+
+/// One line of plain text, at most so many characters.
+pub fn fitted_line(text: &str, characters: usize) -> String {
+    cut(&clean(text), characters)
+}
+
+/// At most so many characters, with a sign that more was there.
+pub(super) fn cut(text: &str, characters: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= characters {
+        return line;
+    }
+    let kept: String = line.chars().take(characters.saturating_sub(1)).collect();
+    if characters == 0 { String::new() } else { format!("{}…", kept.trim_end()) }
+}

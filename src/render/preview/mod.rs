@@ -1,0 +1,23 @@
+//! A preview as text for terminals and as Markdown for reviews: what a change of definitions does to the nodes of each cluster.
+//!
+//! `sentences.rs` has what is said in one line, `pieces.rs` the Markdown of one cluster, `page.rs` the document of all of them,
+//! `text.rs` what a terminal shows.
+
+mod page;
+mod pieces;
+mod sentences;
+mod text;
+
+use crate::api::preview::Preview;
+
+pub use page::markdown;
+pub use pieces::{pieces, short_pieces};
+pub use sentences::{Staleness, cause, conflict, effect, headline, next_day, staleness};
+pub use text::text;
+
+/// The preview as pretty JSON; see `schemas/preview.json`. The error is that of a value that JSON can not express; there is none in it.
+pub fn json(preview: &Preview) -> Result<String, serde_json::Error> {
+    let mut text = serde_json::to_string_pretty(preview)?;
+    text.push('\n');
+    Ok(text)
+}

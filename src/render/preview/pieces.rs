@@ -1,0 +1,201 @@
+//! One cluster of a preview as Markdown: a first screen by which a reviewer can decide, and folded parts, each in several lengths.
+
+use crate::api::preview::{PreviewCount, PreviewMarkdown, PreviewSection, PreviewSeverity, PreviewTarget};
+use crate::core::plan::{Note, NoteCode, Plan, Step};
+use crate::core::preview::{caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
+use crate::render::plan::markdown::details::{self, Detail};
+use crate::render::plan::markdown::escape::{code, prose};
+use crate::render::plan::units::{count, thousands};
+use crate::render::plan::{PLAN_DIGITS, budget, short};
+
+use super::sentences::{of_snapshot, warning};
+
+/// Of the first screen; a forge may take fewer for all of it.
+const SUMMARY_CHARACTERS_MAX: usize = 4_000;
+/// Of one sentence in it: names may be long, and there are other things to say.
+const SENTENCE_CHARACTERS_MAX: usize = 400;
+const CAUSES_MAX: usize = 6;
+const BUDGETS_MAX: usize = 4;
+
+/// Lines that fit.
+struct Screen(String);
+
+impl Screen {
+    /// Adds the piece where there is room for it.
+    fn add(&mut self, piece: &str) {
+        if self.0.chars().count() + piece.chars().count() <= SUMMARY_CHARACTERS_MAX {
+            self.0.push_str(piece);
+        }
+    }
+}
+
+/// For a target for which there is no plan: untouched, invalid, failed.
+pub fn short_pieces(target: &PreviewTarget) -> PreviewMarkdown {
+    let mut screen = Screen(String::new());
+    screen.add(&format!("**{}**\n", prose(&cut(&target.headline))));
+    causes(target, &mut screen);
+    PreviewMarkdown { summary: screen.0, sections: Vec::new() }
+}
+
+/// For a plan that was compared with that of the base.
+pub fn pieces(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> PreviewMarkdown {
+    PreviewMarkdown { summary: summary(target, plan, base), sections: sections(plan, base) }
+}
+
+fn summary(target: &PreviewTarget, plan: &Plan, base: Option<&Plan>) -> String {
+    let mut screen = Screen(String::new());
+    if let Some(warning) = target.snapshot.as_ref().and_then(warning) {
+        screen.add(&format!("> **{}**\n\n", prose(&warning)));
+    }
+    screen.add(&format!("**{}**\n", prose(&cut(&target.headline))));
+    for note in plan.notes.iter().filter(|note| note.code == NoteCode::BreaksRule) {
+        screen.add(&format!("\n> **{}**\n", prose(&cut(&note.text))));
+    }
+    screen.add(&table(plan, base));
+    causes(target, &mut screen);
+    screen.add(&counts("Risks", &target.risks));
+    screen.add(&counts("Waiting pods", &target.pending));
+    screen.add(&counts("Held back", &target.held_back));
+    let active =
+        plan.budgets.iter().filter(|it| it.active && (it.used > 0 || it.allowed == 0 || it.denied_by.is_some()));
+    let active: Vec<String> = active.take(BUDGETS_MAX).map(|it| prose(&cut(&budget(it)))).collect();
+    if !active.is_empty() {
+        screen.add(&format!("\nBudgets: {}\n", active.join("; ")));
+    }
+    if !target.next_24_hours.is_empty() {
+        let sentences: Vec<String> = target.next_24_hours.iter().map(|it| prose(&cut(it))).collect();
+        screen.add(&format!("\nNext 24 hours: {}\n", sentences.join(" ")));
+    }
+    screen.add(&footer(target, plan));
+    screen.0
+}
+
+/// Now, what the base would make of it, and what the change does.
+fn table(plan: &Plan, base: Option<&Plan>) -> String {
+    let summary = &plan.summary;
+    let row = |name: &str, nodes: usize, price: &str, waiting: usize| {
+        format!("| {name} | {} | {price} | {} |\n", thousands(&nodes.to_string()), thousands(&waiting.to_string()))
+    };
+    let waiting_now = summary.pods_placed + summary.pods_pending;
+    let mut text = "\n| | nodes | per hour | pods that wait |\n|---|---:|---:|---:|\n".to_owned();
+    text.push_str(&row("now", summary.nodes_before, &summary.price_per_hour_before.to_string(), waiting_now));
+    if let Some(base) = base.map(|base| &base.summary) {
+        text.push_str(&row(
+            "without this change",
+            base.nodes_after,
+            &base.price_per_hour_after.to_string(),
+            base.pods_pending,
+        ));
+    }
+    text.push_str(&row(
+        "with it",
+        summary.nodes_after,
+        &summary.price_per_hour_after.to_string(),
+        summary.pods_pending,
+    ));
+    text
+}
+
+fn causes(target: &PreviewTarget, screen: &mut Screen) {
+    if target.causes.is_empty() {
+        return;
+    }
+    screen.add("\n");
+    for cause in target.causes.iter().take(CAUSES_MAX) {
+        let mark = if cause.severity == PreviewSeverity::Error { "error: " } else { "" };
+        screen.add(&format!(
+            "- {}: {mark}{}\n",
+            code(&format!("{}:{}", cause.path, cause.line)),
+            prose(&cut(&cause.text))
+        ));
+    }
+    let more = target.causes.len().saturating_sub(CAUSES_MAX);
+    if more > 0 {
+        screen.add(&format!("- and {}\n", count(more, "more place")));
+    }
+}
+
+/// `Risks: 2 SingleReplica, 1 LongDrain`, without those that are so anyway.
+fn counts(title: &str, counts: &[PreviewCount]) -> String {
+    let mut parts = Vec::new();
+    let mut anyway = 0;
+    for it in counts {
+        anyway += it.anyway;
+        let caused = it.count - it.anyway.min(it.count);
+        if caused > 0 {
+            let since = it.since.as_ref().map_or_else(String::new, |since| format!(" since {since}"));
+            parts.push(format!("{} {}{}", thousands(&caused.to_string()), prose(&it.code), prose(&since)));
+        }
+    }
+    if anyway > 0 {
+        parts.push(format!("{} as without it", thousands(&anyway.to_string())));
+    }
+    if parts.is_empty() { String::new() } else { format!("\n{title}: {}\n", parts.join(", ")) }
+}
+
+fn footer(target: &PreviewTarget, plan: &Plan) -> String {
+    let mut parts = vec![format!("plan {}", code(&short(&plan.id, PLAN_DIGITS)))];
+    parts.extend(target.snapshot.as_ref().map(|snapshot| prose(&of_snapshot(snapshot))));
+    let assumptions = target.figures.iter().flat_map(|figures| &figures.assumptions);
+    parts.extend(assumptions.map(|assumption| prose(&cut(assumption))));
+    format!("\n<sub>{}</sub>\n", parts.join(" · "))
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SENTENCE_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
+    let caused: Vec<&Step> = caused_steps(plan).collect();
+    let gone: Vec<&Step> = steps_taken_away(plan).iter().collect();
+    let anyway = steps_anyway(plan);
+    let (pending, held_back, risks) = (pending(plan, base), held_back(plan, base), risks(plan, base));
+    let mut sections = Vec::new();
+    let title = if base.is_some() { "Because of this change" } else { "Nodes" };
+    let mut add = |title: &str, write: &dyn Fn(Detail, &mut String)| sections.extend(section(title, write));
+    add("because of this change", &|detail, text| details::titled(title, &caused, detail, text));
+    add("no longer planned", &|detail, text| details::titled("No longer planned", &gone, detail, text));
+    add("risks", &|detail, text| details::risks(&risks.caused, detail, text));
+    add("pods that wait", &|detail, text| details::pending(&pending.caused, "wait because of it", detail, text));
+    add("nodes held back", &|detail, text| {
+        details::held_back(&held_back.caused, "held back because of it", detail, text);
+    });
+    add("what would happen anyway", &|detail, text| details::titled("Would happen anyway", &anyway, detail, text));
+    add("pods placed", &|detail, text| details::placements(&plan.placements, detail, text));
+    add("pods that wait anyway", &|detail, text| details::pending(&pending.anyway, "wait anyway", detail, text));
+    add("nodes held back anyway", &|detail, text| {
+        details::held_back(&held_back.anyway, "held back anyway", detail, text);
+    });
+    add("notes", &|detail, text| notes(&plan.notes, detail, text));
+    sections
+}
+
+fn notes(notes: &[Note], detail: Detail, text: &mut String) {
+    if notes.is_empty() || detail == Detail::CountsOnly {
+        return;
+    }
+    text.push('\n');
+    notes.iter().for_each(|note| text.push_str(&format!("> - {}\n", prose(&note.text))));
+}
+
+/// The same in every length; those that are no shorter than the one before are left out.
+fn section(title: &str, write: &dyn Fn(Detail, &mut String)) -> Option<PreviewSection> {
+    let mut lengths: Vec<String> = Vec::new();
+    for detail in Detail::ALL {
+        let mut text = String::new();
+        write(detail, &mut text);
+        if lengths.last().is_none_or(|last| text.len() < last.len()) {
+            lengths.push(text);
+        }
+    }
+    let mut lengths = lengths.into_iter();
+    let markdown = lengths.next().filter(|text| !text.is_empty())?;
+    Some(PreviewSection {
+        title: title.to_owned(),
+        markdown,
+        shorter: lengths.filter(|text| !text.is_empty()).collect(),
+    })
+}

@@ -1,0 +1,264 @@
+//! What a preview says in one line of plain text.
+
+use crate::api::preview::PreviewSnapshot;
+use crate::core::model::HourlyPrice;
+use crate::core::plan::Plan;
+use crate::core::plan::simulation::Simulation;
+use crate::core::preview::{Effect, caused_steps, pending, steps_anyway};
+use crate::definitions::changes::{Change, ChangeKind, FieldChange, SETTINGS};
+use crate::render::chart::duration;
+use crate::render::plan::groups::{Action, unfolded};
+use crate::render::plan::units::{count, money, thousands};
+
+/// Fields that a sentence names.
+const FIELDS_NAMED_MAX: usize = 3;
+/// Paths that a sentence about conflicts names.
+const PATHS_NAMED_MAX: usize = 3;
+
+/// A snapshot of this age says so first.
+const OLD_SECONDS: u64 = 3_600;
+/// By a snapshot of this age nobody should decide.
+const TOO_OLD_SECONDS: u64 = 24 * 3_600;
+
+/// `2 nodes replaced, 1 created, 14 pods move, 3 pods wait, +$0.3276/h (+$239.15/month)`: what the change does, and nothing that would
+/// happen anyway.
+pub fn headline(plan: &Plan, base: Option<&Plan>) -> String {
+    let groups = unfolded(caused_steps(plan));
+    let number =
+        |action| groups.iter().filter(|group| group.action == action).map(|group| group.members).sum::<usize>();
+    let effect = Effect::of_change(plan);
+    let waiting: usize = pending(plan, base).caused.iter().map(|group| group.pods.len()).sum();
+    let mut parts = Vec::new();
+    for (action, done) in [
+        (Action::Remove, "removed"),
+        (Action::Replace, "replaced"),
+        (Action::Create, "created"),
+        (Action::Adopt, "taken over"),
+        (Action::Hold, "held until somebody confirms"),
+    ] {
+        match number(action) {
+            0 => {}
+            nodes if parts.is_empty() => parts.push(format!("{} {done}", count(nodes, "node"))),
+            nodes => parts.push(format!("{} {done}", thousands(&nodes.to_string()))),
+        }
+    }
+    if effect.taken_away > 0 {
+        parts.push(format!("{} no longer planned", count(effect.taken_away, "step")));
+    }
+    if effect.pods_moved > 0 {
+        parts.push(format!("{} {}", count(effect.pods_moved, "pod"), verb(effect.pods_moved, "moves", "move")));
+    }
+    if waiting > 0 {
+        parts.push(format!("{} {}", count(waiting, "pod"), verb(waiting, "waits", "wait")));
+    }
+    let difference = price_of_the_change(plan);
+    if difference != HourlyPrice::ZERO {
+        parts.push(money(difference));
+    } else if !parts.is_empty() {
+        parts.push("same price".to_owned());
+    }
+    let anyway = steps_anyway(plan).len();
+    let and_anyway =
+        if anyway == 0 { String::new() } else { format!("; {} would happen anyway", count(anyway, "step")) };
+    if parts.is_empty() {
+        return format!("no node changes because of this{and_anyway}");
+    }
+    format!("{}{and_anyway}", parts.join(", "))
+}
+
+/// What the head costs more than the base would.
+pub(super) fn price_of_the_change(plan: &Plan) -> HourlyPrice {
+    let summary = &plan.summary;
+    let base = plan.against.as_ref().map_or(summary.price_per_hour_before, |base| base.summary.price_per_hour_after);
+    summary.price_per_hour_after - base
+}
+
+fn verb(number: usize, one: &'static str, several: &'static str) -> &'static str {
+    if number == 1 { one } else { several }
+}
+
+/// `2 nodes created, 1 removed, 5 pods move, -$0.0672/h`: what comes of some of the steps; empty where nothing does.
+pub fn effect(effect: &Effect) -> String {
+    let mut parts = Vec::new();
+    for (nodes, done) in [
+        (effect.removed, "removed"),
+        (effect.created, "created"),
+        (effect.adopted, "taken over"),
+        (effect.held, "held"),
+    ] {
+        if nodes > 0 {
+            parts.push(if parts.is_empty() {
+                format!("{} {done}", count(nodes, "node"))
+            } else {
+                format!("{nodes} {done}")
+            });
+        }
+    }
+    if effect.pods_moved > 0 {
+        parts.push(format!("{} {}", count(effect.pods_moved, "pod"), verb(effect.pods_moved, "moves", "move")));
+    }
+    if effect.price_per_hour != HourlyPrice::ZERO {
+        parts.push(crate::render::plan::units::signed_per_hour(effect.price_per_hour));
+    }
+    parts.join(", ")
+}
+
+/// `NodePool default: spec.limits.cpu 100 -> 200, and 2 more fields`
+pub fn cause(change: &Change) -> String {
+    let Change { kind, name, what, fields, further_fields, .. } = change;
+    let subject = if *kind == SETTINGS { "cutlist.yaml".to_owned() } else { format!("{kind} {name}") };
+    match what {
+        ChangeKind::Added => format!("{subject} is new"),
+        ChangeKind::Removed => format!("{subject} is removed"),
+        ChangeKind::Renamed { from } => format!("{subject} is {from} under another name"),
+        ChangeKind::Changed => {
+            let named: Vec<String> = fields.iter().take(FIELDS_NAMED_MAX).map(field).collect();
+            let more = fields.len().saturating_sub(FIELDS_NAMED_MAX) + further_fields;
+            let more = if more > 0 { format!(", and {}", count(more, "more field")) } else { String::new() };
+            format!("{subject}: {}{more}", named.join(", "))
+        }
+    }
+}
+
+fn field(field: &FieldChange) -> String {
+    match (&field.before, &field.after) {
+        (Some(before), Some(after)) => format!("{} {before} -> {after}", field.path),
+        (None, Some(after)) => format!("{} {after} is new", field.path),
+        (Some(before), None) => format!("{} {before} is gone", field.path),
+        (None, None) => format!("{} differs", field.path),
+    }
+}
+
+/// Why there is nothing to plan where the head can not be merged.
+pub fn conflict(base: &str, paths: &[String], further: usize) -> String {
+    let named: Vec<&str> = paths.iter().take(PATHS_NAMED_MAX).map(String::as_str).collect();
+    let more = paths.len().saturating_sub(PATHS_NAMED_MAX) + further;
+    let more = if more > 0 { format!(" and {}", count(more, "more file")) } else { String::new() };
+    format!("can not be merged into {base}: both changed {}{more}", named.join(", "))
+}
+
+/// How much an old snapshot is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Staleness {
+    Fresh,
+    /// Said first.
+    Old,
+    /// Nobody should decide by it.
+    TooOld,
+    /// Its objects do not tell.
+    Unknown,
+}
+
+pub fn staleness(snapshot: &PreviewSnapshot) -> Staleness {
+    match snapshot.age_seconds {
+        None => Staleness::Unknown,
+        Some(age) if age > TOO_OLD_SECONDS => Staleness::TooOld,
+        Some(age) if age > OLD_SECONDS => Staleness::Old,
+        Some(_) => Staleness::Fresh,
+    }
+}
+
+/// What must be said of a snapshot before all else, if anything.
+pub(super) fn warning(snapshot: &PreviewSnapshot) -> Option<String> {
+    let age = || duration(snapshot.age_seconds.unwrap_or(0));
+    match staleness(snapshot) {
+        Staleness::Fresh => None,
+        Staleness::Old => Some(format!("The snapshot is {} old: what happened since is not in this.", age())),
+        Staleness::TooOld => Some(format!("The snapshot is {} old: too old to decide by. Take a new one.", age())),
+        Staleness::Unknown => Some("Nothing in the snapshot tells when it was taken.".to_owned()),
+    }
+}
+
+/// `snapshot of 2026-11-20T08:58:00Z (2m old), sha256:0123456789ab`
+pub(super) fn of_snapshot(snapshot: &PreviewSnapshot) -> String {
+    const DIGITS: usize = "sha256:".len() + 12;
+    let digest = snapshot.digest.get(..DIGITS).unwrap_or(&snapshot.digest);
+    match (&snapshot.taken_at, snapshot.age_seconds) {
+        (Some(taken_at), Some(age)) => format!("snapshot of {taken_at} ({} old), {digest}", duration(age)),
+        _ => format!("snapshot of an unknown moment, {digest}"),
+    }
+}
+
+/// What the next 24 hours bring, in at most five sentences.
+pub fn next_day(simulation: &Simulation) -> Vec<String> {
+    const DAY_SECONDS: u64 = 24 * 3_600;
+    let summary = &simulation.summary;
+    let within = match summary.virtual_seconds {
+        DAY_SECONDS.. => String::new(),
+        // There was too much work in more.
+        seconds => format!("The first {} of them: ", duration(seconds)),
+    };
+    if summary.nodes_created + summary.nodes_removed == 0 {
+        let mut sentences = vec![format!("{within}No node comes or goes.")];
+        sentences.extend(waiting(simulation));
+        return sentences;
+    }
+    let change = summary.price_per_hour_end - summary.price_per_hour_start;
+    let mut sentences = vec![format!(
+        "{within}{} -> {} nodes, {} created, {} removed, {} {}, {} -> {} ({}).",
+        thousands(&summary.nodes_start.to_string()),
+        thousands(&summary.nodes_end.to_string()),
+        thousands(&summary.nodes_created.to_string()),
+        thousands(&summary.nodes_removed.to_string()),
+        count(summary.pods_moved, "pod"),
+        verb(summary.pods_moved, "moves", "move"),
+        summary.price_per_hour_start,
+        summary.price_per_hour_end,
+        crate::render::plan::units::signed_per_hour(change),
+    )];
+    let last = simulation.series.windows(2).filter_map(|pair| match pair {
+        [before, after] if before.nodes != after.nodes => Some(after.second),
+        _ => None,
+    });
+    if let Some(last) = last.max() {
+        sentences.push(format!("The last node comes or goes after {}.", duration(last)));
+    }
+    if summary.nodes_at_most > summary.nodes_start.max(summary.nodes_end) {
+        sentences.push(format!("At most {} are there at one time.", count(summary.nodes_at_most, "node")));
+    }
+    sentences.extend(waiting(simulation));
+    if !simulation.settled {
+        sentences.push("Something still moves then, or would with time.".to_owned());
+    }
+    sentences
+}
+
+fn waiting(simulation: &Simulation) -> Option<String> {
+    let pods = simulation.summary.pods_pending_end;
+    (pods > 0).then(|| format!("{} still {} then.", count(pods, "pod"), verb(pods, "waits", "wait")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_old_snapshot_says_so() {
+        let snapshot = |age_seconds: Option<u64>| PreviewSnapshot {
+            digest: format!("sha256:{}", "ab".repeat(32)),
+            taken_at: age_seconds.map(|_| "2026-11-20T08:00:00Z".to_owned()),
+            age_seconds,
+        };
+        for (age, expected) in [
+            (Some(3_600), Staleness::Fresh),
+            (Some(3_601), Staleness::Old),
+            (Some(86_400), Staleness::Old),
+            (Some(86_401), Staleness::TooOld),
+            (None, Staleness::Unknown),
+        ] {
+            assert_eq!(staleness(&snapshot(age)), expected);
+            assert_eq!(warning(&snapshot(age)).is_some(), expected != Staleness::Fresh);
+        }
+        assert_eq!(
+            of_snapshot(&snapshot(Some(90))),
+            "snapshot of 2026-11-20T08:00:00Z (1m30s old), sha256:abababababab"
+        );
+    }
+
+    #[test]
+    fn a_conflict_names_some_paths() {
+        let paths: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).into();
+        assert_eq!(conflict("main", &paths, 2), "can not be merged into main: both changed a, b, c and 3 more files");
+        assert_eq!(conflict("main", &paths[..1], 0), "can not be merged into main: both changed a");
+    }
+}

@@ -1,0 +1,116 @@
+//! A preview on a terminal: a line for each cluster, then what was planned for it. At most [`COLUMNS`] wide.
+
+use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
+use crate::core::plan::Plan;
+use crate::render::plan::{self, REVISION_DIGITS, short};
+use crate::render::terminal::{COLUMNS, Style, Tone, clean, left, width, wrap};
+
+use super::page::verdict;
+use super::sentences::{of_snapshot, warning};
+
+const LABEL_COLUMNS: usize = 11;
+/// A longer name does not move the others.
+const NAME_COLUMNS_MAX: usize = 30;
+const CAUSES_MAX: usize = 20;
+
+/// The preview for people. `plans`: in the order of the targets, for those that have one.
+pub fn text(preview: &Preview, plans: &[Option<Plan>], style: Style) -> String {
+    let mut page = Page { style, text: String::new() };
+    let revision = |id: &str, reference: &str| match reference {
+        "" => short(id, REVISION_DIGITS),
+        reference => format!("{} ({})", short(id, REVISION_DIGITS), clean(reference)),
+    };
+    let (base, head) = (&preview.base, &preview.head);
+    page.line(
+        "Preview",
+        &format!("{} merged into {}", revision(&head.id, &head.reference), revision(&base.id, &base.reference)),
+    );
+    page.text.push('\n');
+    if preview.targets.len() > 1 {
+        page.table(preview);
+    }
+    for (index, target) in preview.targets.iter().enumerate() {
+        page.target(target, plans.get(index).and_then(Option::as_ref));
+    }
+    page.text
+}
+
+struct Page {
+    style: Style,
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, label: &str, text: &str) {
+        for (row, line) in wrap(&clean(text), COLUMNS - LABEL_COLUMNS).iter().enumerate() {
+            let label = left(if row == 0 { label } else { "" }, LABEL_COLUMNS);
+            let label = self.style.paint(Tone::Dim, &label);
+            self.text.push_str(format!("{label}{line}").trim_end());
+            self.text.push('\n');
+        }
+    }
+
+    fn table(&mut self, preview: &Preview) {
+        let widest = preview.targets.iter().map(|target| width(&name(target))).max().unwrap_or(0).min(NAME_COLUMNS_MAX);
+        for target in &preview.targets {
+            let head = format!("  {}  {}  ", left(&name(target), widest), left(verdict(target), "untouched".len()));
+            let indent = width(&head);
+            for (row, line) in wrap(&clean(&target.headline), COLUMNS.saturating_sub(indent).max(20)).iter().enumerate()
+            {
+                let head = if row == 0 { head.clone() } else { " ".repeat(indent) };
+                self.text.push_str(format!("{head}{line}").trim_end());
+                self.text.push('\n');
+            }
+        }
+        self.text.push('\n');
+    }
+
+    fn target(&mut self, target: &PreviewTarget, plan: Option<&Plan>) {
+        let title = format!("Cluster {}", name(target));
+        let title = self.style.paint(Tone::Strong, &title);
+        self.text.push_str(&format!("{title}\n"));
+        if let Some(warning) = target.snapshot.as_ref().and_then(warning) {
+            self.line("warning", &warning);
+        }
+        self.line(verdict(target), &target.headline);
+        for (index, cause) in target.causes.iter().take(CAUSES_MAX).enumerate() {
+            self.line(
+                if index == 0 { "because" } else { "" },
+                &format!("{}:{}: {}", cause.path, cause.line, cause.text),
+            );
+        }
+        let more = target.causes.len().saturating_sub(CAUSES_MAX);
+        if more > 0 {
+            self.line("", &format!("and {}", plan::count(more, "more place")));
+        }
+        for (index, sentence) in target.next_24_hours.iter().enumerate() {
+            self.line(if index == 0 { "24 hours" } else { "" }, sentence);
+        }
+        for held in target.held_back.iter().filter(|held| held.since.is_some()) {
+            let since = held.since.as_deref().unwrap_or_default();
+            self.line(
+                "stays",
+                &format!(
+                    "{} {}, since {since}",
+                    plan::count(usize::try_from(held.count).unwrap_or(0), "node"),
+                    held.code
+                ),
+            );
+        }
+        if let Some(snapshot) = &target.snapshot {
+            self.line("from", &of_snapshot(snapshot));
+        }
+        self.text.push('\n');
+        if let Some(plan) = plan.filter(|_| target.verdict != PreviewVerdict::Untouched) {
+            self.text.push_str(&plan::text(plan, self.style));
+            self.text.push('\n');
+        }
+    }
+}
+
+fn name(target: &PreviewTarget) -> String {
+    match target.environment.as_str() {
+        "" => clean(&target.cluster),
+        environment => clean(&format!("{} {environment}", target.cluster)),
+    }
+}

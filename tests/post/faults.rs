@@ -1,0 +1,135 @@
+//! Forges that refuse, are away, or cut the connection.
+
+use serde_json::{Value, json};
+
+use super::forges::FORGES;
+use super::previews::{commit, preview};
+use super::server::{Answer, Harm, Server};
+use super::{assert_once, assert_posted, stage};
+
+fn message(status: u16, text: &str) -> Answer {
+    Answer::of(status, json!({ "message": text }))
+}
+
+fn harms() -> Vec<(&'static str, Harm)> {
+    vec![
+        ("500", Harm::Answer(message(500, "oops"))),
+        ("502", Harm::Answer(Answer::of(502, Value::Null))),
+        ("503", Harm::Answer(message(503, "busy").with("retry-after", "1"))),
+        ("429", Harm::Answer(message(429, "slow down").with("retry-after", "1"))),
+        ("403", Harm::Answer(message(403, "You have exceeded a secondary rate limit").with("retry-after", "1"))),
+        ("404", Harm::Answer(message(404, "Not Found"))),
+        ("cut before", Harm::CutBefore),
+        ("cut after", Harm::CutAfter),
+    ]
+}
+
+/// Each kind of harm, once, to every kind of request; then what must be there is there, and nothing twice.
+#[test]
+fn all_is_posted_in_the_end_and_nothing_twice() {
+    std::thread::scope(|scope| {
+        for forge in FORGES {
+            scope.spawn(move || {
+                for (name, harm) in harms() {
+                    let (server, desk) = stage(forge);
+                    for push in 1..=2 {
+                        let parts = [("GET", "commits"), ("POST", forge.statuses), ("GET", forge.comments)];
+                        for (method, part) in parts {
+                            server.harm(method, part, 1, harm.clone());
+                        }
+                        if name != "404" {
+                            server.harm("POST", forge.comments, 1, harm.clone());
+                            server.harm("PATCH", "comments", 1, harm.clone());
+                            server.harm("PUT", "notes", 1, harm.clone());
+                            server.harm("POST", "check-runs", 1, harm.clone());
+                        }
+                        let ran = desk.post(&preview(push, u64::from(push)));
+                        assert_eq!(ran.code, 0, "{} {name}: {}", forge.name, ran.stderr);
+                        server.world().faults.clear();
+                    }
+                    let world = server.world();
+                    assert_once(&world, forge, 2, &commit(2));
+                    assert_eq!(world.statuses.len(), 2, "{} {name}: {:?}", forge.name, world.statuses);
+                    let checks = if forge.name == "github" { 2 } else { 0 };
+                    assert_eq!(world.checks.len(), checks, "{} {name}", forge.name);
+                    let first = world.writes()[0].path.clone();
+                    assert!(first.contains(forge.statuses), "{} {name}: {first}", forge.name);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_limit_that_nobody_waits_for_is_said() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let limited = message(403, "You have exceeded a secondary rate limit. Please wait a few minutes.");
+        server.harm("POST", forge.comments, 9, Harm::Answer(limited));
+        let ran = desk.post_with(&preview(1, 1), &["--max-wait", "1s"]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.stderr.contains("can not comment: POST") && ran.stderr.contains("rate limit"), "{}", ran.stderr);
+        assert!(server.world().status_of(&commit(1)).is_some(), "the status was first");
+    }
+}
+
+#[test]
+fn what_is_not_allowed_is_said_and_the_rest_is_posted() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        server.harm("POST", forge.statuses, 9, Harm::Answer(message(403, "Resource not accessible")));
+        let ran = desk.post(&preview(1, 1));
+        assert_eq!(ran.code, 1);
+        assert!(
+            ran.stderr.contains("can not set the status") && ran.stderr.contains("write its statuses"),
+            "{}",
+            ran.stderr
+        );
+        assert_eq!(server.world().comments_by(forge.bot).len(), 1);
+    }
+}
+
+#[test]
+fn checks_are_left_out_where_they_are_not_allowed() {
+    let (server, desk) = stage(super::GITHUB);
+    server.harm("POST", "check-runs", 9, Harm::Answer(message(403, "You must authenticate via a GitHub App.")));
+    assert_posted(&desk.post(&preview(1, 1)), super::GITHUB);
+    assert_once(&server.world(), super::GITHUB, 1, &commit(1));
+}
+
+/// Credentials go nowhere else.
+#[test]
+fn redirects_are_not_followed() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let elsewhere = Server::start(forge.router);
+        let moved = message(301, "Moved Permanently").with("location", &format!("{}/x", elsewhere.url));
+        server.harm("GET", "commits", 9, Harm::Answer(moved));
+        let ran = desk.post_with(&preview(1, 1), &["--comment", "none", "--no-checks"]);
+        assert_eq!(ran.code, 1);
+        assert!(ran.stderr.contains("sends elsewhere, which is not followed"), "{}", ran.stderr);
+        assert!(elsewhere.world().requests.is_empty());
+    }
+}
+
+#[test]
+fn a_forge_that_is_away_is_given_up() {
+    let (server, desk) = stage(super::GITHUB);
+    server.harm("GET", "commits", 99, Harm::CutBefore);
+    let ran = desk.post_with(&preview(1, 1), &["--max-wait", "1s", "--comment", "none", "--no-checks"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stderr.contains("no answer after") && !ran.stderr.contains('?'), "{}", ran.stderr);
+}
+
+#[test]
+fn a_token_of_somebody_else_changes_nothing_of_ours() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 1)), forge);
+        let other = desk.file("other", super::server::READER);
+        assert_posted(&desk.post_with(&preview(2, 2), &["--token-file", other.to_str().unwrap()]), forge);
+        let world = server.world();
+        assert_eq!(world.comments_by(forge.bot).len(), 1);
+        assert_eq!(world.comments_by("reader").len(), 1, "its own");
+    }
+}

@@ -1,0 +1,77 @@
+//! Gitea: below `/api/v1`.
+
+use serde_json::{Value, json};
+
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::{GITEA, account, may_write};
+
+pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
+    let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("token ")).unwrap_or_default();
+    let Some(account) = account(token, GITEA.bot) else {
+        return Some(Answer::of(401, json!({ "message": "user does not exist [uid: 0, name: ]" })));
+    };
+    let path = request.path.strip_prefix("/api/v1")?;
+    if path == "/user" {
+        return Some(Answer::of(200, json!({ "id": 5, "login": account })));
+    }
+    let path = path.strip_prefix("/repos/acme/nodes/")?;
+    let parts: Vec<&str> = path.split('/').collect();
+    match (request.method.as_str(), parts.as_slice()) {
+        ("GET", ["pulls"]) => Some(pull_requests(world, request)),
+        ("GET", ["collaborators", user, "permission"]) => {
+            Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
+        }
+        ("GET", ["issues", "7", "comments"]) => {
+            Some(listed(world.comments.iter().map(|it| comment(world, it)).collect(), request, "limit", 50))
+        }
+        ("POST", ["issues", "7", "comments"]) => {
+            let id = world.comment_by(&account, request.body["body"].as_str()?);
+            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
+        }
+        ("PATCH" | "DELETE", ["issues", "comments", id]) => {
+            let id: u64 = id.parse().ok()?;
+            let at = world.comments.iter().position(|it| it.id == id)?;
+            if world.comments[at].author != account {
+                return Some(Answer::of(403, json!({ "message": "user should have permission to edit" })));
+            }
+            if request.method == "DELETE" {
+                world.comments.remove(at);
+                return Some(Answer::of(204, Value::Null));
+            }
+            world.comments[at].body = request.body["body"].as_str()?.to_owned();
+            world.comments[at].edits += 1;
+            Some(Answer::of(200, comment(world, &world.comments[at])))
+        }
+        ("GET", ["commits", commit, "status"]) => {
+            let statuses: Vec<Value> = newest(world, commit)
+                .iter()
+                .map(|it| json!({ "context": it.context, "status": it.state, "description": it.description, "target_url": "" }))
+                .collect();
+            // Nothing at all where there is no status.
+            let statuses = if statuses.is_empty() { Value::Null } else { Value::Array(statuses) };
+            Some(Answer::of(200, json!({ "sha": commit, "statuses": statuses })))
+        }
+        ("POST", ["statuses", commit]) => {
+            let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
+            let state = text("state");
+            if !["pending", "success", "error", "failure", "warning", "skipped"].contains(&state.as_str()) {
+                return Some(Answer::of(422, json!({ "message": "no such state" })));
+            }
+            let status = Status {
+                commit: (*commit).to_owned(),
+                context: text("context"),
+                state,
+                description: text("description"),
+            };
+            world.statuses.push(status);
+            Some(Answer::of(201, json!({ "id": world.id() })))
+        }
+        _ => None,
+    }
+}
+
+fn comment(world: &World, comment: &Comment) -> Value {
+    let [created, updated] = world.moments(comment);
+    json!({ "id": comment.id, "body": comment.body, "user": { "login": comment.author, "id": 5 },
+            "created_at": created, "updated_at": updated })
+}

@@ -1,0 +1,96 @@
+//! GitLab: below `/api/v4`.
+
+use serde_json::{Value, json};
+
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::{GITLAB, account, may_write};
+
+pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
+    let token = request.headers.get("private-token").map(String::as_str).unwrap_or_default();
+    let Some(account) = account(token, GITLAB.bot) else {
+        return Some(Answer::of(401, json!({ "message": "401 Unauthorized" })));
+    };
+    let path = request.path.strip_prefix("/api/v4")?;
+    if path == "/user" {
+        return Some(Answer::of(200, json!({ "id": 5, "username": account })));
+    }
+    let path = path.strip_prefix("/projects/acme%2Fnodes/")?;
+    let parts: Vec<&str> = path.split('/').collect();
+    match (request.method.as_str(), parts.as_slice()) {
+        ("GET", ["merge_requests"]) => Some(pull_requests(world, request)),
+        // Users are known by numbers.
+        ("GET", ["members", "all", id]) => {
+            let name =
+                world.comments.iter().map(|it| it.author.clone()).find(|author| user_id(author).to_string() == *id)?;
+            let level = if may_write(&name) { 30 } else { 20 };
+            Some(Answer::of(200, json!({ "access_level": level, "state": "active" })))
+        }
+        ("GET", ["merge_requests", "7", "notes"]) => {
+            Some(listed(world.comments.iter().map(|it| comment(world, it)).collect(), request, "per_page", 100))
+        }
+        ("POST", ["merge_requests", "7", "notes"]) => {
+            let body = request.body["body"].as_str()?;
+            if body.chars().count() > 1_000_000 {
+                return Some(Answer::of(
+                    400,
+                    json!({ "message": { "note": ["is too long (maximum is 1000000 characters)"] } }),
+                ));
+            }
+            let id = world.comment_by(&account, body);
+            world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
+        }
+        ("PUT" | "DELETE", ["merge_requests", "7", "notes", id]) => {
+            let id: u64 = id.parse().ok()?;
+            let at = world.comments.iter().position(|it| it.id == id)?;
+            if world.comments[at].author != account {
+                return Some(Answer::of(403, json!({ "message": "403 Forbidden" })));
+            }
+            if request.method == "DELETE" {
+                world.comments.remove(at);
+                return Some(Answer::of(204, Value::Null));
+            }
+            world.comments[at].body = request.body["body"].as_str()?.to_owned();
+            world.comments[at].edits += 1;
+            Some(Answer::of(200, comment(world, &world.comments[at])))
+        }
+        ("GET", ["repository", "commits", commit, "statuses"]) => {
+            let statuses = newest(world, commit)
+                .iter()
+                .map(|it| json!({ "name": it.context, "status": it.state, "description": it.description, "target_url": null }))
+                .collect();
+            Some(listed(statuses, request, "per_page", 100))
+        }
+        ("POST", ["statuses", commit]) => set_status(world, request, commit),
+        _ => None,
+    }
+}
+
+fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answer> {
+    let text = |name: &str| request.body[name].as_str().unwrap_or_default().to_owned();
+    let (context, state) = (text("name"), text("state"));
+    if !["pending", "running", "success", "failed", "canceled", "skipped"].contains(&state.as_str()) {
+        return Some(Answer::of(400, json!({ "error": "state does not have a valid value" })));
+    }
+    if text("description").chars().count() > 255 {
+        return Some(Answer::of(
+            400,
+            json!({ "message": { "description": ["is too long (maximum is 255 characters)"] } }),
+        ));
+    }
+    if newest(world, commit).iter().any(|it| it.context == context && it.state == state) {
+        let message = "Cannot transition status via :success from :success (Reason(s): Status cannot transition)";
+        return Some(Answer::of(400, json!({ "message": message })));
+    }
+    world.statuses.push(Status { commit: commit.to_owned(), context, state, description: text("description") });
+    Some(Answer::of(201, json!({ "id": world.id() })))
+}
+
+fn comment(world: &World, comment: &Comment) -> Value {
+    let [created, updated] = world.moments(comment);
+    json!({ "id": comment.id, "body": comment.body, "author": { "username": comment.author, "id": user_id(&comment.author) },
+            "created_at": created, "updated_at": updated })
+}
+
+fn user_id(name: &str) -> usize {
+    name.len() + 100
+}

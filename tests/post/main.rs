@@ -1,0 +1,225 @@
+//! `cutlist post` against forges of ours on loopback: whatever happens on the way, each thing is there once in the end.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the program is run, and files are made for it")]
+
+mod described;
+mod faults;
+mod forges;
+#[path = "../preview/laid_out.rs"]
+mod laid_out;
+mod previews;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../program/mod.rs"]
+mod program;
+mod review;
+mod server;
+mod shown;
+
+use forges::{FORGES, Forge, GITHUB};
+use previews::{Desk, commit, ended, preview, target};
+use server::{Server, World};
+
+fn stage(forge: Forge) -> (Server, Desk) {
+    let server = Server::start(forge.router);
+    let desk = Desk::new(forge, &server);
+    (server, desk)
+}
+
+#[track_caller]
+fn assert_posted(ran: &previews::Ran, forge: Forge) {
+    assert_eq!(ran.code, 0, "{}: {}", forge.name, ran.stderr);
+}
+
+/// One comment of ours for what was pushed last, and a status on its commit.
+#[track_caller]
+fn assert_once(world: &World, forge: Forge, created: u64, head: &str) {
+    let ours = world.comments_by(forge.bot);
+    assert_eq!(ours.len(), 1, "{}: {ours:?}", forge.name);
+    assert!(ours[0].body.contains(&format!("**{created} created**")), "{}: {}", forge.name, ours[0].body);
+    let status = world.status_of(head).unwrap_or_else(|| panic!("{}: no status", forge.name));
+    assert_eq!((status.context.as_str(), status.state.as_str()), ("cutlist/prod/eu", "success"));
+    assert!(status.description.starts_with(&format!("{created} created, +$0.1000/h · plan 0000000")), "{status:?}");
+}
+
+#[test]
+fn one_comment_after_twenty_pushes() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        // Every other push changes nothing that a reader would look at again.
+        for push in 1..=20 {
+            assert_posted(&desk.post(&preview(push, u64::from(push / 2))), forge);
+        }
+        let world = server.world();
+        assert_once(&world, forge, 10, &commit(20));
+        assert_eq!(world.comments[0].edits, 10, "{}: edited where the data differ", forge.name);
+        assert_eq!(world.statuses.len(), 20, "{}", forge.name);
+        assert!(world.checks.len() == if forge.name == "github" { 20 } else { 0 });
+    }
+}
+
+#[test]
+fn the_same_again_changes_nothing() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 2)), forge);
+        let writes = server.world().writes().len();
+        assert_posted(&desk.post(&preview(1, 2)), forge);
+        assert_eq!(server.world().writes().len(), writes, "{}", forge.name);
+    }
+}
+
+#[test]
+fn six_requests_are_enough() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        for push in 1..=3 {
+            let before = server.world().requests.len();
+            assert_posted(&desk.post(&preview(push, u64::from(push))), forge);
+            let asked = server.world().requests.len() - before;
+            assert!(asked <= 6, "{}: {asked} requests for push {push}", forge.name);
+        }
+    }
+}
+
+#[test]
+fn statuses_come_first() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 2);
+        preview["targets"].as_array_mut().unwrap().push(target("test", 3));
+        assert_posted(&desk.post(&preview), forge);
+        let world = server.world();
+        let paths: Vec<&str> = world.writes().iter().map(|it| it.path.as_str()).collect();
+        assert!(paths[..2].iter().all(|path| path.contains(forge.statuses)), "{}: {paths:?}", forge.name);
+        assert_eq!(world.comments_by(forge.bot).len(), 2, "one for each cluster");
+        assert_eq!(world.statuses.len(), 2);
+    }
+}
+
+#[test]
+fn five_at_once_leave_one_comment() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let desks: Vec<Desk> = (0..5).map(|_| Desk::new(forge, &server)).collect();
+        let running: Vec<_> = desks.iter().map(|desk| desk.begin(&preview(1, 4), &[])).collect();
+        for child in running {
+            assert_posted(&ended(child), forge);
+        }
+        assert_once(&server.world(), forge, 4, &commit(1));
+        drop(desk);
+    }
+}
+
+/// Two were made by processes that ended before they looked again.
+#[test]
+fn comments_that_a_crash_left_become_one() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 1)), forge);
+        let oldest = server.world().comments[0].clone();
+        server.world().comment_by(forge.bot, &oldest.body);
+        assert_posted(&desk.post(&preview(2, 3)), forge);
+        assert_once(&server.world(), forge, 3, &commit(2));
+        assert_eq!(server.world().comments[0].id, oldest.id, "the oldest stays");
+    }
+}
+
+#[test]
+fn what_others_wrote_is_not_touched() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        assert_posted(&desk.post(&preview(1, 1)), forge);
+        let body = server.world().comments[0].body.clone();
+        server.world().comments.clear();
+        server.world().comment_by("mallory", &body);
+        for _ in 0..250 {
+            server.world().comment_by("reviewer", "hm");
+        }
+        assert_posted(&desk.post(&preview(2, 2)), forge);
+        assert_once(&server.world(), forge, 2, &commit(2));
+        // Behind several pages of others.
+        assert_posted(&desk.post(&preview(3, 3)), forge);
+        let world = server.world();
+        assert_once(&world, forge, 3, &commit(3));
+        assert_eq!(world.comments[0].body, body);
+    }
+}
+
+#[test]
+fn nothing_is_said_where_nothing_of_ours_changed() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut untouched = preview(1, 0);
+        untouched["targets"][0]["verdict"] = "untouched".into();
+        untouched["targets"][0]["headline"] = "no definition differs".into();
+        assert_posted(&desk.post(&untouched), forge);
+        assert!(server.world().comments.is_empty());
+        assert_eq!(server.world().status_of(&commit(1)).unwrap().state, "success", "a required status is there");
+        // Something was said before: then that it is no longer so.
+        assert_posted(&desk.post(&preview(2, 2)), forge);
+        untouched["head"]["id"] = commit(3).into();
+        untouched["targets"][0]["markdown"]["summary"] = "**No longer changes anything**".into();
+        assert_posted(&desk.post(&untouched), forge);
+        let world = server.world();
+        assert_eq!(world.comments.len(), 1);
+        assert!(world.comments[0].body.contains("No longer changes anything"));
+    }
+}
+
+#[test]
+fn a_new_comment_hides_the_old() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        for push in 1..=3 {
+            assert_posted(&desk.post_with(&preview(push, u64::from(push)), &["--comment", "new"]), forge);
+        }
+        let world = server.world();
+        assert_once(&world, forge, 3, &commit(3));
+        let made_before_hidden = world.writes().iter().map(|it| it.method.clone() + &it.path).collect::<Vec<_>>();
+        let created = made_before_hidden.iter().position(|it| it.contains(forge.comments)).unwrap();
+        let hidden =
+            made_before_hidden.iter().position(|it| it.contains("graphql") || it.starts_with("DELETE")).unwrap();
+        assert!(created < hidden);
+    }
+}
+
+#[test]
+fn an_app_makes_its_own_tokens() {
+    use aws_lc_rs::encoding::AsDer;
+    use aws_lc_rs::rsa::KeySize;
+    use aws_lc_rs::signature::{KeyPair, RsaKeyPair};
+    use base64::Engine;
+    let (server, desk) = stage(GITHUB);
+    let key = RsaKeyPair::generate(KeySize::Rsa2048).unwrap();
+    let der = key.as_der().unwrap();
+    let pem = base64::engine::general_purpose::STANDARD.encode(der.as_ref());
+    let path = desk.file("key.pem", &format!("-----BEGIN PRIVATE KEY-----\n{pem}\n-----END PRIVATE KEY-----\n"));
+    let arguments = ["--app-id", "Iv23", "--app-key-file", path.to_str().unwrap()];
+    let refused = desk.post_with(&preview(1, 1), &arguments);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    assert!(refused.stderr.contains("401") && !refused.stderr.contains("eyJ"), "{}", refused.stderr);
+    server.world().app_keys.push(key.public_key().as_ref().to_vec());
+    assert_posted(&desk.post_with(&preview(1, 1), &arguments), GITHUB);
+    assert_posted(&desk.post_with(&preview(2, 2), &arguments), GITHUB);
+    assert_once(&server.world(), GITHUB, 2, &commit(2));
+    assert_eq!(server.world().tokens_made, 2, "one for each run");
+}
+
+#[test]
+fn annotations_go_fifty_at_a_time() {
+    let (server, desk) = stage(GITHUB);
+    let mut preview = preview(1, 1);
+    let cause = |line: u32| serde_json::json!({ "path": "a.yaml", "line": line, "severity": if line == 130 { "error" } else { "notice" }, "text": "x" });
+    preview["targets"][0]["causes"] = (1..=130).map(cause).collect();
+    assert_posted(&desk.post(&preview), GITHUB);
+    let world = server.world();
+    let annotations = world.checks[0]["output"]["annotations"].as_array().unwrap();
+    assert_eq!(annotations.len(), 130);
+    assert_eq!(
+        (annotations[0]["annotation_level"].as_str(), annotations[0]["start_line"].as_u64()),
+        (Some("failure"), Some(130))
+    );
+    let most = world.requests.iter().filter_map(|it| it.body["output"]["annotations"].as_array()).map(Vec::len).max();
+    assert_eq!(most, Some(50));
+}

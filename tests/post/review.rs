@@ -1,0 +1,260 @@
+//! `cutlist review` on a scripted forge and a real remote: plans what is proposed, and obeys those who may write.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::hmac;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::forges::{FORGES, Forge, GITHUB};
+use super::laid_out::{everything_below, laid_out};
+use super::previews::{Ran, ended};
+use super::server::{OURS, Server};
+
+struct Desk {
+    server: Server,
+    forge: Forge,
+    folder: TempDir,
+    head: String,
+}
+
+/// A repository whose branch `change` is pull request 7.
+fn stage(forge: Forge, case: &str) -> Desk {
+    let server = Server::start(forge.router);
+    let folder = laid_out(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preview").join(case));
+    let repository = git2::Repository::open(folder.path().join("repository")).unwrap();
+    let head = repository.revparse_single("change").unwrap().id();
+    repository.reference(forge.head, head, true, "opened").unwrap();
+    std::fs::write(folder.path().join("token"), OURS).unwrap();
+    let desk = Desk { server, forge, folder, head: head.to_string() };
+    desk.opens();
+    desk
+}
+
+impl Desk {
+    /// The forge's list has the pull request, and it was touched.
+    fn opens(&self) {
+        let mut world = self.server.world();
+        let moment = world.last_id + 1;
+        let of_actions = json!({
+            "number": 7, "state": "open", "user": { "login": "author" }, "updated_at": format!("t{moment}"),
+            "head": { "sha": self.head, "ref": "change", "repo": { "id": 2 }, "repo_id": 2 },
+            "base": { "ref": "main", "sha": "x", "repo": { "id": 1 }, "repo_id": 1 },
+            "merged_at": null, "merge_commit_sha": null,
+        });
+        let of_gitlab = json!({
+            "iid": 7, "state": "opened", "author": { "username": "author" }, "updated_at": format!("t{moment}"),
+            "sha": self.head, "source_branch": "change", "target_branch": "main", "source_project_id": 2, "target_project_id": 1,
+        });
+        world.pull_requests = vec![if self.forge.name == "gitlab" { of_gitlab } else { of_actions }];
+    }
+
+    fn says(&self, author: &str, text: &str) {
+        self.server.world().comment_by(author, text);
+        self.opens();
+    }
+
+    fn command(&self, more: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
+        command.current_dir(self.folder.path()).arg("review").arg(self.remote());
+        command.args(["--cluster", "blue=clusters/blue.yaml", "--forge", self.forge.name, "--url", &self.server.url]);
+        command.args(["--repository", "acme/nodes", "--token-file", "token", "--without-simulation"]).args(more);
+        command.env_clear().stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn remote(&self) -> PathBuf {
+        self.folder.path().join("repository")
+    }
+
+    #[track_caller]
+    fn look(&self, more: &[&str]) -> Ran {
+        let ran = ended(self.command(&[&["--once"], more].concat()).spawn().unwrap());
+        assert_eq!(ran.code, 0, "{}: {}", self.forge.name, ran.stderr);
+        ran
+    }
+
+    fn bodies(&self) -> Vec<String> {
+        self.server.world().comments_by(self.forge.bot).iter().map(|it| it.body.clone()).collect()
+    }
+
+    fn status(&self, context: &str) -> Option<(String, String)> {
+        let world = self.server.world();
+        let found = world.statuses.iter().rev().find(|it| it.commit == self.head && it.context == context)?;
+        Some((found.state.clone(), found.description.clone()))
+    }
+}
+
+#[test]
+fn what_is_proposed_is_planned_and_posted_once() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        let before = everything_below(&desk.remote());
+        desk.look(&[]);
+        assert!(before == everything_below(&desk.remote()), "something was written to the repository");
+        let bodies = desk.bodies();
+        assert_eq!(bodies.len(), 1, "{}: {bodies:?}", forge.name);
+        assert!(
+            bodies[0].contains("### Nodes of <code>blue</code>") && bodies[0].contains("<details>"),
+            "{}",
+            bodies[0]
+        );
+        let (state, description) = desk.status("cutlist/blue").unwrap();
+        assert!(state == "success" && description.contains(" · plan "), "{description}");
+        // Another process, which knows nothing of the first.
+        let writes = desk.server.world().writes().len();
+        desk.look(&[]);
+        assert_eq!(desk.server.world().writes().len(), writes, "{}", forge.name);
+    }
+}
+
+#[test]
+fn where_nothing_of_ours_changed_only_the_status_is_set() {
+    let desk = stage(GITHUB, "nothing-of-ours");
+    desk.look(&[]);
+    assert!(desk.bodies().is_empty());
+    assert_eq!(desk.status("cutlist/blue").unwrap().0, "success");
+}
+
+#[test]
+fn a_conflict_is_told() {
+    let desk = stage(GITHUB, "merge-conflict");
+    desk.look(&[]);
+    assert_eq!(desk.status("cutlist/blue").unwrap().0, "failure");
+    assert_eq!(desk.bodies().len(), 1);
+}
+
+#[test]
+fn a_plan_is_approved_by_those_who_may_write() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        let asks: &[&str] = &["--require-approval", "--require-two-people"];
+        desk.look(asks);
+        let (state, description) = desk.status("cutlist/blue/approval").unwrap();
+        let digest = description.strip_prefix("waits for: /cutlist approve ").unwrap().to_owned();
+        assert_eq!(state, "pending");
+
+        let command = format!("/cutlist approve {digest}");
+        desk.says("reader", &command);
+        desk.says("author", &command);
+        desk.says("writer", "/cutlist approve");
+        desk.says("writer", "/cutlist approve 0000000");
+        desk.says("writer", &format!("> {command}"));
+        desk.server.world().edited.insert(desk.server.world().last_id + 1);
+        desk.says("writer", &command);
+        desk.look(asks);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap().0, "pending");
+        let answers: Vec<String> = desk.bodies().into_iter().filter(|it| it.contains("cutlist:answer")).collect();
+        assert_eq!(answers.len(), 4, "{}: {answers:?}", forge.name);
+        assert!(answers[0].contains("only those who may write"), "{answers:?}");
+        assert!(answers[1].contains("somebody else than the author"), "{answers:?}");
+        assert!(answers[2].contains(&digest), "{answers:?}");
+        assert!(answers[3].contains("no plan of this commit is 0000000"), "{answers:?}");
+
+        desk.says("writer", &command);
+        desk.look(asks);
+        let (state, description) = desk.status("cutlist/blue/approval").unwrap();
+        assert_eq!((state.as_str(), description), ("success", format!("approved by writer: plan {digest}")));
+        // A later process finds it on the commit, and answers nothing twice.
+        let writes = desk.server.world().writes().len();
+        desk.look(asks);
+        assert_eq!(desk.server.world().writes().len(), writes, "{}", forge.name);
+    }
+}
+
+fn stopped(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn an_idle_round_is_one_request() {
+    let desk = stage(GITHUB, "a-change");
+    let child = desk.command(&["--interval", "5s"]).spawn().unwrap();
+    let lists = || desk.server.world().requests.iter().filter(|it| it.path.ends_with("/pulls")).count();
+    until("posted", || {
+        desk.bodies().len() == 1 && desk.server.world().requests.iter().any(|it| it.path.contains("comments"))
+    });
+    until("two rounds", || lists() >= 2);
+    let begin = desk.server.world().requests.len();
+    until("three more rounds", || lists() >= 5);
+    stopped(child);
+    let world = desk.server.world();
+    let idle: Vec<&str> = world.requests[begin..].iter().map(|it| it.path.as_str()).collect();
+    assert!(idle.iter().all(|path| path.ends_with("/pulls")), "{idle:?}");
+    assert!(world.requests.last().unwrap().headers.contains_key("if-none-match"), "a tag makes it free");
+}
+
+fn deliver(address: &str, headers: &[(&str, &str)], body: &str) -> u16 {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!(
+        "POST /hooks HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\nConnection: close\r\n{lines}\r\n",
+        body.len()
+    );
+    // What is too long is refused before all of it was read.
+    let _cut = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(body.as_bytes()));
+    let mut answer = Vec::new();
+    let _cut = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).split(' ').nth(1).and_then(|it| it.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn a_webhook_shortens_the_wait_and_proves_whom_it_is_from() {
+    const SECRET: &str = "a-secret-of-these-hooks";
+    let desk = stage(GITHUB, "a-change");
+    std::fs::write(desk.folder.path().join("secret"), SECRET).unwrap();
+    std::fs::write(desk.folder.path().join("short"), "short").unwrap();
+    for (file, said) in [("short", "at least 16 characters"), ("none", "could be sent by anybody")] {
+        let ran = ended(desk.command(&["--listen-hooks", "127.0.0.1:0", "--hook-secret-file", file]).spawn().unwrap());
+        assert!(ran.code == 1 && ran.stderr.contains(said), "{}", ran.stderr);
+    }
+    let mut child = desk
+        .command(&["--interval", "1h", "--listen-hooks", "127.0.0.1:0", "--hook-secret-file", "secret"])
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let address =
+        lines.find_map(|line| Some(line.split_once("http://")?.1.strip_suffix("/hooks")?.to_owned())).unwrap();
+    std::thread::spawn(move || lines.for_each(drop));
+    until("the first look", || desk.bodies().len() == 1);
+    let body = json!({ "action": "synchronize", "padding": "" }).to_string();
+    let sign = |body: &str| {
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes()), body.as_bytes());
+        let digits: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("sha256={digits}")
+    };
+    let good = sign(&body);
+    let event = ("x-github-event", "pull_request");
+    let send = |signature: &str, delivery: &str, body: &str| {
+        deliver(&address, &[event, ("x-hub-signature-256", signature), ("x-github-delivery", delivery)], body)
+    };
+    let lists = || desk.server.world().requests.iter().filter(|it| it.path.ends_with("/pulls")).count();
+    let before = lists();
+    assert_eq!(deliver(&address, &[event, ("x-github-delivery", "a")], &body), 401, "no signature");
+    for signature in ["", "sha256=", &sign("{}"), good.trim_start_matches('s'), &good.replace("sha256=", "sha1=")] {
+        assert_eq!(send(signature, "a", &body), 401, "{signature}");
+    }
+    let huge = format!("{{\"x\":\"{}\"}}", "x".repeat(2 << 20));
+    assert_eq!(send(&sign(&huge), "b", &huge), 413);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(lists(), before, "nothing of that makes it look");
+    assert_eq!(send(&good, "c", &body), 202);
+    let begin = Instant::now();
+    until("a look", || lists() == before + 1);
+    assert!(begin.elapsed() < Duration::from_secs(3));
+    assert_eq!(send(&good, "c", &body), 409, "the same delivery again");
+    stopped(child);
+}

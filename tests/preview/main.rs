@@ -1,0 +1,118 @@
+//! Each folder of `tests/preview` with a `base/` is a case: `base/` is the first commit, `head/` what a branch makes of it, and `moved/`,
+//! where it is there, what main has become meanwhile. What `cutlist preview` says of the merge is in `expected.txt`, `expected.md` and
+//! `expected.json`; further `arguments` are in a file. `clusters/` has the snapshots. `UPDATE=1 cargo test --test preview` rewrites what
+//! is expected; read the difference before it is committed.
+
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
+
+#[path = "../program/at_once.rs"]
+mod at_once;
+mod canaries;
+mod kept;
+mod laid_out;
+mod limits;
+#[path = "../program/mod.rs"]
+mod program;
+mod registry;
+
+use std::path::{Path, PathBuf};
+
+use at_once::{complaints, for_all};
+use cutlist::api::preview::Preview;
+use laid_out::laid_out;
+use program::{NOW, Ran, cutlist, name};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preview")
+}
+
+fn cases() -> Vec<PathBuf> {
+    let mut cases = program::folders(&root());
+    cases.retain(|folder| folder.join("base").is_dir());
+    assert!(cases.len() > 8, "the cases are missing");
+    cases
+}
+
+/// As it is typed: with the only cluster, and the moment of all tests, where the case names no other.
+fn preview(folder: &Path, further: &[&str]) -> Ran {
+    let typed = std::fs::read_to_string(folder.join("arguments")).unwrap_or_default();
+    let mut arguments = vec!["preview", "repository", "--base", "main", "--head", "change"];
+    if !typed.contains("--cluster ") {
+        arguments.extend(["--cluster", "blue=clusters/blue.yaml"]);
+    }
+    if !typed.contains("--now ") {
+        arguments.extend(["--now", NOW]);
+    }
+    arguments.extend(typed.split_whitespace());
+    arguments.extend(further);
+    cutlist(folder, arguments)
+}
+
+#[test]
+fn cases_read_as_expected() {
+    let complaints = complaints(&cases(), |case| {
+        let folder = laid_out(case);
+        let text = preview(folder.path(), &[]).transcript();
+        let markdown = preview(folder.path(), &["-o", "markdown"]).stdout;
+        [program::differs(&case.join("expected.txt"), &text), program::differs(&case.join("expected.md"), &markdown)]
+    });
+    assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
+}
+
+/// And the document that is read back is the one that was written. Looking at a change leaves no trace of it: no object, no branch, no file.
+#[test]
+fn cases_give_the_expected_data() {
+    let complaints = for_all(&cases(), |case| {
+        let folder = laid_out(case);
+        let repository = folder.path().join("repository");
+        let before = laid_out::everything_below(&repository);
+        let text = preview(folder.path(), &["-o", "json"]).stdout;
+        assert_eq!(laid_out::everything_below(&repository), before, "{}", name(case));
+        let read: Preview = serde_json::from_str(&text).unwrap();
+        assert_eq!(cutlist::render::preview::json(&read).unwrap(), text, "{}", name(case));
+        program::differs(&case.join("expected.json"), &text)
+    });
+    let complaints: Vec<String> = complaints.into_iter().flatten().collect();
+    assert!(complaints.is_empty(), "{}\nUPDATE=1 rewrites the files", complaints.join("\n"));
+}
+
+#[test]
+fn clusters_are_named() {
+    let folder = laid_out(&root().join("a-change"));
+    let ran = cutlist(folder.path(), ["preview", "repository", "--base", "main", "--head", "change"]);
+    assert!(ran.code == 2 && ran.stderr.contains("--cluster NAME=SNAPSHOT"), "{}", ran.transcript());
+    let unknown = preview(folder.path(), &["--definitions", "bleu=."]);
+    assert!(unknown.code == 2 && unknown.stderr.contains("did you mean blue?"), "{}", unknown.transcript());
+    let outside = preview(folder.path(), &["--definitions", "blue=../.."]);
+    assert!(outside.code == 1 && outside.stderr.contains("is not in revision"), "{}", outside.transcript());
+}
+
+/// A clone without its history can not say what both sides changed.
+#[test]
+fn a_shallow_clone_says_what_it_lacks() {
+    let folder = laid_out(&root().join("base-moved"));
+    let shallow = folder.path().join("shallow");
+    let from = format!("file://{}", folder.path().join("repository").display());
+    let git = |arguments: &[&str]| {
+        let ran = std::process::Command::new("git").args(arguments).current_dir(folder.path()).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["clone", "--quiet", "--depth=1", "--no-single-branch", "--branch=main", &from, shallow.to_str().unwrap()]);
+    let ran = cutlist(
+        folder.path(),
+        [
+            "preview",
+            "shallow",
+            "--base",
+            "main",
+            "--head",
+            "change",
+            "--cluster",
+            "blue=clusters/blue.yaml",
+            "--now",
+            NOW,
+        ],
+    );
+    assert!(ran.code == 1 && ran.stderr.contains("git fetch --unshallow"), "{}", ran.transcript());
+}
