@@ -66,7 +66,7 @@ fn ran(folder: &Path, arguments: &[&str]) -> String {
 
 /// However its signs are escaped.
 fn holds_canary(text: &str) -> bool {
-    let plain: String = text.chars().filter(|it| it.is_ascii_alphanumeric()).collect();
+    let plain: String = text.chars().filter(char::is_ascii_alphanumeric).collect();
     text.contains(CANARY) || plain.contains("sekret4of2prod")
 }
 

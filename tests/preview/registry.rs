@@ -93,21 +93,21 @@ impl Registry {
                 self.manifests.insert(tag.strip_prefix("/manifests/").unwrap().to_owned(), request.body);
                 ("201 Created", String::new(), Vec::new())
             }
-            (_, tag) if tag.starts_with("/manifests/") => match self.manifests.get(&tag["/manifests/".len()..]) {
-                Some(manifest) => ("200 OK", String::new(), manifest.clone()),
-                None => (
+            (_, path) => match path.strip_prefix("/manifests/").map(|tag| self.manifests.get(tag)) {
+                Some(Some(manifest)) => ("200 OK", String::new(), manifest.clone()),
+                Some(None) => (
                     "404 Not Found",
                     String::new(),
                     b"{\"errors\": [{\"code\": \"MANIFEST_UNKNOWN\", \"message\": \"manifest unknown\"}]}".to_vec(),
                 ),
-            },
-            (_, blob) => {
-                let mut content = self.blobs.get(&blob["/blobs/".len()..]).unwrap().clone();
-                if self.lies {
-                    content.push(b'x');
+                None => {
+                    let mut content = self.blobs[path.strip_prefix("/blobs/").unwrap()].clone();
+                    if self.lies {
+                        content.push(b'x');
+                    }
+                    ("200 OK", String::new(), content)
                 }
-                ("200 OK", String::new(), content)
-            }
+            },
         }
     }
 }
