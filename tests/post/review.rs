@@ -144,7 +144,8 @@ fn a_plan_is_approved_by_those_who_may_write() {
         desk.says("writer", "/cutlist approve");
         desk.says("writer", "/cutlist approve 0000000");
         desk.says("writer", &format!("> {command}"));
-        desk.server.world().edited.insert(desk.server.world().last_id + 1);
+        let next = desk.server.world().last_id + 1;
+        desk.server.world().edited.insert(next);
         desk.says("writer", &command);
         desk.look(asks);
         assert_eq!(desk.status("cutlist/blue/approval").unwrap().0, "pending");

@@ -19,8 +19,10 @@ fn every_document_is_closed_and_mentions_nobody() {
         let read = |file: &str| std::fs::read_to_string(case.join(file)).unwrap();
         let text = read("expected.md");
         assert!(is_closed(&text), "{text}");
+        // A bracket behind a backslash closes no link.
+        let shown = text.replace("\\]", "");
         for hostile in ["@everyone", "<img", "](http", "#1 "] {
-            assert!(!text.contains(hostile), "{hostile} in {text}");
+            assert!(!shown.contains(hostile), "{hostile} in {text}");
         }
         let json: Preview = serde_json::from_str(&read("expected.json")).unwrap();
         for target in &json.targets {

@@ -70,7 +70,9 @@ fn cases_give_the_expected_data() {
         let text = preview(folder.path(), &["-o", "json"]).stdout;
         assert_eq!(laid_out::everything_below(&repository), before, "{}", name(case));
         let read: Preview = serde_json::from_str(&text).unwrap();
-        assert_eq!(cutlist::render::preview::json(&read).unwrap(), text, "{}", name(case));
+        // As values: what is invisible is written by its number at the door.
+        let written: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), written, "{}", name(case));
         program::differs(&case.join("expected.json"), &text)
     });
     let complaints: Vec<String> = complaints.into_iter().flatten().collect();
