@@ -19,7 +19,7 @@
 //! | `programs` | linear programs of bins and items, without a word of Kubernetes |
 //! | `provision` | where pending pods go, and what is bought for them |
 //! | `disrupt` | which nodes may go, and which should |
-//! | `planner` | the plan made of all that; start at [`planner::decide`] |
+//! | `planner` | the plan made of all that; start at [`planner::decide()`] |
 //! | `why` | why one pod or one node is where it is |
 //! | `check` | the judge: it knows the inputs and the plan, and nothing of how the plan was made |
 

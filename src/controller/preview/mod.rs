@@ -110,7 +110,7 @@ pub fn failed(why: String, cluster: &str, environment: &str) -> PreviewTarget {
 }
 
 /// Plans the merge and the base on the same cluster at the same moment, and says what is different. Where the base can not be used, the
-/// merge stands alone. Two plans, each as [`decide`] takes.
+/// merge stands alone. Two plans, each as [`decide()`] takes.
 pub fn planned(proposal: &Proposal<'_>, subject: Subject, on: &Surroundings<'_>) -> Previewed {
     let base_definitions = proposal.base.definitions;
     let base = (!base_definitions.has_errors())
