@@ -9,6 +9,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api::source::SourceFile;
+use crate::core::model::hexadecimal;
 use crate::core::plan::{Note, NoteCode, Revision};
 use crate::core::snapshot::kinds::Stored;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
@@ -57,7 +58,7 @@ impl Repository for ClusterDefinitions {
             hash.update(&file.content);
             hash.update([0]);
         }
-        let id: String = hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+        let id: String = hexadecimal(hash.finalize()).chars().take(40).collect();
         if self.last.as_ref() == Some(&id) {
             return Ok(None);
         }

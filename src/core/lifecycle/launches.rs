@@ -6,6 +6,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use crate::api::node_claim::NodeClaim;
+use crate::core::model::hexadecimal;
 
 /// Of the hash; no two launches of an account will share so many by chance. EC2 takes 64 characters in a client token.
 const DIGITS: usize = 32;
@@ -25,7 +26,7 @@ pub fn launch_id(plan_id: &str, carried_out_at: Timestamp, claim: &NodeClaim, of
         "resources": claim.spec.resources.requests.keys().collect::<Vec<_>>(),
         "offerings": offerings,
     });
-    let hash: String = Sha256::digest(asked.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hexadecimal(Sha256::digest(asked.to_string()));
     hash.chars().take(DIGITS).collect()
 }
 

@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
+use crate::core::model::hexadecimal;
 
 /// Characters of a hash that tell templates of one pool apart.
 const HASH_CHARACTERS: usize = 16;
@@ -132,7 +133,7 @@ pub fn template_hash(pool: &NodePool, class: Option<&EC2NodeClass>) -> String {
     let template = serde_json::to_vec(&pool.spec.template).unwrap_or_default();
     let class = class.and_then(|class| serde_json::to_vec(&class.spec).ok()).unwrap_or_default();
     let digest = Sha256::new().chain_update(template).chain_update([0]).chain_update(class).finalize();
-    digest.iter().take(HASH_CHARACTERS / 2).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(digest).chars().take(HASH_CHARACTERS).collect()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The algebra everything else is written in: quantities, resources, requirements, money.
 
+pub mod hexadecimal;
 pub mod money;
 pub mod quantity;
 pub mod requirements;
@@ -10,6 +11,7 @@ pub mod suggest;
 pub mod time;
 pub mod words;
 
+pub use hexadecimal::hexadecimal;
 pub use money::HourlyPrice;
 pub use quantity::{Quantity, QuantityError};
 pub use requirements::{Requirement, Requirements};

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::core::catalog::matching::UnmatchedRequirements;
+use crate::core::model::hexadecimal;
 use crate::core::model::shared::Shared;
 use crate::core::model::{HourlyPrice, Resources};
 use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
@@ -79,7 +80,7 @@ impl Plan {
         let unnamed = Self { id: String::new(), ..self.clone() };
         // A plan is plain data; it always has a JSON form.
         let json = serde_json::to_vec(&unnamed).unwrap_or_default();
-        Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect()
+        hexadecimal(Sha256::digest(json))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use sha2::{Digest, Sha256};
 
+use crate::core::model::hexadecimal;
 use crate::core::plan::{Plan, Step};
 
 /// SHA-256 over what a plan decides, in hexadecimal: its steps in their order with their moves and waves, where pods go, which pods wait
@@ -33,7 +34,7 @@ pub fn digest(plan: &Plan) -> String {
         add(&format!("{:?}", risk.code));
         add(&risk.subject);
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(hash.finalize())
 }
 
 fn add_step(step: &Step, add: &mut impl FnMut(&str)) {

@@ -17,6 +17,7 @@ mod wish;
 use sha2::{Digest, Sha256};
 
 use super::user_data::UserDataError;
+use crate::core::model::hexadecimal;
 
 pub use super::api::template::{
     BlockDevice, InterfaceType, LaunchTemplate, Market, MetadataOptions, NAME_PREFIX, NetworkInterface, PlacementGroup,
@@ -35,7 +36,7 @@ impl LaunchTemplate {
     pub fn name(&self) -> String {
         // Plain data with text as keys: there is nothing that could not be written.
         let content = serde_json::to_vec(self).unwrap_or_default();
-        let digits: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = hexadecimal(Sha256::digest(content));
         format!("{NAME_PREFIX}{}", digits.chars().take(NAME_DIGITS).collect::<String>())
     }
 }

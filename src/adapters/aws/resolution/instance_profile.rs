@@ -13,6 +13,7 @@ use super::super::launch_templates::tags::owner_key;
 use super::cluster::Identity;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
+use crate::core::model::hexadecimal;
 
 /// IAM takes 128 characters.
 const CLUSTER_CHARACTERS: usize = 100;
@@ -81,7 +82,7 @@ fn name(identity: &Identity, class: &str, role: &str) -> String {
         hash.update(part.len().to_le_bytes());
         hash.update(part);
     }
-    let digits: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = hexadecimal(hash.finalize());
     let cluster: String = identity.cluster.chars().take(CLUSTER_CHARACTERS).collect();
     format!("{cluster}_{}", digits.chars().take(HASH_CHARACTERS).collect::<String>())
 }

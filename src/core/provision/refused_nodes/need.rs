@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1::{Affinity, Toleration, TopologySpreadConstraint}
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::core::model::hexadecimal;
 use crate::core::scheduler::ClassIndex;
 use crate::core::scheduler::class::host_ports;
 use crate::core::snapshot::requests::effective_requests;
@@ -121,7 +122,7 @@ fn need_of(pod: &Pod, owner: Option<&str>) -> String {
     };
     // Plain data; it always has a JSON form.
     let digest = Sha256::digest(serde_json::to_vec(&content).unwrap_or_default());
-    digest.iter().take(HASH_CHARACTERS / 2).map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(digest).chars().take(HASH_CHARACTERS).collect()
 }
 
 #[cfg(test)]
