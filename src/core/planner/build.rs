@@ -10,6 +10,7 @@ use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::core::disrupt::removed_pools::Adoption;
 use crate::core::inputs::Inputs;
+use crate::core::model::hexadecimal;
 use crate::core::model::resources::format_amount;
 use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash};
 use crate::core::model::{Requirement, Requirements, Resources};
@@ -96,7 +97,7 @@ impl<'b, 'a> Builder<'b, 'a> {
         });
     }
 
-    pub fn of_node(&mut self, step: NodeStep<'_>) {
+    pub fn add(&mut self, step: NodeStep<'_>) {
         let NodeStep { kind, move_number, host, pods, reason, mode, preconditions } = step;
         let machine = &self.problem.machines[host];
         let mut requested = Resources::new();
@@ -139,7 +140,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             mode: RemovalMode::Graceful,
             preconditions,
         };
-        self.of_node(step);
+        self.add(step);
         if let Some(step) = self.steps.last_mut() {
             step.node_pool.clone_from(&adoption.by);
         }
@@ -174,7 +175,7 @@ pub fn hash_of_pods<'p>(pods: impl Iterator<Item = &'p Pod>) -> String {
     };
     let mut lines: Vec<String> = pods.map(line).collect();
     lines.sort();
-    let hash: String = Sha256::digest(lines.concat()).iter().map(|byte| format!("{byte:02x}")).collect();
+    let hash = hexadecimal(Sha256::digest(lines.concat()));
     hash.chars().take(HASH_DIGITS).collect()
 }
 

@@ -153,7 +153,7 @@ fn hold(builder: &mut Builder<'_, '_>, host: HostIndex, reason: &Reason) {
         mode: RemovalMode::Graceful,
         preconditions: builder.holds_only(host, &[]).into_iter().collect(),
     };
-    builder.of_node(step);
+    builder.add(step);
 }
 
 /// The steps of one move that removes nodes.
@@ -164,7 +164,7 @@ fn steps_of_removal(builder: &mut Builder<'_, '_>, removal: &Removal, unconfirme
         builder.create(number, purchase, removal.reason.clone());
     }
     for going in &removal.nodes {
-        builder.of_node(NodeStep {
+        builder.add(NodeStep {
             kind: StepKind::Remove,
             move_number: number,
             host: going.host,
