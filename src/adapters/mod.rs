@@ -1,9 +1,11 @@
-//! TOUCH. What implements the ports. Adapters know the ports, `api` and plain data of `core`, and never each other.
+//! TOUCH. What implements the ports. Adapters know the ports, `api` and plain data of `core`, and never each other; `http` is what several of them
+//! need.
 
 pub mod aws;
 pub mod embedded;
 pub mod forge;
 pub mod git;
+pub mod http;
 pub mod kubernetes;
 pub mod operations;
 pub mod registry;

@@ -14,12 +14,11 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
+
+use crate::adapters::http;
 
 use super::dialect::{Dialect, HookProof};
 use super::http::{Secret, SecretError, SecretSource};
@@ -31,10 +30,8 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const SECRET_CHARACTERS_MIN: usize = 16;
 /// Deliveries that are remembered: those of a week, in a busy repository.
 const DELIVERIES_MAX: usize = 10_000;
-const CONNECTIONS_MAX: usize = 64;
-const HEADERS_WITHIN: Duration = Duration::from_secs(3);
+/// How long a delivery may take, with its answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
-const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 
 /// Where webhooks come in, and what they are proven with.
 #[derive(Clone, Debug)]
@@ -110,7 +107,7 @@ impl HookReceiver {
             .route("/hooks", post(receive))
             .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
             .with_state(Arc::new(received));
-        tokio::spawn(accept(listener, router));
+        tokio::spawn(http::serve(listener, router, "webhooks", ANSWERED_WITHIN));
         Ok(Self { address, news })
     }
 
@@ -162,31 +159,6 @@ fn bytes(digits: &str) -> Option<Vec<u8>> {
 fn is_edit(body: &[u8]) -> bool {
     let Ok(body) = serde_json::from_slice::<Value>(body) else { return true };
     body["action"] == "edited" && body.get("comment").is_some()
-}
-
-/// One request for each connection, as for metrics.
-async fn accept(listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    while let Ok(place) = places.clone().acquire_owned().await {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                tracing::warn!(%error, "a connection for webhooks is not accepted");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-                continue;
-            }
-        };
-        let service = TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN).keep_alive(false);
-            let connection = server.serve_connection(TokioIo::new(stream), service);
-            if let Ok(Err(error)) = tokio::time::timeout(ANSWERED_WITHIN, connection).await {
-                tracing::debug!(%error, "a connection for webhooks");
-            }
-            drop(place);
-        });
-    }
 }
 
 #[cfg(test)]

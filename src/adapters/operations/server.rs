@@ -10,20 +10,13 @@ use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
-use hyper::server::conn::http1;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 
 use super::Metrics;
+use crate::adapters::http;
 
-/// Connections at one time. A kubelet and a few scrapers ask; the rest waits for them in the system's own queue.
-const CONNECTIONS_MAX: usize = 64;
-/// How long the head of a request may take to come, and all of it with the answer.
-const HEADERS_WITHIN: Duration = Duration::from_secs(3);
+/// How long a request may take, with its answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
-const ACCEPT_AGAIN: Duration = Duration::from_millis(200);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A kind that is not seen for so long is more than a connection that was made anew.
@@ -138,34 +131,8 @@ pub async fn serve(
     };
     let router =
         Router::new().route("/metrics", get(scrape)).route("/healthz", get(healthy)).route("/readyz", get(ready));
-    tokio::spawn(accept(listener, router));
+    tokio::spawn(http::serve(listener, router, "metrics and health", ANSWERED_WITHIN));
     Ok(address)
-}
-
-/// One request for each connection: who asks seldom connects again, and who asks for nothing holds nothing.
-async fn accept(listener: TcpListener, router: Router) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    while let Ok(place) = places.clone().acquire_owned().await {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
-            Err(error) => {
-                // Such as no file descriptor left: others may close theirs.
-                tracing::warn!(%error, "a connection for metrics and health is not accepted");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
-                continue;
-            }
-        };
-        let service = TowerToHyperService::new(router.clone());
-        tokio::spawn(async move {
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEADERS_WITHIN).keep_alive(false);
-            let connection = server.serve_connection(TokioIo::new(stream), service);
-            if let Ok(Err(error)) = tokio::time::timeout(ANSWERED_WITHIN, connection).await {
-                tracing::debug!(%error, "a connection for metrics and health");
-            }
-            drop(place);
-        });
-    }
 }
 
 #[cfg(test)]
@@ -174,6 +141,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
+    use crate::adapters::http::{CONNECTIONS_MAX, HEADERS_WITHIN};
 
     #[expect(clippy::disallowed_methods, reason = "a test asks as a kubelet does")]
     async fn get(address: SocketAddr, path: &'static str) -> String {

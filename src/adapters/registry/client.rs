@@ -2,7 +2,6 @@
 //! and to nobody else; neither they nor queries are in any error.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
@@ -11,12 +10,10 @@ use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT, WWW_AUTHENTICATE};
 use hyper::{Method, Request, StatusCode};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
 use serde_json::Value;
+
+use crate::adapters::http::{AGENT, Connector, connector};
 
 use super::challenge::Challenge;
 use super::reference::Reference;
@@ -27,7 +24,6 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 /// Of an answer that nobody asked more of.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 const CREDENTIALS_BYTES_MAX: u64 = 64 << 10;
-const AGENT: &str = concat!("cutlist/", env!("CARGO_PKG_VERSION"));
 /// Before a token, where there is no name.
 const USER_OF_A_TOKEN: &str = "x-access-token";
 
@@ -115,7 +111,7 @@ pub(super) struct Answer {
 }
 
 pub(super) struct Client {
-    connections: hyper_util::client::legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    connections: hyper_util::client::legacy::Client<Connector, Full<Bytes>>,
     origin: String,
     repository: String,
     credentials: Option<Credentials>,
@@ -126,16 +122,7 @@ pub(super) struct Client {
 
 impl Client {
     pub fn new(of: &Reference, credentials: Option<Credentials>, actions: &'static str) -> Result<Self, RegistryError> {
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let trust = |builder: rustls::ConfigBuilder<ClientConfig, rustls::WantsVersions>| {
-            Ok(builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth())
-        };
-        let config = trust(ClientConfig::builder_with_provider(provider)).map_err(RegistryError::Trust)?;
-        let mut plain = HttpConnector::new();
-        plain.enforce_http(false);
-        plain.set_connect_timeout(Some(CONNECT_WITHIN));
-        let connector =
-            HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(plain);
+        let connector = connector(CONNECT_WITHIN).map_err(RegistryError::Trust)?;
         let connections =
             hyper_util::client::legacy::Client::builder(hyper_util::rt::TokioExecutor::new()).build(connector);
         let (origin, repository) = (of.origin(), of.repository().to_owned());
@@ -153,7 +140,7 @@ impl Client {
         }
         if ask.follows && answer.status.is_redirection() {
             let Some(elsewhere) = answer.location.take().map(|location| self.address(&location)) else {
-                return Err(self.refused(&address, &answer));
+                return Err(refused(&address, &answer));
             };
             answer = self.send(&ask, &elsewhere, None).await?;
         }
@@ -162,7 +149,7 @@ impl Client {
             StatusCode::UNAUTHORIZED => {
                 Err(RegistryError::Denied { host: host(&address), given: self.credentials.is_some() })
             }
-            _ => Err(self.refused(&address, &answer)),
+            _ => Err(refused(&address, &answer)),
         }
     }
 
@@ -214,7 +201,7 @@ impl Client {
                 StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
                     Err(RegistryError::Denied { host: host(&address), given })
                 }
-                _ => Err(self.refused(&address, &answer)),
+                _ => Err(refused(&address, &answer)),
             };
         }
         let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -257,14 +244,14 @@ impl Client {
         };
         tokio::time::timeout(WITHIN, whole).await.map_err(|_| RegistryError::Late { host: at.clone() })?
     }
+}
 
-    #[expect(clippy::unused_self, reason = "reads like the other ends of a request")]
-    fn refused(&self, address: &str, answer: &Answer) -> RegistryError {
-        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let said = ["message", "code"].iter().find_map(|field| body["errors"][0][field].as_str());
-        let message = said.unwrap_or_default().chars().take(200).collect();
-        RegistryError::Refused { host: host(address), status: answer.status, message }
-    }
+/// What the registry said of it.
+fn refused(address: &str, answer: &Answer) -> RegistryError {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let said = ["message", "code"].iter().find_map(|field| body["errors"][0][field].as_str());
+    let message = said.unwrap_or_default().chars().take(200).collect();
+    RegistryError::Refused { host: host(address), status: answer.status, message }
 }
 
 /// Scheme, host and port are the same.

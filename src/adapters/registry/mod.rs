@@ -11,6 +11,8 @@ use hyper::{Method, StatusCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::core::model::hexadecimal;
+
 use client::{Ask, Client};
 
 pub use client::{Credentials, RegistryError};
@@ -105,8 +107,7 @@ fn descriptor(media_type: &str, content: &[u8], annotations: Value) -> Value {
 }
 
 fn digest(content: &[u8]) -> String {
-    let hexadecimal: String = Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{hexadecimal}")
+    format!("sha256:{}", hexadecimal(Sha256::digest(content)))
 }
 
 fn is_digest(text: &str) -> bool {

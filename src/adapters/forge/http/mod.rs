@@ -4,7 +4,6 @@
 //! says so. Neither credentials nor queries are in any error.
 
 mod address;
-mod connect;
 mod retry;
 mod secret;
 
@@ -19,15 +18,12 @@ use hyper::header::{
 use hyper::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::adapters::http::{AGENT, Connector, connector};
 use crate::ports::Clock;
-use connect::{Connector, connector};
 
 pub use address::{Address, AddressError};
 pub use retry::{Limits, Patience};
 pub use secret::{Secret, SecretError, SecretSource};
-
-/// What this program calls itself: GitHub refuses requests without a name.
-const AGENT: &str = concat!("cutlist/", env!("CARGO_PKG_VERSION"));
 
 /// A request to a path below the forge's address.
 #[derive(Clone, Debug)]

@@ -8,10 +8,10 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
 
-pub(super) type Connector = HttpsConnector<HttpConnector>;
+pub type Connector = HttpsConnector<HttpConnector>;
 
-/// Plain where the address says so, which [`super::Address`] allows for this machine alone, unless it was told otherwise.
-pub(super) fn connector(within: Duration) -> Result<Connector, rustls::Error> {
+/// Plain where the address says so: which addresses may, the adapter decides.
+pub fn connector(within: Duration) -> Result<Connector, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

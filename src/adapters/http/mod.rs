@@ -1,0 +1,10 @@
+//! HTTP as several adapters have it: connections that are made, and connections that come in.
+
+mod connector;
+mod server;
+
+pub use connector::{Connector, connector};
+pub use server::{CONNECTIONS_MAX, HEADERS_WITHIN, serve};
+
+/// What this program calls itself: GitHub refuses requests without a name.
+pub const AGENT: &str = concat!("cutlist/", env!("CARGO_PKG_VERSION"));
