@@ -16,6 +16,7 @@ mod gitlab;
 mod hooks;
 mod hosted;
 mod http;
+mod issues;
 mod none;
 mod posting;
 

@@ -2,16 +2,15 @@
 //!
 //! Source: the description that every Gitea serves at `/swagger.v1.json`.
 
-use hyper::Method;
 use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
-    Variables, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, Status, Table, Variables, text,
 };
 use super::github;
-use super::http::{Address, Credential, Request, Secret, segment};
+use super::http::{Address, Credential, Request, Secret};
+use super::issues::{self, Paths};
 
 const TABLE: Table = Table {
     // Comments of 5 MB were taken; people read no more than this, and its page renders no more in reasonable time.
@@ -24,13 +23,12 @@ const TABLE: Table = Table {
 };
 
 pub struct Gitea {
-    /// `/repos/OWNER/NAME`
-    repository: String,
+    paths: Paths,
 }
 
 impl Gitea {
     pub fn new(repository: &RepositoryName) -> Self {
-        Self { repository: format!("/repos/{}/{}", segment(&repository.owner), segment(&repository.name)) }
+        Self { paths: Paths::of(repository) }
     }
 
     pub fn api(address: &Address) -> Address {
@@ -56,75 +54,51 @@ impl Dialect for Gitea {
     }
 
     fn pull_request(&self, number: u64) -> Request {
-        Request::get(format!("{}/pulls/{number}", self.repository))
+        self.paths.pull_request(number)
     }
 
     /// 50 on a page are the most.
     fn open_pull_requests(&self, page: u32) -> Request {
-        Request::get(format!("{}/pulls?state=open&limit=50&page={page}", self.repository))
+        Request::get(format!("{}/pulls?state=open&limit=50&page={page}", self.paths.root()))
     }
 
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
-        let [head, base] = [&answer["head"], &answer["base"]];
-        Some(PullRequest {
-            number: answer["number"].as_u64()?,
-            author: text(&answer["user"]["login"]),
-            is_open: answer["state"] == "open",
-            head: head["sha"].as_str()?.to_owned(),
-            head_reference: text(&head["ref"]),
-            is_fork: head["repo_id"] != base["repo_id"],
-            base_reference: text(&base["ref"]),
-            merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
-            updated: text(&answer["updated_at"]),
-        })
+        issues::read_pull_request(answer, answer["head"]["repo_id"] != answer["base"]["repo_id"])
     }
 
     fn head_reference(&self, number: u64) -> String {
-        format!("refs/pull/{number}/head")
+        issues::head_reference(number)
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {
-        Request::get(format!("{}/issues/{number}/comments?limit=50&page={page}", self.repository))
+        self.paths.comments(number, &format!("limit=50&page={page}"))
     }
 
     fn read_comment(&self, answer: &Value) -> Option<Comment> {
-        Some(Comment {
-            id: answer["id"].as_u64()?,
-            hidden_by: String::new(),
-            author: text(&answer["user"]["login"]),
-            author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
-            body: text(&answer["body"]),
-            is_edited: answer["created_at"] != answer["updated_at"],
-        })
+        issues::read_comment(answer, String::new())
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Request {
-        Request::create(format!("{}/issues/{number}/comments", self.repository), json!({ "body": body }))
+        self.paths.create_comment(number, body)
     }
 
     fn edit_comment(&self, _number: u64, id: u64, body: &str) -> Request {
-        let path = format!("{}/issues/comments/{id}", self.repository);
-        Request::change(Method::PATCH, path, Some(json!({ "body": body })))
+        self.paths.edit_comment(id, body)
     }
 
     fn remove_comment(&self, _number: u64, id: u64) -> Request {
-        Request::change(Method::DELETE, format!("{}/issues/comments/{id}", self.repository), None)
+        self.paths.remove_comment(id)
     }
 
     fn statuses(&self, commit: &str, page: u32) -> Request {
-        Request::get(format!("{}/commits/{}/status?limit=50&page={page}", self.repository, segment(commit)))
+        self.paths.statuses(commit, &format!("limit=50&page={page}"))
     }
 
     fn read_statuses(&self, answer: &Value) -> Vec<Status> {
         let known = |status: &Value| {
             Some(Status {
                 context: text(&status["context"]),
-                state: match status["status"].as_str()? {
-                    "pending" => State::Pending,
-                    "success" => State::Success,
-                    "failure" => State::Failure,
-                    _ => State::Error,
-                },
+                state: issues::state_of(status["status"].as_str()?),
                 description: text(&status["description"]),
                 link: status["target_url"].as_str().filter(|link| !link.is_empty()).map(str::to_owned),
             })
@@ -133,20 +107,19 @@ impl Dialect for Gitea {
     }
 
     fn set_status(&self, commit: &str, status: &Status) -> Request {
-        let state = match status.state {
-            State::Pending => "pending",
-            State::Success => "success",
-            State::Failure => "failure",
-            State::Error => "error",
-        };
-        let link = status.link.as_deref().unwrap_or_default();
-        let body =
-            json!({ "state": state, "context": status.context, "description": status.description, "target_url": link });
-        Request::create(format!("{}/statuses/{}", self.repository, segment(commit)), body)
+        self.paths.set_status(
+            commit,
+            json!({
+                "state": issues::state_word(status.state),
+                "context": status.context,
+                "description": status.description,
+                "target_url": status.link.as_deref().unwrap_or_default(),
+            }),
+        )
     }
 
     fn permission(&self, comment_author: &str, _author_id: u64) -> Request {
-        Request::get(format!("{}/collaborators/{}/permission", self.repository, segment(comment_author)))
+        self.paths.permission(comment_author)
     }
 
     fn read_permission(&self, answer: &Value) -> Right {

@@ -16,6 +16,7 @@ use super::dialect::{
     Status, Table, TokenStep, text,
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
+use super::issues::{self, Paths};
 
 pub use environment::{found, of_actions};
 
@@ -32,8 +33,7 @@ const TABLE: Table = Table {
 };
 
 pub struct GitHub {
-    /// `/repos/OWNER/NAME`
-    repository: String,
+    paths: Paths,
     is_enterprise: bool,
 }
 
@@ -41,8 +41,7 @@ impl GitHub {
     pub const URL: &str = "https://github.com";
 
     pub fn new(repository: &RepositoryName, address: &Address) -> Self {
-        let repository = format!("/repos/{}/{}", segment(&repository.owner), segment(&repository.name));
-        Self { repository, is_enterprise: address.path().ends_with("/api/v3") }
+        Self { paths: Paths::of(repository), is_enterprise: address.path().ends_with("/api/v3") }
     }
 
     /// The address of the API: of github.com another host, of Enterprise a path.
@@ -88,7 +87,7 @@ impl Dialect for GitHub {
         now: Timestamp,
         answers: &[Value],
     ) -> Result<TokenStep, SecretError> {
-        app::token_step(&self.repository, issuer, key, now, answers)
+        app::token_step(self.paths.root(), issuer, key, now, answers)
     }
 
     /// Tokens of Apps and of jobs may not ask `/user`.
@@ -106,58 +105,39 @@ impl Dialect for GitHub {
     }
 
     fn pull_request(&self, number: u64) -> Request {
-        Request::get(format!("{}/pulls/{number}", self.repository))
+        self.paths.pull_request(number)
     }
 
     fn open_pull_requests(&self, page: u32) -> Request {
-        Request::get(format!("{}/pulls?state=open&per_page=100&page={page}", self.repository))
+        Request::get(format!("{}/pulls?state=open&per_page=100&page={page}", self.paths.root()))
     }
 
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
-        let [head, base] = [&answer["head"], &answer["base"]];
-        Some(PullRequest {
-            number: answer["number"].as_u64()?,
-            author: text(&answer["user"]["login"]),
-            is_open: answer["state"] == "open",
-            head: head["sha"].as_str()?.to_owned(),
-            head_reference: text(&head["ref"]),
-            is_fork: head["repo"]["id"] != base["repo"]["id"],
-            base_reference: text(&base["ref"]),
-            merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
-            updated: text(&answer["updated_at"]),
-        })
+        issues::read_pull_request(answer, answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"])
     }
 
     fn head_reference(&self, number: u64) -> String {
-        format!("refs/pull/{number}/head")
+        issues::head_reference(number)
     }
 
     fn comments(&self, number: u64, page: u32) -> Request {
-        Request::get(format!("{}/issues/{number}/comments?per_page=100&page={page}", self.repository))
+        self.paths.comments(number, &format!("per_page=100&page={page}"))
     }
 
     fn read_comment(&self, answer: &Value) -> Option<Comment> {
-        Some(Comment {
-            id: answer["id"].as_u64()?,
-            hidden_by: text(&answer["node_id"]),
-            author: text(&answer["user"]["login"]),
-            author_id: answer["user"]["id"].as_u64().unwrap_or_default(),
-            body: text(&answer["body"]),
-            is_edited: answer["created_at"] != answer["updated_at"],
-        })
+        issues::read_comment(answer, text(&answer["node_id"]))
     }
 
     fn create_comment(&self, number: u64, body: &str) -> Request {
-        Request::create(format!("{}/issues/{number}/comments", self.repository), json!({ "body": body }))
+        self.paths.create_comment(number, body)
     }
 
     fn edit_comment(&self, _number: u64, id: u64, body: &str) -> Request {
-        let path = format!("{}/issues/comments/{id}", self.repository);
-        Request::change(Method::PATCH, path, Some(json!({ "body": body })))
+        self.paths.edit_comment(id, body)
     }
 
     fn remove_comment(&self, _number: u64, id: u64) -> Request {
-        Request::change(Method::DELETE, format!("{}/issues/comments/{id}", self.repository), None)
+        self.paths.remove_comment(id)
     }
 
     fn hide_comment(&self, comment: &Comment) -> Option<Request> {
@@ -167,7 +147,7 @@ impl Dialect for GitHub {
     }
 
     fn statuses(&self, commit: &str, page: u32) -> Request {
-        Request::get(format!("{}/commits/{}/status?per_page=100&page={page}", self.repository, segment(commit)))
+        self.paths.statuses(commit, &format!("per_page=100&page={page}"))
     }
 
     fn read_statuses(&self, answer: &Value) -> Vec<Status> {
@@ -175,13 +155,12 @@ impl Dialect for GitHub {
     }
 
     fn set_status(&self, commit: &str, status: &Status) -> Request {
-        let path = format!("{}/statuses/{}", self.repository, segment(commit));
-        Request::create(path, statuses::written(status))
+        self.paths.set_status(commit, statuses::written(status))
     }
 
     fn checks(&self, commit: &str, name: &str) -> Option<Request> {
         let (commit, name) = (segment(commit), segment(name));
-        Some(Request::get(format!("{}/commits/{commit}/check-runs?check_name={name}&per_page=100", self.repository)))
+        Some(Request::get(format!("{}/commits/{commit}/check-runs?check_name={name}&per_page=100", self.paths.root())))
     }
 
     fn has_check(&self, answer: &Value, key: &str) -> bool {
@@ -200,18 +179,18 @@ impl Dialect for GitHub {
         if let (Some(link), Some(body)) = (&check.link, body.as_object_mut()) {
             body.insert("details_url".to_owned(), json!(link));
         }
-        Some(Request::create(format!("{}/check-runs", self.repository), body))
+        Some(Request::create(format!("{}/check-runs", self.paths.root()), body))
     }
 
     fn append_to_check(&self, answer: &Value, check: &Check, annotations: &[Annotation]) -> Option<Request> {
-        let path = format!("{}/check-runs/{}", self.repository, answer["id"].as_u64()?);
+        let path = format!("{}/check-runs/{}", self.paths.root(), answer["id"].as_u64()?);
         let body = json!({ "output": Self::output(check, annotations) });
         // Arriving twice it would show them twice, and to leave them out is the smaller harm.
         Some(Request { method: Method::PATCH, ..Request::create(path, body) })
     }
 
     fn permission(&self, comment_author: &str, _author_id: u64) -> Request {
-        Request::get(format!("{}/collaborators/{}/permission", self.repository, segment(comment_author)))
+        self.paths.permission(comment_author)
     }
 
     fn read_permission(&self, answer: &Value) -> Right {

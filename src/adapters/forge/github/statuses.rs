@@ -2,24 +2,16 @@
 
 use serde_json::{Value, json};
 
-use crate::adapters::forge::dialect::{Annotation, Conclusion, Level, State, Status, text};
+use crate::adapters::forge::dialect::{Annotation, Conclusion, Level, Status, text};
+use crate::adapters::forge::issues::{state_of, state_word};
 
 pub(super) fn written(status: &Status) -> Value {
     let mut body =
-        json!({ "state": state(status.state), "context": status.context, "description": status.description });
+        json!({ "state": state_word(status.state), "context": status.context, "description": status.description });
     if let (Some(link), Some(body)) = (&status.link, body.as_object_mut()) {
         body.insert("target_url".to_owned(), json!(link));
     }
     body
-}
-
-fn state(state: State) -> &'static str {
-    match state {
-        State::Pending => "pending",
-        State::Success => "success",
-        State::Failure => "failure",
-        State::Error => "error",
-    }
 }
 
 /// Of the combined status of a commit.
@@ -27,12 +19,7 @@ pub(super) fn read(answer: &Value) -> Vec<Status> {
     let known = |status: &Value| {
         Some(Status {
             context: text(&status["context"]),
-            state: match status["state"].as_str()? {
-                "pending" => State::Pending,
-                "success" => State::Success,
-                "failure" => State::Failure,
-                _ => State::Error,
-            },
+            state: state_of(status["state"].as_str()?),
             description: text(&status["description"]),
             link: status["target_url"].as_str().map(str::to_owned),
         })
