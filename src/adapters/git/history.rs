@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use git2::Repository;
 
 use super::address::Address;
-use super::fetch::{Target, open_or_make};
+use super::fetch::Target;
 use super::process::{FetchLimits, fetch_beside};
 use super::remote::{CloneFolder, OpenError, RemoteSettings};
 use crate::ports::{PortError, PortErrorKind};
@@ -23,14 +23,7 @@ pub struct Histories {
 impl Histories {
     /// Checks the address and makes an empty clone; of the settings, reference, interval and earlier revision do not matter.
     pub fn open(settings: &RemoteSettings) -> Result<Self, OpenError> {
-        let folder = match &settings.clone_folder {
-            Some(path) => CloneFolder::Kept(path.clone()),
-            None => CloneFolder::Temporary(
-                tempfile::Builder::new().prefix("cutlist-").tempdir().map_err(OpenError::Folder)?,
-            ),
-        };
-        open_or_make(folder.path())
-            .map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
+        let folder = CloneFolder::open(settings)?;
         Ok(Self {
             url: settings.url.clone(),
             address: Address::parse(&settings.url)?,

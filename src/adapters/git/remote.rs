@@ -81,6 +81,17 @@ pub(super) enum CloneFolder {
 }
 
 impl CloneFolder {
+    /// With an empty clone in it, if there is none yet.
+    pub(super) fn open(settings: &RemoteSettings) -> Result<Self, OpenError> {
+        let folder = match &settings.clone_folder {
+            Some(path) => Self::Kept(path.clone()),
+            None => Self::Temporary(tempfile::Builder::new().prefix("cutlist-").tempdir().map_err(OpenError::Folder)?),
+        };
+        open_or_make(folder.path())
+            .map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
+        Ok(folder)
+    }
+
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Kept(path) => path,
@@ -110,14 +121,7 @@ impl GitRepository {
             with_history: false,
         };
         let sub_path = address::sub_path(&settings.sub_path)?;
-        let folder = match &settings.clone_folder {
-            Some(path) => CloneFolder::Kept(path.clone()),
-            None => CloneFolder::Temporary(
-                tempfile::Builder::new().prefix("cutlist-").tempdir().map_err(OpenError::Folder)?,
-            ),
-        };
-        open_or_make(folder.path())
-            .map_err(|source| OpenError::Clone { path: folder.path().to_owned(), source: source.into() })?;
+        let folder = CloneFolder::open(settings)?;
         Ok(Self {
             url: settings.url.clone(),
             target: Arc::new(target),
