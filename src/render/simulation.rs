@@ -9,7 +9,7 @@ use crate::core::plan::{HeldBack, ReasonCode};
 
 use super::chart::{axis_columns, chart, duration, strip};
 use super::plan::units::{count, distance, money, thousands};
-use super::terminal::{COLUMNS, Style, Tone, clean, left, wrap};
+use super::terminal::{Style, labelled};
 
 const LABEL_COLUMNS: usize = 11;
 /// Reasons for which nodes are held back, and groups of pods that wait, that are shown; the JSON form has all.
@@ -91,12 +91,7 @@ struct Page {
 
 impl Page {
     fn line(&mut self, label: &str, text: &str) {
-        for (row, line) in wrap(&clean(text), COLUMNS - LABEL_COLUMNS).iter().enumerate() {
-            let label = if row == 0 { label } else { "" };
-            let label = self.style.paint(Tone::Dim, &left(label, LABEL_COLUMNS));
-            self.text.push_str(format!("{label}{line}").trim_end());
-            self.text.push('\n');
-        }
+        self.text.push_str(&labelled(self.style, label, LABEL_COLUMNS, text));
     }
 
     /// Each node that is on its way out, with the first of what keeps it.

@@ -206,6 +206,15 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines
 }
 
+/// Text behind a dimmed label that takes the first `columns`; further lines begin below the text. Each line ends with a line break.
+pub fn labelled(style: Style, label: &str, columns: usize, text: &str) -> String {
+    let line = |(row, line): (usize, String)| {
+        let label = left(if row == 0 { label } else { "" }, columns);
+        format!("{}\n", format!("{}{line}", style.paint(Tone::Dim, &label)).trim_end())
+    };
+    wrap(&clean(text), COLUMNS - columns).into_iter().enumerate().map(line).collect()
+}
+
 /// The first lines of [`wrap`]; what comes behind is not looked at.
 pub fn wrap_first(text: &str, columns: usize, lines_max: usize) -> Vec<String> {
     // A line holds at most so many characters, and a word that is cut leaves no more of it over.

@@ -3,7 +3,7 @@
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::core::plan::Plan;
 use crate::render::plan::{self, REVISION_DIGITS, short};
-use crate::render::terminal::{COLUMNS, Style, Tone, clean, left, width, wrap};
+use crate::render::terminal::{COLUMNS, Style, Tone, clean, labelled, left, width, wrap};
 
 use super::page::verdict;
 use super::sentences::{of_snapshot, warning};
@@ -42,12 +42,7 @@ struct Page {
 
 impl Page {
     fn line(&mut self, label: &str, text: &str) {
-        for (row, line) in wrap(&clean(text), COLUMNS - LABEL_COLUMNS).iter().enumerate() {
-            let label = left(if row == 0 { label } else { "" }, LABEL_COLUMNS);
-            let label = self.style.paint(Tone::Dim, &label);
-            self.text.push_str(format!("{label}{line}").trim_end());
-            self.text.push('\n');
-        }
+        self.text.push_str(&labelled(self.style, label, LABEL_COLUMNS, text));
     }
 
     fn table(&mut self, preview: &Preview) {
