@@ -49,6 +49,7 @@ mod garbage;
 mod gate;
 mod history;
 mod in_turn;
+mod inputs;
 mod interruptions;
 mod inventory;
 mod journal;

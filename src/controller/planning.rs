@@ -15,7 +15,6 @@ use crate::core::check::judged;
 use crate::core::disrupt::drift;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::{Plan, ReasonCode, StepKind};
-use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 use crate::render::{self, plan::Style};
@@ -25,6 +24,7 @@ use super::approvals::Waiting;
 use super::effects::unless_gone;
 use super::events::Event;
 use super::gate::{Gated, gate};
+use super::inputs::{self, Beside};
 use super::last_look::LastLook;
 use super::opening::{self, Place};
 use super::stamps::{self, Origin, Seen};
@@ -224,23 +224,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let in_force = self.revisions.in_force.as_ref()?;
         let known = self.catalog.as_ref()?;
         let definitions = &in_force.definitions;
-        let node_pools = self.revisions.node_pools();
-        let mut node_classes: Vec<_> = definitions.node_classes.iter().map(|it| it.value.clone()).collect();
-        let of_cluster = add_classes_of_cluster(&node_pools, &mut node_classes, snapshot);
-        let node_overlays: Vec<_> = definitions.node_overlays.iter().map(|it| it.value.clone()).collect();
-        let capacity_buffers: Vec<_> = definitions.capacity_buffers.iter().map(|it| it.value.clone()).collect();
-        let pod_templates: Vec<_> = definitions.pod_templates.iter().map(|it| it.value.clone()).collect();
-        let disruption_budgets: Vec<_> = definitions.disruption_budgets.iter().map(|it| it.value.clone()).collect();
         let settings = &definitions.settings;
-        Some(use_them(&Inputs {
-            revision: in_force.revision.clone(),
-            cluster: &settings.cluster_name,
-            node_pools: &node_pools,
-            node_classes: &node_classes,
-            node_overlays: &node_overlays,
-            capacity_buffers: &capacity_buffers,
-            pod_templates: &pod_templates,
-            disruption_budgets: &disruption_budgets,
+        let notes = in_force
+            .notes
+            .iter()
+            .cloned()
+            .chain(definitions.of_variables(snapshot))
+            .chain(self.garbage.notes())
+            .chain(known.notes.iter().cloned())
+            .chain(self.note_of_rules());
+        let beside = Beside {
+            revision: &in_force.revision,
             snapshot,
             catalog: &known.catalog,
             policy: Policy {
@@ -251,19 +245,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 confirm_pool_removal_above: self.confirmed_above(settings),
                 ..Policy::of(settings)
             },
-            notes: in_force
-                .notes
-                .iter()
-                .cloned()
-                .chain(definitions.of_variables(snapshot))
-                .chain(of_cluster)
-                .chain(self.garbage.notes())
-                .chain(known.notes.iter().cloned())
-                .chain(self.note_of_rules())
-                .collect(),
             seed: self.options.seed,
             now,
-        }))
+            notes: notes.collect(),
+        };
+        Some(inputs::with_inputs(definitions, beside, use_them))
     }
 
     /// Of the rules that are in force, which the revision may not have loosened itself.

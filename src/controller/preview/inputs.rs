@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use super::Reading;
 use crate::api::settings::Packing;
+use crate::controller::inputs::{self, Beside};
 use crate::core::catalog::Catalog;
+use crate::core::catalog::regions::SaidBy;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::Note;
-use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks};
 
@@ -18,8 +19,8 @@ use crate::definitions::{Definitions, Masks};
 pub struct Surroundings<'a> {
     pub snapshot: &'a Snapshot,
     pub catalog: &'a Catalog,
-    /// What is in no settings, such as what EC2 said of subnets; what `cutlist.yaml` says is put in its place.
-    pub policy: Policy,
+    /// Who says that the region of the catalog is the right one.
+    pub region_said_by: SaidBy,
     /// Instead of that of `cutlist.yaml`.
     pub packing: Option<Packing>,
     pub seed: u64,
@@ -43,44 +44,24 @@ pub fn with_inputs<T>(
     if !out_of_sight.is_empty() {
         snapshot.to_mut().doubts.unreadable.extend(out_of_sight);
     }
-    let values =
-        |definitions: &Definitions| definitions.node_pools.iter().map(|pool| pool.value.clone()).collect::<Vec<_>>();
-    let of_base = base.map(&values).unwrap_or_default();
-    let node_pools = values(definitions);
-    let mut node_classes: Vec<_> = definitions.node_classes.iter().map(|class| class.value.clone()).collect();
-    let of_cluster = add_classes_of_cluster(&node_pools, &mut node_classes, on.snapshot);
-    let owned = of_base.into_iter().filter_map(|pool| pool.metadata.name).chain(on.policy.owned_pools.iter().cloned());
+    let of_base =
+        base.into_iter().flat_map(|base| &base.node_pools).filter_map(|pool| pool.value.metadata.name.clone());
     let settings = Policy::of(&definitions.settings);
-    let inputs = Inputs {
-        revision: reading.revision.clone(),
-        cluster: &definitions.settings.cluster_name,
-        node_pools: &node_pools,
-        node_classes: &node_classes,
-        node_overlays: &definitions.node_overlays.iter().map(|overlay| overlay.value.clone()).collect::<Vec<_>>(),
-        capacity_buffers: &definitions.capacity_buffers.iter().map(|buffer| buffer.value.clone()).collect::<Vec<_>>(),
-        pod_templates: &definitions.pod_templates.iter().map(|template| template.value.clone()).collect::<Vec<_>>(),
-        disruption_budgets: &definitions
-            .disruption_budgets
-            .iter()
-            .map(|budget| budget.value.clone())
-            .collect::<Vec<_>>(),
-        snapshot: snapshot.as_ref(),
+    let policy = Policy {
+        packing: on.packing.unwrap_or(settings.packing),
+        region_said_by: on.region_said_by,
+        owned_pools: of_base.filter(|name| !definitions.may_name_pool(name)).collect(),
+        ..settings
+    };
+    let notes = [on.notes, reading.notes, &definitions.notes].into_iter().flatten().cloned().collect();
+    let beside = Beside {
+        revision: reading.revision,
+        snapshot: &snapshot,
         catalog: on.catalog,
-        policy: Policy {
-            packing: on.packing.unwrap_or(settings.packing),
-            penalties: settings.penalties,
-            search_work: settings.search_work,
-            scheduling: settings.scheduling,
-            limits: settings.limits,
-            feature_gates: settings.feature_gates,
-            disruption: settings.disruption,
-            confirm_pool_removal_above: settings.confirm_pool_removal_above,
-            owned_pools: owned.filter(|name| !definitions.may_name_pool(name)).collect(),
-            ..on.policy.clone()
-        },
+        policy,
         seed: on.seed,
         now: on.now,
-        notes: [on.notes, reading.notes, &definitions.notes].into_iter().flatten().cloned().chain(of_cluster).collect(),
+        notes,
     };
-    then(&inputs)
+    inputs::with_inputs(definitions, beside, then)
 }
