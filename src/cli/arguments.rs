@@ -73,13 +73,13 @@ impl Command {
     /// How the command reads definitions, if it does.
     pub fn definitions(&self) -> Option<&DefinitionArguments> {
         match self {
-            Self::Plan(arguments) => Some(&arguments.inputs.definitions),
-            Self::Preview(arguments) => Some(&arguments.definitions),
+            Self::Plan(arguments) => Some(&arguments.inputs.planning.definitions),
+            Self::Preview(arguments) => Some(&arguments.planning.definitions),
             Self::Why(arguments) => Some(match &arguments.subject {
-                WhySubject::Pod(arguments) => &arguments.inputs.definitions,
-                WhySubject::Node(arguments) => &arguments.inputs.definitions,
+                WhySubject::Pod(arguments) => &arguments.inputs.planning.definitions,
+                WhySubject::Node(arguments) => &arguments.inputs.planning.definitions,
             }),
-            Self::Simulate(arguments) => Some(&arguments.inputs.definitions),
+            Self::Simulate(arguments) => Some(&arguments.inputs.planning.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
             Self::Review(arguments) => Some(&arguments.definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
@@ -108,6 +108,13 @@ pub struct InputArguments {
     pub snapshot: Vec<PathBuf>,
     #[command(flatten)]
     pub cluster: ClusterArguments,
+    #[command(flatten)]
+    pub planning: PlanningArguments,
+}
+
+/// How to plan, whatever the cluster.
+#[derive(Clone, Debug, Default, Args)]
+pub struct PlanningArguments {
     /// What EC2 sells, instead of the built-in catalog
     #[arg(long, value_name = "FILE")]
     pub catalog: Option<PathBuf>,

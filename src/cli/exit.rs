@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::output;
+use crate::adapters::git::ReadError;
 
 /// What commands end with: command, code, meaning. Whatever was asked for.
 pub const EXIT_CODES: &[(&str, u8, &str)] = &[
@@ -67,6 +68,12 @@ impl Failure {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// What could not be read of a repository, with what the user can do.
+    pub fn of_repository(code: u8, error: ReadError) -> Self {
+        let hint = error.hint();
+        Self { hint, ..Self::usage(code, error) }
     }
 }
 

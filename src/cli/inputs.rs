@@ -14,7 +14,7 @@ use crate::api::settings::Packing;
 use crate::controller::preview::{Reading, Surroundings, with_inputs as with_inputs_in};
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
-use crate::core::inputs::{Inputs, Policy};
+use crate::core::inputs::Inputs;
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::{Snapshot, read, unpack};
 use crate::definitions::rules::{self, Rule};
@@ -58,7 +58,7 @@ pub fn with_cluster(
     let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot)?;
     notes.extend(assumptions);
     output::show_words_of(&catalog);
-    let now = arguments.now.unwrap_or_else(Timestamp::now);
+    let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
     Ok(ReadInputs { head, snapshot, catalog, region_said_by, now, notes })
 }
 
@@ -82,19 +82,12 @@ pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Res
         Some(reference) => git::read_revision(path, reference),
         None => git::read_folder(path),
     };
-    let content = content.map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::usage(ERROR, error);
-        match hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
-    })?;
+    let content = content.map_err(|error| Failure::of_repository(ERROR, error))?;
     with_definitions(arguments, content)
 }
 
 fn with_definitions(arguments: &InputArguments, content: RevisionContent) -> Result<ReadRevision, Failure> {
-    let read = read_content(content, &arguments.definitions);
+    let read = read_content(content, &arguments.planning.definitions);
     if read.definitions.has_errors() {
         return Err(unusable(&read.content, &read.definitions, &arguments.path));
     }
@@ -211,7 +204,7 @@ fn catalog(
     definitions: &Definitions,
     snapshot: &Snapshot,
 ) -> Result<(Catalog, SaidBy, Vec<Note>), Failure> {
-    if let Some(path) = &arguments.catalog {
+    if let Some(path) = &arguments.planning.catalog {
         let place = || format!("catalog {}", path.display());
         let catalog = read_file(path).with_context(place).and_then(|bytes| Catalog::parse(bytes).with_context(place));
         return Ok((catalog.map_err(|error| Failure::usage(ERROR, error))?, SaidBy::Settings, Vec::new()));
@@ -281,12 +274,12 @@ pub fn surroundings<'a>(arguments: &InputArguments, read: &'a ReadInputs) -> Sur
     Surroundings {
         snapshot: &read.snapshot,
         catalog: &read.catalog,
-        policy: Policy { region_said_by: read.region_said_by, ..Policy::default() },
-        packing: arguments.packing.map(|packing| match packing {
+        region_said_by: read.region_said_by,
+        packing: arguments.planning.packing.map(|packing| match packing {
             PackingArgument::Cheapest => Packing::Cheapest,
             PackingArgument::Karpenter => Packing::Karpenter,
         }),
-        seed: arguments.seed,
+        seed: arguments.planning.seed,
         now: read.now,
         notes: &read.notes,
         hidden: output::hidden(),

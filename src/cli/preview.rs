@@ -2,9 +2,12 @@
 
 mod snapshots;
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
 use jiff::Timestamp;
 
-use super::arguments::{InputArguments, PlanOutput, PreviewArguments, SimulateArguments};
+use super::arguments::{InputArguments, PlanOutput, PlanningArguments, PreviewArguments, SimulateArguments};
 use super::exit::{Failure, INTERNAL, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
 use super::{output, simulate};
@@ -34,24 +37,29 @@ pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
 /// The document, with the plan of each target that has one. Blocks while it reads and plans.
 pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<Plan>>), Failure> {
     let clusters = snapshots::clusters(arguments)?;
-    let now = arguments.now.unwrap_or_else(Timestamp::now);
+    let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
     let mut preview = Preview {
         kind: KIND.to_owned(),
         version: FORMAT_VERSION,
         generated_for: now.to_string(),
         ..Preview::default()
     };
+    // Of the clusters that have the same definitions, these are read once.
+    let mut proposals: BTreeMap<&str, Read> = BTreeMap::new();
     let mut all = Vec::new();
     for cluster in &clusters {
-        let proposal = read_proposal(arguments, cluster)?;
+        let proposal = match proposals.entry(&cluster.folder) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Read::of(arguments, &cluster.folder)?),
+        };
         let revision = |revision: &Revision| {
             let Revision { id, reference } = revision.clone();
             PreviewRevision { id, reference }
         };
-        (preview.base, preview.head) = (revision(&proposal.base.revision), revision(&proposal.head));
-        if let Merge::Content(content) = &proposal.merge {
+        (preview.base, preview.head) = (revision(&proposal.base.content.revision), revision(&proposal.head));
+        if let Ok(merged) = &proposal.merged {
             let reference = format!("{} into {}", arguments.head, arguments.base);
-            preview.merge = Some(PreviewRevision { id: content.revision.id.clone(), reference });
+            preview.merge = Some(PreviewRevision { id: merged.content.revision.id.clone(), reference });
         }
         all.push(of_cluster(arguments, cluster, proposal, now));
     }
@@ -64,30 +72,45 @@ pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<
     Ok((preview, plans))
 }
 
-fn read_proposal(arguments: &PreviewArguments, cluster: &Cluster) -> Result<git::Proposal, Failure> {
-    git::read_merge(&arguments.path, &cluster.folder, &arguments.base, &arguments.head).map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::usage(ERROR, error);
-        match hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
-    })
+/// Both revisions of one folder, and what they define.
+struct Read {
+    head: Revision,
+    base: ReadRevision,
+    merged: Result<ReadRevision, Conflicts>,
+    prefix: String,
+}
+
+/// What both changed.
+struct Conflicts {
+    paths: Vec<String>,
+    further: usize,
+}
+
+impl Read {
+    fn of(arguments: &PreviewArguments, folder: &str) -> Result<Self, Failure> {
+        let read = git::read_merge(&arguments.path, folder, &arguments.base, &arguments.head);
+        let git::Proposal { base, head, merge, prefix } = read.map_err(|error| Failure::of_repository(ERROR, error))?;
+        let defined = |content| inputs::read_content(content, &arguments.planning.definitions);
+        let merged = match merge {
+            Merge::Content(content) => Ok(defined(*content)),
+            Merge::Conflicts { paths, further } => Err(Conflicts { paths, further }),
+        };
+        Ok(Self { head, base: defined(base), merged, prefix })
+    }
 }
 
 /// A cluster of which something is wrong is a verdict about it, and the others are previewed all the same.
-fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: git::Proposal, now: Timestamp) -> Previewed {
+fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: &Read, now: Timestamp) -> Previewed {
     let (name, environment) = (cluster.name.as_str(), arguments.environment.as_str());
     let without = |target| Previewed { target, plan: None };
-    let merged = match read.merge {
-        Merge::Content(content) => inputs::read_content(*content, &arguments.definitions),
-        Merge::Conflicts { paths, further } => {
-            return without(conflicting(&paths, further, &arguments.base, name, environment));
+    let merged = match &read.merged {
+        Ok(merged) => merged,
+        Err(Conflicts { paths, further }) => {
+            return without(conflicting(paths, *further, &arguments.base, name, environment));
         }
     };
-    let base = inputs::read_content(read.base, &arguments.definitions);
     let reading = inputs::reading_of;
-    let proposal = Proposal { base: reading(&base), merged: reading(&merged), prefix: &read.prefix };
+    let proposal = Proposal { base: reading(&read.base), merged: reading(merged), prefix: &read.prefix };
     let name = cluster.name_for(&merged.definitions);
     if let Some(target) = without_plan(&proposal, &name, environment) {
         return without(target);
@@ -97,7 +120,7 @@ fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: git::Propos
         Ok(saved) => saved,
         Err(failure) => return without(failed(sentence(&failure), &name, environment)),
     };
-    match plan(arguments, &simulation, &proposal, &merged, saved, (&name, environment)) {
+    match plan(arguments, &simulation, &proposal, merged, saved, (&name, environment)) {
         Ok(previewed) => previewed,
         Err(failure) => without(failed(sentence(&failure), &name, environment)),
     }
@@ -114,7 +137,7 @@ fn plan(
     let Saved { snapshot, document, notes } = saved;
     let next_24_hours = |read| if arguments.without_simulation { Vec::new() } else { next_day(simulation, read) };
     let mut read = inputs::with_cluster(&simulation.inputs, merged.clone(), snapshot, notes)?;
-    read.now = simulation.inputs.now.unwrap_or(read.now);
+    read.now = simulation.inputs.planning.now.unwrap_or(read.now);
     let subject = Subject {
         cluster: cluster.to_owned(),
         environment: environment.to_owned(),
@@ -143,11 +166,7 @@ fn inputs_of(arguments: &PreviewArguments, now: Timestamp) -> InputArguments {
         revision: None,
         snapshot: Vec::new(),
         cluster: arguments.live.clone(),
-        catalog: arguments.catalog.clone(),
-        packing: arguments.packing,
-        now: Some(now),
-        seed: arguments.seed,
-        definitions: arguments.definitions.clone(),
+        planning: PlanningArguments { now: Some(now), ..arguments.planning.clone() },
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use super::arguments::{CommentArgument, PlanOutput, PreviewArguments, ReviewArguments, ReviewManner};
+use super::arguments::{CommentArgument, PlanningArguments, PreviewArguments, ReviewArguments, ReviewManner};
 use super::exit::{Failure, Outcome};
 use super::output;
 use super::post::{Resolved, Shown, resolve};
@@ -26,24 +26,18 @@ const FAILURE: u8 = 1;
 pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
-    let preview = PreviewArguments {
-        path: PathBuf::new(),
-        base: String::new(),
-        head: String::new(),
-        environment: arguments.environment.clone(),
-        clusters: arguments.clusters.clone(),
-        credentials_file: None,
-        folders: Vec::new(),
-        live: arguments.live.clone(),
-        is_live: arguments.clusters.is_empty(),
+    let planning = PlanningArguments {
         catalog: arguments.catalog.clone(),
         packing: arguments.packing,
         now: None,
         seed: arguments.seed,
         definitions: arguments.definitions.clone(),
-        without_simulation: arguments.manner.without_simulation,
-        output: PlanOutput::Json,
-        detailed_exitcode: false,
+    };
+    let preview = PreviewArguments {
+        environment: arguments.environment.clone(),
+        clusters: arguments.clusters.clone(),
+        is_live: arguments.clusters.is_empty(),
+        ..PreviewArguments::of_pull_requests(arguments.live.clone(), planning, &arguments.manner)
     };
     let remote = Remote {
         url: arguments.remote.clone(),
@@ -53,7 +47,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let Some(seconds) = arguments.interval.seconds() else {
         return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
     };
-    let interval = Duration::from_secs(seconds).max(INTERVAL_MIN);
+    let interval = Duration::from_secs(seconds);
     let resolved = resolve(&arguments.forge, None)?;
     let ended = runtime.block_on(async {
         let mut rounds = rounds(remote, preview, resolved, &arguments.forge.forge_name, &arguments.manner)?;
@@ -127,6 +121,7 @@ pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<O
 
 /// Looks again and again, and sooner when a webhook says so.
 pub(super) async fn look_on(rounds: &mut Rounds, interval: Duration, hooks: Option<HookReceiver>) {
+    let interval = interval.max(INTERVAL_MIN);
     loop {
         rounds.look().await;
         let news = async {

@@ -69,12 +69,12 @@ pub fn run(arguments: &SimulateArguments) -> Result<Outcome, Failure> {
     }
     let mut read = inputs::read_all(&arguments.inputs)?;
     // A kubelet confirms its node every few minutes, so the newest date is close to when the snapshot was taken.
-    read.now = arguments.inputs.now.or_else(|| moment::newest(&read.snapshot)).unwrap_or(read.now);
+    read.now = arguments.inputs.planning.now.or_else(|| moment::newest(&read.snapshot)).unwrap_or(read.now);
     runtime(true)?.block_on(simulate(arguments, &read))
 }
 
 async fn simulate(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Outcome, Failure> {
-    let settings = WorldSettings::new(arguments.inputs.seed, read.now);
+    let settings = WorldSettings::new(arguments.inputs.planning.seed, read.now);
     let world = EmbeddedWorld::new(settings, read.catalog.clone());
     world.with(|world| world.take_over(read.snapshot.clone()));
     let tally = Rc::new(RefCell::new(Tally::new(read.now)));
@@ -130,7 +130,7 @@ async fn carry_on(
     let end = read.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
     let repository = OneRevision::new(read.head.content.clone());
     let ports = world::ports(repository, world, EmbeddedForge::default());
-    let inputs = &arguments.inputs;
+    let inputs = &arguments.inputs.planning;
     let (definitions, packing) = (inputs.definitions.clone(), inputs.packing);
     let began_with = read.snapshot.clone();
     let options = Options {
@@ -240,7 +240,7 @@ pub fn of_next_day(inputs: InputArguments) -> SimulateArguments {
 /// The next 24 hours, or as much of them as a preview has the time for.
 pub fn next_day(arguments: &SimulateArguments, read: &ReadInputs) -> Result<Simulation, Failure> {
     runtime(true)?.block_on(async {
-        let settings = WorldSettings::new(arguments.inputs.seed, read.now);
+        let settings = WorldSettings::new(arguments.inputs.planning.seed, read.now);
         let world = EmbeddedWorld::new(settings, read.catalog.clone());
         world.with(|world| world.take_over(read.snapshot.clone()));
         let tally = Rc::new(RefCell::new(Tally::new(read.now)));
@@ -363,7 +363,7 @@ fn simulation(
         cluster: read.head.definitions.settings.cluster_name.clone(),
         began_at: read.now.to_string(),
         catalog_date: read.catalog.date.clone(),
-        seed: arguments.inputs.seed,
+        seed: arguments.inputs.planning.seed,
         packing: last.packing,
         settled,
         summary,

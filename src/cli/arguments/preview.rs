@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::{ClusterArguments, DefinitionArguments, PackingArgument, PlanOutput};
+use super::{ClusterArguments, PlanOutput, PlanningArguments, ReviewManner};
 
 #[derive(Clone, Debug, Args)]
 pub struct PreviewArguments {
@@ -37,18 +37,8 @@ pub struct PreviewArguments {
     /// The living cluster, also where nothing names it, as within a pod.
     #[arg(skip)]
     pub is_live: bool,
-    /// What EC2 sells, instead of the built-in catalog
-    #[arg(long, value_name = "FILE")]
-    pub catalog: Option<PathBuf>,
-    #[arg(long, value_enum)]
-    pub packing: Option<PackingArgument>,
-    /// The moment to plan for, RFC 3339
-    #[arg(long, value_name = "TIME")]
-    pub now: Option<jiff::Timestamp>,
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
     #[command(flatten)]
-    pub definitions: DefinitionArguments,
+    pub planning: PlanningArguments,
     /// Leave the next 24 hours out
     #[arg(long)]
     pub without_simulation: bool,
@@ -57,6 +47,27 @@ pub struct PreviewArguments {
     /// Exit with 2 when the change makes a difference to some cluster (0: to none, 1: no plan could be made)
     #[arg(long)]
     pub detailed_exitcode: bool,
+}
+
+impl PreviewArguments {
+    /// For pull requests, on the living cluster. Path and revisions are those of each.
+    pub fn of_pull_requests(live: ClusterArguments, planning: PlanningArguments, manner: &ReviewManner) -> Self {
+        Self {
+            path: PathBuf::new(),
+            base: String::new(),
+            head: String::new(),
+            environment: String::new(),
+            clusters: Vec::new(),
+            credentials_file: None,
+            folders: Vec::new(),
+            live,
+            is_live: true,
+            planning,
+            without_simulation: manner.without_simulation,
+            output: PlanOutput::Json,
+            detailed_exitcode: false,
+        }
+    }
 }
 
 /// `NAME=PATH`.

@@ -76,14 +76,7 @@ fn read(path: &Path, revision: Option<&str>) -> Result<RevisionContent, Failure>
             other => other,
         },
     };
-    content.map_err(|error| {
-        let hint = error.hint();
-        let failure = Failure::usage(USAGE, error);
-        match hint {
-            Some(hint) => failure.with_hint(hint),
-            None => failure,
-        }
-    })
+    content.map_err(|error| Failure::of_repository(USAGE, error))
 }
 
 /// The path of a file as the user would write it, given what was typed.

@@ -14,6 +14,7 @@ use crate::cli::arguments::PreviewArguments;
 use crate::cli::exit::Failure;
 use crate::cli::inputs::{self, ERROR};
 use crate::cli::snapshot::places;
+use crate::core::model::hexadecimal;
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::{Snapshot, moment, read};
 use crate::definitions::Definitions;
@@ -93,14 +94,14 @@ impl Cluster {
         for source in &self.sources {
             let place = || format!("snapshot {source}");
             let bytes = bytes_of(source, arguments, &self.name).map_err(|failure| failure.within(place()))?;
-            digests.push(format!("sha256:{}", hexadecimal(&bytes)));
+            digests.push(format!("sha256:{}", hexadecimal(Sha256::digest(&bytes))));
             let report =
                 read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
             notes.extend(report.notes.into_iter().map(|text| Note { code: NoteCode::Snapshot, text }));
         }
         let digest = match digests.as_slice() {
             [digest] => digest.clone(),
-            several => format!("sha256:{}", hexadecimal(several.join("\n").as_bytes())),
+            several => format!("sha256:{}", hexadecimal(Sha256::digest(several.join("\n")))),
         };
         let taken_at = moment::newest(&snapshot);
         let age = |taken_at: Timestamp| u64::try_from(now.duration_since(taken_at).as_secs()).unwrap_or(0);
@@ -119,14 +120,7 @@ fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result
         return match git::newest_snapshot(&arguments.path, branch, cluster) {
             Ok(Some((_, bytes))) => Ok(bytes),
             Ok(None) => Err(Failure::usage(ERROR, anyhow!("there is none on branch {branch}"))),
-            Err(error) => {
-                let hint = error.hint();
-                let failure = Failure::usage(ERROR, error);
-                Err(match hint {
-                    Some(hint) => failure.with_hint(hint),
-                    None => failure,
-                })
-            }
+            Err(error) => Err(Failure::of_repository(ERROR, error)),
         };
     }
     if source.starts_with(SCHEME) {
@@ -143,8 +137,4 @@ fn bytes_of(source: &str, arguments: &PreviewArguments, cluster: &str) -> Result
         Some(newest) => inputs::read_file(&newest).map_err(failed),
         None => Err(Failure::usage(ERROR, anyhow!("there is none in {}", folder.display()))),
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

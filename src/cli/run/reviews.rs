@@ -1,13 +1,12 @@
 //! `cutlist run` with a forge: pull requests are reviewed on the cluster as it is, while this process leads.
 
 use std::convert::Infallible;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
 
 use super::FAILURE;
-use crate::cli::arguments::{PlanOutput, PreviewArguments, RunArguments};
+use crate::cli::arguments::{PlanningArguments, PreviewArguments, RunArguments};
 use crate::cli::exit::Failure;
 use crate::cli::post::resolve;
 use crate::cli::review::{Remote, look_on, receiver, rounds};
@@ -32,31 +31,14 @@ pub async fn beside(arguments: &RunArguments) -> Result<Infallible, Failure> {
     };
     let resolved = resolve(&arguments.forge, None)?;
     let (name, manner) = (&arguments.forge.forge_name, &arguments.reviews);
-    let mut rounds = rounds(remote, preview(arguments), resolved, name, manner)?;
+    let planning = PlanningArguments {
+        seed: arguments.seed,
+        definitions: arguments.definitions.clone(),
+        ..PlanningArguments::default()
+    };
+    let preview = PreviewArguments::of_pull_requests(arguments.controller.cluster.clone(), planning, manner);
+    let mut rounds = rounds(remote, preview, resolved, name, manner)?;
     let hooks = receiver(&rounds, manner).await?;
     look_on(&mut rounds, Duration::from_secs(seconds), hooks).await;
     std::future::pending().await
-}
-
-/// On the living cluster, with what this process was given.
-fn preview(arguments: &RunArguments) -> PreviewArguments {
-    PreviewArguments {
-        path: PathBuf::new(),
-        base: String::new(),
-        head: String::new(),
-        environment: String::new(),
-        clusters: Vec::new(),
-        credentials_file: None,
-        folders: Vec::new(),
-        live: arguments.controller.cluster.clone(),
-        is_live: true,
-        catalog: None,
-        packing: None,
-        now: None,
-        seed: arguments.seed,
-        definitions: arguments.definitions.clone(),
-        without_simulation: arguments.reviews.without_simulation,
-        output: PlanOutput::Json,
-        detailed_exitcode: false,
-    }
 }

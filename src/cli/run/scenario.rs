@@ -44,7 +44,7 @@ pub struct Script {
 
 /// Reads the folder; everything that is missing or wrong in it is said now and not in the middle of the play.
 pub fn script(folder: &Path, arguments: &DefinitionArguments) -> Result<Script, Failure> {
-    let files = git::read_folder(folder).map_err(super::source::not_read)?.files;
+    let files = git::read_folder(folder).map_err(|error| Failure::of_repository(FAILURE, error))?.files;
     let definitions = settings::read_definitions(&files, arguments);
     let region = definitions.region();
     let Some(scenario) = definitions.scenario else {

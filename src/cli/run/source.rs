@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 
-use crate::adapters::git::{
-    Beside, Earlier, FetchLimits, GitRepository, ReadError, RemoteSettings, WatchedFolder, redacted,
-};
+use crate::adapters::git::{Beside, Earlier, FetchLimits, GitRepository, RemoteSettings, WatchedFolder, redacted};
 use crate::api::scenario;
 use crate::api::source::SourceFile;
 use crate::cli::arguments::RunArguments;
@@ -62,18 +60,8 @@ fn watched(folder: &Path) -> Result<Source, Failure> {
 }
 
 pub fn watched_folder(folder: &Path) -> Result<Follow, Failure> {
-    let watched = WatchedFolder::open(folder).map_err(not_read)?;
+    let watched = WatchedFolder::open(folder).map_err(|error| Failure::of_repository(FAILURE, error))?;
     Ok(Follow::Watched(Box::new(watched)))
-}
-
-/// The error with what the user can do.
-pub fn not_read(error: ReadError) -> Failure {
-    let hint = error.hint();
-    let failure = Failure::usage(FAILURE, error);
-    match hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
 }
 
 fn remote(url: &str, arguments: &RunArguments, earlier: Option<Earlier>) -> Result<Source, Failure> {
