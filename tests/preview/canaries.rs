@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::laid_out::laid_out;
 use crate::program::NOW;
-use crate::root;
+use crate::{MERGE, root};
 
 /// Stands for what is nobody's business. Its signs are such as Markdown escapes.
 const CANARY: &str = "sekret_4of-2prod";
@@ -91,18 +91,7 @@ fn no_preview_and_no_snapshot_holds_a_secret() {
     let repository = laid_out(&case);
     let snapshot = repository.path().join("clusters/blue.yaml");
     std::fs::write(&snapshot, cluster(&std::fs::read_to_string(&snapshot).unwrap())).unwrap();
-    let preview = [
-        "preview",
-        "repository",
-        "--base",
-        "main",
-        "--head",
-        "change",
-        "--cluster",
-        "blue=clusters/blue.yaml",
-        "--now",
-        NOW,
-    ];
+    let preview = [&MERGE[..], &["--cluster", "blue=clusters/blue.yaml", "--now", NOW]].concat();
     for form in ["text", "markdown", "json"] {
         let text = ran(repository.path(), &[&preview[..], &["-o", form]].concat());
         assert!(!holds_canary(&text), "{form}: {text}");

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::laid_out::{everything_below, laid_out};
 use crate::program::{NOW, Ran, cutlist};
-use crate::root;
+use crate::{MERGE, root};
 
 fn keep(folder: &Path, further: &[&str]) -> Ran {
     let arguments = ["snapshot", "--from", "clusters/blue.yaml", "--name", "blue"];
@@ -12,8 +12,8 @@ fn keep(folder: &Path, further: &[&str]) -> Ran {
 }
 
 fn preview(folder: &Path, cluster: &str) -> Ran {
-    let arguments = ["preview", "repository", "--base", "main", "--head", "change", "--now", NOW, "--cluster"];
-    cutlist(folder, arguments.into_iter().chain([cluster, "--without-simulation", "-o", "json"]))
+    let further = ["--now", NOW, "--cluster", cluster, "--without-simulation", "-o", "json"];
+    cutlist(folder, MERGE.into_iter().chain(further))
 }
 
 /// What was decided, which is the same wherever the snapshot was read.

@@ -34,10 +34,13 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
+/// What most of them begin with.
+const MERGE: [&str; 6] = ["preview", "repository", "--base", "main", "--head", "change"];
+
 /// As it is typed: with the only cluster, and the moment of all tests, where the case names no other.
 fn preview(folder: &Path, further: &[&str]) -> Ran {
     let typed = std::fs::read_to_string(folder.join("arguments")).unwrap_or_default();
-    let mut arguments = vec!["preview", "repository", "--base", "main", "--head", "change"];
+    let mut arguments = MERGE.to_vec();
     if !typed.contains("--cluster ") {
         arguments.extend(["--cluster", "blue=clusters/blue.yaml"]);
     }
@@ -82,7 +85,7 @@ fn cases_give_the_expected_data() {
 #[test]
 fn clusters_are_named() {
     let folder = laid_out(&root().join("a-change"));
-    let ran = cutlist(folder.path(), ["preview", "repository", "--base", "main", "--head", "change"]);
+    let ran = cutlist(folder.path(), MERGE);
     assert!(ran.code == 2 && ran.stderr.contains("--cluster NAME=SNAPSHOT"), "{}", ran.transcript());
     let unknown = preview(folder.path(), &["--definitions", "bleu=."]);
     assert!(unknown.code == 2 && unknown.stderr.contains("did you mean blue?"), "{}", unknown.transcript());
@@ -101,20 +104,8 @@ fn a_shallow_clone_says_what_it_lacks() {
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     };
     git(&["clone", "--quiet", "--depth=1", "--no-single-branch", "--branch=main", &from, shallow.to_str().unwrap()]);
-    let ran = cutlist(
-        folder.path(),
-        [
-            "preview",
-            "shallow",
-            "--base",
-            "main",
-            "--head",
-            "change",
-            "--cluster",
-            "blue=clusters/blue.yaml",
-            "--now",
-            NOW,
-        ],
-    );
+    let arguments = MERGE.map(|argument| if argument == "repository" { "shallow" } else { argument });
+    let cluster = ["--cluster", "blue=clusters/blue.yaml", "--now", NOW];
+    let ran = cutlist(folder.path(), arguments.into_iter().chain(cluster));
     assert!(ran.code == 1 && ran.stderr.contains("git fetch --unshallow"), "{}", ran.transcript());
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::laid_out::laid_out;
 use crate::program::{NOW, cutlist};
-use crate::root;
+use crate::{MERGE, root};
 
 #[derive(Default)]
 struct Registry {
@@ -165,19 +165,7 @@ fn a_registry_keeps_and_gives_a_snapshot() {
     // Five, and the two that it takes to be let in.
     assert_eq!(registry.lock().unwrap().requests.len(), 7, "{:?}", registry.lock().unwrap().requests);
     let preview = |cluster: &str| {
-        let arguments = [
-            "preview",
-            "repository",
-            "--base",
-            "main",
-            "--head",
-            "change",
-            "--now",
-            NOW,
-            "--without-simulation",
-            "-o",
-            "json",
-        ];
+        let arguments = [&MERGE[..], &["--now", NOW, "--without-simulation", "-o", "json"]].concat();
         cutlist(folder.path(), arguments.into_iter().chain(["--credentials-file", "credentials", "--cluster", cluster]))
     };
     let decided = |text: &str| -> serde_json::Value {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
-use super::{GITHUB, account, may_write};
+use super::{GITHUB, account, change, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("Bearer ")).unwrap_or_default();
@@ -46,13 +46,16 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
         }
         ("POST", ["issues", "7", "comments"]) => {
             let body = request.body["body"].as_str()?;
-            if body.chars().count() > 65_536 {
+            if is_too_long(request) {
                 return Some(too_long());
             }
             let id = world.comment_by(&account, body);
             world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
         }
-        ("PATCH" | "DELETE", ["issues", "comments", id]) => change(world, request, id.parse().ok()?, &account),
+        ("PATCH", ["issues", "comments", _]) if is_too_long(request) => Some(too_long()),
+        ("PATCH" | "DELETE", ["issues", "comments", id]) => {
+            change(world, request, (id, &account), "Resource not accessible by integration", comment)
+        }
         ("GET", ["commits", commit, "status"]) => {
             let statuses: Vec<Value> = newest(world, commit)
                 .iter()
@@ -100,29 +103,15 @@ fn comment(world: &World, comment: &Comment) -> Value {
             "created_at": created, "updated_at": updated })
 }
 
+fn is_too_long(request: &Request) -> bool {
+    request.body["body"].as_str().is_some_and(|body| body.chars().count() > 65_536)
+}
+
 fn too_long() -> Answer {
     Answer::of(
         422,
         json!({ "message": "Validation Failed", "errors": ["Body is too long (maximum is 65536 characters)"] }),
     )
-}
-
-fn change(world: &mut World, request: &Request, id: u64, account: &str) -> Option<Answer> {
-    let at = world.comments.iter().position(|it| it.id == id)?;
-    if world.comments[at].author != account {
-        return Some(Answer::of(403, json!({ "message": "Resource not accessible by integration" })));
-    }
-    if request.method == "DELETE" {
-        world.comments.remove(at);
-        return Some(Answer::of(204, Value::Null));
-    }
-    let body = request.body["body"].as_str()?;
-    if body.chars().count() > 65_536 {
-        return Some(too_long());
-    }
-    world.comments[at].body = body.to_owned();
-    world.comments[at].edits += 1;
-    Some(Answer::of(200, comment(world, &world.comments[at])))
 }
 
 fn set_status(world: &mut World, request: &Request, commit: &str) -> Option<Answer> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
-use super::{GITLAB, account, may_write};
+use super::{GITLAB, account, change, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("private-token").map(String::as_str).unwrap_or_default();
@@ -40,18 +40,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             world.comments.iter().find(|it| it.id == id).map(|it| Answer::of(201, comment(world, it)))
         }
         ("PUT" | "DELETE", ["merge_requests", "7", "notes", id]) => {
-            let id: u64 = id.parse().ok()?;
-            let at = world.comments.iter().position(|it| it.id == id)?;
-            if world.comments[at].author != account {
-                return Some(Answer::of(403, json!({ "message": "403 Forbidden" })));
-            }
-            if request.method == "DELETE" {
-                world.comments.remove(at);
-                return Some(Answer::of(204, Value::Null));
-            }
-            world.comments[at].body = request.body["body"].as_str()?.to_owned();
-            world.comments[at].edits += 1;
-            Some(Answer::of(200, comment(world, &world.comments[at])))
+            change(world, request, (id, &account), "403 Forbidden", comment)
         }
         ("GET", ["repository", "commits", commit, "statuses"]) => {
             let statuses = newest(world, commit)

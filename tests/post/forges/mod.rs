@@ -4,7 +4,9 @@ mod gitea;
 mod github;
 mod gitlab;
 
-use super::server::{OURS, READER, Router};
+use serde_json::{Value, json};
+
+use super::server::{Answer, Comment, OURS, READER, Request, Router, World};
 
 /// One of the forges: its name on the command line, its paths, and how a comment's author is called.
 #[derive(Clone, Copy)]
@@ -52,6 +54,28 @@ pub const GITLAB: Forge = Forge {
 /// What a user may do; nobody else may do anything.
 fn may_write(user: &str) -> bool {
     user == "writer" || user == "author"
+}
+
+/// Edits or removes a comment, which its author alone may do: `refusal` is what others hear. `None`: there is none of that number.
+fn change(
+    world: &mut World,
+    request: &Request,
+    (id, account): (&str, &str),
+    refusal: &str,
+    shown: fn(&World, &Comment) -> Value,
+) -> Option<Answer> {
+    let id: u64 = id.parse().ok()?;
+    let at = world.comments.iter().position(|it| it.id == id)?;
+    if world.comments[at].author != account {
+        return Some(Answer::of(403, json!({ "message": refusal })));
+    }
+    if request.method == "DELETE" {
+        world.comments.remove(at);
+        return Some(Answer::of(204, Value::Null));
+    }
+    world.comments[at].body = request.body["body"].as_str()?.to_owned();
+    world.comments[at].edits += 1;
+    Some(Answer::of(200, shown(world, &world.comments[at])))
 }
 
 /// The account of a token.
