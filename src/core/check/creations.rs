@@ -33,16 +33,35 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
         }
         shown_is_first_alternative(step, findings);
+        let creation = Creation::new(step, pool);
         for alternative in alternatives(step) {
-            offering(step, &alternative, pool, known, findings);
+            offering(&creation, &alternative, known, findings);
         }
-        launch(step, pool, findings);
+        launch(&creation, findings);
         minimum_values(step, pool, known, findings);
     }
     replicas(plan, known, findings);
     limits(plan, known, findings);
     cluster_limits(plan, known, findings);
     reservations::check(plan, known, findings);
+}
+
+/// A step that creates a node, with what all its alternatives have in common: it is read once, not once for each of them.
+pub(super) struct Creation<'a> {
+    step: &'a Step,
+    pool: &'a NodePool,
+    /// `None` where it cannot be read.
+    claim: Option<NodeClaim>,
+    of_claim: Requirements,
+    of_pool: Requirements,
+}
+
+impl<'a> Creation<'a> {
+    pub(super) fn new(step: &'a Step, pool: &'a NodePool) -> Self {
+        let claim = claim(step);
+        let of_claim = claim.as_ref().map(|claim| Requirements::from_entries(&claim.spec.requirements));
+        Self { step, pool, claim, of_claim: of_claim.unwrap_or_default(), of_pool: pool_requirements(pool) }
+    }
 }
 
 /// What may be launched; the shown one where the plan lists none.
@@ -67,7 +86,8 @@ fn shown_is_first_alternative(step: &Step, findings: &mut Findings) {
     }
 }
 
-fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Known<'_>, findings: &mut Findings) {
+fn offering(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_>, findings: &mut Findings) {
+    let (step, pool) = (creation.step, creation.pool);
     let Alternative { instance_type: name, zone, capacity_type, price_per_hour } = alternative;
     let what = format!("{name} {capacity_type} in {zone}");
     let Some((instance_type, offering)) = known.launched(pool, name, zone, capacity_type) else {
@@ -87,8 +107,8 @@ fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Kno
     if !known.may_have_subnet(pool, zone) {
         findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
     }
-    let labels = labels(step, pool, &instance_type, &offering);
-    for (key, requirement) in pool_requirements(pool).iter() {
+    let labels = labels(creation, &instance_type, &offering);
+    for (key, requirement) in creation.of_pool.iter() {
         let allowed = match labels.get(key) {
             Some(value) => requirement.allows(value),
             None => requirement.allows_absence(),
@@ -103,25 +123,21 @@ fn offering(step: &Step, alternative: &Alternative, pool: &NodePool, known: &Kno
 
 /// EC2 had none of it less than three minutes ago, as the caller remembers or a claim shows.
 fn was_refused(alternative: &Alternative, known: &Known<'_>) -> bool {
-    let now = known.inputs.now;
-    let is_recent = |at: jiff::Timestamp| at <= now && now.duration_since(at).as_secs() < 180;
+    let Alternative { instance_type, zone, capacity_type, .. } = alternative;
     let remembered = known.inputs.policy.refused.iter().any(|refused| {
-        refused.instance_type == alternative.instance_type
-            && refused.zone == alternative.zone
-            && refused.capacity_type == alternative.capacity_type
-            && is_recent(refused.at)
+        refused.instance_type == *instance_type
+            && refused.zone == *zone
+            && refused.capacity_type == *capacity_type
+            && known.is_recent(refused.at)
     });
-    let shown = known.inputs.snapshot.node_claims.iter().any(|claim| {
-        let launched = claim.condition("Launched");
-        let refused = launched.filter(|it| it.status != "True" && it.reason.starts_with("InsufficientCapacity"));
+    let shown = known.short_of_capacity.iter().any(|claim| {
         let asked_for = |key: &str, value: &String| {
             let of_key = claim.spec.requirements.iter().filter(|it| it.key == key && it.operator == Operator::In);
             of_key.into_iter().any(|it| it.values.contains(value))
         };
-        refused.is_some_and(|condition| is_recent(condition.last_transition_time.0))
-            && asked_for(keys::INSTANCE_TYPE, &alternative.instance_type)
-            && asked_for(keys::ZONE, &alternative.zone)
-            && asked_for(keys::CAPACITY_TYPE, &alternative.capacity_type)
+        asked_for(keys::INSTANCE_TYPE, instance_type)
+            && asked_for(keys::ZONE, zone)
+            && asked_for(keys::CAPACITY_TYPE, capacity_type)
     });
     remembered || shown
 }
@@ -134,8 +150,9 @@ fn pool_requirements(pool: &NodePool) -> Requirements {
 }
 
 /// The claim must carry the pool's template unchanged, because nobody looks at the pool again.
-fn launch(step: &Step, pool: &NodePool, findings: &mut Findings) {
-    let Some(claim) = claim(step) else {
+fn launch(creation: &Creation<'_>, findings: &mut Findings) {
+    let (step, pool) = (creation.step, creation.pool);
+    let Some(claim) = &creation.claim else {
         findings.add(ViolationCode::LaunchDiffers, place(step), "no NodeClaim that can be read");
         return;
     };
@@ -158,7 +175,6 @@ fn launch(step: &Step, pool: &NodePool, findings: &mut Findings) {
             format!("{field} is not what pool {} says", step.node_pool),
         );
     }
-    let requirements = Requirements::from_entries(&claim.spec.requirements);
     for alternative in alternatives(step) {
         let chosen = [
             (keys::INSTANCE_TYPE, &alternative.instance_type),
@@ -166,7 +182,7 @@ fn launch(step: &Step, pool: &NodePool, findings: &mut Findings) {
             (keys::CAPACITY_TYPE, &alternative.capacity_type),
         ];
         for (key, value) in chosen {
-            if requirements.get(key).is_some_and(|requirement| !requirement.allows(value)) {
+            if creation.of_claim.get(key).is_some_and(|requirement| !requirement.allows(value)) {
                 let text = format!("the claim's requirements do not allow {key}={value}, which may be launched");
                 findings.add(ViolationCode::LaunchDiffers, place(step), text);
             }
@@ -328,25 +344,23 @@ fn capacity_of_existing(node: Node, claim: Option<&NodeClaim>, known: &Known<'_>
 }
 
 /// The node that a creation leads to when this alternative is launched; `None` when the plan names what does not exist.
-pub(super) fn node_to_come(step: &Step, alternative: &Alternative, known: &Known<'_>) -> Option<Node> {
-    let pool = known.pools.get(step.node_pool.as_str())?;
+pub(super) fn node_to_come(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_>) -> Option<Node> {
+    let (step, pool) = (creation.step, creation.pool);
     let Alternative { instance_type, zone, capacity_type, .. } = alternative;
     let (instance_type, offering) = known.launched(pool, instance_type, zone, capacity_type)?;
     let taints = pool.spec.template.spec.taints.iter().map(to_core_taint).collect();
-    let labels = labels(step, pool, &instance_type, &offering);
+    let labels = labels(creation, &instance_type, &offering);
     Some(new_node(&step.node_claim, labels, taints, quantities(&instance_type.allocatable())))
 }
 
 /// Labels of the node once it has initialized: of the type where it has one value, of the offering, of the pool's
 /// template, of the claim, and those that Kubernetes and the CSI driver add under older names.
-fn labels(step: &Step, pool: &NodePool, instance_type: &InstanceType, offering: &Offering) -> BTreeMap<String, String> {
-    let claim = claim(step);
-    let asked = claim.as_ref().map(|claim| Requirements::from_entries(&claim.spec.requirements)).unwrap_or_default();
-    let wanted = pool_requirements(pool);
+fn labels(creation: &Creation<'_>, instance_type: &InstanceType, offering: &Offering) -> BTreeMap<String, String> {
+    let Creation { step, pool, claim, of_claim, of_pool } = creation;
     let mut labels = BTreeMap::new();
     for (key, values) in &instance_type.requirements {
         let mut possible = Requirement::is_in(values.iter().map(String::as_str));
-        for requirement in [asked.get(key), wanted.get(key)].into_iter().flatten() {
+        for requirement in [of_claim.get(key), of_pool.get(key)].into_iter().flatten() {
             possible = possible.intersection(requirement);
         }
         if let Some(value) = possible.single_value() {
@@ -368,8 +382,8 @@ fn labels(step: &Step, pool: &NodePool, instance_type: &InstanceType, offering: 
             labels.insert(requirement.key.clone(), value.clone());
         }
     }
-    let of_claim = claim.as_ref().and_then(|claim| claim.metadata.labels.clone()).unwrap_or_default();
-    labels.extend(of_claim.into_iter().filter(|(key, _)| !is_well_known(key)));
+    let labels_of_claim = claim.as_ref().and_then(|claim| claim.metadata.labels.clone()).unwrap_or_default();
+    labels.extend(labels_of_claim.into_iter().filter(|(key, _)| !is_well_known(key)));
     labels.extend(pool.spec.template.metadata.labels.clone());
     for (key, value) in [
         (keys::NODE_POOL, step.node_pool.as_str()),

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
@@ -32,6 +33,8 @@ pub(super) struct Known<'a> {
     pods_by_node: BTreeMap<&'a str, Vec<&'a Pod>>,
     /// By node name; claims whose node has not registered by the claim's name.
     pub nodes: BTreeMap<String, Existing<'a>>,
+    /// Claims that EC2 had no capacity for lately.
+    pub short_of_capacity: Vec<&'a NodeClaim>,
     /// Those that count, heaviest first.
     overlays: Vec<&'a NodeOverlay>,
 }
@@ -60,8 +63,14 @@ impl<'a> Known<'a> {
             pods: inputs.snapshot.pods.iter().map(|pod| (pod.key(), pod)).collect(),
             pods_by_node: pods_by_node(inputs),
             nodes: existing_nodes(inputs),
+            short_of_capacity: short_of_capacity(inputs),
             overlays: overlays::applied(inputs),
         }
+    }
+
+    /// Less than three minutes ago: what EC2 had no capacity for then, it is not asked for again.
+    pub(super) fn is_recent(&self, at: Timestamp) -> bool {
+        is_recent(at, self.inputs.now)
     }
 
     /// Pods bound to this node that still take room on it.
@@ -139,6 +148,21 @@ impl<'a> Known<'a> {
         offering.zone_id = subnet.and_then(|subnet| subnet.zone_id.clone()).or(offering.zone_id);
         Some((changed, offering))
     }
+}
+
+fn is_recent(at: Timestamp, now: Timestamp) -> bool {
+    at <= now && now.duration_since(at).as_secs() < 180
+}
+
+fn short_of_capacity<'a>(inputs: &'a Inputs<'a>) -> Vec<&'a NodeClaim> {
+    let is_short = |claim: &&NodeClaim| {
+        claim.condition("Launched").is_some_and(|it| {
+            it.status != "True"
+                && it.reason.starts_with("InsufficientCapacity")
+                && is_recent(it.last_transition_time.0, inputs.now)
+        })
+    };
+    inputs.snapshot.node_claims.iter().filter(is_short).collect()
 }
 
 pub(super) fn steps(plan: &Plan, kind: StepKind) -> impl Iterator<Item = &Step> {

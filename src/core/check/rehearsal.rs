@@ -12,7 +12,7 @@ use crate::core::kube_scheduler::{Filter, FilterContext, Refusal};
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
-use super::creations::{alternatives, node_to_come};
+use super::creations::{Creation, alternatives, node_to_come};
 use super::daemons::daemon_pod;
 use super::known::{Existing, Known, removed_node, steps};
 
@@ -202,8 +202,10 @@ fn stages<'p>(plan: &'p Plan, known: &Known<'_>, destinations: &'p BTreeMap<Stri
 fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
     let mut variants = Vec::new();
     for (index, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Create) {
+        let Some(pool) = known.pools.get(step.node_pool.as_str()) else { continue };
+        let creation = Creation::new(step, pool);
         for (number, alternative) in alternatives(step).iter().enumerate() {
-            let Some(node) = node_to_come(step, alternative, known) else { continue };
+            let Some(node) = node_to_come(&creation, alternative, known) else { continue };
             variants.push(Variant {
                 step: index,
                 alternative: number,
