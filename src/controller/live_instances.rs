@@ -75,7 +75,11 @@ mod tests {
         live.hear(&[instance("one"), instance("two")], at(0));
         let known = live.known(at(10));
         let one = known.get("one").unwrap();
-        assert_eq!((one.subnet_id.as_deref(), one.image_id.as_deref()), (Some("subnet-a"), None), "no name is no image");
+        assert_eq!(
+            (one.subnet_id.as_deref(), one.image_id.as_deref()),
+            (Some("subnet-a"), None),
+            "no name is no image"
+        );
         assert!(live.known(at(11)).is_empty(), "too long ago");
         live.hear(&[instance("two")], at(12));
         assert_eq!(live.known(at(12)).keys().collect::<Vec<_>>(), ["two"]);

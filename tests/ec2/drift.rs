@@ -11,7 +11,7 @@ use cutlist::api::keys;
 use cutlist::api::node_claim::NodeClaim;
 use cutlist::api::node_pool::NodePool;
 use cutlist::api::settings::Packing;
-use cutlist::core::catalog::Catalog;
+use cutlist::core::catalog::{Catalog, for_node_class};
 use cutlist::core::disrupt::drift;
 use cutlist::core::inputs::{Inputs, LiveInstance, Policy};
 use cutlist::core::lifecycle::selectors::Selectors;
@@ -50,11 +50,7 @@ pub fn show(
     }
     let defined: EC2NodeClass = serde_json::from_value(defined).unwrap();
     let claims = instances.iter().map(|it| claim(it, &name, launched_with)).collect();
-    let snapshot = Snapshot {
-        node_classes: vec![applied.clone()].into(),
-        node_claims: claims,
-        ..Snapshot::default()
-    };
+    let snapshot = Snapshot { node_classes: vec![applied.clone()].into(), node_claims: claims, ..Snapshot::default() };
     let live: BTreeMap<String, LiveInstance> =
         instances.iter().filter(|_| are_known).map(|it| (to_port(it).provider_id, said_of(it))).collect();
     let said = |strictness| said((&name, &snapshot, &defined), &Arc::new(live.clone()), strictness);
@@ -112,14 +108,22 @@ fn said(
 /// As Cutlist makes it when it is launched. Its name sorts as the instances do.
 fn claim(instance: &InstanceAnswer, class: &str, launched_with: &EC2NodeClass) -> NodeClaim {
     let port = to_port(instance);
+    let catalog = Catalog::built_in("us-east-1").unwrap();
+    let of_type = catalog.instance_types.iter().find(|it| it.name == instance.instance_type);
+    let of_type = of_type.map(|it| for_node_class(it, &launched_with.spec).requirements).unwrap_or_default();
+    let single = of_type.into_iter().filter_map(|(key, values)| Some((key, values.first().cloned()?)));
+    let mut labels: BTreeMap<String, String> = single.collect();
+    labels.extend([
+        (keys::NODE_POOL.to_owned(), "general".to_owned()),
+        (keys::INSTANCE_TYPE.to_owned(), instance.instance_type.clone()),
+        (keys::ZONE.to_owned(), instance.zone.clone()),
+        (keys::CAPACITY_TYPE.to_owned(), capacity_type(instance).to_owned()),
+    ]);
     serde_json::from_value(json!({
         "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
         "metadata": {
             "name": instance.id,
-            "labels": {
-                keys::NODE_POOL: "general", keys::INSTANCE_TYPE: instance.instance_type, keys::ZONE: instance.zone,
-                keys::CAPACITY_TYPE: capacity_type(instance), "kubernetes.io/arch": "amd64",
-            },
+            "labels": labels,
             "annotations": { keys::LAUNCHED_SELECTORS: Selectors::of(&launched_with.spec).to_text() },
         },
         "spec": { "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": class }, "requirements": [] },

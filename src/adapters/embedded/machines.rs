@@ -362,6 +362,12 @@ impl World {
         self.touch_nodes();
     }
 
+    /// Somebody changes the security groups of an instance. `false` when there is no such instance.
+    pub fn set_security_groups(&mut self, provider_id: &str, groups: Vec<SecurityGroup>) -> bool {
+        let machine = self.machines.get_mut(provider_id);
+        machine.map(|machine| machine.instance.security_groups = groups).is_some()
+    }
+
     /// From now on EC2 has none of this offering.
     pub fn exhaust(&mut self, offering: Offering) {
         self.exhausted.insert(offering);

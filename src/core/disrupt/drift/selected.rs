@@ -13,7 +13,7 @@ use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassStat
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::catalog::node_class::image_for;
+use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
 use crate::core::inputs::{Inputs, LiveInstance};
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::offer::{Subnets, status_now};
@@ -260,7 +260,13 @@ impl<'a> Classes<'a> {
         if let Some(found) = self.status_for(Selector::Images, &self.defined).filter(|found| !found.amis.is_empty()) {
             let name = machine.label(keys::INSTANCE_TYPE)?;
             let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
-            return Some(match image_for(instance_type, &machine.labels, &found.amis) {
+            let selected = image_for(instance_type, &machine.labels, &found.amis);
+            // It may be the one for this type.
+            let is_unknown = |it: &Condition| it.type_ == "AMIsReady" && it.message.contains(IMAGE_UNKNOWN);
+            if selected.is_none() && found.conditions.iter().any(is_unknown) {
+                return None;
+            }
+            return Some(match selected {
                 Some(selected) if selected.id == image => Ok(()),
                 Some(selected) => {
                     Err(format!("EC2NodeClass {class} selects {} now, the node runs {image}", selected.id))
@@ -358,7 +364,8 @@ pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
         for selector in unknown.into_iter().flatten() {
             let before = classes.before().map(|it| selector.terms(it).text()).unwrap_or_default();
             let change = format!("{before} -> {}", selector.terms(&classes.defined).text());
-            let unforeseen = may_drift.entry((classes.name, selector)).or_insert(Unforeseen { nodes: 0, change, live: true });
+            let unforeseen =
+                may_drift.entry((classes.name, selector)).or_insert(Unforeseen { nodes: 0, change, live: true });
             unforeseen.nodes += 1;
             unforeseen.live &= live::of(inputs, machine).is_some_and(|it| has_live(selector, it));
         }
@@ -427,8 +434,8 @@ impl Extra {
             named.push(format!("{further} more"));
         }
         let text = format!(
-            "EC2NodeClass {class}: {} {} security groups that it does not select ({}), which somebody attached; that is no drift, \
-             unless `disruption.extraSecurityGroupsDrift` of `cutlist.yaml` is true",
+            "EC2NodeClass {class}: {} {} security groups that it does not select and somebody attached: {}; that is no drift unless \
+             `disruption.extraSecurityGroupsDrift` of `cutlist.yaml` is true",
             nodes_text(self.nodes),
             if self.nodes == 1 { "has" } else { "have" },
             named.join(", "),
