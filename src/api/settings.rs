@@ -286,7 +286,6 @@ pub struct DisruptionSettings {
     pub rollout: Rollout,
     /// Whether a node has drifted that has security groups beside those of its EC2NodeClass, as somebody attached them to its
     /// instance. A plan names them either way. With `packing: karpenter` such a node always has, as in Karpenter.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub extra_security_groups_drift: bool,
 }
 
