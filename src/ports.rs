@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus};
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
@@ -177,6 +177,12 @@ pub struct Instance {
     pub zone: String,
     pub capacity_type: String,
     pub image_id: String,
+    /// `None` where the cloud does not say.
+    pub subnet_id: Option<String>,
+    /// Those of its primary interface; empty where the cloud does not say.
+    pub security_groups: Vec<SecurityGroup>,
+    /// The capacity reservation that it was launched into on purpose, where the cloud says.
+    pub reservation_id: Option<String>,
     pub launched_at: Timestamp,
     /// What its tags say of whose it is; empty where they do not.
     pub node_claim: String,

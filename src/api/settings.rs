@@ -284,6 +284,9 @@ pub struct DisruptionSettings {
     /// What a consolidation has to repay.
     pub costs: ConsolidationCosts,
     pub rollout: Rollout,
+    /// Whether a node has drifted that has security groups beside those of its EC2NodeClass, as somebody attached them to its
+    /// instance. A plan names them either way. With `packing: karpenter` such a node always has, as in Karpenter.
+    pub extra_security_groups_drift: bool,
 }
 
 impl Default for DisruptionSettings {
@@ -292,6 +295,7 @@ impl Default for DisruptionSettings {
             payback: NillableDuration::from_seconds(3600),
             costs: ConsolidationCosts::default(),
             rollout: Rollout::default(),
+            extra_security_groups_drift: false,
         }
     }
 }

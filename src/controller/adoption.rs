@@ -76,6 +76,9 @@ pub fn claim_for(
     labels.insert(keys::INSTANCE_TYPE.to_owned(), instance.instance_type.clone());
     labels.insert(keys::ZONE.to_owned(), instance.zone.clone());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), instance.capacity_type.clone());
+    if let Some(id) = &instance.reservation_id {
+        labels.insert(keys::CAPACITY_RESERVATION_ID.to_owned(), id.clone());
+    }
     let mut annotations = BTreeMap::from([(ADOPTS.to_owned(), instance.provider_id.clone())]);
     let of_node = node.and_then(|node| node.metadata.annotations.as_ref());
     let hashes = HASHES.iter().filter_map(|key| Some(((*key).to_owned(), of_node?.get(*key)?.clone())));

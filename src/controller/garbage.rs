@@ -19,6 +19,7 @@ use super::adoption;
 use super::effects::unless_gone;
 use super::events::Event;
 use super::journal::Journal;
+use super::live_instances::LiveInstances;
 use super::marks;
 use super::view::{View, name_of, node_name, provider_id};
 
@@ -45,6 +46,8 @@ pub struct Garbage {
     vanished: BTreeMap<String, Timestamp>,
     /// When something was ended, within the last hour.
     ended: VecDeque<Timestamp>,
+    /// What was said of the instances that are ours.
+    pub live: LiveInstances,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +80,7 @@ impl Garbage {
         self.ended.retain(|at| now.duration_since(*at) < SignedDuration::from_hours(1));
         let mut instances = found.cloud.instances().await?;
         instances.retain(|instance| instance.installation.is_empty() || instance.installation == found.installation);
+        self.live.hear(&instances, now);
         let most = (instances.len() * MOST_PERCENT_AN_HOUR / 100).max(1);
         let mut wrote = self.look_at_instances(found, &instances, most, journal).await?;
         wrote |= self.look_at_claims(found, &instances, most, journal).await?;

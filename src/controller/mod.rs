@@ -26,6 +26,7 @@
 //! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
 //! | what somebody else has not let go | `kept_by_others.rs` |
 //! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
+//! | what the cloud says of running instances, for drift | `live_instances.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
@@ -56,6 +57,7 @@ mod journal;
 mod kept_by_others;
 mod last_look;
 mod launches;
+mod live_instances;
 mod marks;
 mod moves;
 mod opening;
@@ -517,7 +519,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             };
             // Where a call fails, it is not tried again at once.
             self.garbage_due_at = now.saturating_add(garbage::INTERVAL).ok();
+            let known = self.garbage.live.known(now);
             wrote = self.garbage.collect(&found, &mut self.journal).await?;
+            if self.garbage.live.known(now) != known {
+                self.last_look = LastLook::default();
+            }
             if self.garbage.is_news() {
                 self.last_look = LastLook::default();
                 self.plan_due_at = Some(now);

@@ -241,6 +241,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 zones_with_subnet: known.zones_with_subnet(),
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
+                instances: self.garbage.live.known(now),
                 moves_under_way,
                 confirm_pool_removal_above: self.confirmed_above(settings),
                 ..Policy::of(settings)

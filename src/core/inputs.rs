@@ -1,13 +1,14 @@
 //! What a plan is made of.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PodTemplate;
 
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, SecurityGroup};
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
@@ -56,6 +57,9 @@ pub struct Policy {
     /// By EC2NodeClass the zones in which it has a subnet, as the cloud said when it was asked. Of others the subnets in their status
     /// count; where there are none either, every zone of the catalog does.
     pub zones_with_subnet: BTreeMap<String, Vec<String>>,
+    /// By provider ID the instances that run, as the cloud said when it was asked. Of one that is not here nothing is known. Shared, since
+    /// plans are tried with other policies.
+    pub instances: Arc<BTreeMap<String, LiveInstance>>,
     /// Who says that the region of the catalog is the right one.
     pub region_said_by: SaidBy,
     /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
@@ -84,6 +88,17 @@ impl Policy {
             ..Self::default()
         }
     }
+}
+
+/// What an instance really has. What the cloud did not say is not known, which is never drift.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LiveInstance {
+    pub image_id: Option<String>,
+    pub subnet_id: Option<String>,
+    /// Those of its primary interface; empty where that is not known, as of an instance that ends.
+    pub security_groups: Vec<SecurityGroup>,
+    /// The capacity reservation that it was launched into on purpose.
+    pub reservation_id: Option<String>,
 }
 
 /// An instance type, zone and capacity type that a launch was refused.

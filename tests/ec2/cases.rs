@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use cutlist::adapters::aws::drift::{self, LiveDrift, Strictness, Subject};
 use cutlist::adapters::aws::resolution::status::status;
 use cutlist::adapters::aws::resolution::validation::{Verdict, look};
 use cutlist::adapters::aws::resolution::{Resolution, Resolver};
 use cutlist::api::ec2_node_class::EC2NodeClass;
-use cutlist::core::catalog::{Catalog, for_node_class};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::account::{Account, Things};
-use super::{at, block_on, identity};
+use super::{at, block_on, drift, identity};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -41,6 +39,12 @@ struct Look {
     /// Merge patches by class; each makes a new generation.
     #[serde(default)]
     classes: BTreeMap<String, Value>,
+    /// Merge patches by class: the definitions differ from what is applied. For this look and those after it.
+    #[serde(default)]
+    defined: BTreeMap<String, Value>,
+    /// EC2 does not say what instances there are.
+    #[serde(default)]
+    instances_unknown: bool,
     /// The controller was started anew: nothing is remembered but what the classes say.
     #[serde(default)]
     restarted: bool,
@@ -81,7 +85,10 @@ async fn played(case: Case) -> String {
     let mut resolver = Resolver::new(identity.clone());
     let mut classes = case.classes;
     let mut text = String::new();
+    let launched_with = classes.clone();
+    let mut defined: BTreeMap<String, Value> = BTreeMap::new();
     for look in case.looks {
+        defined.extend(look.defined);
         if let Some(patch) = &look.account {
             json_patch::merge(&mut described, patch);
             *account.things.borrow_mut() = things(&described);
@@ -108,7 +115,10 @@ async fn played(case: Case) -> String {
             let is_news = class.status.as_ref() != Some(&written);
             class.status = Some(written);
             show(&mut text, class, &facts, is_news);
-            show_instances(&mut text, class, &facts, &account.things.borrow());
+            let things = account.things.borrow();
+            let launched_with = launched_with.iter().find(|it| it.metadata.name == class.metadata.name).unwrap();
+            let patch = class.metadata.name.as_ref().and_then(|name| defined.get(name));
+            drift::show(&mut text, launched_with, class, patch, &things.instances, !look.instances_unknown);
         }
         for (action, trouble) in resolver.troubles() {
             writeln!(text, "trouble {action}: since {}, {} times", trouble.since, trouble.failures).unwrap();
@@ -135,33 +145,5 @@ fn show(text: &mut String, class: &EC2NodeClass, facts: &Resolution, is_news: bo
     }
     for one in &facts.unmatched {
         writeln!(text, "finds nothing: {}: {}", one.field, one.why).unwrap();
-    }
-}
-
-fn show_instances(text: &mut String, class: &EC2NodeClass, facts: &Resolution, things: &Things) {
-    let catalog = Catalog::built_in("us-east-1").unwrap();
-    let of_class =
-        |tags: &BTreeMap<String, String>| tags.get("karpenter.k8s.aws/ec2nodeclass") == class.metadata.name.as_ref();
-    for instance in things.instances.iter().filter(|instance| of_class(&instance.tags)) {
-        let instance_type = catalog.instance_types.iter().find(|one| one.name == instance.instance_type);
-        let instance_type = instance_type.map(|one| for_node_class(one, &class.spec));
-        let labels = BTreeMap::new();
-        let subject = Subject { instance, instance_type: instance_type.as_ref(), labels: &labels };
-        let said = |found: &LiveDrift| match found.first() {
-            Some((compared, how)) => format!("{}: {how}", compared.reason()),
-            None => "no drift".to_owned(),
-        };
-        let found = drift::compare(subject, facts, Strictness::default());
-        let strictly = drift::compare(subject, facts, Strictness { extra_security_groups_drift: true });
-        writeln!(text, "{}: {}", instance.id, said(&found)).unwrap();
-        if strictly.first() != found.first() {
-            writeln!(text, "{}, strictly: {}", instance.id, said(&strictly)).unwrap();
-        }
-        for (compared, why) in found.unknown() {
-            writeln!(text, "{}: {} not compared: {why}", instance.id, compared.reason()).unwrap();
-        }
-        if !found.extra_groups.is_empty() {
-            writeln!(text, "{}: beside the class's: {}", instance.id, found.extra_groups.join(", ")).unwrap();
-        }
     }
 }

@@ -12,6 +12,7 @@ mod calls;
 mod cases;
 mod catalog;
 mod claims;
+mod drift;
 mod fleets;
 mod launches;
 mod validation;

@@ -11,6 +11,7 @@ mod crashes;
 mod definitions_out_of_sight;
 mod disagreements;
 mod doubts;
+mod drift;
 mod faults;
 mod garbage;
 mod history;

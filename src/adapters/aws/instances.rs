@@ -3,9 +3,10 @@
 
 use std::collections::BTreeSet;
 
-use super::api::instances::{InstanceAnswer, InstanceState, StateReason};
+use super::api::instances::{AttachedGroup, InstanceAnswer, InstanceState, StateReason};
 use super::api::{Action, ApiError, Ec2Api, Filter, pages};
 use super::resolution::cluster::Identity;
+use crate::api::ec2_node_class::SecurityGroup;
 use crate::api::keys;
 use crate::ports;
 
@@ -91,6 +92,8 @@ pub fn capacity_type(instance: &InstanceAnswer) -> &'static str {
 /// As the controller knows it.
 pub fn to_port(instance: &InstanceAnswer) -> ports::Instance {
     let tag = |key: &str| instance.tags.get(key).cloned().unwrap_or_default();
+    let group = |it: &AttachedGroup| SecurityGroup { id: it.id.clone(), name: it.name.clone() };
+    let is_on_purpose = instance.reservation_preference.as_deref() == Some(RESERVATIONS_ONLY);
     ports::Instance {
         provider_id: provider_id(&instance.zone, &instance.id),
         launch_id: tag(keys::LAUNCH),
@@ -98,6 +101,9 @@ pub fn to_port(instance: &InstanceAnswer) -> ports::Instance {
         zone: instance.zone.clone(),
         capacity_type: capacity_type(instance).to_owned(),
         image_id: instance.image_id.clone(),
+        subnet_id: instance.subnet_id.clone(),
+        security_groups: instance.security_groups.iter().map(group).collect(),
+        reservation_id: instance.reservation_id.clone().filter(|_| is_on_purpose),
         launched_at: instance.launched_at,
         node_claim: tag(keys::NODE_CLAIM_TAG),
         node_pool: tag(keys::NODE_POOL),

@@ -1,8 +1,8 @@
 //! EC2. What decides is plain types and is built and tested without the AWS SDK; the SDK itself is behind the Cargo feature `aws`.
 //!
 //! [`api`] is every call as a trait over plain data, and `calls` makes them through the SDK; [`resolution`] finds what an EC2NodeClass
-//! selects; [`user_data`] and [`launch_templates`] are what a machine is told, [`fleet`] is what a launch asks for; [`instances`] and
-//! [`drift`] read the instances; [`catalog`] is what is sold; [`throttle`], [`shortages`] and [`addresses`] remember what EC2 has little of.
+//! selects; [`user_data`] and [`launch_templates`] are what a machine is told, [`fleet`] is what a launch asks for; [`instances`]
+//! reads the instances; [`catalog`] is what is sold; [`throttle`], [`shortages`] and [`addresses`] remember what EC2 has little of.
 
 pub mod addresses;
 pub mod api;
@@ -10,7 +10,6 @@ pub mod api;
 pub mod calls;
 pub mod catalog;
 pub mod cloud;
-pub mod drift;
 pub mod facts;
 pub mod failures;
 pub mod fleet;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus};
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
 use crate::ports::{
@@ -12,7 +12,7 @@ use crate::ports::{
 };
 
 use super::EmbeddedWorld;
-use super::machines::LaunchRefusal;
+use super::machines::{LaunchRefusal, security_groups};
 use super::objects::name_of;
 
 /// As SQS gives them.
@@ -54,7 +54,7 @@ impl Cloud for EmbeddedCloud {
     }
 
     /// What the status of the class says. Where it names no subnet, every zone of the region, since the embedded account has a tagged
-    /// subnet in each.
+    /// subnet in each. Security groups that the class names are found.
     async fn describe(&self, class: &EC2NodeClass) -> Result<ClassFacts, PortError> {
         let subnets = class.status.iter().flat_map(|status| &status.subnets);
         let mut zones: BTreeSet<String> = subnets.map(|subnet| subnet.zone.clone()).collect();
@@ -73,7 +73,14 @@ impl Cloud for EmbeddedCloud {
             reason: reason.to_owned(),
             message: message.to_owned(),
         };
-        Ok(ClassFacts { zones: zones.into_iter().collect(), conditions: vec![condition], ..ClassFacts::default() })
+        let known = class.status.as_ref().filter(|status| !status.security_groups.is_empty());
+        let found = known.map(|status| EC2NodeClassStatus {
+            security_groups: security_groups(class),
+            conditions: Vec::new(),
+            ..status.clone()
+        });
+        let (zones, conditions) = (zones.into_iter().collect(), vec![condition]);
+        Ok(ClassFacts { zones, found, conditions, ..ClassFacts::default() })
     }
 
     async fn launch(&self, request: &LaunchRequest<'_>) -> Vec<Result<Instance, LaunchFailure>> {

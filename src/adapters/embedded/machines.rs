@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use serde_json::json;
 
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, SecurityGroup};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::IntOrString;
@@ -119,6 +119,9 @@ impl World {
             zone: alternative.zone.clone(),
             capacity_type: alternative.capacity_type.clone(),
             image_id: self.image(request.class, &claim.spec.node_class_ref.name, &alternative.instance_type),
+            subnet_id: request.class.and_then(|class| subnet_in(class, &alternative.zone)),
+            security_groups: request.class.map(security_groups).unwrap_or_default(),
+            reservation_id: reservation.clone(),
             launched_at: self.now,
             node_claim: node_claim.clone(),
             node_pool: labels.and_then(|labels| labels.get(keys::NODE_POOL)).cloned().unwrap_or_default(),
@@ -359,6 +362,12 @@ impl World {
         self.touch_nodes();
     }
 
+    /// Somebody changes the security groups of an instance. `false` when there is no such instance.
+    pub fn set_security_groups(&mut self, provider_id: &str, groups: Vec<SecurityGroup>) -> bool {
+        let machine = self.machines.get_mut(provider_id);
+        machine.map(|machine| machine.instance.security_groups = groups).is_some()
+    }
+
     /// From now on EC2 has none of this offering.
     pub fn exhaust(&mut self, offering: Offering) {
         self.exhausted.insert(offering);
@@ -388,6 +397,10 @@ impl World {
             zone: label(keys::ZONE),
             capacity_type: label(keys::CAPACITY_TYPE),
             image_id: status.image_id.clone().unwrap_or_default(),
+            // What it was launched with the class may not say any more.
+            subnet_id: None,
+            security_groups: Vec::new(),
+            reservation_id: labels.get(keys::CAPACITY_RESERVATION_ID).cloned(),
             launched_at: claim.metadata.creation_timestamp.as_ref().map_or(self.now, |time| time.0),
             node_claim: name_of(&claim.metadata),
             node_pool: label(keys::NODE_POOL),
@@ -437,6 +450,24 @@ impl World {
             .iter()
             .find(|offering| offering.zone == alternative.zone && offering.capacity_type == alternative.capacity_type)
     }
+}
+
+/// One that the class has found there.
+fn subnet_in(class: &EC2NodeClass, zone: &str) -> Option<String> {
+    let mut subnets = class.status.iter().flat_map(|status| &status.subnets);
+    subnets.find(|subnet| subnet.zone == zone).map(|subnet| subnet.id.clone())
+}
+
+/// Those that the class names, else those that it has found; nothing where that is not known.
+pub(super) fn security_groups(class: &EC2NodeClass) -> Vec<SecurityGroup> {
+    let found = class.status.as_ref().map(|status| status.security_groups.clone()).unwrap_or_default();
+    let named = |id: &String| {
+        let known = found.iter().find(|group| group.id == *id).cloned();
+        known.unwrap_or_else(|| SecurityGroup { id: id.clone(), name: None })
+    };
+    let terms = class.spec.security_group_selector_terms.iter();
+    let by_id: Option<Vec<SecurityGroup>> = terms.map(|term| term.id.as_ref().map(named)).collect();
+    by_id.filter(|groups| !groups.is_empty()).unwrap_or(found)
 }
 
 pub(super) fn taint(key: &str, effect: &str) -> Taint {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, SecurityGroup};
 use crate::api::node_claim::NodeClaim;
 use crate::ports::Instance;
 
@@ -27,6 +27,10 @@ pub struct SavedMachine {
     zone: String,
     capacity_type: String,
     image_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subnet_id: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    security_groups: Vec<SecurityGroup>,
     launched_at: Timestamp,
     node_claim: String,
     node_name: String,
@@ -52,6 +56,8 @@ impl From<&Machine> for SavedMachine {
             zone: instance.zone,
             capacity_type: instance.capacity_type,
             image_id: instance.image_id,
+            subnet_id: instance.subnet_id,
+            security_groups: instance.security_groups,
             launched_at: instance.launched_at,
             node_claim: machine.node_claim.clone(),
             node_name: machine.node_name.clone(),
@@ -73,6 +79,9 @@ impl From<SavedMachine> for Machine {
             zone: saved.zone,
             capacity_type: saved.capacity_type,
             image_id: saved.image_id,
+            subnet_id: saved.subnet_id,
+            security_groups: saved.security_groups,
+            reservation_id: saved.reservation.clone(),
             launched_at: saved.launched_at,
             node_claim: saved.node_claim.clone(),
             node_pool: saved.node_pool,

@@ -36,6 +36,9 @@ pub fn problems(node_class: &EC2NodeClassSpec) -> Vec<NodeClassProblem> {
     NodeClassSettings::read(node_class).1
 }
 
+/// How the condition `AMIsReady` says that an image could not be found out.
+pub const IMAGE_UNKNOWN: &str = "is unknown";
+
 /// The image that a node of this type and with these labels gets: the first whose requirements accept it.
 /// Source: reference, section 6.2.
 pub fn image_for<'i>(

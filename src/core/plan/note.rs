@@ -40,6 +40,8 @@ pub enum NoteCode {
     ConfirmationNeeded,
     /// Something that may drift nodes can only be known from EC2.
     DriftNotForeseen,
+    /// Nodes have security groups that their class does not select: somebody attached them.
+    ExtraSecurityGroups,
     /// A feature gate of `cutlist.yaml` is off that something in the definitions needs.
     FeatureGateOff,
     /// An instance runs that no NodeClaim knows.

@@ -12,6 +12,7 @@ use super::known::Known;
 use super::validation::Verdict;
 use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
+use crate::core::catalog::node_class::IMAGE_UNKNOWN;
 
 pub const SUBNETS_READY: &str = "SubnetsReady";
 pub const SECURITY_GROUPS_READY: &str = "SecurityGroupsReady";
@@ -119,7 +120,7 @@ impl Written {
         let mut notes: Vec<String> = images.unmatched.clone();
         notes.extend(images.unknown.iter().map(|part| {
             let why = part.trouble.as_ref().map(|trouble| format!(": {}", trouble.error.text())).unwrap_or_default();
-            format!("{} is unknown{why}", part.what)
+            format!("{} {IMAGE_UNKNOWN}{why}", part.what)
         }));
         if let (Some(at), Some(trouble)) = (images.at, &images.trouble) {
             let at = super::known::whole_seconds(at);

@@ -2,6 +2,7 @@
 //! Behaviour: reference, section 5 (order of evaluation) and 4.8.
 
 mod condition;
+mod live;
 mod selected;
 
 use std::collections::BTreeMap;

@@ -1,25 +1,31 @@
 //! Drift by what an EC2NodeClass selects in EC2: images, security groups, subnets, capacity reservations. None of it can be asked
-//! here; what the snapshot says of it is enough for some changes, and of the others it is said that they are not foreseen.
+//! here. What the class's status says of it, and the cloud of the instances, is compared; without that, what the selectors say is enough
+//! for some changes, and of the others it is said that they are not foreseen.
 //! Behaviour: reference, sections 5 (order), 6.2 and 6.7.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus};
+use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::catalog::node_class::image_for;
-use crate::core::inputs::Inputs;
+use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
+use crate::core::inputs::{Inputs, LiveInstance};
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::offer::{Subnets, status_now};
 use crate::core::plan::{Note, NoteCode};
 use crate::core::snapshot::nodes::Machine;
 
+use super::live::{self, Groups};
+
 /// How many terms of a selector a note names.
 const TERMS_NAMED: usize = 3;
+/// How many security groups a note names.
+const GROUPS_NAMED: usize = 5;
 
 /// What a selector of the definitions means for one machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,6 +73,21 @@ impl Selector {
             }
         };
         is_identical || self.terms(one) == self.terms(other)
+    }
+
+    /// The condition of a class that says whether its terms find anything.
+    fn condition(self) -> &'static str {
+        match self {
+            Self::Images => "AMIsReady",
+            Self::SecurityGroups => "SecurityGroupsReady",
+            Self::Subnets => "SubnetsReady",
+            Self::CapacityReservations => "CapacityReservationsReady",
+        }
+    }
+
+    /// Whether somebody can change it of an instance that runs, or of what the terms find, while the terms stay as they are.
+    fn changes_outside(self) -> bool {
+        matches!(self, Self::SecurityGroups | Self::Subnets)
     }
 
     fn field(self) -> &'static str {
@@ -172,6 +193,32 @@ impl<'a> Classes<'a> {
         status_now(applied)
     }
 
+    pub fn name(&self) -> &'a str {
+        self.name
+    }
+
+    /// What the terms of the definitions find; `None` where that is not known, and where it is nothing: such a class is not ready, and
+    /// nothing can be compared with it.
+    pub fn selected_now(&self, selector: Selector) -> Option<BTreeSet<String>> {
+        if let Some(status) = self.status_for(selector, &self.defined) {
+            let is_not_ready = |it: &Condition| it.type_ == selector.condition() && it.status != "True";
+            if status.conditions.iter().any(is_not_ready) {
+                return None;
+            }
+            let found = selector.found(status, None);
+            if !found.is_empty() {
+                return Some(found);
+            }
+        }
+        selector.terms(&self.defined).ids()
+    }
+
+    /// What the terms that the machine was launched with find, as far as that is known.
+    pub fn selected_before(&self, selector: Selector) -> Option<BTreeSet<String>> {
+        let before = self.before()?;
+        selector.terms(before).ids().or_else(|| Some(selector.found(self.status_for(selector, before)?, None)))
+    }
+
     pub fn verdict(&self, selector: Selector, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Verdict {
         let said = |result: Result<(), String>| match result {
             Ok(()) => Verdict::AsSelected,
@@ -179,29 +226,47 @@ impl<'a> Classes<'a> {
         };
         let by_facts = match selector {
             Selector::Images => self.by_image(inputs, machine),
-            Selector::SecurityGroups => None,
-            Selector::Subnets => self.by_zone(machine),
-            Selector::CapacityReservations => self.by_reservation(machine),
+            Selector::SecurityGroups => {
+                let groups = Groups::of(self, inputs, machine);
+                groups.map(|groups| groups.verdict(self.name, live::is_strict(inputs)))
+            }
+            Selector::Subnets => live::by_subnet(self, inputs, machine).or_else(|| self.by_zone(machine)),
+            Selector::CapacityReservations => self.by_reservation(inputs, machine),
         };
         if let Some(result) = by_facts {
             return said(result);
         }
         let Some(before) = self.before() else { return Verdict::NotCompared };
         if selector.is_same(before, &self.defined) {
-            return if self.launched.is_some() { Verdict::AsSelected } else { Verdict::NotCompared };
+            // What a claim says of it was then seen under these terms, and counts until it is looked at again.
+            let may_be_reported = selector.changes_outside() && self.is_applied(selector);
+            let is_known = self.launched.is_some() && !may_be_reported;
+            return if is_known { Verdict::AsSelected } else { Verdict::NotCompared };
         }
         self.by_change(selector, machine, before).map_or(Verdict::MayDrift, said)
     }
 
-    /// By the image that the claim says it runs.
+    /// Whether the terms of the definitions are in the cluster.
+    fn is_applied(&self, selector: Selector) -> bool {
+        self.applied.as_ref().is_some_and(|(applied, _)| selector.is_same(applied, &self.defined))
+    }
+
+    /// By the image that it runs, as the cloud or the claim says.
     fn by_image(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
-        let status = machine.claim?.status.as_ref()?;
-        let image = status.image_id.as_deref().filter(|image| !image.is_empty())?;
+        let of_claim = machine.claim?.status.as_ref().and_then(|status| status.image_id.as_deref());
+        let of_instance = live::of(inputs, machine).and_then(|instance| instance.image_id.as_deref());
+        let image = of_instance.or(of_claim).filter(|image| !image.is_empty())?;
         let class = self.name;
         if let Some(found) = self.status_for(Selector::Images, &self.defined).filter(|found| !found.amis.is_empty()) {
             let name = machine.label(keys::INSTANCE_TYPE)?;
             let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
-            return Some(match image_for(instance_type, &machine.labels, &found.amis) {
+            let selected = image_for(instance_type, &machine.labels, &found.amis);
+            // It may be the one for this type.
+            let is_unknown = |it: &Condition| it.type_ == "AMIsReady" && it.message.contains(IMAGE_UNKNOWN);
+            if selected.is_none() && found.conditions.iter().any(is_unknown) {
+                return None;
+            }
+            return Some(match selected {
                 Some(selected) if selected.id == image => Ok(()),
                 Some(selected) => {
                     Err(format!("EC2NodeClass {class} selects {} now, the node runs {image}", selected.id))
@@ -227,8 +292,11 @@ impl<'a> Classes<'a> {
     }
 
     /// Only instances that were launched into a reservation can lose it.
-    fn by_reservation(&self, machine: &Machine<'_>) -> Option<Result<(), String>> {
-        let Some(id) = machine.label(keys::CAPACITY_RESERVATION_ID) else { return Some(Ok(())) };
+    fn by_reservation(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
+        let of_instance = live::of(inputs, machine).and_then(|instance| instance.reservation_id.as_deref());
+        let Some(id) = of_instance.or_else(|| machine.label(keys::CAPACITY_RESERVATION_ID)) else {
+            return Some(Ok(()));
+        };
         let selector = Selector::CapacityReservations;
         let found = self.status_for(selector, &self.defined).map(|status| selector.found(status, None));
         let has_none = self.defined.capacity_reservation_selector_terms.is_empty();
@@ -274,37 +342,110 @@ fn is_another_version(before: &Terms, now: &Terms) -> bool {
     }
 }
 
-/// Changes of selectors whose effect on nodes that stay by this plan nobody here can know.
+/// Changes of selectors whose effect on nodes that stay by this plan nobody here can know, and security groups that others attached to
+/// such nodes.
 pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
-    let mut may_drift: BTreeMap<(&str, Selector), (usize, String)> = BTreeMap::new();
+    let mut may_drift: BTreeMap<(&str, Selector), Unforeseen> = BTreeMap::new();
+    let mut extra: BTreeMap<&str, Extra> = BTreeMap::new();
     for machine in machines.iter().filter(|machine| !machine.is_being_removed()) {
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
         let Some((claim, pool)) = machine.claim.zip(pool) else { continue };
         let Some(classes) = classes(inputs, claim, pool) else { continue };
         let unknown = Selector::ALL.map(|it| (classes.verdict(it, inputs, machine) == Verdict::MayDrift).then_some(it));
         let is_open = || super::defined_class(inputs, pool).is_some_and(super::has_open_variable);
-        if unknown.iter().all(Option::is_none) || is_open() || super::drift(inputs, machine, pool).is_some() {
+        let groups = Groups::of(&classes, inputs, machine).map(|groups| groups.extra).unwrap_or_default();
+        let is_plain = unknown.iter().all(Option::is_none) && groups.is_empty();
+        if is_plain || is_open() || super::drift(inputs, machine, pool).is_some() {
             continue;
+        }
+        if !groups.is_empty() {
+            extra.entry(classes.name).or_default().see(&groups);
         }
         for selector in unknown.into_iter().flatten() {
             let before = classes.before().map(|it| selector.terms(it).text()).unwrap_or_default();
             let change = format!("{before} -> {}", selector.terms(&classes.defined).text());
-            may_drift.entry((classes.name, selector)).or_insert((0, change)).0 += 1;
+            let unforeseen =
+                may_drift.entry((classes.name, selector)).or_insert(Unforeseen { nodes: 0, change, live: true });
+            unforeseen.nodes += 1;
+            unforeseen.live &= live::of(inputs, machine).is_some_and(|it| has_live(selector, it));
         }
     }
-    let note = |((class, selector), (nodes, change)): ((&str, Selector), (usize, String))| Note {
-        code: NoteCode::DriftNotForeseen,
-        text: format!(
-            "EC2NodeClass {class}: {} {change}: {} may drift ({}) once that is applied, which is not in this plan, since the \
-             snapshot does not say {}; a snapshot taken after that does{}",
+    let may_drift = may_drift.into_iter().map(|((class, selector), it)| it.note(class, selector));
+    may_drift.chain(extra.into_iter().map(|(class, extra)| extra.note(class))).collect()
+}
+
+/// A change of a selector whose effect nobody here can know.
+struct Unforeseen {
+    nodes: usize,
+    change: String,
+    /// Whether the cloud said what all of these nodes have.
+    live: bool,
+}
+
+impl Unforeseen {
+    fn note(&self, class: &str, selector: Selector) -> Note {
+        let (what, by_id) = match selector {
+            Selector::Images => ("which image that is", true),
+            _ if self.live => ("which ones those are", true),
+            _ => ("which ones the nodes have", false),
+        };
+        let text = format!(
+            "EC2NodeClass {class}: {} {}: {} may drift ({}) once that is applied, which is not in this plan, since the \
+             snapshot does not say {what}; a snapshot taken after that does{}",
             selector.field(),
-            if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") },
+            self.change,
+            nodes_text(self.nodes),
             selector.reason(),
-            if selector == Selector::Images { "which image that is" } else { "which ones the nodes have" },
-            if selector == Selector::Images { ", and of ids (`id:`) this one would" } else { "" },
-        ),
-    };
-    may_drift.into_iter().map(note).collect()
+            if by_id { ", and of ids (`id:`) this one would" } else { "" },
+        );
+        Note { code: NoteCode::DriftNotForeseen, text }
+    }
+}
+
+fn has_live(selector: Selector, instance: &LiveInstance) -> bool {
+    match selector {
+        Selector::SecurityGroups => !instance.security_groups.is_empty(),
+        Selector::Subnets => instance.subnet_id.is_some(),
+        Selector::Images | Selector::CapacityReservations => false,
+    }
+}
+
+/// Security groups that somebody attached to nodes of a class.
+#[derive(Default)]
+struct Extra {
+    nodes: usize,
+    /// By the group, how many nodes have it.
+    groups: BTreeMap<String, usize>,
+}
+
+impl Extra {
+    fn see(&mut self, groups: &[&SecurityGroup]) {
+        self.nodes += 1;
+        for group in groups {
+            *self.groups.entry(live::named(group)).or_default() += 1;
+        }
+    }
+
+    fn note(&self, class: &str) -> Note {
+        let mut named: Vec<String> =
+            self.groups.iter().take(GROUPS_NAMED).map(|(group, nodes)| format!("{group} on {nodes}")).collect();
+        let further = self.groups.len().saturating_sub(GROUPS_NAMED);
+        if further > 0 {
+            named.push(format!("{further} more"));
+        }
+        let text = format!(
+            "EC2NodeClass {class}: {} {} security groups that it does not select and somebody attached: {}; that is no drift unless \
+             `disruption.extraSecurityGroupsDrift` of `cutlist.yaml` is true",
+            nodes_text(self.nodes),
+            if self.nodes == 1 { "has" } else { "have" },
+            named.join(", "),
+        );
+        Note { code: NoteCode::ExtraSecurityGroups, text }
+    }
+}
+
+fn nodes_text(nodes: usize) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
 }
 
 /// The class of a claim's pool; `None` where it is not defined.

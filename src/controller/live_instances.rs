@@ -1,0 +1,87 @@
+//! What the cloud said last of the instances that run. It is not asked for this: the answer is that of the look for garbage, each two
+//! minutes while it succeeds. Who only observes does not look for garbage, and knows nothing of instances.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::inputs::LiveInstance;
+use crate::ports::Instance;
+
+/// An older answer says nothing any more: somebody may have changed the groups of an instance since.
+const OLDEST: SignedDuration = SignedDuration::from_mins(10);
+
+/// By provider ID, and when it was asked. Only the last answer counts: an instance that it lacks is not known.
+#[derive(Debug, Default)]
+pub struct LiveInstances {
+    said: Option<(Timestamp, Arc<BTreeMap<String, LiveInstance>>)>,
+}
+
+impl LiveInstances {
+    pub fn hear(&mut self, instances: &[Instance], asked_at: Timestamp) {
+        let instances = instances.iter().map(|instance| (instance.provider_id.clone(), live(instance)));
+        self.said = Some((asked_at, Arc::new(instances.collect())));
+    }
+
+    /// What is known at this moment.
+    pub fn known(&self, now: Timestamp) -> Arc<BTreeMap<String, LiveInstance>> {
+        let said = self.said.as_ref().filter(|(asked_at, _)| now.duration_since(*asked_at) <= OLDEST);
+        said.map(|(_, instances)| instances.clone()).unwrap_or_default()
+    }
+}
+
+fn live(instance: &Instance) -> LiveInstance {
+    LiveInstance {
+        image_id: Some(instance.image_id.clone()).filter(|id| !id.is_empty()),
+        subnet_id: instance.subnet_id.clone(),
+        security_groups: instance.security_groups.clone(),
+        reservation_id: instance.reservation_id.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::keys;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_second(1_790_000_000 + minute * 60).unwrap()
+    }
+
+    fn instance(id: &str) -> Instance {
+        Instance {
+            provider_id: id.to_owned(),
+            launch_id: String::new(),
+            instance_type: "m5.large".to_owned(),
+            zone: "us-east-1a".to_owned(),
+            capacity_type: keys::ON_DEMAND.to_owned(),
+            image_id: String::new(),
+            subnet_id: Some("subnet-a".to_owned()),
+            security_groups: Vec::new(),
+            reservation_id: None,
+            launched_at: at(0),
+            node_claim: String::new(),
+            node_pool: String::new(),
+            node_class: String::new(),
+            installation: String::new(),
+        }
+    }
+
+    #[test]
+    fn only_the_last_answer_counts_and_not_for_long() {
+        let mut live = LiveInstances::default();
+        assert!(live.known(at(0)).is_empty());
+        live.hear(&[instance("one"), instance("two")], at(0));
+        let known = live.known(at(10));
+        let one = known.get("one").unwrap();
+        assert_eq!(
+            (one.subnet_id.as_deref(), one.image_id.as_deref()),
+            (Some("subnet-a"), None),
+            "no name is no image"
+        );
+        assert!(live.known(at(11)).is_empty(), "too long ago");
+        live.hear(&[instance("two")], at(12));
+        assert_eq!(live.known(at(12)).keys().collect::<Vec<_>>(), ["two"]);
+    }
+}
