@@ -1,10 +1,11 @@
 //! From definitions, and the cluster that they are for, to the inputs of a plan: the one place where that is done.
 
 use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, Policy};
-use crate::core::plan::{Note, Revision};
+use crate::core::plan::{DefinitionPlaces, Note, Revision};
 use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definition, Definitions};
@@ -36,6 +37,7 @@ pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl 
         capacity_buffers: &values(&definitions.capacity_buffers),
         pod_templates: &values(&definitions.pod_templates),
         disruption_budgets: &values(&definitions.disruption_budgets),
+        places: &places(definitions),
         snapshot,
         catalog,
         policy,
@@ -43,6 +45,21 @@ pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl 
         now,
         notes,
     })
+}
+
+fn places(definitions: &Definitions) -> DefinitionPlaces {
+    let mut places = DefinitionPlaces::default();
+    add(&mut places, "NodePool", &definitions.node_pools, |it| &it.metadata);
+    add(&mut places, "EC2NodeClass", &definitions.node_classes, |it| &it.metadata);
+    add(&mut places, "DisruptionBudget", &definitions.disruption_budgets, |it| &it.metadata);
+    places
+}
+
+fn add<T>(places: &mut DefinitionPlaces, kind: &str, definitions: &[Definition<T>], metadata: fn(&T) -> &ObjectMeta) {
+    for definition in definitions {
+        let name = metadata(&definition.value).name.as_deref().unwrap_or_default();
+        places.add(kind, name, definition.places.clone());
+    }
 }
 
 fn values<T: Clone>(definitions: &[Definition<T>]) -> Vec<T> {

@@ -14,7 +14,7 @@ use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::SaidBy;
-use crate::core::plan::{Note, Revision};
+use crate::core::plan::{DefinitionPlaces, Note, Revision};
 use crate::core::snapshot::Snapshot;
 
 /// Everything a plan depends on. The same inputs give the same bytes.
@@ -30,6 +30,8 @@ pub struct Inputs<'a> {
     pub capacity_buffers: &'a [CapacityBuffer],
     pub pod_templates: &'a [PodTemplate],
     pub disruption_budgets: &'a [DisruptionBudget],
+    /// Where all these stand.
+    pub places: &'a DefinitionPlaces,
     pub snapshot: &'a Snapshot,
     pub catalog: &'a Catalog,
     pub policy: Policy,

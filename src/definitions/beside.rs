@@ -1,7 +1,7 @@
 //! Definitions beside the cluster they are for: what the cluster knows of variables that nobody gave a value, and which
 //! variables stand in what differs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use super::substitution::{self, is_within};
 use super::{Definition, Definitions};
 use crate::api::keys;
 use crate::core::model::static_hash::{class_hash, node_pool_hash};
-use crate::core::plan::{Note, NoteCode};
+use crate::core::plan::{DefinitionPlace, Note, NoteCode};
 use crate::core::snapshot::{Snapshot, kept};
 
 /// Where a variable decides which nodes there may be; elsewhere the rest of the definition can be planned for without it.
@@ -247,8 +247,19 @@ impl OpenDefinition {
         of_kind.is_some_and(|(_, fields)| fields.iter().any(|field| is_within(field, pointer)))
     }
 
+    /// Its fields may be the cluster's: only the document has its place.
+    fn places(&self) -> BTreeMap<String, DefinitionPlace> {
+        BTreeMap::from([(String::new(), DefinitionPlace { file: self.file.clone(), line: self.line })])
+    }
+
     fn definition<T>(&self, value: T) -> Definition<T> {
-        Definition { value, file: self.file.clone(), line: self.line, variables: Default::default() }
+        Definition {
+            value,
+            file: self.file.clone(),
+            line: self.line,
+            places: self.places(),
+            variables: Default::default(),
+        }
     }
 }
 

@@ -25,6 +25,7 @@ mod misses;
 mod not_read;
 mod open;
 mod patterns;
+mod places;
 mod reader;
 mod revision;
 pub mod rules;
@@ -48,7 +49,7 @@ use crate::api::scenario::Scenario;
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::regions::{self, Region};
-use crate::core::plan::Note;
+use crate::core::plan::{DefinitionPlace, Note};
 
 pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppressed, SuppressedBy};
 pub use files::is_candidate;
@@ -65,6 +66,9 @@ pub struct Definition<T> {
     pub file: String,
     /// From 1.
     pub line: usize,
+    /// By JSON pointer, fields that reasons name; with a kustomization each may stand in another file. The document itself has the
+    /// empty pointer.
+    pub places: BTreeMap<String, DefinitionPlace>,
     /// Variables that stood in it, by the pointer of the text or of the member whose key they stood in.
     pub variables: BTreeMap<String, BTreeSet<String>>,
 }

@@ -20,6 +20,7 @@ use super::kustomize::{self, Build, Layout, Role};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
 use super::open::{self, OpenDefinition};
+use super::places;
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
 use super::scopes::{self, Scope};
@@ -441,30 +442,40 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
         .filter(|finding| finding.rule.severity == Severity::Error && matches!(finding.rule.check, Check::Revision(_)))
         .filter_map(|finding| Some((finding.file, finding.object.clone()?)))
         .collect();
+    let revision_paths = revision.paths;
     for object in revision.objects.into_iter().filter(|object| object.usable && !object.staged) {
         let mut document = object.document;
         cluster_fields::remove_from_metadata(&mut document.value);
         if document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
             continue;
         }
-        let path = revision.paths.get(document.file).copied().unwrap_or_default();
+        let path = revision_paths.get(document.file).copied().unwrap_or_default();
         let open = OpenDefinition::of(object.kind, &document, path, object.unchecked);
         let result = match object.kind {
-            Kind::NodePool => definition(&document, path, "").map(|value| definitions.node_pools.push(value)),
-            Kind::EC2NodeClass => definition(&document, path, "").map(|value| definitions.node_classes.push(value)),
-            Kind::NodeOverlay => definition(&document, path, "").map(|value| definitions.node_overlays.push(value)),
-            Kind::CapacityBuffer => {
-                definition(&document, path, "").map(|value| definitions.capacity_buffers.push(value))
+            Kind::NodePool => {
+                definition(&document, &revision_paths, "").map(|value| definitions.node_pools.push(value))
             }
-            Kind::PodTemplate => definition(&document, path, "").map(|value| definitions.pod_templates.push(value)),
+            Kind::EC2NodeClass => {
+                definition(&document, &revision_paths, "").map(|value| definitions.node_classes.push(value))
+            }
+            Kind::NodeOverlay => {
+                definition(&document, &revision_paths, "").map(|value| definitions.node_overlays.push(value))
+            }
+            Kind::CapacityBuffer => {
+                definition(&document, &revision_paths, "").map(|value| definitions.capacity_buffers.push(value))
+            }
+            Kind::PodTemplate => {
+                definition(&document, &revision_paths, "").map(|value| definitions.pod_templates.push(value))
+            }
             Kind::DisruptionBudget => {
-                definition(&document, path, "").map(|value| definitions.disruption_budgets.push(value))
+                definition(&document, &revision_paths, "").map(|value| definitions.disruption_budgets.push(value))
             }
             Kind::Settings if document.value.get("spec").is_none() => Ok(()),
-            Kind::Settings => {
-                definition(&document, path, "/spec").map(|value: Definition<_>| definitions.settings = value.value)
+            Kind::Settings => definition(&document, &revision_paths, "/spec")
+                .map(|value: Definition<_>| definitions.settings = value.value),
+            Kind::Scenario => {
+                definition(&document, &revision_paths, "/spec").map(|value| definitions.scenario = Some(value))
             }
-            Kind::Scenario => definition(&document, path, "/spec").map(|value| definitions.scenario = Some(value)),
         };
         let unread = result.err();
         match open {
@@ -496,13 +507,15 @@ fn keep_templates_of_buffers(definitions: &mut Definitions) {
 
 fn definition<T: DeserializeOwned>(
     document: &Document,
-    path: &str,
+    paths: &[&str],
     pointer: &str,
 ) -> Result<Definition<T>, Box<Finding>> {
     let value = document.value.pointer(pointer).unwrap_or(&Value::Null);
-    let line = document.place("", Place::Value).line;
+    let own = places::of(document, "", paths);
+    let places = places::of_fields(document, paths);
     let variables = document.variables.names().clone();
-    T::deserialize(value).map(|value| Definition { value, file: path.to_owned(), line, variables }).map_err(|error| {
+    let definition = |value| Definition { value, file: own.file, line: own.line, places, variables };
+    T::deserialize(value).map(definition).map_err(|error| {
         let message = format!("the document can not be read: {error}");
         Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))
     })

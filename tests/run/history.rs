@@ -37,6 +37,7 @@ async fn a_node_is_answered_for_when_its_plans_are_gone() {
         capacity_buffers: &[],
         pod_templates: &[],
         disruption_budgets: &[],
+        places: cutlist::core::plan::DefinitionPlaces::none(),
         snapshot: &known,
         catalog: &catalog,
         policy: Policy::default(),

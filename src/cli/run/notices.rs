@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::adapters::kubernetes::Notice;
 use crate::controller::events::{Event, Replacement};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, RefusedNode, Step, StepKind};
+use crate::core::plan::{
+    Balance, BudgetKind, BudgetState, HeldBack, Plan, ReasonCode, RefusedNode, Step, StepKind, with_place,
+};
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
 const MOST_PODS: usize = 100;
@@ -81,7 +83,8 @@ fn of_plan(
         }
     }
     for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= MOST_PODS) {
-        let reasons: Vec<&str> = pending.reasons.iter().map(|reason| reason.text.as_str()).collect();
+        let reasons: Vec<String> =
+            pending.reasons.iter().map(|reason| with_place(&reason.text, reason.definition.as_ref())).collect();
         for pod in &pending.pods {
             let note = format!("Failed to schedule pod, {}", reasons.join("; "));
             notices.extend(on_pod(pod, true, "FailedScheduling", note));
@@ -271,7 +274,8 @@ fn on_both(node: &str, node_claim: Option<&String>, reason: &str, note: &str) ->
 }
 
 fn on_held_back(held: &HeldBack, node_claim: Option<&String>) -> Vec<Notice> {
-    blocked_as(held.code).map(|reason| on_both(&held.node, node_claim, reason, &held.text)).unwrap_or_default()
+    let note = with_place(&held.text, held.definition.as_ref());
+    blocked_as(held.code).map(|reason| on_both(&held.node, node_claim, reason, &note)).unwrap_or_default()
 }
 
 /// The reference's reason for an event about a node that stays; `None`: it tells of none, since waiting is the rule.
@@ -336,11 +340,16 @@ fn cluster_scoped(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::plan::Reason;
+    use crate::core::plan::{DefinitionPlace, Reason};
 
     #[test]
     fn why_a_node_stays_is_told_on_it_and_on_its_claim() {
-        let held = |code| HeldBack { node: "node-1".to_owned(), code, text: "a budget allows none".to_owned() };
+        let held = |code| HeldBack {
+            node: "node-1".to_owned(),
+            code,
+            text: "a budget allows none".to_owned(),
+            definition: None,
+        };
         let told = |code, claim: Option<&String>| -> Vec<String> {
             let notices = on_held_back(&held(code), claim);
             notices.iter().map(|it| format!("{} {} {}", it.kind, it.name, it.reason)).collect()
@@ -350,6 +359,15 @@ mod tests {
         assert_eq!(told(ReasonCode::BudgetExhausted, Some(&claim)), both);
         assert_eq!(told(ReasonCode::BudgetExhausted, None), both[..1]);
         assert!(told(ReasonCode::ConsolidateAfterNotElapsed, Some(&claim)).is_empty());
+    }
+
+    #[test]
+    fn events_say_where_the_definition_is() {
+        let definition = Some(DefinitionPlace { file: "nodepools/default.yaml".to_owned(), line: 23 });
+        let text = "a budget allows none".to_owned();
+        let held = HeldBack { node: "node-1".to_owned(), code: ReasonCode::BudgetExhausted, text, definition };
+        let said: Vec<String> = on_held_back(&held, None).into_iter().map(|it| it.note).collect();
+        assert_eq!(said, ["a budget allows none (nodepools/default.yaml:23)"]);
     }
 
     fn told(notices: &[Notice]) -> Vec<String> {
@@ -406,6 +424,7 @@ mod tests {
             active: true,
             money: None,
             denied_by: None,
+            definition: None,
         };
         let mut plan: Plan =
             serde_json::from_str(include_str!("../../../tests/plan/drifted-requirement/expected.json")).unwrap();

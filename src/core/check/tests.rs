@@ -65,6 +65,7 @@ impl Case {
             capacity_buffers: &[],
             pod_templates: &[],
             disruption_budgets: &self.budgets,
+            places: crate::core::plan::DefinitionPlaces::none(),
             snapshot: &self.snapshot,
             catalog: &self.catalog,
             policy: Policy { zones_with_subnet: self.zones_with_subnet.clone(), ..self.policy.clone() },

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState};
+use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlace, DefinitionPlaces};
 
 use super::windows::{Strike, Written, strike};
 
@@ -27,6 +27,8 @@ pub struct PoolNodes {
 #[derive(Clone, Debug)]
 struct Line {
     state: BudgetState,
+    /// Among those of its NodePool.
+    position: usize,
     pools: Vec<String>,
     reasons: Option<Vec<DisruptionReason>>,
     /// Nodes that this plan takes for reasons the budget does not speak of: they are on their way out all the same.
@@ -64,6 +66,13 @@ impl Line {
     fn exceeds_money(&self, price: HourlyPrice) -> bool {
         self.money_left().is_some_and(|left| price > left)
     }
+}
+
+/// A budget that does not allow a node, in words, and where it is defined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exhausted {
+    pub text: String,
+    pub definition: Option<DefinitionPlace>,
 }
 
 /// What budgets leave of a pool for one reason.
@@ -119,7 +128,7 @@ impl Ledger {
         let mut ledger = Self::default();
         for pool in pools {
             let name = pool.metadata.name.clone().unwrap_or_default();
-            for budget in &pool.spec.disruption.budgets {
+            for (position, budget) in pool.spec.disruption.budgets.iter().enumerate() {
                 let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), strikes);
                 let counted = nodes.get(&name).copied().unwrap_or_default();
                 ledger.add(
@@ -131,6 +140,9 @@ impl Ledger {
                     counted,
                     vec![name.clone()],
                 );
+                if let Some(line) = ledger.lines.last_mut() {
+                    line.position = position;
+                }
             }
         }
         for budget in budgets {
@@ -200,15 +212,29 @@ impl Ledger {
             active: is_active,
             money: None,
             denied_by: None,
+            definition: None,
         };
         let is_of_none = window == Window::Open && counted.counted == 0;
         let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
         let price_otherwise = HourlyPrice::ZERO;
-        self.lines.push(Line { state, pools, reasons, taken_otherwise: 0, price_otherwise, percentage });
+        self.lines.push(Line { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage });
+    }
+
+    /// With the places of the definitions.
+    #[must_use]
+    pub fn placed(mut self, places: &DefinitionPlaces) -> Self {
+        for line in &mut self.lines {
+            let name = &line.state.name;
+            line.state.definition = match line.state.kind {
+                BudgetKind::NodePool => places.of_pool(name, &format!("/spec/disruption/budgets/{}", line.position)),
+                BudgetKind::DisruptionBudget => places.of("DisruptionBudget", name, ""),
+            };
+        }
+        self
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
-    pub fn take(&mut self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
+    pub fn take(&mut self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Exhausted> {
         self.check(pool, reason, price)?;
         for line in self.lines.iter_mut().filter(|line| line.covers(pool)) {
             if !line.applies(pool, reason) {
@@ -236,10 +262,10 @@ impl Ledger {
     }
 
     /// Whether one more of this price could be taken, and if not by which budget.
-    pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), String> {
+    pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Exhausted> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
         match applying.find(|line| line.left() == 0 || line.exceeds_money(price)) {
-            Some(line) => Err(describe(line, price)),
+            Some(line) => Err(Exhausted { text: describe(line, price), definition: line.state.definition.clone() }),
             None => Ok(()),
         }
     }
@@ -407,7 +433,7 @@ mod tests {
         let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Underutilized).is_ok());
         let refused = take(DisruptionReason::Underutilized).unwrap_err();
-        assert_eq!(refused, "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
+        assert_eq!(refused.text, "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
         assert!((0..3).all(|_| take(DisruptionReason::Empty).is_ok()) && take(DisruptionReason::Empty).is_err());
         assert!(take(DisruptionReason::Drifted).is_ok(), "no budget speaks of it");
     }
@@ -420,12 +446,28 @@ mod tests {
         (0..2).for_each(|_| ledger.take_by_force("a", HourlyPrice::ZERO));
         let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
         assert_eq!(
-            take(DisruptionReason::Drifted).unwrap_err(),
+            take(DisruptionReason::Drifted).unwrap_err().text,
             "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan"
         );
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Empty).is_err());
         let used: Vec<_> = ledger.into_states().iter().map(|state| (state.used, state.forced)).collect();
         assert_eq!(used, [(1, 2), (0, 2)]);
+    }
+
+    #[test]
+    fn the_budget_that_refuses_says_where_it_is_defined() {
+        let counted = BTreeMap::from([("a".to_owned(), nodes(10, 0))]);
+        let budgets =
+            serde_json::json!([{ "nodes": "3", "reasons": ["Empty"] }, { "nodes": "0", "reasons": ["Drifted"] }]);
+        let at = |line| DefinitionPlace { file: "a.yaml".to_owned(), line };
+        let lines = [("", 1), ("/spec/disruption/budgets/0", 7), ("/spec/disruption/budgets/1", 9)];
+        let mut places = DefinitionPlaces::default();
+        places.add("NodePool", "a", lines.into_iter().map(|(pointer, line)| (pointer.to_owned(), at(line))).collect());
+        let ledger = Ledger::new(&[pool(budgets)], &[], &counted, NOON.parse().unwrap()).placed(&places);
+        let refused = ledger.check("a", DisruptionReason::Drifted, HourlyPrice::ZERO).unwrap_err();
+        assert_eq!(refused.definition, Some(at(9)));
+        let states: Vec<_> = ledger.into_states().into_iter().map(|state| state.definition).collect();
+        assert_eq!(states, [Some(at(7)), Some(at(9))]);
     }
 
     #[test]
@@ -451,7 +493,7 @@ mod tests {
         ledger.take_by_force("a", dollars(0.75));
         assert!(ledger.check("a", DisruptionReason::Empty, dollars(0.25)).is_ok());
         assert_eq!(
-            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err(),
+            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err().text,
             "DisruptionBudget b has moneyPerHour $1.0000/h, of which $0.2500/h are left, and the node costs $0.3000/h"
         );
     }

@@ -19,19 +19,20 @@ mod static_capacity;
 pub mod waves;
 pub mod windows;
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::inputs::Inputs;
 pub use crate::core::plan::Outlook;
-use crate::core::plan::{Balance, HeldBack, Reason, ReasonCode, RemovalMode};
+use crate::core::plan::{Balance, DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
 
-use budgets::{Ledger, PoolNodes};
+use budgets::{Exhausted, Ledger, PoolNodes};
 use candidate::Candidate;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
@@ -84,6 +85,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     let candidates = candidate::candidates(engine, inputs, provisioning, &costs);
     let pools: Vec<NodePool> = inputs.node_pools.iter().chain(removed_pools(inputs)).cloned().collect();
     let ledger = Ledger::new(&pools, inputs.disruption_budgets, &pool_nodes(engine, inputs), inputs.now);
+    let ledger = ledger.placed(inputs.places);
     let mut targets = rehome::targets(engine, inputs, provisioning);
     for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
         targets[candidate.host].doomed = true;
@@ -94,6 +96,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
         left_over: BTreeMap::new(),
+        refused_by: RefCell::default(),
         costs,
         pool_totals: pool_totals(engine, inputs),
         created: BTreeSet::new(),
@@ -121,6 +124,14 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     pass.disruption
 }
 
+/// Why a candidate was left to the next method.
+#[derive(Clone)]
+struct LeftOver {
+    code: ReasonCode,
+    text: String,
+    definition: Option<DefinitionPlace>,
+}
+
 /// One look at all candidates.
 #[derive(Clone)]
 struct Pass<'p, 'a> {
@@ -131,7 +142,9 @@ struct Pass<'p, 'a> {
     /// Candidates that were decided on.
     done: BTreeSet<HostIndex>,
     /// Candidates that one method refused and left to the next, and why: it is said as well if they stay.
-    left_over: BTreeMap<HostIndex, (ReasonCode, String)>,
+    left_over: BTreeMap<HostIndex, LeftOver>,
+    /// Where the budget is defined that refused a candidate last. Budgets are asked where nothing else changes.
+    refused_by: RefCell<BTreeMap<HostIndex, DefinitionPlace>>,
     costs: MoveCosts,
     /// By NodePool.
     pool_totals: BTreeMap<String, PoolTotals>,
@@ -144,13 +157,41 @@ struct Pass<'p, 'a> {
 impl Pass<'_, '_> {
     fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode, text: String) {
         self.done.insert(host);
-        let (code, text) = match self.left_over.remove(&host) {
+        let now = self.definition(engine, host, code);
+        let (code, text, definition) = match self.left_over.remove(&host) {
             // A budget may refuse it for both reasons.
-            Some((code, first)) if first.ends_with(&text) => (code, first),
-            Some((code, first)) => (code, format!("{first}; nor does it go to save money: {text}")),
-            None => (code, text),
+            Some(LeftOver { code, text: first, definition }) if first.ends_with(&text) => (code, first, definition),
+            Some(LeftOver { code, text: first, definition }) => {
+                (code, format!("{first}; nor does it go to save money: {text}"), definition)
+            }
+            None => (code, text, now),
         };
-        self.disruption.held_back.push(HeldBack { node: engine.problem.machines[host].name.to_owned(), code, text });
+        let node = engine.problem.machines[host].name.to_owned();
+        self.disruption.held_back.push(HeldBack { node, code, text, definition });
+    }
+
+    /// Where the definition has what keeps a node.
+    fn definition(&self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode) -> Option<DefinitionPlace> {
+        let pool = engine.problem.machines[host].node_pool()?;
+        match code {
+            ReasonCode::BudgetExhausted => self.refused_by.borrow().get(&host).cloned(),
+            ReasonCode::ConsolidateAfterNotElapsed => {
+                self.inputs.places.of_pool(pool, "/spec/disruption/consolidateAfter")
+            }
+            ReasonCode::ConsolidationDisabled => self.inputs.places.of_pool(pool, "/spec/disruption"),
+            _ => None,
+        }
+    }
+
+    /// What a budget says of a candidate that it does not allow.
+    fn exhausted(&self, host: HostIndex, budget: Exhausted) -> (ReasonCode, String) {
+        let Exhausted { text, definition } = budget;
+        let mut refused_by = self.refused_by.borrow_mut();
+        match definition {
+            Some(definition) => refused_by.insert(host, definition),
+            None => refused_by.remove(&host),
+        };
+        (ReasonCode::BudgetExhausted, text)
     }
 
     fn open<'c>(&self, candidates: &'c [Candidate]) -> Vec<&'c Candidate> {
@@ -189,7 +230,7 @@ impl Pass<'_, '_> {
         self.is_not_receiving(candidate)?;
         let allowed =
             self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
-        allowed.map_err(|budget| (ReasonCode::BudgetExhausted, budget))
+        allowed.map_err(|budget| self.exhausted(candidate.host, budget))
     }
 
     /// Empty ones first, then the one that drifted first.
@@ -286,7 +327,7 @@ impl Pass<'_, '_> {
             return Err(obstacle);
         }
         let check = |reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted());
-        budget.map_or(Ok(()), check).map_err(|text| (ReasonCode::BudgetExhausted, text))
+        budget.map_or(Ok(()), check).map_err(|budget| self.exhausted(candidate.host, budget))
     }
 
     /// A node that drifted, and may not go for that now: it may still go to save money, unless its pods would find no place.
@@ -297,7 +338,8 @@ impl Pass<'_, '_> {
         if !is_of_rollout || candidate.is_static || candidate.disruption.is_none() {
             return self.hold_back(engine, candidate.host, code, text);
         }
-        self.left_over.insert(candidate.host, (code, text));
+        let definition = self.definition(engine, candidate.host, code);
+        self.left_over.insert(candidate.host, LeftOver { code, text, definition });
         // As empty it did not go before.
         if let Some((code, text)) = self.may_go_as_empty(candidate).err().filter(|_| candidate.is_empty()) {
             self.hold_back(engine, candidate.host, code, text);

@@ -9,7 +9,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::ReasonCode;
+use crate::core::plan::{DefinitionPlaces, ReasonCode};
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{Budget, improve};
 use crate::core::provision::choice::LaunchLists;
@@ -335,7 +335,7 @@ pub fn rehome(
     match left.keys().next() {
         None => Ok(outcome(engine, &[candidate], mark)),
         Some(class) => {
-            let reasons = explain(engine, *class);
+            let reasons = explain(engine, *class, DefinitionPlaces::none());
             let code = match reasons.first() {
                 Some(reason) if reason.code == ReasonCode::LimitReached => ReasonCode::LimitReached,
                 _ => ReasonCode::PodsWouldNotFit,

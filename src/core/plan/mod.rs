@@ -5,6 +5,7 @@
 mod against;
 pub mod calendar;
 pub mod change;
+mod definition_place;
 pub mod leaving;
 mod note;
 mod reason;
@@ -24,6 +25,7 @@ use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
 
 pub use against::compare;
 pub use change::Change;
+pub use definition_place::{DefinitionPlace, DefinitionPlaces, field_of, with_place};
 pub use note::{Note, NoteCode};
 pub use reason::{Reason, ReasonCode};
 pub use risk::{Risk, RiskCode};
@@ -75,12 +77,21 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// SHA-256 over the JSON form without the id itself, in hexadecimal.
+    /// SHA-256 over the JSON form without the id itself, in hexadecimal. A definition whose lines only moved makes no other plan.
     pub fn content_hash(&self) -> String {
-        let unnamed = Self { id: String::new(), ..self.clone() };
+        let mut unnamed = Self { id: String::new(), ..self.clone() };
+        unnamed.forget_places();
         // A plan is plain data; it always has a JSON form.
         let json = serde_json::to_vec(&unnamed).unwrap_or_default();
         hexadecimal(Sha256::digest(json))
+    }
+
+    fn forget_places(&mut self) {
+        let of_base = self.against.iter_mut().flat_map(|against| &mut against.steps_no_longer_planned);
+        self.steps.iter_mut().chain(of_base).for_each(|step| step.definition = None);
+        self.pending.iter_mut().flat_map(|it| &mut it.reasons).for_each(|reason| reason.definition = None);
+        self.held_back.iter_mut().for_each(|held| held.definition = None);
+        self.budgets.iter_mut().for_each(|budget| budget.definition = None);
     }
 }
 
@@ -128,6 +139,9 @@ pub struct Step {
     /// `namespace/buffer:NAME:NUMBER`, here and wherever pods are named.
     pub pods: Vec<String>,
     pub reason: Reason,
+    /// Where the definition has what the reason is about; absent where it is about none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionPlace>,
     pub preconditions: Vec<Precondition>,
     /// On removals, where it is not graceful.
     #[serde(default, skip_serializing_if = "RemovalMode::is_graceful")]
@@ -301,11 +315,21 @@ pub struct PendingReason {
     /// The instance types that the pool would take and that have no price, where there are no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_price: Vec<String>,
+    /// Where the definition has what the reason is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionPlace>,
 }
 
 impl PendingReason {
     pub fn new(node_pool: &str, code: ReasonCode, text: String) -> Self {
-        Self { node_pool: node_pool.to_owned(), code, text, unmatched: None, without_price: Vec::new() }
+        Self {
+            node_pool: node_pool.to_owned(),
+            code,
+            text,
+            unmatched: None,
+            without_price: Vec::new(),
+            definition: None,
+        }
     }
 }
 
@@ -337,6 +361,9 @@ pub struct HeldBack {
     pub node: String,
     pub code: ReasonCode,
     pub text: String,
+    /// Where the definition has what the reason is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionPlace>,
 }
 
 /// What one budget allows at the moment planned for.
@@ -367,6 +394,9 @@ pub struct BudgetState {
     /// Why nothing is allowed at this hour, whatever `nodes` says; absent where windows allow it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_by: Option<String>,
+    /// Where it is defined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionPlace>,
 }
 
 /// A reason that no budget of a pool speaks of at the moment planned for.

@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::api::keys;
 use crate::api::node_claim::{NodeClaim, NodeClaimSpec, ResourceRequests};
 use crate::api::node_pool::{IntOrString, NodePool};
+use crate::core::disrupt::drift;
 use crate::core::disrupt::removed_pools::Adoption;
 use crate::core::inputs::Inputs;
 use crate::core::model::hexadecimal;
@@ -15,7 +16,7 @@ use crate::core::model::resources::format_amount;
 use crate::core::model::static_hash::{HASH_VERSION, node_pool_hash};
 use crate::core::model::{Requirement, Requirements, Resources};
 use crate::core::offer::Reservation;
-use crate::core::plan::{Balance, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
+use crate::core::plan::{Balance, DefinitionPlace, Launch, Precondition, Reason, RemovalMode, Step, StepKind};
 use crate::core::provision::Purchase;
 use crate::core::scheduler::{HostIndex, Problem};
 use crate::core::snapshot::Pod;
@@ -64,7 +65,13 @@ impl<'b, 'a> Builder<'b, 'a> {
         self.balances.extend(balances.iter().map(|balance| Balance { move_number, ..balance.clone() }));
     }
 
-    pub fn create(&mut self, move_number: u32, purchase: &Purchase, reason: Reason) {
+    pub fn create(
+        &mut self,
+        move_number: u32,
+        purchase: &Purchase,
+        reason: Reason,
+        definition: Option<DefinitionPlace>,
+    ) {
         let pods = self.pod_keys(&purchase.pods);
         let template = &self.problem.templates[purchase.template];
         let pool = &self.inputs.node_pools[template.pool];
@@ -84,6 +91,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             price_per_hour: purchase.price,
             pods,
             reason,
+            definition,
             preconditions: vec![Precondition::NodePoolUnchanged {
                 name: template.name.clone(),
                 hash: node_pool_hash(pool),
@@ -115,6 +123,7 @@ impl<'b, 'a> Builder<'b, 'a> {
             capacity_type: machine.label(keys::CAPACITY_TYPE).unwrap_or_default().to_owned(),
             price_per_hour: self.problem.offer.price_of(self.inputs, machine).unwrap_or_default(),
             pods: self.pod_keys(pods),
+            definition: drift::definition(self.inputs, machine, reason.code),
             reason,
             preconditions,
             mode,

@@ -70,7 +70,7 @@ pub fn assemble(
     let mut builder = Builder::new(inputs, problem);
     for (purchase, reason) in provisioning.purchases.iter().zip(reasons) {
         let number = builder.begin_move();
-        builder.create(number, purchase, reason);
+        builder.create(number, purchase, reason, None);
     }
     for adoption in &disruption.adoptions {
         builder.adopt(adoption);
@@ -160,8 +160,10 @@ fn hold(builder: &mut Builder<'_, '_>, host: HostIndex, reason: &Reason) {
 fn steps_of_removal(builder: &mut Builder<'_, '_>, removal: &Removal, unconfirmed: &BTreeMap<String, String>) {
     let number = builder.begin_move();
     builder.balance(&removal.balances);
+    let first = removal.nodes.first().map(|going| &builder.problem.machines[going.host]);
+    let definition = first.and_then(|machine| drift::definition(builder.inputs, machine, removal.reason.code));
     for purchase in &removal.purchases {
-        builder.create(number, purchase, removal.reason.clone());
+        builder.create(number, purchase, removal.reason.clone(), definition.clone());
     }
     for going in &removal.nodes {
         builder.add(NodeStep {

@@ -56,7 +56,7 @@ pub fn pending(
         let changes = advised.unwrap_or_default();
         entries.push(Pending {
             pods: pods.iter().map(key).collect(),
-            reasons: explain(engine, *class),
+            reasons: explain(engine, *class, inputs.places),
             smallest_change: (!changes.is_empty()).then(|| change::text(&changes)),
             changes,
         });

@@ -1,7 +1,7 @@
 //! Plans side by side.
 
 use super::*;
-use crate::core::plan::{Pending, Reason, ReasonCode, Risk, RiskCode};
+use crate::core::plan::{DefinitionPlace, HeldBack, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step};
 
 fn plan() -> Plan {
     let plan = serde_json::json!({
@@ -24,6 +24,27 @@ fn removal(node: &str) -> Step {
         "reason": {"code": "Empty", "text": "5s"}, "preconditions": [], "allocatable": {}, "requested": {}
     });
     serde_json::from_value(step).unwrap()
+}
+
+#[test]
+fn lines_that_move_make_no_other_plan() {
+    let at = |line| Some(DefinitionPlace { file: "pools.yaml".to_owned(), line });
+    let moved = |line| {
+        let held = HeldBack {
+            node: "b".to_owned(),
+            code: ReasonCode::BudgetExhausted,
+            text: String::new(),
+            definition: at(line),
+        };
+        let reason =
+            PendingReason { definition: at(line), ..PendingReason::new("a", ReasonCode::LimitReached, String::new()) };
+        let waiting = Pending { pods: vec![], reasons: vec![reason], smallest_change: None, changes: vec![] };
+        let steps = vec![Step { definition: at(line), ..removal("a") }];
+        Plan { steps, held_back: vec![held], pending: vec![waiting], ..plan() }
+    };
+    assert_ne!(moved(3), moved(4));
+    assert_eq!(moved(3).content_hash(), moved(4).content_hash());
+    assert_eq!(digest(&moved(3)), digest(&moved(4)));
 }
 
 #[test]

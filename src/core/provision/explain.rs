@@ -11,7 +11,7 @@ use crate::core::catalog::values::Values;
 use crate::core::model::requirements::normalized;
 use crate::core::model::resources::{CPU, is_in_bytes};
 use crate::core::model::{Requirement, Requirements};
-use crate::core::plan::{PendingReason, ReasonCode};
+use crate::core::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::template::Template;
@@ -60,9 +60,10 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
 }
 
 /// The reasons why no pool takes one more pod of the class, nearest first. What would help: [`super::advice`].
-pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<PendingReason> {
+pub fn explain(engine: &Engine<'_, '_>, class: ClassIndex, places: &DefinitionPlaces) -> Vec<PendingReason> {
     let distances = distances(engine, class);
-    let mut reasons: Vec<PendingReason> = distances.iter().map(|distance| reason(engine, class, distance)).collect();
+    let mut reasons: Vec<PendingReason> =
+        distances.iter().map(|distance| reason(engine, class, distance, places)).collect();
     let templates = &engine.problem.templates;
     let left_out = engine.problem.offer.left_out();
     reasons.extend(left_out.iter().map(|it| PendingReason::new(&it.node_pool, it.code, it.text.clone())));
@@ -80,7 +81,12 @@ fn is_used_up(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Limit { scope: Scope::Reservation(_), .. })
 }
 
-fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -> PendingReason {
+fn reason(
+    engine: &Engine<'_, '_>,
+    class: ClassIndex,
+    distance: &Distance<'_>,
+    places: &DefinitionPlaces,
+) -> PendingReason {
     let texts: Vec<String> =
         distance.obstacles.iter().map(|refusal| describe(engine, class, distance.pool, refusal)).collect();
     let code = distance.obstacles.first().map_or(ReasonCode::NoOffering, Refusal::code);
@@ -90,9 +96,27 @@ fn reason(engine: &Engine<'_, '_>, class: ClassIndex, distance: &Distance<'_>) -
     };
     PendingReason {
         unmatched: nothing.and_then(|nothing| nothing.unmatched.clone()),
+        definition: distance.obstacles.first().and_then(|first| definition(engine, distance.pool, first, places)),
         without_price: nothing.map(|nothing| nothing.without_price.clone()).unwrap_or_default(),
         ..PendingReason::new(distance.pool, code, texts.join("; "))
     }
+}
+
+/// Where the pool says what stands in the way. What the pod asks for is in no definition.
+fn definition(
+    engine: &Engine<'_, '_>,
+    pool: &str,
+    refusal: &Refusal,
+    places: &DefinitionPlaces,
+) -> Option<DefinitionPlace> {
+    let pointer = match refusal {
+        Refusal::Limit { scope: Scope::NodePool, resource, .. } => field_of("/spec/limits", resource),
+        Refusal::EmptyPool if template_of(engine, pool)?.nothing_offered.as_ref()?.unmatched.is_some() => {
+            "/spec/template/spec/requirements".to_owned()
+        }
+        _ => return None,
+    };
+    places.of_pool(pool, &pointer)
 }
 
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.

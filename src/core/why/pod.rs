@@ -145,7 +145,7 @@ fn pending(
     let changes = Adviser::for_one_pod(engine, inputs, waiting).advise(engine, class, &[position]).unwrap_or_default();
     Answer::Pending {
         alike,
-        reasons: explain(engine, class),
+        reasons: explain(engine, class, inputs.places),
         existing_nodes: existing_nodes(engine, class),
         smallest_change: (!changes.is_empty()).then(|| change::text(&changes)),
         changes,

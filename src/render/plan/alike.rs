@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::plan::{HeldBack, Pending, ReasonCode, Risk, RiskCode};
+use crate::core::plan::{DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
 
 /// The sentence without what differs from node to node: words with a digit or a slash.
 fn shape(text: &str) -> String {
@@ -31,6 +31,8 @@ pub struct HeldBackAlike<'a> {
     /// The first sentence, and how many different ones there are.
     pub text: &'a str,
     pub texts: usize,
+    /// Where the definition has what the first one is about.
+    pub definition: Option<&'a DefinitionPlace>,
 }
 
 /// By code, most nodes first. O(nodes log nodes).
@@ -45,6 +47,7 @@ pub fn held_back_alike(held_back: &[HeldBack]) -> BTreeMap<ReasonCode, Vec<HeldB
             nodes: held.iter().map(|held| held.node.as_str()).collect(),
             text: held.first().map_or("", |held| held.text.as_str()),
             texts: held.iter().map(|held| held.text.as_str()).collect::<BTreeSet<_>>().len(),
+            definition: held.first().and_then(|held| held.definition.as_ref()),
         };
         by_code.entry(code).or_default().push(alike);
     }
@@ -100,6 +103,7 @@ mod tests {
             node: node.to_owned(),
             code: ReasonCode::NotCheaper,
             text: text.to_owned(),
+            definition: None,
         };
         let nodes = [
             held("a", "3 of its 5 pods fit neither on other nodes nor on one cheaper node"),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Reason, Step, StepKind};
+use crate::core::plan::{DefinitionPlace, Reason, Step, StepKind};
 
 /// More groups than this are folded together where they are alike.
 const MAX_GROUPS: usize = 40;
@@ -69,6 +69,12 @@ impl<'a> Group<'a> {
         }
         counts.sort_by(|left, right| right.1.cmp(&left.1).then_with(|| left.0.cmp(right.0)));
         counts
+    }
+
+    /// Where the definition has what this one of its reasons is about.
+    pub fn definition_of(&self, reason: &Reason) -> Option<&'a DefinitionPlace> {
+        let of_reason = self.steps.iter().copied().filter(|step| step.reason == *reason);
+        of_reason.filter_map(|step| step.definition.as_ref()).next()
     }
 
     fn first_move(&self) -> u32 {

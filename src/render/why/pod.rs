@@ -1,6 +1,6 @@
 //! Why one pod is where the plan puts it, or why it gets no place: for a terminal, and for machines.
 
-use crate::core::plan::PendingReason;
+use crate::core::plan::{PendingReason, with_place};
 use crate::core::why::pod::{Answer, ExistingNodes, WhyPod};
 use crate::render::plan::units::{count, use_of};
 use crate::render::terminal::{Style, Tone, clean};
@@ -71,7 +71,7 @@ impl Page {
         }
         for reason in reasons.iter().take(MAX_POOLS) {
             let label = if reason.node_pool.is_empty() { "pod".to_owned() } else { clean(&reason.node_pool) };
-            self.row(&label, &reason.text);
+            self.row(&label, &with_place(&reason.text, reason.definition.as_ref()));
         }
         if let Some(rest) = reasons.get(MAX_POOLS..).filter(|rest| !rest.is_empty()) {
             self.row("", &format!("and {}", count(rest.len(), "more pool")));

@@ -178,6 +178,7 @@ impl Start {
             capacity_buffers: &[],
             pod_templates: &[],
             disruption_budgets: &[],
+            places: cutlist::core::plan::DefinitionPlaces::none(),
             snapshot,
             catalog: &self.catalog,
             policy: Policy { packing, ..Policy::default() },

@@ -151,6 +151,7 @@ impl Built {
             capacity_buffers: &[],
             pod_templates: &[],
             disruption_budgets: &self.budgets,
+            places: cutlist::core::plan::DefinitionPlaces::none(),
             snapshot: &self.snapshot,
             catalog: &self.catalog,
             policy: Policy {

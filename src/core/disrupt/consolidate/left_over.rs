@@ -43,7 +43,7 @@ impl Pass<'_, '_> {
         let candidate = source.candidate;
         let budgets = &self.disruption.budgets;
         let allowed = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
-        allowed.map_err(|budget| (ReasonCode::BudgetExhausted, budget))?;
+        allowed.map_err(|budget| self.exhausted(candidate.host, budget))?;
         if self.may_be_bought_for(&source) {
             return self.one_at_a_time(engine, source);
         }

@@ -126,18 +126,21 @@ impl Pass<'_, '_> {
             return Err(NotKept::Refused((ReasonCode::ConsolidationDisabled, text)));
         }
         let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial, &balances) };
-        self.check_budgets(going)
-            .map_err(|budget| (ReasonCode::BudgetExhausted, format!("{}, but {budget}", reason.text)))?;
+        self.check_budgets(going).map_err(|(code, budget)| (code, format!("{}, but {budget}", reason.text)))?;
         Ok((reason, rehoming, balances))
     }
 
     /// Whether the budgets of all pools allow the nodes together.
-    fn check_budgets(&self, going: &[&Candidate]) -> Result<(), String> {
+    fn check_budgets(&self, going: &[&Candidate]) -> Result<(), Refused> {
         let mut ledger = self.disruption.budgets.clone();
         let mut take = |candidate: &&Candidate| {
             ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted())
         };
-        going.iter().try_for_each(&mut take)
+        going.iter().try_for_each(&mut take).map_err(|budget| {
+            // Each of them stays because of it.
+            going.iter().for_each(|candidate| drop(self.exhausted(candidate.host, budget.clone())));
+            (ReasonCode::BudgetExhausted, budget.text)
+        })
     }
 
     /// What the launch may fall back to must be worth the move as well, also where every new node falls back as far.

@@ -565,7 +565,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let candidate = self.sources[source].candidate;
         let budgets = &self.pass.disruption.budgets;
         let refused = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
-        let budget = refused.err().unwrap_or_default();
+        let budget = refused.err().map(|budget| self.pass.exhausted(candidate.host, budget).1).unwrap_or_default();
         match bound {
             Some(AtMost { saving, .. }) if saving > HourlyPrice::ZERO => {
                 let text = format!("Underutilized: up to {saving} could be saved, but {budget}");

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::api::node_pool::NodePool;
+use crate::api::node_pool::{NodePool, NodeSelectorRequirement};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions;
 use crate::core::lifecycle::expiry::{expired, is_of_other_template};
-use crate::core::model::Requirements;
 use crate::core::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
 use crate::core::model::time::seconds_between;
-use crate::core::plan::{Reason, ReasonCode};
+use crate::core::model::{Requirement, Requirements};
+use crate::core::plan::{DefinitionPlace, Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
 use super::removed_pools::is_from_definitions;
@@ -52,32 +52,74 @@ fn pool_removed(inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Reason> {
 
 /// How a machine differs from what its pool wants, as far as anybody can see.
 pub fn drift(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
-    seen(inputs, machine, pool).or_else(|| reported(inputs, machine, pool))
+    seen(inputs, machine, pool).map(|(text, _)| text).or_else(|| reported(inputs, machine, pool))
+}
+
+/// Where the definition has what a node that goes for this reason is too old for, or differs in.
+pub fn definition(inputs: &Inputs<'_>, machine: &Machine<'_>, code: ReasonCode) -> Option<DefinitionPlace> {
+    let name = machine.node_pool()?;
+    let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name))?;
+    let template = &pool.spec.template.spec;
+    match code {
+        // A node keeps the age that it was launched with, which the pool may not have any more.
+        ReasonCode::Expired if machine.claim?.spec.expire_after == template.expire_after => {
+            inputs.places.of_pool(name, "/spec/template/spec/expireAfter")
+        }
+        ReasonCode::Drifted => match seen(inputs, machine, pool)?.1 {
+            DriftsFrom::Template => inputs.places.of_pool(name, "/spec/template"),
+            DriftsFrom::Requirement(position) => {
+                inputs.places.of_pool(name, &format!("/spec/template/spec/requirements/{position}"))
+            }
+            DriftsFrom::NodeClass => inputs.places.of("EC2NodeClass", &template.node_class_ref.name, ""),
+            DriftsFrom::Catalog => None,
+        },
+        _ => None,
+    }
+}
+
+/// What a machine is not as it should be by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DriftsFrom {
+    Template,
+    /// Its position in the pool.
+    Requirement(usize),
+    NodeClass,
+    Catalog,
 }
 
 /// How it differs by what is compared here; in the reference's order.
-fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<String> {
+fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<(String, DriftsFrom)> {
     let claim = machine.claim?;
     let name = pool.metadata.name.as_deref().unwrap_or_default();
     if template_differs(inputs, claim, pool) == Some(true) {
-        return Some(format!("NodePoolDrifted: the template of NodePool {name} has changed"));
+        let text = format!("NodePoolDrifted: the template of NodePool {name} has changed");
+        return Some((text, DriftsFrom::Template));
     }
     let mut labels = machine.labels.clone();
     labels.extend(claim.metadata.labels.clone().unwrap_or_default());
     let requirements = Requirements::from_entries(&pool.spec.template.spec.requirements);
-    let unmet = requirements.iter().find(|(key, requirement)| {
+    let is_unmet = |(key, requirement): &(&str, &Requirement)| {
         let value = crate::core::model::requirements::label(&labels, key);
         !value.map_or(requirement.allows_absence(), |value| requirement.allows(value))
-    });
-    if let Some((key, _)) = unmet {
-        return Some(match crate::core::model::requirements::label(&labels, key) {
+    };
+    if let Some((key, _)) = requirements.iter().find(is_unmet) {
+        // Several entries may speak of one key.
+        let refuses = |entry: &NodeSelectorRequirement| {
+            Requirements::from_entries(std::slice::from_ref(entry)).iter().any(|it| it.0 == key && is_unmet(&it))
+        };
+        let position = pool.spec.template.spec.requirements.iter().position(refuses);
+        let from = position.map_or(DriftsFrom::Template, DriftsFrom::Requirement);
+        let text = match crate::core::model::requirements::label(&labels, key) {
             Some(value) => format!("RequirementsDrifted: NodePool {name} no longer allows {key} {value}"),
             None => format!("RequirementsDrifted: NodePool {name} now asks for {key}, which the node has not"),
-        });
+        };
+        return Some((text, from));
     }
-    instance_type_gone(inputs, machine)
-        .or_else(|| class_drift(inputs, claim, pool))
-        .or_else(|| selection_drift(inputs, machine, claim, pool))
+    if let Some(text) = instance_type_gone(inputs, machine) {
+        return Some((text, DriftsFrom::Catalog));
+    }
+    let of_class = class_drift(inputs, claim, pool).or_else(|| selection_drift(inputs, machine, claim, pool));
+    of_class.map(|text| (text, DriftsFrom::NodeClass))
 }
 
 /// As [`is_of_other_template`]; of a claim whose hash is of another version, by that of the applied pool, if that has the same

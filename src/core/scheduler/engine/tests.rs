@@ -157,6 +157,7 @@ proptest! {
         let penalties = Penalties { blast_radius: crowd.clone(), spot_concentration: crowd, ..Penalties::default() };
         let inputs = Inputs {
             revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], capacity_buffers: &[], pod_templates: &[], disruption_budgets: &[],
+            places: crate::core::plan::DefinitionPlaces::none(),
             snapshot: &snapshot, catalog: &catalog,
             policy: Policy { penalties, ..Policy::default() },
             seed: 0, now: jiff::Timestamp::UNIX_EPOCH, notes: Vec::new(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{HeldBack, Pending, Placement, Plan, ReasonCode, Risk, Step, StepKind};
+use crate::core::plan::{HeldBack, Pending, Placement, Plan, ReasonCode, Risk, Step, StepKind, with_place};
 use crate::render::terminal::{clean, left, width, wrap};
 
 use super::super::alike::risks_by_code;
@@ -175,7 +175,7 @@ fn sentences(group: &Group<'_>) -> Vec<String> {
         let others = reasons.len() - 1;
         let more =
             if others > 0 { format!(" (and {} like it)", thousands(&others.to_string())) } else { String::new() };
-        sentences.push(format!("{}{more}", reason.text));
+        sentences.push(with_place(&format!("{}{more}", reason.text), group.definition_of(reason)));
     }
     sentences
 }
@@ -227,7 +227,7 @@ pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, 
         for reason in group.reasons.iter().take(MAX_GROUPS) {
             let pool =
                 if reason.node_pool.is_empty() { String::new() } else { format!("{}: ", code(&reason.node_pool)) };
-            body.push_str(&format!("  - {pool}{}\n", prose(&reason.text)));
+            body.push_str(&format!("  - {pool}{}\n", prose(&with_place(&reason.text, reason.definition.as_ref()))));
         }
         if let Some(change) = &group.smallest_change {
             body.push_str(&format!("  - would help: **{}**\n", prose(change)));
@@ -257,7 +257,8 @@ pub(in crate::render) fn held_back(nodes: &[HeldBack], how: &str, detail: Detail
     let mut body = String::from("| reason | nodes | such as | |\n|---|---:|---|---|\n");
     for (reason, nodes) in by_code {
         let examples: Vec<String> = nodes.iter().take(MAX_EXAMPLES).map(|held| code(&held.node)).collect();
-        let sentence = nodes.first().map_or_else(String::new, |held| prose(&held.text));
+        let sentence =
+            nodes.first().map_or_else(String::new, |held| prose(&with_place(&held.text, held.definition.as_ref())));
         let number = thousands(&nodes.len().to_string());
         body.push_str(&format!("| {reason:?} | {number} | {} | {sentence} |\n", examples.join(", ")));
     }

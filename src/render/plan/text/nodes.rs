@@ -1,7 +1,7 @@
 //! What happens to nodes: a line for each, replacements as one block, the pods concerned, the reason.
 
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Step, StepKind};
+use crate::core::plan::{Step, StepKind, with_place};
 use crate::render::terminal::{COLUMNS, Tone, clean, clip, left, right, width, wrap};
 
 use super::super::groups::{Action, Folding, Group, Row, groups, rows, use_of_created};
@@ -248,9 +248,10 @@ fn shortened(workloads: &str, columns: usize) -> Vec<String> {
 fn because(group: &Group<'_>, page: &mut Page) {
     let reasons = group.reasons();
     let Some((reason, _)) = reasons.first() else { return };
-    let sentence = match reasons.len() {
-        1 => reason.text.clone(),
-        others => format!("{} (and {} like it)", reason.text, thousands(&(others - 1).to_string())),
+    let like_it = match reasons.len() {
+        1 => String::new(),
+        others => format!(" (and {} like it)", thousands(&(others - 1).to_string())),
     };
+    let sentence = with_place(&format!("{}{like_it}", reason.text), group.definition_of(reason));
     page.detail(DETAIL_INDENT, "because", &sentence, Tone::Plain);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::plan::{BudgetState, LongestDrain, Plan, Summary, Unlimited};
+use crate::core::plan::{BudgetState, LongestDrain, Plan, Summary, Unlimited, with_place};
 use crate::render::chart::duration;
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
@@ -100,7 +100,7 @@ fn pending_group(alike: &PendingAlike<'_>, page: &mut Page) {
             let same = other.reasons.iter().find(|it| it.node_pool == reason.node_pool && it.code == reason.code);
             same.map(|it| it.text.as_str())
         });
-        let text = format!("{}{}", reason.text, like_it(others));
+        let text = with_place(&format!("{}{}", reason.text, like_it(others)), reason.definition.as_ref());
         if width(&pool) <= MAX_LABEL {
             page.detail(6, &left(&pool, columns), &text, Tone::Plain);
         } else {
@@ -162,7 +162,7 @@ fn held_back_row(row: &HeldBackAlike<'_>, head: &str, page: &mut Page) {
         0 | 1 => String::new(),
         texts => format!(" (and {} like it)", thousands(&(texts - 1).to_string())),
     };
-    for part in wrap(&clean(&format!("{}{like_it}", row.text)), COLUMNS - indent) {
+    for part in wrap(&clean(&with_place(&format!("{}{like_it}", row.text), row.definition)), COLUMNS - indent) {
         let line = format!("{}{}", " ".repeat(indent), page.style.paint(Tone::Dim, &part));
         page.line(&line);
     }

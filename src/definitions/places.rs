@@ -1,0 +1,40 @@
+//! Where a definition has the fields that reasons of a plan name.
+
+use std::collections::BTreeMap;
+
+use super::document::Document;
+use super::findings::Place;
+use crate::core::plan::DefinitionPlace;
+
+/// Fields, and fields of which each entry has its place.
+const FIELDS: [&str; 6] = [
+    "/spec/disruption",
+    "/spec/disruption/consolidateAfter",
+    "/spec/disruption/consolidationPolicy",
+    "/spec/template",
+    "/spec/template/spec/expireAfter",
+    "/spec/template/spec/requirements",
+];
+const MAPPINGS: [&str; 1] = ["/spec/limits"];
+const LISTS: [&str; 3] = ["/spec/disruption/budgets", "/spec/template/spec/requirements", "/spec/template/spec/taints"];
+
+/// The place of one field, in whichever file it was written.
+pub fn of(document: &Document, pointer: &str, paths: &[&str]) -> DefinitionPlace {
+    let place = if pointer.is_empty() { Place::Value } else { Place::Key };
+    // What a patch adds to a document does not move the document.
+    let file = if pointer.is_empty() { document.file } else { document.file_of(pointer) };
+    DefinitionPlace {
+        file: paths.get(file).copied().unwrap_or_default().to_owned(),
+        line: document.place(pointer, place).line,
+    }
+}
+
+/// The places of the document and of those of the fields that are written.
+pub fn of_fields(document: &Document, paths: &[&str]) -> BTreeMap<String, DefinitionPlace> {
+    let written = FIELDS.iter().filter(|pointer| document.value.pointer(pointer).is_some());
+    let written = written.map(|pointer| (*pointer).to_owned());
+    let members = MAPPINGS.iter().flat_map(|pointer| document.members(pointer)).map(|(pointer, ..)| pointer);
+    let items = LISTS.iter().flat_map(|pointer| document.items(pointer)).map(|(pointer, _)| pointer);
+    let all = std::iter::once(String::new()).chain(written).chain(members).chain(items);
+    all.map(|pointer| (pointer.clone(), of(document, &pointer, paths))).collect()
+}
