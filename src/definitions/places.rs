@@ -8,15 +8,15 @@ use crate::core::plan::DefinitionPlace;
 
 /// Fields, and fields of which each entry has its place.
 const FIELDS: [&str; 6] = [
+    "/spec/replicas",
     "/spec/disruption",
     "/spec/disruption/consolidateAfter",
-    "/spec/disruption/consolidationPolicy",
     "/spec/template",
     "/spec/template/spec/expireAfter",
     "/spec/template/spec/requirements",
 ];
 const MAPPINGS: [&str; 1] = ["/spec/limits"];
-const LISTS: [&str; 3] = ["/spec/disruption/budgets", "/spec/template/spec/requirements", "/spec/template/spec/taints"];
+const LISTS: [&str; 2] = ["/spec/disruption/budgets", "/spec/template/spec/requirements"];
 
 /// The place of one field, in whichever file it was written.
 pub fn of(document: &Document, pointer: &str, paths: &[&str]) -> DefinitionPlace {

@@ -178,7 +178,11 @@ impl Pass<'_, '_> {
             ReasonCode::ConsolidateAfterNotElapsed => {
                 self.inputs.places.of_pool(pool, "/spec/disruption/consolidateAfter")
             }
-            ReasonCode::ConsolidationDisabled => self.inputs.places.of_pool(pool, "/spec/disruption"),
+            ReasonCode::ConsolidationDisabled => {
+                let is_static = |it: &NodePool| it.metadata.name.as_deref() == Some(pool) && it.spec.replicas.is_some();
+                let field = if self.inputs.node_pools.iter().any(is_static) { "replicas" } else { "disruption" };
+                self.inputs.places.of_pool(pool, &format!("/spec/{field}"))
+            }
             _ => None,
         }
     }
