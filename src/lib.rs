@@ -60,7 +60,7 @@
 //!   look in between believes to be left over, or to be lacking for a few pods that still run, mostly is neither: plans that took nodes
 //!   off for the one, and bought for the other, chased each other.
 //!   The place of an evicted pod on a node that exists is a wish: its successor is bound before anybody could name a node to
-//!   kube-scheduler, which spreads. So nodes take turns (`core/lifecycle/turns.rs`): only pods for one of them leave at a time, and the
+//!   kube-scheduler, which spreads. So nodes take turns (`core/lifecycle/eviction_order.rs`): only pods for one of them leave at a time, and the
 //!   others with room are tainted `PreferNoSchedule` meanwhile. Foreseeing what kube-scheduler does instead, in the order of evictions,
 //!   and planning for that, ended 1 % dearer, with more plans, and twice as far from the bound under `payback: Never`.
 //! - [`cli`]: one file per command. The only code that builds adapters, and the only one that reads settings.

@@ -69,7 +69,7 @@ pub const REPLACED_BY: &str = "cutlist.dev/replaced-by";
 /// On a NodeClaim that a plan removes: where its pods go, as `namespace/name=node`, with commas.
 pub const DESTINATIONS: &str = "cutlist.dev/destinations";
 /// Taint, `PreferNoSchedule`, of nodes with room while others get the pods of a consolidation.
-pub const NOT_ITS_TURN_TAINT: &str = "cutlist.dev/not-its-turn";
+pub const HELD_FOR_MOVE_TAINT: &str = "cutlist.dev/held-for-move";
 /// On objects that Cutlist applied from Git: the revision they came from.
 pub const REVISION: &str = "cutlist.dev/revision";
 /// The same: when that revision was committed, in RFC 3339. A process that starts knows by it what would be a step back.

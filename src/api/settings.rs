@@ -90,16 +90,16 @@ pub struct Penalties {
     #[schemars(range(min = 0))]
     pub per_node_per_hour: f64,
     /// Pods of one workload on one node, which are gone together when it fails.
-    pub blast_radius: CrowdPenalty,
+    pub blast_radius: ConcentrationPenalty,
     /// Pods of one workload on spot nodes of one instance type in one zone, which EC2 takes back together.
-    pub spot_concentration: CrowdPenalty,
+    pub spot_concentration: ConcentrationPenalty,
 }
 
 /// What it counts as when too many pods of a workload share one fate. A workload is what made the pods (a ReplicaSet, a
 /// StatefulSet, a Job ...), but no DaemonSet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct CrowdPenalty {
+pub struct ConcentrationPenalty {
     /// US dollars for every hour of every pod beyond the share; 0 counts nothing.
     #[schemars(range(min = 0))]
     pub per_pod_per_hour: f64,
@@ -108,13 +108,13 @@ pub struct CrowdPenalty {
     pub max_share_percent: u32,
 }
 
-impl Default for CrowdPenalty {
+impl Default for ConcentrationPenalty {
     fn default() -> Self {
         Self { per_pod_per_hour: 0.0, max_share_percent: 50 }
     }
 }
 
-impl CrowdPenalty {
+impl ConcentrationPenalty {
     /// How many pods of a workload with so many replicas count nothing.
     pub fn free_pods(&self, replicas: u32) -> u32 {
         let share = u64::from(replicas) * u64::from(self.max_share_percent) / 100;

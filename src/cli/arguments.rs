@@ -399,11 +399,11 @@ impl ControllerArguments {
 
 /// It is the value of a label.
 fn installation(text: &str) -> Result<String, String> {
-    const MOST_CHARACTERS: usize = 63;
+    const CHARACTERS_MAX: usize = 63;
     let is_inside = |character: char| character.is_ascii_alphanumeric() || "-_.".contains(character);
     let has_ends = text.starts_with(|it: char| it.is_ascii_alphanumeric())
         && text.ends_with(|it: char| it.is_ascii_alphanumeric());
-    if text.len() <= MOST_CHARACTERS && has_ends && text.chars().all(is_inside) {
+    if text.len() <= CHARACTERS_MAX && has_ends && text.chars().all(is_inside) {
         return Ok(text.to_owned());
     }
     Err("write up to 63 letters, digits, `-`, `_` and `.`, with a letter or digit at both ends".to_owned())

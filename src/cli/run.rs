@@ -3,11 +3,11 @@
 #[cfg(feature = "aws")]
 mod aws;
 mod boot;
+mod event_metrics;
+mod kubernetes_events;
 mod lines;
 mod live;
 pub(super) mod log;
-mod measures;
-mod notices;
 mod reviews;
 mod scenario;
 pub(super) mod screen;

@@ -1,7 +1,7 @@
 //! `cutlist simulate`
 
+mod livelock;
 mod progress;
-mod restless;
 mod revision;
 mod tally;
 
@@ -41,23 +41,23 @@ use crate::render::plan::count;
 use crate::render::simulation as render;
 use crate::render::terminal::Style;
 
+use livelock::Livelock;
 use progress::Progress;
-use restless::Restlessness;
 use revision::OneRevision;
 use tally::Tally;
 
 /// A cluster in which something is still under way after this time beyond the longest `consolidateAfter` and what is known to end some
 /// time, or these many plans, does not settle.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(24);
-const MOST_PLANS: usize = 1000;
+const PLANS_MAX: usize = 1000;
 /// Looks in a row that found and changed nothing, after which a cluster is stuck: for an hour if they are retries.
-const MOST_IDLE_LOOKS: usize = 720;
+const IDLE_LOOKS_MAX: usize = 720;
 /// Looks in a row that found and changed nothing, after which only time can bring anything: each plan is made anew within them.
 const QUIET_LOOKS: usize = 13;
 /// Longer than any plan looks ahead.
-const MOST_SECONDS: u64 = 366 * 24 * 3_600;
+const SECONDS_MAX: u64 = 366 * 24 * 3_600;
 /// Workloads that an error lists.
-const MAX_NAMES: usize = 5;
+const NAMES_MAX: usize = 5;
 
 pub fn run(arguments: &SimulateArguments) -> Result<Outcome, Failure> {
     if arguments.inputs.snapshot.is_empty() {
@@ -151,7 +151,7 @@ async fn carry_on(
     let journal = journal(arguments, read.now, world, tally, shutdown);
     let mut controller = Controller::new(ports, options, journal, shutdown.clone());
     let clock = world.clock();
-    let (mut idle, mut settled_at, mut restlessness) = (Idle::default(), None, Restlessness::default());
+    let (mut idle, mut settled_at, mut livelock) = (Idle::default(), None, Livelock::default());
     let mut progress = Progress::new(arguments.verbose);
     let mut looks = 0;
     loop {
@@ -160,13 +160,13 @@ async fn carry_on(
             let passed = u64::try_from(clock.now().duration_since(read.now).as_secs()).unwrap_or(0);
             format!("{} simulated, {}", duration(passed), count(tally.borrow().plans(), "plan"))
         });
-        let before = controller.restless_since().map(|_| world.with(|world| world.snapshot()));
+        let before = controller.unsettled_since().map(|_| world.with(|world| world.snapshot()));
         controller.pass().await;
         let in_vain =
-            before.and_then(|before| Some((restlessness.see(&before, world.pods_evicted(), clock.now())?, before)));
+            before.and_then(|before| Some((livelock.see(&before, world.pods_evicted(), clock.now())?, before)));
         if let Some((since, before)) = in_vain {
             let since = duration(u64::try_from(since.duration_since(read.now).as_secs()).unwrap_or(0));
-            let error = restless::error(&since, &before, &world.with(|world| world.snapshot()));
+            let error = livelock::error(&since, &before, &world.with(|world| world.snapshot()));
             let hint = "this is a mistake of cutlist: please report it together with the snapshot";
             return Err(Failure::usage(ERROR, error).with_hint(hint));
         }
@@ -181,7 +181,7 @@ async fn carry_on(
             idle.see(generation);
         }
         let is_over = match arguments.until {
-            Until::Settled => settled || idle.looks >= MOST_IDLE_LOOKS,
+            Until::Settled => settled || idle.looks >= IDLE_LOOKS_MAX,
             Until::Seconds(_) => false,
         };
         let is_enough = tally.borrow().plans() >= bounds.plans || looks >= bounds.looks;
@@ -211,7 +211,7 @@ struct Bounds {
 impl Bounds {
     /// Who asks for a time gets all of it.
     fn of(until: Until) -> Self {
-        let plans = if until == Until::Settled { MOST_PLANS } else { usize::MAX };
+        let plans = if until == Until::Settled { PLANS_MAX } else { usize::MAX };
         Self { plans, looks: usize::MAX }
     }
 
@@ -410,7 +410,7 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
         .filter(|name| !sold.contains(name.as_str()))
         .collect();
     if !unknown.is_empty() {
-        let names: Vec<String> = unknown.into_iter().take(MAX_NAMES).collect();
+        let names: Vec<String> = unknown.into_iter().take(NAMES_MAX).collect();
         let text = format!("instance types that the catalog does not have count as free: {}", names.join(", "));
         notes.push(Note { code: NoteCode::UnknownInstanceTypes, text });
     }
@@ -426,7 +426,7 @@ fn not_scaled(world: &EmbeddedWorld, error: ScaleError) -> Failure {
     if let Some(alike) = alike.or_else(|| nearest(&workload, workloads.iter().map(String::as_str))) {
         return failure.with_hint(format!("did you mean {alike}?"));
     }
-    let names: Vec<&str> = workloads.iter().take(MAX_NAMES).map(String::as_str).collect();
+    let names: Vec<&str> = workloads.iter().take(NAMES_MAX).map(String::as_str).collect();
     failure.with_hint(match (names.is_empty(), workloads.len().saturating_sub(names.len())) {
         (true, _) => "nothing in the snapshot owns pods".to_owned(),
         (false, 0) => format!("there are {}", names.join(", ")),
@@ -443,7 +443,7 @@ impl std::str::FromStr for Until {
         }
         let duration = text.parse::<crate::api::duration::NillableDuration>();
         match duration.map_err(|error| error.to_string())?.seconds() {
-            Some(seconds) if seconds > MOST_SECONDS => Err(format!("at most {}h, a year", MOST_SECONDS / 3_600)),
+            Some(seconds) if seconds > SECONDS_MAX => Err(format!("at most {}h, a year", SECONDS_MAX / 3_600)),
             Some(seconds) if seconds > 0 => Ok(Self::Seconds(seconds)),
             _ => Err("write `settled`, or a time such as `2h`".to_owned()),
         }
@@ -461,8 +461,8 @@ impl std::str::FromStr for Resize {
             return Err(form());
         }
         let replicas: usize = replicas.parse().map_err(|_| form())?;
-        if replicas > MOST_REPLICAS {
-            return Err(format!("at most {MOST_REPLICAS} replicas, as many pods as a cluster of Kubernetes can have"));
+        if replicas > REPLICAS_MAX {
+            return Err(format!("at most {REPLICAS_MAX} replicas, as many pods as a cluster of Kubernetes can have"));
         }
         Ok(Self { workload: workload.to_owned(), replicas })
     }
@@ -471,4 +471,4 @@ impl std::str::FromStr for Resize {
 /// More are planned for in minutes, which nobody should take for a program that hangs.
 const MANY_REPLICAS: usize = 20_000;
 /// What Kubernetes supports in one cluster. So many take minutes.
-const MOST_REPLICAS: usize = 150_000;
+const REPLICAS_MAX: usize = 150_000;

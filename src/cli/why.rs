@@ -20,7 +20,7 @@ use crate::render::why as render;
 const ERROR: u8 = 1;
 
 /// Names that are listed when several pods are meant.
-const MAX_NAMES: usize = 5;
+const NAMES_MAX: usize = 5;
 
 pub fn run(arguments: &WhyArguments) -> Result<Outcome, Failure> {
     match &arguments.subject {
@@ -101,7 +101,7 @@ fn find(snapshot: &Snapshot, namespace: Option<&str>, typed: &str) -> Result<Vec
         let namespaces: BTreeSet<&str> =
             found.iter().map(|pod| snapshot.pods[*pod].metadata.namespace.as_str()).collect();
         if namespaces.len() > 1 && !found.iter().any(|pod| of_default(&pod)) {
-            let names: Vec<String> = namespaces.iter().take(MAX_NAMES).map(|it| format!("{it}/{name}")).collect();
+            let names: Vec<String> = namespaces.iter().take(NAMES_MAX).map(|it| format!("{it}/{name}")).collect();
             let text = format!("pod {name} is in {} namespaces", namespaces.len());
             return Err(Unknown { text, hint: Some(format!("say which: {}", names.join(", "))) });
         }

@@ -4,7 +4,7 @@
 //! check preconditions -> mark and taint what goes -> write new NodeClaims -> (claims.rs launches) -> (moves.rs removes)
 //! ```
 //!
-//! A crash after any of these calls is taken up from the marks: see `marks.rs` and `moves.rs`.
+//! A crash after any of these calls is taken up from the marks: see `claim_annotations.rs` and `moves.rs`.
 
 use std::collections::BTreeSet;
 
@@ -23,12 +23,12 @@ use crate::core::planner::build::hash_of_pods;
 use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
+use super::claim_annotations;
+use super::definition_annotations::{self, Seen};
 use super::events::{Disrupted, Event, Replacement};
 use super::journal::Journal;
-use super::marks;
 use super::others::without_others;
 use super::refusal::Refusal;
-use super::stamps::{self, Seen};
 use super::view::{View, must_move, name_of, node_name};
 
 /// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
@@ -160,7 +160,9 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
     check_mode(step, view)?;
     for precondition in &step.preconditions {
         match precondition {
-            Precondition::NodePoolUnchanged { name, hash } => stamps::check_pool(view.snapshot, name, hash, seen)?,
+            Precondition::NodePoolUnchanged { name, hash } => {
+                definition_annotations::check_pool(view.snapshot, name, hash, seen)?
+            }
             Precondition::NodeHoldsOnly { node, pods, pods_hash } => {
                 let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
                 let found = || view.pods_on(Some(object)).iter().copied().filter(|pod| must_move(pod));
@@ -182,12 +184,12 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
     match step.kind {
         StepKind::Create => match view.claim(&step.node_claim) {
             Some(claim) if !is_of(claim, plan) => Err(Refusal::NodeClaimExists { name: step.node_claim.clone() }),
-            _ => marks::planned_claim(plan, step).map(|_| ()),
+            _ => claim_annotations::planned_claim(plan, step).map(|_| ()),
         },
         StepKind::Remove => {
             let node = step.node.clone().unwrap_or_else(|| step.node_claim.clone());
             let Some(claim) = view.claim(&step.node_claim) else { return Err(Refusal::NodeGone { node }) };
-            let is_marked = marks::goes(claim) && !is_of(claim, plan);
+            let is_marked = claim_annotations::goes(claim) && !is_of(claim, plan);
             if claim.metadata.deletion_timestamp.is_some() || is_marked {
                 return Err(Refusal::NodeBeingRemoved { node });
             }
@@ -224,7 +226,7 @@ async fn mark<K: Cluster>(
     journal: &mut Journal,
 ) -> Result<(), ApplyError> {
     let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
-    let mut marked = marks::marked(claim, plan, step, replacements);
+    let mut marked = claim_annotations::marked(claim, plan, step, replacements);
     let mut deadline = None;
     if matches!(step.mode, RemovalMode::ByForce { .. }) {
         let annotations = marked.metadata.annotations.get_or_insert_default();
@@ -232,7 +234,7 @@ async fn mark<K: Cluster>(
         let (node_claim, node) = (step.node_claim.clone(), step.node.clone().unwrap_or_default());
         deadline = Some(Event::AnnotatedNodeClaim { node_claim, node, termination_time: termination_time.clone() });
     }
-    let reason = marks::reason(step.reason.code);
+    let reason = claim_annotations::reason(step.reason.code);
     conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
     cluster.update_node_claim(&marked).await?;
     if let Some(event) = deadline {
@@ -283,8 +285,8 @@ async fn create<K: Cluster>(
     step: &Step,
     (installation, now): (&str, Timestamp),
 ) -> Result<bool, ApplyError> {
-    let claim = marks::of_launch(planned_claim(plan, step)?, plan, now);
-    let claim = marks::of_installation(claim, installation);
+    let claim = claim_annotations::of_launch(planned_claim(plan, step)?, plan, now);
+    let claim = claim_annotations::of_installation(claim, installation);
     match cluster.create_node_claim(&claim).await {
         Ok(_) => {}
         Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),
@@ -295,7 +297,8 @@ async fn create<K: Cluster>(
 }
 
 fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, ApplyError> {
-    marks::planned_claim(plan, step).map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })
+    claim_annotations::planned_claim(plan, step)
+        .map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })
 }
 
 fn created(plan: &Plan, step: &Step) -> Result<Event, ApplyError> {

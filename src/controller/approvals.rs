@@ -9,10 +9,10 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Masks;
 use crate::render::{self, plan::Style};
 
-use super::announced::signature;
+use super::definition_annotations::Seen;
 use super::gate::Gated;
 use super::records::{Gate, name_of, shown};
-use super::stamps::Seen;
+use super::shown::signature;
 
 /// A plan of which some is only done when somebody approves, as it was shown.
 #[derive(Clone, Debug)]

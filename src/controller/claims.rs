@@ -13,7 +13,7 @@ use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::disrupt::evictions::Refusals;
 use crate::core::inputs::RefusedOffering;
-use crate::core::lifecycle::turns::Turns;
+use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
 use crate::core::snapshot::{Objects, Pod};
@@ -46,7 +46,7 @@ pub struct Claims {
     /// What EC2 had no capacity for, while that counts.
     pub(super) refused: Vec<RefusedOffering>,
     nominations: Nominations,
-    pub(super) turns: Turns,
+    pub(super) eviction_order: EvictionOrder,
     /// It was tried, refused and said.
     pub(super) may_not_nominate: bool,
 }

@@ -22,7 +22,7 @@ pub use super::event_levels::Level;
 pub use super::event_nodes::{Disrupted, Replacement};
 
 /// How many doubts it lists.
-const MOST_DOUBTS: usize = 10;
+const DOUBTS_MAX: usize = 10;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -569,7 +569,7 @@ impl Event {
             ],
             Self::Doubted { doubts } => {
                 let texts: Vec<String> =
-                    doubts.sentences().take(MOST_DOUBTS).map(|doubt| doubt.text().to_owned()).collect();
+                    doubts.sentences().take(DOUBTS_MAX).map(|doubt| doubt.text().to_owned()).collect();
                 vec![
                     ("doubts", json!(texts)),
                     ("kinds", json!(doubts.kinds.len())),

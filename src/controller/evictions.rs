@@ -1,4 +1,4 @@
-//! Evicts the pods of nodes that go: those for the nodes whose turn it is (`in_turn.rs`), as many as their budgets allow
+//! Evicts the pods of nodes that go: those for the nodes whose turn it is (`eviction_order.rs`), as many as their budgets allow
 //! (`core::disrupt::evictions`).
 
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use crate::core::lifecycle::{conditions, drain};
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
+use super::claim_annotations;
 use super::claims::together;
 use super::effects::{Effects, unless_gone};
 use super::events::Event;
-use super::in_turn::{self, Evictable};
-use super::marks;
+use super::eviction_order::{self, Evictable};
 use super::view::View;
 
 /// Why pods of a node are evicted that no plan removes. Source: the reference's word for it.
@@ -35,9 +35,9 @@ pub async fn evict_in_order<K: Cluster, E: Cloud>(
     let evictable: Vec<Evictable<'_>> = evictable
         .map(|(position, (pod, claim))| Evictable { pod, claim, permission: allowances.permission(position) })
         .collect();
-    let turn: BTreeSet<usize> = in_turn::take(view, &evictable, effects).await?.into_iter().collect();
+    let turn: BTreeSet<usize> = eviction_order::take(view, &evictable, effects).await?.into_iter().collect();
     let staying = view.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-    let of_new_nodes: BTreeSet<&str> = staying.flat_map(marks::pods).collect();
+    let of_new_nodes: BTreeSet<&str> = staying.flat_map(claim_annotations::pods).collect();
     let mut order = drain::order_of_eviction(&pods);
     order.sort_by_key(|position| !of_new_nodes.contains(pods[*position].key().as_str()));
     order.retain(|position| turn.contains(position) && allowances.take(*position));
@@ -82,7 +82,7 @@ async fn evict<K: Cluster, E: Cloud>(
         outcome => {
             if outcome.is_ok() {
                 effects.memory().refusals.accepted(allowances, position);
-                effects.memory().turns.note(pod);
+                effects.memory().eviction_order.note(pod);
                 effects.wrote();
                 effects.say(&Event::EvictedPod { pod: pod.key(), reason: because.to_owned() });
             }

@@ -16,11 +16,11 @@ use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, Instance, PortError, PortErrorKind};
 
 use super::adoption;
+use super::claim_annotations;
 use super::effects::unless_gone;
 use super::events::Event;
 use super::journal::Journal;
 use super::live_instances::LiveInstances;
-use super::marks;
 use super::view::{View, name_of, node_name, provider_id};
 
 /// How often it is looked for, and how often at most something ends.
@@ -34,7 +34,7 @@ const INSTANCE_HELD: SignedDuration = SignedDuration::from_mins(10);
 /// For so long a claim is held whose instance is not among those of the cloud.
 const CLAIM_HELD: SignedDuration = SignedDuration::from_mins(2);
 /// Of all instances, the part that may end in an hour; one in any case.
-const MOST_PERCENT_AN_HOUR: usize = 10;
+const PERCENT_AN_HOUR_MAX: usize = 10;
 
 /// What was found, and what was ended. It may be lost: a new leader waits anew.
 #[derive(Debug, Default)]
@@ -81,7 +81,7 @@ impl Garbage {
         let mut instances = found.cloud.instances().await?;
         instances.retain(|instance| instance.installation.is_empty() || instance.installation == found.installation);
         self.live.hear(&instances, now);
-        let most = (instances.len() * MOST_PERCENT_AN_HOUR / 100).max(1);
+        let most = (instances.len() * PERCENT_AN_HOUR_MAX / 100).max(1);
         let mut wrote = self.look_at_instances(found, &instances, most, journal).await?;
         wrote |= self.look_at_claims(found, &instances, most, journal).await?;
         Ok(wrote)
@@ -93,7 +93,7 @@ impl Garbage {
             code: NoteCode::InstanceWithoutNodeClaim,
             text: format!(
                 "instance {id} has no NodeClaim, {}: it is held, and ended when this was shown for {} minutes, one at a time, at most \
-                 {MOST_PERCENT_AN_HOUR} % of all in an hour, and never while pods run on it",
+                 {PERCENT_AN_HOUR_MAX} % of all in an hour, and never while pods run on it",
                 held.why,
                 INSTANCE_HELD.as_mins()
             ),
@@ -151,7 +151,7 @@ impl Garbage {
             let node = nodes.iter().find(|node| id_of(node) == Some(instance.provider_id.as_str()));
             let why = match adoption::claim_for(instance, node, found.node_pools, found.view, &claims) {
                 Ok(claim) => {
-                    let claim = marks::of_installation(claim, found.installation);
+                    let claim = claim_annotations::of_installation(claim, found.installation);
                     adopt(found.cluster, instance, &claim, now, journal).await?;
                     self.held.remove(&instance.provider_id);
                     wrote = true;

@@ -11,7 +11,7 @@ use crate::core::snapshot::Snapshot;
 use crate::core::why::node::kept;
 
 /// A page is written as a whole, once for each plan that is forgotten.
-const MOST_PAGE_BYTES: usize = 128 * 1024;
+const PAGE_BYTES_MAX: usize = 128 * 1024;
 /// Some 2,500 nodes.
 const PAGES: usize = 24;
 
@@ -28,7 +28,7 @@ pub fn pages_with(snapshot: &Snapshot, forgotten: &[&NodePlan]) -> Vec<NodePlan>
     let steps = forgotten.iter().flat_map(|plan| kept(plan)).map(|kept| json!(kept));
     for entry in steps.filter(|entry| !known.contains(&identity(entry))) {
         let size = entry.to_string().len();
-        if bytes + size > MOST_PAGE_BYTES && bytes > 0 {
+        if bytes + size > PAGE_BYTES_MAX && bytes > 0 {
             let next = (page.page_number().unwrap_or(0) + 1) % PAGES;
             pages.extend(is_changed.then_some(page));
             (page, bytes) = (blank(next), 0);
@@ -146,7 +146,7 @@ mod tests {
         assert!(
             pages
                 .iter()
-                .all(|page| page.page_number().is_some() && json!(page).to_string().len() < MOST_PAGE_BYTES + 4096)
+                .all(|page| page.page_number().is_some() && json!(page).to_string().len() < PAGE_BYTES_MAX + 4096)
         );
         let all: Vec<Kept> = pages
             .iter()

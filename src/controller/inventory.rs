@@ -16,10 +16,10 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
+use super::definition_annotations;
 use super::events::Event;
 use super::journal::Journal;
 use super::others::{self, Others};
-use super::stamps;
 use super::view::label;
 
 const NODE_POOL: &str = "NodePool";
@@ -33,7 +33,7 @@ const DISRUPTION_BUDGET: &str = "DisruptionBudget";
 pub async fn apply<K: Cluster>(
     cluster: &K,
     definitions: &Definitions,
-    origin: stamps::Origin<'_>,
+    origin: definition_annotations::Origin<'_>,
     others: &Others,
     snapshot: &Snapshot,
     now: Timestamp,
@@ -47,7 +47,7 @@ pub async fn apply<K: Cluster>(
         objects.push((NODE_CLASS, name_of(&applied.metadata), &class.file, written(&applied)?));
     }
     for pool in &definitions.node_pools {
-        let object = stamps::of_pool(&pool.value, written(&pool.value)?);
+        let object = definition_annotations::of_pool(&pool.value, written(&pool.value)?);
         objects.push((NODE_POOL, name_of(&pool.value.metadata), &pool.file, object));
     }
     for overlay in &definitions.node_overlays {
@@ -65,7 +65,7 @@ pub async fn apply<K: Cluster>(
     }
     let objects: Vec<_> = objects
         .into_iter()
-        .map(|(kind, name, file, object)| (kind, name, stamps::stamped(object, file, origin)))
+        .map(|(kind, name, file, object)| (kind, name, definition_annotations::stamped(object, file, origin)))
         .collect();
     for (kind, name, _) in &objects {
         others::conflict(others, kind, name, origin.installation)?;

@@ -9,13 +9,13 @@ use crate::core::snapshot::Snapshot;
 /// Whoever set a finalizer has so long before it is said.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(10);
 /// So many are named.
-const MOST_NAMED: usize = 10;
+const NAMED_MAX: usize = 10;
 
 /// One sentence for each. O(nodes).
 pub fn sentences(snapshot: &Snapshot, now: Timestamp) -> Vec<String> {
     let nodes = snapshot.nodes.iter().filter_map(|node| sentence("Node", &node.metadata, now));
     let claims = snapshot.node_claims.iter().filter_map(|claim| sentence("NodeClaim", &claim.metadata, now));
-    nodes.chain(claims).take(MOST_NAMED).collect()
+    nodes.chain(claims).take(NAMED_MAX).collect()
 }
 
 fn sentence(kind: &str, metadata: &ObjectMeta, now: Timestamp) -> Option<String> {

@@ -18,10 +18,10 @@ use crate::core::snapshot::Objects;
 use crate::ports::{Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, PortError, PortErrorKind};
 
 use super::adoption;
+use super::claim_annotations;
 use super::claims::together;
 use super::effects::{Effects, allocatable};
 use super::events::Event;
-use super::marks;
 use super::view::{label, name_of, provider_id};
 
 /// Claims that one call asks for. Source: the largest target capacity of an instant fleet that the reference asks for.
@@ -39,7 +39,8 @@ pub async fn launch<K: Cluster, E: Cloud>(
         claims.iter().copied().partition(|claim| adoption::adopts(claim).is_some());
     together(&to_adopt, |claim| unless_overtaken(effects.adopted(claim), effects)).await?;
     let launches = Launch::of(&others);
-    let unplanned: Vec<&NodeClaim> = others.into_iter().filter(|claim| marks::alternatives(claim).is_none()).collect();
+    let unplanned: Vec<&NodeClaim> =
+        others.into_iter().filter(|claim| claim_annotations::alternatives(claim).is_none()).collect();
     together(&unplanned, |claim| unless_overtaken(effects.not_planned(claim), effects)).await?;
     for at_once in launches.chunks(CALLS_TOGETHER) {
         let outcomes = join_all(at_once.iter().map(|launch| launch.carry_out(all, effects))).await;
@@ -61,7 +62,7 @@ impl<'c> Launch<'c> {
         let mut open: BTreeMap<&str, usize> = BTreeMap::new();
         let mut launches: Vec<Self> = Vec::new();
         for claim in claims {
-            let Some(alternatives) = marks::alternatives(claim) else { continue };
+            let Some(alternatives) = claim_annotations::alternatives(claim) else { continue };
             let id = claim.launch_id();
             let has_room = |launch: &&mut Self| launch.claims.len() < CLAIMS_MAX;
             match open.get(id).and_then(|place| launches.get_mut(*place)).filter(has_room) {

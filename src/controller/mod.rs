@@ -7,20 +7,20 @@
 //! | what | where |
 //! |---|---|
 //! | a revision comes: lint, use or refuse it | `revisions.rs` |
-//! | definitions into the cluster and out of it | `inventory.rs`, `stamps.rs` |
+//! | definitions into the cluster and out of it | `inventory.rs`, `definition_annotations.rs` |
 //! | pods collected before they are planned for | `batch.rs` |
 //! | how many looks may follow each other | `pace.rs` |
-//! | whether another plan could say anything else | `last_look.rs` |
+//! | whether another plan could say anything else | `inputs_seen.rs` |
 //! | what another installation made | `others.rs` |
 //! | one more look before something ends | `afresh.rs` |
 //! | what is not seen as it is | `doubted.rs` |
-//! | whether a plan says something new | `announced.rs` |
+//! | whether a plan says something new | `shown.rs` |
 //! | which moves may go without asking | `gate.rs` |
 //! | plans that wait for an approval, and whose counts | `approvals.rs`, `waiting.rs` |
-//! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `marks.rs` |
+//! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `claim_annotations.rs` |
 //! | moves under way, finished or rolled back | `moves.rs` |
 //! | each NodeClaim's life | `claims.rs`, `effects.rs`; decisions: `core::lifecycle` |
-//! | pods of nodes that go: whose turn it is, what budgets allow | `evictions.rs`, `in_turn.rs` |
+//! | pods of nodes that go: whose turn it is, what budgets allow | `evictions.rs`, `eviction_order.rs` |
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
@@ -34,31 +34,31 @@
 
 mod adoption;
 mod afresh;
-mod announced;
 mod apply;
 mod approvals;
 mod batch;
+mod claim_annotations;
 mod claims;
+mod definition_annotations;
 mod doubted;
 mod effects;
 mod event_levels;
 mod event_nodes;
 pub mod events;
+mod eviction_order;
 mod evictions;
 mod fidelity;
 mod garbage;
 mod gate;
 mod history;
-mod in_turn;
 mod inputs;
+mod inputs_seen;
 mod interruptions;
 mod inventory;
 mod journal;
 mod kept_by_others;
-mod last_look;
 mod launches;
 mod live_instances;
-mod marks;
 mod moves;
 mod opening;
 mod others;
@@ -70,8 +70,8 @@ mod refusal;
 mod refused_nodes;
 mod revisions;
 mod rollouts;
+mod shown;
 mod shutdown;
-mod stamps;
 mod statuses;
 mod view;
 mod waiting;
@@ -95,7 +95,6 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
-use announced::Announced;
 use approvals::{Approved, Waiting};
 use batch::BatchWindow;
 use claims::{Claims, Surroundings};
@@ -103,12 +102,13 @@ use doubted::Doubted;
 use events::{Event, Fleet};
 use fidelity::Expectations;
 use garbage::{Found, Garbage};
-use last_look::LastLook;
+use inputs_seen::InputsSeen;
 use others::{Others, without_others};
 use pace::Pace;
 use records::Records;
 use revisions::Revisions;
 use rollouts::Noted;
+use shown::Shown;
 use view::{Prices, View, without_auto_mode};
 
 pub use journal::Journal;
@@ -128,7 +128,7 @@ const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// How often trouble that goes on is said.
 const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
 /// How many different troubles are said in that time.
-const MOST_TROUBLES: usize = 30;
+const TROUBLES_MAX: usize = 30;
 /// How old the catalog may get.
 const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 
@@ -190,9 +190,9 @@ pub struct Controller<R, K, E, F, C> {
     claims: Claims,
     failures: Noted,
     batch: BatchWindow,
-    announced: Announced,
+    shown: Shown,
     doubted: Doubted,
-    last_look: LastLook,
+    inputs_seen: InputsSeen,
     records: Records,
     expectations: Expectations,
     catalog: Option<Known>,
@@ -255,9 +255,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             claims: Claims::default(),
             failures: Noted::default(),
             batch: BatchWindow::default(),
-            announced: Announced::default(),
+            shown: Shown::default(),
             doubted: Doubted::default(),
-            last_look: LastLook::default(),
+            inputs_seen: InputsSeen::default(),
             records: Records::default(),
             expectations: Expectations::default(),
             catalog: None,
@@ -310,7 +310,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// The same trouble is said once in a while, not at every attempt.
     fn say_trouble(&mut self, error: String, now: Timestamp) {
         self.troubles.retain(|_, said_at| now.duration_since(*said_at) < TROUBLE_SAID_AGAIN);
-        if self.troubles.contains_key(&error) || self.troubles.len() >= MOST_TROUBLES {
+        if self.troubles.contains_key(&error) || self.troubles.len() >= TROUBLES_MAX {
             return;
         }
         self.journal.say(now, &Event::CallFailed { error: error.clone() });
@@ -323,7 +323,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Since when looks have followed each other as fast as they may: something is done again and again.
-    pub fn restless_since(&self) -> Option<Timestamp> {
+    pub fn unsettled_since(&self) -> Option<Timestamp> {
         self.pace.limited_since()
     }
 
@@ -408,7 +408,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let due_before = self.plan_due_at;
         let planned = self.plan_now(snapshot, now).await;
         if let Err(error) = &planned {
-            self.last_look = LastLook::default();
+            self.inputs_seen = InputsSeen::default();
             self.plan_due_at = now.saturating_add(self.plan_again_in).ok();
             self.wake(self.plan_due_at);
             self.plan_again_in = longer(self.plan_again_in, error);
@@ -522,10 +522,10 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let known = self.garbage.live.known(now);
             wrote = self.garbage.collect(&found, &mut self.journal).await?;
             if self.garbage.live.known(now) != known {
-                self.last_look = LastLook::default();
+                self.inputs_seen = InputsSeen::default();
             }
             if self.garbage.is_news() {
-                self.last_look = LastLook::default();
+                self.inputs_seen = InputsSeen::default();
                 self.plan_due_at = Some(now);
             }
         }
@@ -553,7 +553,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         let prices = Prices::new(&catalog);
-        self.last_look = LastLook::default();
+        self.inputs_seen = InputsSeen::default();
         self.catalog = Some(Known { catalog, prices, classes, notes, until });
         Ok(())
     }

@@ -15,9 +15,9 @@ use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, undisrupted_tai
 use crate::core::snapshot::Pod;
 use crate::ports::{Cluster, PortError};
 
+use super::claim_annotations;
 use super::events::Event;
 use super::journal::Journal;
-use super::marks;
 use super::view::{View, must_move, name_of, node_name};
 
 /// How long a wave waits for pods of the ones before it. Most start within a minute or two, new nodes included.
@@ -36,7 +36,7 @@ pub async fn go_on<K: Cluster>(
         if claim.metadata.deletion_timestamp.is_some() {
             continue;
         }
-        let Some(replacements) = marks::replacements(claim) else { continue };
+        let Some(replacements) = claim_annotations::replacements(claim) else { continue };
         // What EC2 takes away ends in any case, and its pods had better leave.
         if !claim.is_true(INTERRUPTED) && view.doubt(claim).is_some() {
             continue;
@@ -49,7 +49,7 @@ pub async fn go_on<K: Cluster>(
             match patience(claim, view, now) {
                 Patience::Over => cluster.delete_node_claim(name_of(claim)).await?,
                 Patience::Begins => {
-                    cluster.update_node_claim(&marks::waiting_for_pods(claim, now)).await?;
+                    cluster.update_node_claim(&claim_annotations::waiting_for_pods(claim, now)).await?;
                     wrote = true;
                     continue;
                 }
@@ -75,10 +75,10 @@ enum Patience {
 /// A later wave makes replicas move of workloads that lost some in the one before: it waits until those run again. Not for ever:
 /// some pod may never be ready.
 fn patience(claim: &NodeClaim, view: &View<'_>, now: Timestamp) -> Patience {
-    if marks::wave(claim) <= 1 || waits_for_nothing(claim) || !replicas_are_missing(claim, view) {
+    if claim_annotations::wave(claim) <= 1 || waits_for_nothing(claim) || !replicas_are_missing(claim, view) {
         return Patience::Over;
     }
-    match marks::wave_waits_since(claim) {
+    match claim_annotations::wave_waits_since(claim) {
         None => Patience::Begins,
         Some(since) if now.duration_since(since) < WAVE_WAITS => Patience::GoesOn,
         Some(_) => Patience::Over,
@@ -106,9 +106,9 @@ fn replicas_are_missing(claim: &NodeClaim, view: &View<'_>) -> bool {
 /// By plan, the first wave of which a node is still there. One that was rolled back does not go any more.
 fn first_waves<'a>(view: &View<'a>) -> BTreeMap<&'a str, u32> {
     let mut first: BTreeMap<&str, u32> = BTreeMap::new();
-    for claim in view.snapshot.node_claims.iter().filter(|claim| marks::goes(claim)) {
-        if let Some(plan) = marks::plan(claim) {
-            let wave = marks::wave(claim);
+    for claim in view.snapshot.node_claims.iter().filter(|claim| claim_annotations::goes(claim)) {
+        if let Some(plan) = claim_annotations::plan(claim) {
+            let wave = claim_annotations::wave(claim);
             first.entry(plan).and_modify(|first| *first = wave.min(*first)).or_insert(wave);
         }
     }
@@ -124,8 +124,8 @@ fn is_its_turn(claim: &NodeClaim, first_waves: &BTreeMap<&str, u32>) -> bool {
     if waits_for_nothing(claim) {
         return true;
     }
-    let first = marks::plan(claim).and_then(|plan| first_waves.get(plan));
-    first.is_none_or(|first| marks::wave(claim) <= *first)
+    let first = claim_annotations::plan(claim).and_then(|plan| first_waves.get(plan));
+    first.is_none_or(|first| claim_annotations::wave(claim) <= *first)
 }
 
 fn is_coming(view: &View<'_>, name: &str) -> bool {
@@ -150,7 +150,7 @@ async fn roll_back<K: Cluster>(
         cluster.patch_node(node_name(node), &patch).await?;
     }
     // The note goes last: until it is gone, a restart rolls back again.
-    let mut unmarked = marks::unmarked(claim);
+    let mut unmarked = claim_annotations::unmarked(claim);
     conditions::remove(&mut unmarked, conditions::DISRUPTION_REASON);
     cluster.update_node_claim(&unmarked).await?;
     let node = node.map(|node| node_name(node).to_owned()).unwrap_or_default();

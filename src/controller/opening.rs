@@ -14,7 +14,7 @@ use crate::core::lifecycle::{conditions, is_ready};
 use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
 
-use super::marks;
+use super::claim_annotations;
 use super::view::{View, name_of, node_name};
 
 /// How long a node waits for the others of its plan before it opens.
@@ -22,7 +22,7 @@ const WINDOW: SignedDuration = SignedDuration::from_secs(5);
 /// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
 const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
-const MOST_NOMINATIONS: u8 = 5;
+const NOMINATIONS_MAX: u8 = 5;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Closed {
@@ -45,7 +45,7 @@ impl<'a> Opening<'a> {
         let mut opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
         opening.sort_by_key(|claim| &claim.metadata.creation_timestamp);
         let newest: BTreeMap<&str, &str> =
-            opening.iter().flat_map(|claim| marks::pods(claim).map(|pod| (pod, name_of(claim)))).collect();
+            opening.iter().flat_map(|claim| claim_annotations::pods(claim).map(|pod| (pod, name_of(claim)))).collect();
         let unbound = (!newest.is_empty()).then(|| view.unbound_pods());
         let mut waiting: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
         for (pod, claim) in newest {
@@ -54,7 +54,7 @@ impl<'a> Opening<'a> {
         }
         let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
         for claim in opening.iter().filter(|claim| is_closed(claim)) {
-            let Some(plan) = marks::plan(claim) else { continue };
+            let Some(plan) = claim_annotations::plan(claim) else { continue };
             let closed = closed.entry(plan).or_default();
             closed.nodes += 1;
             closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
@@ -64,7 +64,7 @@ impl<'a> Opening<'a> {
 
     /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
     pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
-        let closed = marks::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
+        let closed = claim_annotations::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
@@ -77,7 +77,7 @@ impl<'a> Opening<'a> {
 fn is_closed(claim: &NodeClaim) -> bool {
     claim.metadata.deletion_timestamp.is_none()
         && !claim.is_true(conditions::REGISTERED)
-        && marks::pods(claim).next().is_some()
+        && claim_annotations::pods(claim).next().is_some()
 }
 
 /// A pod, and the node that it should land on.
@@ -99,7 +99,7 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
         return Vec::new();
     }
     let unbound = view.unbound_pods();
-    let known: BTreeSet<&str> = claims.values().flat_map(|claim| marks::pods(claim)).collect();
+    let known: BTreeSet<&str> = claims.values().flat_map(|claim| claim_annotations::pods(claim)).collect();
     let mut further: BTreeMap<&str, (&NodeClaim, Vec<&str>)> = BTreeMap::new();
     for placement in &plan.placements {
         let pod = placement.pod.as_str();
@@ -108,22 +108,22 @@ pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> 
             further.entry(name_of(claim)).or_insert((claim, Vec::new())).1.push(pod);
         }
     }
-    further.into_values().map(|(claim, pods)| marks::with_further_pods(claim, &pods)).collect()
+    further.into_values().map(|(claim, pods)| claim_annotations::with_further_pods(claim, &pods)).collect()
 }
 
 /// Claims that are to go when others are up, each with the places noted that a plan has for its pods by now: what moved meanwhile
 /// took room that they were to have, and the next plan leaves them where they go instead.
 pub fn claims_with_other_destinations(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
-    let waits = |claim: &&NodeClaim| claim.metadata.deletion_timestamp.is_none() && marks::goes(claim);
+    let waits = |claim: &&NodeClaim| claim.metadata.deletion_timestamp.is_none() && claim_annotations::goes(claim);
     let waiting: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(waits).collect();
     if waiting.is_empty() {
         return Vec::new();
     }
-    let targets: BTreeMap<&str, &str> = marks::targets(plan).collect();
+    let targets: BTreeMap<&str, &str> = claim_annotations::targets(plan).collect();
     let other = waiting.into_iter().filter_map(|claim| {
         let keys: Vec<String> = view.pods_on(view.node_of(claim)).iter().map(|pod| pod.key()).collect();
         let pods: Vec<&str> = keys.iter().map(String::as_str).collect();
-        marks::with_other_destinations(claim, &pods, &targets)
+        claim_annotations::with_other_destinations(claim, &pods, &targets)
     });
     other.collect()
 }
@@ -178,7 +178,7 @@ impl Nominations {
         due.retain(|pod| {
             let told = self.0.entry(pod.metadata.uid.clone()).or_default();
             *told = told.saturating_add(1);
-            *told <= MOST_NOMINATIONS
+            *told <= NOMINATIONS_MAX
         });
         due
     }

@@ -21,13 +21,13 @@ use crate::render::{self, plan::Style};
 
 use super::apply::{self, ApplyError};
 use super::approvals::Waiting;
+use super::definition_annotations::{self, Origin, Seen};
 use super::effects::unless_gone;
 use super::events::Event;
 use super::gate::{Gated, gate};
 use super::inputs::{self, Beside};
-use super::last_look::LastLook;
+use super::inputs_seen::InputsSeen;
 use super::opening::{self, Place};
-use super::stamps::{self, Origin, Seen};
 use super::view::{View, name_of};
 use super::{Controller, Mode, POLL, Refusal, SEARCH_UNDER_WAY, inventory, refused_nodes, statuses};
 
@@ -81,8 +81,8 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Box::pin(self.carry_out_approved(snapshot, now)).await;
         }
         self.take_rules(snapshot);
-        if !is_new_revision && self.last_look.is_same(&shared, &self.claims, now) {
-            self.settled = self.last_look.settled;
+        if !is_new_revision && self.inputs_seen.is_same(&shared, &self.claims, now) {
+            self.settled = self.inputs_seen.settled;
             return Ok(());
         }
         let view = View::new(snapshot);
@@ -96,10 +96,13 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.settled = is_settled(&plan, &view) && !is_new_revision;
         // What is to be done may fail, and is then planned again.
         let is_to_be_done = plan.steps.iter().any(|step| !apply::is_held(step));
-        self.last_look =
-            if is_to_be_done { LastLook::default() } else { LastLook::new(&shared, &self.claims, self.settled, now) };
+        self.inputs_seen = if is_to_be_done {
+            InputsSeen::default()
+        } else {
+            InputsSeen::new(&shared, &self.claims, self.settled, now)
+        };
         // Where the definitions can not be applied the same plan is made again and again, and is no news.
-        let is_news = self.announced.is_news(&plan, snapshot) || !is_shown || self.garbage.is_news();
+        let is_news = self.shown.is_news(&plan, snapshot) || !is_shown || self.garbage.is_news();
         if is_news {
             self.post(&plan, snapshot, now).await?;
         }
@@ -135,7 +138,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     fn say_changed_definitions(&mut self, snapshot: &Snapshot, is_new_revision: bool, now: Timestamp) {
         let applies = self.options.mode == Mode::Enforce && self.options.applies_definitions && !is_new_revision;
         let Some(in_force) = self.revisions.in_force.as_ref().filter(|_| applies) else { return };
-        let changed = stamps::changed_by_others(snapshot, &in_force.definitions);
+        let changed = definition_annotations::changed_by_others(snapshot, &in_force.definitions);
         changed.into_iter().for_each(|sentence| self.say_trouble(sentence, now));
     }
 
@@ -262,7 +265,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     /// What of the plan may go, what waits, and who has approved it already.
     fn passing(&mut self, plan: Plan, snapshot: &Snapshot, now: Timestamp) -> Passing {
         let gated = gate(&plan, &self.rules.clone().unwrap_or_default());
-        let seen = stamps::seen(snapshot);
+        let seen = definition_annotations::seen(snapshot);
         let waiting = Waiting::of(&plan, &gated, self.gate_of(snapshot), &seen);
         let inherited = waiting.as_ref().and_then(|waiting| self.inherited_approval(snapshot, waiting, now));
         self.heard_earlier_leader = true;
@@ -279,7 +282,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         self.records.post(cluster, plan, &text, snapshot, (transitions, gate), now).await?;
         let masks = &self.records.masks;
         self.ports.forge.post_plan(plan, || masks.text(&render::plan::markdown(plan))).await?;
-        self.announced.shown(plan, snapshot);
+        self.shown.shown(plan, snapshot);
         self.garbage.shown(now);
         if let Some(in_force) = &mut self.revisions.in_force {
             in_force.shown = true;
@@ -331,7 +334,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         if self.waiting.is_some() && !is_news {
             // When it comes again it is shown again, or nobody could approve it.
-            self.announced.carried_out();
+            self.shown.carried_out();
         }
         self.supersede_waiting(Refusal::OtherPlan, now).await?;
         if is_complete {
@@ -398,7 +401,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                     }
                     let (plan_id, move_number) = (plan.id.clone(), Some(move_number));
                     self.journal.say(now, &Event::PlanSuperseded { plan_id, move_number, refusal });
-                    self.announced.carried_out();
+                    self.shown.carried_out();
                     self.plan_due_at = Some(now);
                     self.wake(self.plan_due_at);
                     return Ok(true);
@@ -410,7 +413,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     fn begun(&mut self, plan: &Plan, moves: &[u32], now: Timestamp) {
-        self.announced.carried_out();
+        self.shown.carried_out();
         self.records.begun(&plan.id, moves);
         self.expectations.expect(plan, moves, now);
         for number in moves {

@@ -20,8 +20,8 @@ use super::history;
 /// How many plans are kept whole that nothing more will be done of.
 const HISTORY: usize = 20;
 /// An object of the API server may take 1.5 MB with everything; a plan and its text get so much of that.
-const MOST_PLAN_BYTES: usize = 768 * 1024;
-const MOST_TEXT_BYTES: usize = 192 * 1024;
+const PLAN_BYTES_MAX: usize = 768 * 1024;
+const TEXT_BYTES_MAX: usize = 192 * 1024;
 /// Characters of a plan's identity that name its object.
 const NAME_CHARACTERS: usize = 12;
 
@@ -197,7 +197,7 @@ fn price_change(plan: &Plan) -> String {
 
 /// The plan as data; where it is too long, first without what to launch, then not at all.
 fn plan_value(plan: &Plan) -> Option<Value> {
-    let fits = |value: &Value| value.to_string().len() <= MOST_PLAN_BYTES;
+    let fits = |value: &Value| value.to_string().len() <= PLAN_BYTES_MAX;
     let mut value = serde_json::to_value(plan).ok()?;
     if !fits(&value) {
         let steps = value.get_mut("steps").and_then(Value::as_array_mut);
@@ -223,7 +223,7 @@ fn history_to_forget(snapshot: &Snapshot) -> Vec<&NodePlan> {
 
 /// As much of a plan's text as its object holds.
 pub fn shown(text: &str) -> String {
-    cut(text, MOST_TEXT_BYTES)
+    cut(text, TEXT_BYTES_MAX)
 }
 
 /// The beginning of a text, with a line that says how much is missing.

@@ -147,14 +147,14 @@ impl<'a> View<'a> {
         self.snapshot.node_claims.iter().all(|claim| {
             claim.metadata.deletion_timestamp.is_none()
                 && claim.is_true(crate::core::lifecycle::conditions::INITIALIZED)
-                && !super::marks::goes(claim)
+                && !super::claim_annotations::goes(claim)
         })
     }
 
     /// Claims that a node waits for before it goes.
     pub fn awaited_claims(&self) -> BTreeSet<String> {
         let claims = self.snapshot.node_claims.iter().filter(|claim| claim.metadata.deletion_timestamp.is_none());
-        claims.filter_map(super::marks::replacements).flatten().collect()
+        claims.filter_map(super::claim_annotations::replacements).flatten().collect()
     }
 
     pub fn fleet(&self, prices: &Prices) -> Fleet {

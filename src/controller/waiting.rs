@@ -12,12 +12,12 @@ use crate::core::plan::{Note, Plan};
 use crate::core::snapshot::Snapshot;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, chain};
 
-use super::announced::signature;
 use super::apply::steps_of;
 use super::approvals::{self, Approved, Waiting, approver};
 use super::events::Event;
 use super::gate::removal_to_confirm;
 use super::records::{self, Gate};
+use super::shown::signature;
 use super::{Controller, RETRY, Refusal};
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {

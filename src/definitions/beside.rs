@@ -48,7 +48,7 @@ const DECIDING: [(Kind, &[&str]); 4] = [
 ];
 
 /// Most fields that a note names.
-const MOST_FIELDS: usize = 5;
+const FIELDS_MAX: usize = 5;
 
 /// A kind of definition of which the cluster has objects, too.
 trait Applied: DeserializeOwned + Serialize + Clone {
@@ -346,9 +346,9 @@ fn fits(open: &str, text: &str) -> bool {
 }
 
 fn named(pointers: &[String]) -> String {
-    let mut fields: Vec<String> = pointers.iter().take(MOST_FIELDS).map(|pointer| spans::field_path(pointer)).collect();
-    if pointers.len() > MOST_FIELDS {
-        fields.push(format!("{} more", pointers.len() - MOST_FIELDS));
+    let mut fields: Vec<String> = pointers.iter().take(FIELDS_MAX).map(|pointer| spans::field_path(pointer)).collect();
+    if pointers.len() > FIELDS_MAX {
+        fields.push(format!("{} more", pointers.len() - FIELDS_MAX));
     }
     fields.join(", ")
 }

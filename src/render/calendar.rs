@@ -4,7 +4,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::calendar::{Allowed, Calendar, Day, Hours, REASONS, Schedule};
 
 use super::plan::count;
-use super::plan::markdown::MAX_CHARACTERS;
+use super::plan::markdown::CHARACTERS_MAX;
 use super::plan::markdown::escape::prose;
 use super::terminal::{Style, Tone, clean, left};
 
@@ -46,7 +46,7 @@ pub fn markdown(calendar: &Calendar) -> String {
     for (kind, schedule) in pools.chain(budgets) {
         let part = markdown_part(kind, schedule);
         // Bytes are at least as many as characters; the last sentence needs room as well.
-        if text.len() + part.len() + 200 > MAX_CHARACTERS {
+        if text.len() + part.len() + 200 > CHARACTERS_MAX {
             left_out += 1;
         } else {
             text.push_str(&part);

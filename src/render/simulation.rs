@@ -13,7 +13,7 @@ use super::terminal::{Style, labelled};
 
 const LABEL_COLUMNS: usize = 11;
 /// Reasons for which nodes are held back, and groups of pods that wait, that are shown; the JSON form has all.
-const MAX_REASONS: usize = 8;
+const REASONS_MAX: usize = 8;
 
 /// The simulation as pretty JSON. The error is that of a value that JSON can not express; there is none in a simulation.
 pub fn json(simulation: &Simulation) -> Result<String, serde_json::Error> {
@@ -96,7 +96,7 @@ impl Page {
 
     /// Each node that is on its way out, with the first of what keeps it.
     fn leaving(&mut self, leaving: &[Leaving]) {
-        for (position, node) in leaving.iter().take(MAX_REASONS).enumerate() {
+        for (position, node) in leaving.iter().take(REASONS_MAX).enumerate() {
             let label = if position == 0 { "leaving" } else { "" };
             let since = node.since.as_ref().map_or_else(
                 || "waits for its replacements, or for an earlier wave".to_owned(),
@@ -107,7 +107,7 @@ impl Page {
             let more = if more > 0 { format!(" (and {} more)", thousands(&more.to_string())) } else { String::new() };
             self.line(label, &format!("{} {since}{because}{more}", node.node));
         }
-        let more = leaving.len().saturating_sub(MAX_REASONS);
+        let more = leaving.len().saturating_sub(REASONS_MAX);
         if more > 0 {
             self.line("", &format!("and {}", count(more, "more node")));
         }
@@ -121,8 +121,8 @@ impl Page {
         }
         let mut groups: Vec<(ReasonCode, Vec<&HeldBack>)> = by_code.into_iter().collect();
         groups.sort_by_key(|(code, nodes)| (std::cmp::Reverse(nodes.len()), *code));
-        let more = groups.len().saturating_sub(MAX_REASONS);
-        for (position, (code, nodes)) in groups.iter().take(MAX_REASONS).enumerate() {
+        let more = groups.len().saturating_sub(REASONS_MAX);
+        for (position, (code, nodes)) in groups.iter().take(REASONS_MAX).enumerate() {
             let Some(first) = nodes.first() else { continue };
             let label = if position == 0 { "stays" } else { "" };
             let such_as = if nodes.len() == 1 { "" } else { "such as " };
@@ -137,7 +137,7 @@ impl Page {
     }
 
     fn pending(&mut self, simulation: &Simulation) {
-        for (position, pending) in simulation.pending.iter().take(MAX_REASONS).enumerate() {
+        for (position, pending) in simulation.pending.iter().take(REASONS_MAX).enumerate() {
             let label = if position == 0 { "pending" } else { "" };
             let Some(first) = pending.pods.first() else { continue };
             let reason = pending.reasons.first().map_or("", |reason| reason.text.as_str());

@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 /// As much as an API server takes.
-const MOST_BYTES: usize = 4 << 20;
+const BYTES_MAX: usize = 4 << 20;
 
 /// What becomes of the watches of a kind, those that are open and those to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +91,7 @@ async fn pass_on(State(shared): State<Arc<Shared>>, request: Request) -> Respons
     for header in [HOST, CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING] {
         parts.headers.remove(header);
     }
-    let Ok(bytes) = to_bytes(body, MOST_BYTES).await else { return StatusCode::BAD_REQUEST.into_response() };
+    let Ok(bytes) = to_bytes(body, BYTES_MAX).await else { return StatusCode::BAD_REQUEST.into_response() };
     let mut asked = http::Request::new(kube::client::Body::from(bytes.to_vec()));
     *asked.method_mut() = parts.method;
     let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());

@@ -92,7 +92,7 @@ pub fn one_pod_goes_from_each(cluster: &Cluster) {
 fn discouraged(cluster: &Cluster) -> usize {
     let is_discouraged = |node: &&Value| {
         let taints = node["spec"]["taints"].as_array().into_iter().flatten();
-        taints.into_iter().any(|taint| taint["key"] == keys::NOT_ITS_TURN_TAINT)
+        taints.into_iter().any(|taint| taint["key"] == keys::HELD_FOR_MOVE_TAINT)
     };
     cluster.list("/api/v1/nodes").iter().filter(is_discouraged).count()
 }

@@ -15,7 +15,7 @@ use cutlist::core::catalog::{Catalog, for_node_class};
 use cutlist::core::disrupt::drift;
 use cutlist::core::inputs::{Inputs, LiveInstance, Policy};
 use cutlist::core::lifecycle::selectors::Selectors;
-use cutlist::core::plan::{Note, Revision};
+use cutlist::core::plan::{DefinitionPlaces, Note, Revision};
 use cutlist::core::snapshot::Snapshot;
 use cutlist::core::snapshot::nodes::machines;
 use serde_json::{Value, json};
@@ -84,6 +84,7 @@ fn said(
         Strictness::OfKarpenter => policy.packing = Packing::Karpenter,
     }
     let inputs = Inputs {
+        places: DefinitionPlaces::none(),
         revision: Revision { id: "1".to_owned(), reference: "main".to_owned() },
         cluster: "demo",
         node_pools: std::slice::from_ref(&pool),

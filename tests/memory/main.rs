@@ -25,7 +25,7 @@ const PODS_PER_NODE: usize = 30;
 const FEW_NODES: usize = 1000;
 /// The cluster that the bound is for, and the bound.
 const MANY_NODES: usize = 5000;
-const MOST_MEBIBYTES: f64 = 1024.0;
+const MEBIBYTES_MAX: f64 = 1024.0;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -70,10 +70,10 @@ fn measure(nodes: usize) -> ExitCode {
         nodes * PODS_PER_NODE
     );
     println!("{MANY_NODES} nodes and {} pods would take {whole:.0} MiB", MANY_NODES * PODS_PER_NODE);
-    if whole <= MOST_MEBIBYTES {
+    if whole <= MEBIBYTES_MAX {
         return ExitCode::SUCCESS;
     }
-    println!("that is more than {MOST_MEBIBYTES:.0} MiB");
+    println!("that is more than {MEBIBYTES_MAX:.0} MiB");
     ExitCode::FAILURE
 }
 

@@ -1,7 +1,7 @@
 //! However much there is to say, a document can be posted, and what is in it is closed.
 
 use cutlist::api::preview::{Preview, PreviewMarkdown, PreviewSection, PreviewTarget, PreviewVerdict};
-use cutlist::render::plan::markdown::MAX_CHARACTERS;
+use cutlist::render::plan::markdown::CHARACTERS_MAX;
 use cutlist::render::preview::markdown;
 
 use crate::laid_out::laid_out;
@@ -58,9 +58,9 @@ fn a_document_is_never_too_long() {
         };
         let preview = Preview { targets: (0..clusters).map(target).collect(), ..Preview::default() };
         let text = markdown(&preview);
-        assert!(text.chars().count() <= MAX_CHARACTERS && is_closed(&text), "{clusters} of {characters}");
+        assert!(text.chars().count() <= CHARACTERS_MAX && is_closed(&text), "{clusters} of {characters}");
         assert!(text.contains("1 node created"), "{clusters} of {characters}");
-        assert_eq!(text.contains("Shortened"), clusters * characters * 3 > MAX_CHARACTERS - 1_000 || clusters == 3_000);
+        assert_eq!(text.contains("Shortened"), clusters * characters * 3 > CHARACTERS_MAX - 1_000 || clusters == 3_000);
     }
 }
 
@@ -93,7 +93,7 @@ fn a_huge_difference_is_told_in_one_document() {
     let ran = preview(folder.path(), &further);
     let text = ran.stdout;
     assert!(
-        text.chars().count() <= MAX_CHARACTERS && is_closed(&text) && text.contains("no longer allows"),
+        text.chars().count() <= CHARACTERS_MAX && is_closed(&text) && text.contains("no longer allows"),
         "{}{text}",
         ran.stderr
     );

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use cutlist::api::keys;
-use cutlist::api::settings::{CrowdPenalty, Packing, Penalties};
+use cutlist::api::settings::{ConcentrationPenalty, Packing, Penalties};
 use cutlist::core::inputs::{Inputs, Policy};
 use cutlist::core::model::HourlyPrice;
 use cutlist::core::plan::Plan;
@@ -46,7 +46,7 @@ fn total(plan: &Plan, built: &Built, inputs: &Inputs<'_>) -> HourlyPrice {
             *in_pools.entry((workload, *spot_pool)).or_insert(0_u32) += 1;
         }
     }
-    let beyond = |penalty: &CrowdPenalty, workload: &Workload<'_>, pods: u32| -> usize {
+    let beyond = |penalty: &ConcentrationPenalty, workload: &Workload<'_>, pods: u32| -> usize {
         pods.saturating_sub(penalty.free_pods(replicas[workload])) as usize
     };
     let on_nodes: usize = on_nodes.iter().map(|((it, _), pods)| beyond(&penalties.blast_radius, it, *pods)).sum();

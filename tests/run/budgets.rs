@@ -168,5 +168,5 @@ async fn looks_are_limited_whatever_asks_for_them() {
         assert!(looks <= looks_max(60), "time does not pass");
         stage.controller.wait().await;
     }
-    assert!(stage.controller.restless_since().is_some());
+    assert!(stage.controller.unsettled_since().is_some());
 }

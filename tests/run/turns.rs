@@ -10,7 +10,7 @@ use crate::stage::{Fault, SETTINGS, Stage, without_pods};
 /// Nodes that others are preferred to.
 fn discouraged(snapshot: &Snapshot) -> usize {
     let taints = snapshot.nodes.iter().flat_map(|node| node.spec.iter().flat_map(|spec| spec.taints.iter().flatten()));
-    taints.filter(|taint| taint.key == keys::NOT_ITS_TURN_TAINT).count()
+    taints.filter(|taint| taint.key == keys::HELD_FOR_MOVE_TAINT).count()
 }
 
 /// How many pods each node has.

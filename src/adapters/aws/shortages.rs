@@ -10,7 +10,7 @@ use crate::ports::Offering;
 
 /// After the first shortage; the reference's only wait.
 const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(3);
-const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(1);
+const WAIT_MAX: SignedDuration = SignedDuration::from_hours(1);
 /// Without another failure for so long after its wait, the next one is a first one again.
 const FORGOTTEN_AFTER: SignedDuration = SignedDuration::from_hours(2);
 /// All offerings of a region are some 8,000. What is dropped is the one that is over soonest.
@@ -75,7 +75,7 @@ impl Shortages {
             Some(before) if now.duration_since(before.retry_at) < FORGOTTEN_AFTER => before.failures.saturating_add(1),
             Some(_) | None => 1,
         };
-        let wait = FIRST_WAIT.saturating_mul(1 << (failures.saturating_sub(1)).min(10)).min(LONGEST_WAIT);
+        let wait = FIRST_WAIT.saturating_mul(1 << (failures.saturating_sub(1)).min(10)).min(WAIT_MAX);
         let retry_at = match before {
             Some(before) if now < before.retry_at => before.retry_at,
             Some(_) | None => now.saturating_add(wait).unwrap_or(now),

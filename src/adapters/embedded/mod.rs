@@ -9,7 +9,7 @@
 //! |---|---|
 //! | state, timers, catching up | `world.rs` |
 //! | Deployments and ReplicaSets | `workloads.rs` |
-//! | a cluster that was found elsewhere and goes on here | `found.rs` |
+//! | a cluster that was found elsewhere and goes on here | `imported_cluster.rs` |
 //! | DaemonSets | `daemons.rs` |
 //! | pods by owner, node and budget | `pods.rs` |
 //! | binding pods to nodes | `scheduler.rs` |
@@ -30,7 +30,7 @@ mod cluster;
 mod daemons;
 mod disagreements;
 mod forge;
-mod found;
+mod imported_cluster;
 mod kubelet;
 mod machines;
 mod merge;
@@ -41,8 +41,8 @@ mod reservations;
 mod saved;
 mod saved_cloud;
 mod scheduler;
-mod shelf;
 mod sight;
+mod store;
 mod workloads;
 mod world;
 
@@ -60,7 +60,7 @@ pub use cloud::EmbeddedCloud;
 pub use cluster::EmbeddedCluster;
 pub use disagreements::Disagreement;
 pub use forge::{EmbeddedForge, Post};
-pub use found::ScaleError;
+pub use imported_cluster::ScaleError;
 pub use machines::NodeFault;
 pub use saved::SavedMachine;
 pub use saved_cloud::{Keep, SavedCloud};

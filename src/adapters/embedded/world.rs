@@ -22,13 +22,13 @@ use crate::ports::{Message, Offering};
 use super::WorldSettings;
 use super::adversity::Webhook;
 use super::disagreements::Disagreement;
-use super::found::Kept;
+use super::imported_cluster::Kept;
 use super::machines::{Machine, NodeFault};
 use super::pods::Pods;
 use super::random::Random;
 use super::scheduler::Allocatable;
-use super::shelf::Shelf;
 use super::sight::Sight;
+use super::store::Store;
 
 /// More rounds than any chain of controllers needs (Deployment, ReplicaSet, pod, binding, budget); a guard against a cycle.
 const RECONCILE_ROUNDS: usize = 16;
@@ -51,9 +51,9 @@ pub struct World {
     timers_set: u64,
     objects_made: u64,
 
-    pub(super) nodes: Shelf<Node>,
+    pub(super) nodes: Store<Node>,
     pub(super) allocatable: BTreeMap<String, Allocatable>,
-    pub(super) node_claims: Shelf<NodeClaim>,
+    pub(super) node_claims: Store<NodeClaim>,
     pub(super) node_pools: BTreeMap<String, NodePool>,
     pub(super) node_classes: BTreeMap<String, EC2NodeClass>,
     pub(super) node_overlays: BTreeMap<String, NodeOverlay>,
@@ -61,22 +61,22 @@ pub struct World {
     pub(super) pod_templates: BTreeMap<String, PodTemplate>,
     pub(super) disruption_budgets: BTreeMap<String, DisruptionBudget>,
     pub(super) pods: Pods,
-    pub(super) deployments: Shelf<Deployment>,
-    pub(super) replica_sets: Shelf<ReplicaSet>,
+    pub(super) deployments: Store<Deployment>,
+    pub(super) replica_sets: Store<ReplicaSet>,
     pub(super) replica_sets_by_uid: BTreeMap<String, String>,
     /// A Deployment or ReplicaSet came, went or is to have another size.
     pub(super) workloads_changed: bool,
     /// Owners of pods that are run as they were found, by UID.
     pub(super) kept: BTreeMap<String, Kept>,
-    pub(super) daemon_sets: Shelf<DaemonSet>,
-    pub(super) pod_disruption_budgets: Shelf<PodDisruptionBudget>,
+    pub(super) daemon_sets: Store<DaemonSet>,
+    pub(super) pod_disruption_budgets: Store<PodDisruptionBudget>,
     /// Pods that were evicted so far, those of DaemonSets left out.
     pub(super) evicted: usize,
     /// Kinds that no controller of this world acts on; kept so that an observation shows them.
     pub(super) others: Snapshot,
     /// Where pods are expected to land: pod to node or claim.
     pub(super) nominations: BTreeMap<String, String>,
-    pub(super) node_plans: Shelf<NodePlan>,
+    pub(super) node_plans: Store<NodePlan>,
 
     pub(super) catalog: Arc<Catalog>,
     pub(super) machines: BTreeMap<String, Machine>,
@@ -123,9 +123,9 @@ impl World {
             timers: BTreeMap::new(),
             timers_set: 0,
             objects_made: 0,
-            nodes: Shelf::default(),
+            nodes: Store::default(),
             allocatable: BTreeMap::new(),
-            node_claims: Shelf::default(),
+            node_claims: Store::default(),
             node_pools: BTreeMap::new(),
             node_classes: BTreeMap::new(),
             node_overlays: BTreeMap::new(),
@@ -133,17 +133,17 @@ impl World {
             pod_templates: BTreeMap::new(),
             disruption_budgets: BTreeMap::new(),
             pods: Pods::default(),
-            deployments: Shelf::default(),
-            replica_sets: Shelf::default(),
+            deployments: Store::default(),
+            replica_sets: Store::default(),
             replica_sets_by_uid: BTreeMap::new(),
             workloads_changed: false,
             kept: BTreeMap::new(),
-            daemon_sets: Shelf::default(),
-            pod_disruption_budgets: Shelf::default(),
+            daemon_sets: Store::default(),
+            pod_disruption_budgets: Store::default(),
             evicted: 0,
             others: Snapshot::default(),
             nominations: BTreeMap::new(),
-            node_plans: Shelf::default(),
+            node_plans: Store::default(),
             catalog,
             machines: BTreeMap::new(),
             messages: BTreeMap::new(),

@@ -12,9 +12,9 @@ use super::address::{Origin, redacted};
 /// How long a connection, and each part of an answer, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are looked at. Its head has some hundreds.
-const MOST_BYTES: u64 = 64 << 10;
+const BYTES_MAX: u64 = 64 << 10;
 /// Redirects to the same server, such as to the name with `.git`.
-const MOST_HOPS: usize = 4;
+const HOPS_MAX: usize = 4;
 
 /// Why credentials are not given.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +33,7 @@ pub(super) fn asks_itself(url: &str, origin: &Origin) -> Result<(), NotAsked> {
     let more = if query.is_empty() { String::new() } else { format!("{query}&") };
     let mut target = path_of(base).trim_end_matches('/').to_owned();
     target.push_str(&format!("/info/refs?{more}service=git-upload-pack"));
-    for _ in 0..MOST_HOPS {
+    for _ in 0..HOPS_MAX {
         let answer = ask(origin, &target).map_err(NotAsked::Unanswered)?;
         match answer.status {
             401 => return Ok(()),
@@ -88,7 +88,7 @@ fn ask(origin: &Origin, target: &str) -> std::io::Result<Answer> {
             "GET {target} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: git/2.0 (cutlist)\r\nAccept: */*\r\nConnection: close\r\n\r\n"
         );
         (&stream).write_all(request.as_bytes())?;
-        return read(BufReader::new(stream.take(MOST_BYTES)));
+        return read(BufReader::new(stream.take(BYTES_MAX)));
     }
     Err(failed)
 }

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(5);
 /// How often it is looked whether the other side is silent.
 const LOOK: Duration = Duration::from_millis(50);
 /// Bytes of a request, and of an answer: names and messages.
-const MOST_BYTES: u64 = 1 << 20;
+const BYTES_MAX: u64 = 1 << 20;
 
 /// How long a fetch may take.
 #[derive(Clone, Copy, Debug)]
@@ -168,7 +168,7 @@ async fn run(program: &Path, request: Vec<u8>) -> std::io::Result<Answer> {
             stdin.write_all(&request)?;
         }
         if let Some(stdout) = stdout {
-            stdout.take(MOST_BYTES).read_to_end(&mut bytes)?;
+            stdout.take(BYTES_MAX).read_to_end(&mut bytes)?;
         }
         std::io::Result::Ok(bytes)
     });
@@ -180,7 +180,7 @@ async fn run(program: &Path, request: Vec<u8>) -> std::io::Result<Answer> {
 /// What the other process does: reads a request from standard input, fetches, and answers on standard output.
 pub fn serve() -> std::io::Result<()> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().take(MOST_BYTES).read_to_end(&mut bytes)?;
+    std::io::stdin().lock().take(BYTES_MAX).read_to_end(&mut bytes)?;
     let request: Request = serde_json::from_slice(&bytes).map_err(std::io::Error::other)?;
     let life = Life::watched(
         Duration::from_millis(request.silence_milliseconds),

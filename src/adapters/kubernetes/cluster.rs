@@ -15,8 +15,8 @@ use crate::core::snapshot::{Doubts, Pod, Snapshot};
 use crate::ports::{PortError, PortErrorKind};
 
 use super::connection::Connection;
-use super::feed::{AnyFeed, Changes, Feed, Standing};
 use super::leadership::Leadership;
+use super::reflector::{AnyReflector, Changes, Reflector, Standing};
 
 /// The first lists of a large cluster take this long at most.
 const PATIENCE_TO_SYNC: Duration = Duration::from_secs(120);
@@ -32,11 +32,11 @@ pub struct KubernetesCluster {
     /// Writes are refused as soon as somebody else leads.
     pub(super) leadership: Leadership,
     changes: Arc<Changes>,
-    feeds: Vec<Arc<dyn AnyFeed>>,
-    pub(super) node_claims: Arc<Feed<NodeClaim>>,
-    pub(super) nodes: Arc<Feed<Node>>,
-    pub(super) pods: Arc<Feed<Pod>>,
-    pub(super) node_plans: Arc<Feed<NodePlan>>,
+    reflectors: Vec<Arc<dyn AnyReflector>>,
+    pub(super) node_claims: Arc<Reflector<NodeClaim>>,
+    pub(super) nodes: Arc<Reflector<Node>>,
+    pub(super) pods: Arc<Reflector<Pod>>,
+    pub(super) node_plans: Arc<Reflector<NodePlan>>,
     snapshot: RefCell<Arc<Snapshot>>,
     observed: Cell<u64>,
 }
@@ -45,18 +45,19 @@ impl KubernetesCluster {
     /// Begins to watch. Call it inside a runtime.
     pub fn watch(connection: &Connection, leadership: Leadership) -> Self {
         let changes = Arc::new(Changes::default());
-        let mut start = Start { client: connection.watching.clone(), changes: Arc::clone(&changes), feeds: Vec::new() };
-        // Kinds that are also written through get their feed here; the others need no name.
-        let node_claims = start.feed::<NodeClaim>();
-        let nodes = start.feed::<Node>();
-        let pods = start.feed::<Pod>();
-        let node_plans = start.feed::<NodePlan>();
+        let mut start =
+            Start { client: connection.watching.clone(), changes: Arc::clone(&changes), reflectors: Vec::new() };
+        // Kinds that are also written through get their reflector here; the others need no name.
+        let node_claims = start.reflector::<NodeClaim>();
+        let nodes = start.reflector::<Node>();
+        let pods = start.reflector::<Pod>();
+        let node_plans = start.reflector::<NodePlan>();
         for_each_kind(&mut start);
         Self {
             client: connection.acting.clone(),
             leadership,
             changes,
-            feeds: start.feeds,
+            reflectors: start.reflectors,
             node_claims,
             nodes,
             pods,
@@ -77,11 +78,11 @@ impl KubernetesCluster {
         if current.doubts != doubts {
             Arc::make_mut(&mut current).doubts = doubts;
         }
-        if self.feeds.iter().any(|feed| feed.has_news()) {
+        if self.reflectors.iter().any(|reflector| reflector.has_news()) {
             // Copied only while somebody still holds the last one.
             let snapshot = Arc::make_mut(&mut current);
-            for feed in &self.feeds {
-                feed.drain_into(snapshot);
+            for reflector in &self.reflectors {
+                reflector.drain_into(snapshot);
             }
         }
         Ok(Arc::clone(&current))
@@ -90,27 +91,27 @@ impl KubernetesCluster {
     /// What is not to be relied on. Asked before the news are taken: what comes in between is seen too early, and no harm.
     fn doubts(&self) -> Doubts {
         Doubts {
-            kinds: self.feeds.iter().filter_map(|feed| feed.doubt()).collect(),
+            kinds: self.reflectors.iter().filter_map(|reflector| reflector.doubt()).collect(),
             unreadable: self
-                .feeds
+                .reflectors
                 .iter()
-                .flat_map(|feed| feed.unreadable())
+                .flat_map(|reflector| reflector.unreadable())
                 .collect::<BTreeSet<_>>()
                 .into_iter()
                 .collect(),
         }
     }
 
-    /// Until every feed has had its first list, or was denied it.
+    /// Until every reflector has had its first list, or was denied it.
     async fn synced(&self) {
         loop {
             let announced = self.changes.announced();
-            let waits = |feed: &Arc<dyn AnyFeed>| match feed.standing() {
+            let waits = |reflector: &Arc<dyn AnyReflector>| match reflector.standing() {
                 Standing::Waiting(Some(trouble)) => trouble.kind != PortErrorKind::Denied,
                 Standing::Waiting(None) => true,
                 Standing::Absent | Standing::Synced(_) => false,
             };
-            if !self.feeds.iter().any(waits) {
+            if !self.reflectors.iter().any(waits) {
                 return;
             }
             announced.await;
@@ -119,7 +120,7 @@ impl KubernetesCluster {
 
     /// A kind that may not be read would be taken for one that has no objects, and its pods or budgets for none.
     fn denied(&self) -> Result<(), PortError> {
-        let denied = self.feeds.iter().find_map(|feed| match feed.standing() {
+        let denied = self.reflectors.iter().find_map(|reflector| match reflector.standing() {
             Standing::Waiting(Some(trouble)) => Some(trouble),
             _ => None,
         });
@@ -175,22 +176,22 @@ impl KubernetesCluster {
 struct Start {
     client: Client,
     changes: Arc<Changes>,
-    feeds: Vec<Arc<dyn AnyFeed>>,
+    reflectors: Vec<Arc<dyn AnyReflector>>,
 }
 
 impl Start {
-    fn feed<T: Stored>(&mut self) -> Arc<Feed<T>> {
-        let feed = Arc::new(Feed::<T>::new(Arc::clone(&self.changes)));
-        tokio::spawn(Arc::clone(&feed).follow(self.client.clone()));
-        self.feeds.push(Arc::<Feed<T>>::clone(&feed));
-        feed
+    fn reflector<T: Stored>(&mut self) -> Arc<Reflector<T>> {
+        let reflector = Arc::new(Reflector::<T>::new(Arc::clone(&self.changes)));
+        tokio::spawn(Arc::clone(&reflector).follow(self.client.clone()));
+        self.reflectors.push(Arc::<Reflector<T>>::clone(&reflector));
+        reflector
     }
 }
 
 impl ForEachKind for Start {
     fn kind<T: Stored>(&mut self) {
         if !["NodeClaim", "Node", "Pod", "NodePlan"].contains(&T::KIND) {
-            self.feed::<T>();
+            self.reflector::<T>();
         }
     }
 }

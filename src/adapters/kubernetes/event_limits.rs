@@ -18,7 +18,7 @@ const OF_POOL_AFTER: Duration = Duration::from_secs(60);
 const NOMINATED_PER_SECOND: u32 = 5;
 const NOMINATED_AT_ONCE: u32 = 10;
 /// Events that are remembered; beyond that the oldest are forgotten, and may be written again.
-const MOST_REMEMBERED: usize = 10_000;
+const REMEMBERED_MAX: usize = 10_000;
 
 /// Object, reason and words.
 type Key = (&'static str, Option<String>, String, String, String);
@@ -51,7 +51,7 @@ impl EventLimits {
         if notice.reason == "Nominated" && !self.nominate(now) {
             return false;
         }
-        if self.written.len() >= MOST_REMEMBERED {
+        if self.written.len() >= REMEMBERED_MAX {
             self.forget(now);
         }
         self.written.insert(key, now);
@@ -73,7 +73,7 @@ impl EventLimits {
     /// What no longer matters, and if that is too little everything.
     fn forget(&mut self, now: Instant) {
         self.written.retain(|_, written| now.duration_since(*written) < UNCONSOLIDATABLE_AFTER);
-        if self.written.len() >= MOST_REMEMBERED {
+        if self.written.len() >= REMEMBERED_MAX {
             self.written.clear();
         }
     }
@@ -134,9 +134,9 @@ mod tests {
     fn what_is_remembered_has_a_limit() {
         let begin = Instant::now();
         let mut limits = EventLimits::new(begin);
-        for number in 0..=MOST_REMEMBERED {
+        for number in 0..=REMEMBERED_MAX {
             assert!(limits.allow(&notice(&number.to_string(), "DisruptionBlocked", "busy"), begin));
         }
-        assert!(limits.written.len() <= MOST_REMEMBERED);
+        assert!(limits.written.len() <= REMEMBERED_MAX);
     }
 }

@@ -13,7 +13,7 @@ use super::event_limits::EventLimits;
 /// Notices that wait to be published; more than that at once are dropped and counted, as Kubernetes' own recorder does.
 const QUEUE: usize = 1_000;
 /// Of the Kubernetes API.
-const MOST_NOTE_BYTES: usize = 1_024;
+const NOTE_BYTES_MAX: usize = 1_024;
 const CONTROLLER: &str = "cutlist";
 
 /// What to tell about an object.
@@ -71,8 +71,8 @@ fn now() -> Instant {
 
 fn event(notice: Notice) -> (Event, ObjectReference) {
     let mut note = notice.note;
-    if note.len() > MOST_NOTE_BYTES {
-        let end = (0..=MOST_NOTE_BYTES - 3).rev().find(|end| note.is_char_boundary(*end)).unwrap_or(0);
+    if note.len() > NOTE_BYTES_MAX {
+        let end = (0..=NOTE_BYTES_MAX - 3).rev().find(|end| note.is_char_boundary(*end)).unwrap_or(0);
         note.truncate(end);
         note.push_str("...");
     }

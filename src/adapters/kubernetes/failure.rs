@@ -5,7 +5,7 @@ use kube::Error;
 use crate::ports::{PortError, PortErrorKind};
 
 /// Some answers list every rule that an object breaks, several times.
-const MOST_CHARACTERS: usize = 600;
+const CHARACTERS_MAX: usize = 600;
 
 /// `operation` says what was tried, on what: `list nodes`.
 pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortError {
@@ -20,7 +20,7 @@ pub(super) fn port_error(operation: impl Into<String>, error: Error) -> PortErro
 
 /// What the API server says, cut where it goes on for pages.
 pub(super) fn sentence(message: String) -> String {
-    match message.char_indices().nth(MOST_CHARACTERS) {
+    match message.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => format!("{}...", message.get(..end).unwrap_or_default()),
         None => message,
     }

@@ -13,8 +13,8 @@ use crate::core::snapshot::kinds::Stored;
 use crate::ports::PortErrorKind;
 
 use super::failure::{kind_of_code, sentence};
-use super::feed::Trouble;
 use super::once::PAGE;
+use super::reflector::Trouble;
 use super::watched::{Watched, all};
 
 /// A page of a list, or the beginning of a watch, that is not there by then.
@@ -25,7 +25,7 @@ const WATCH_SECONDS: u32 = 290;
 pub(super) const SILENT: Duration = Duration::from_secs(120);
 /// How long is waited after a failure at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(800);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 /// A watch that lasts so long is none that fails at once again and again.
 const LASTS: Duration = Duration::from_secs(30);
 
@@ -53,16 +53,16 @@ enum Gap {
 
 /// Until the runtime ends.
 #[expect(clippy::disallowed_methods, reason = "how long a watch lasted is for this adapter alone")]
-pub(super) async fn follow<T: Stored>(client: Client, feed: &impl Followed<T>) {
+pub(super) async fn follow<T: Stored>(client: Client, reflector: &impl Followed<T>) {
     let api = all::<T>(&client);
     let mut version: Option<String> = None;
     let mut pause = FIRST_PAUSE;
     loop {
         let began = Instant::now();
         let gap = match version.take() {
-            None => list(&api, feed).await,
+            None => list(&api, reflector).await,
             Some(version) => {
-                let gap = watch(&api, version, feed).await;
+                let gap = watch(&api, version, reflector).await;
                 if began.elapsed() >= LASTS {
                     pause = FIRST_PAUSE;
                 } else if !matches!(gap, Gap::Failed(_)) {
@@ -76,17 +76,17 @@ pub(super) async fn follow<T: Stored>(client: Client, feed: &impl Followed<T>) {
             Gap::None(from) => version = Some(from),
             Gap::Unknown => {}
             Gap::Failed(trouble) => {
-                feed.stumbled(trouble);
+                reflector.stumbled(trouble);
                 sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(PAUSE_MAX);
             }
         }
     }
 }
 
-async fn list<T: Stored>(api: &Api<Watched<T>>, feed: &impl Followed<T>) -> Gap {
+async fn list<T: Stored>(api: &Api<Watched<T>>, reflector: &impl Followed<T>) -> Gap {
     let operation = || format!("list {}", T::RESOURCE);
-    feed.list_begins();
+    reflector.list_begins();
     let mut parameters = ListParams::default().limit(PAGE);
     loop {
         let page = match timeout(PATIENCE, api.list(&parameters)).await {
@@ -95,17 +95,17 @@ async fn list<T: Stored>(api: &Api<Watched<T>>, feed: &impl Followed<T>) -> Gap 
             Ok(Ok(page)) => page,
         };
         for object in page.items {
-            feed.listed(object);
+            reflector.listed(object);
         }
         let Some(token) = page.metadata.continue_.filter(|token| !token.is_empty()) else {
-            feed.list_ends();
+            reflector.list_ends();
             return Gap::None(page.metadata.resource_version.unwrap_or_default());
         };
         parameters.continue_token = Some(token);
     }
 }
 
-async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, feed: &impl Followed<T>) -> Gap {
+async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, reflector: &impl Followed<T>) -> Gap {
     let operation = || format!("watch {}", T::RESOURCE);
     let parameters = WatchParams::default().timeout(WATCH_SECONDS);
     let events = match timeout(PATIENCE, api.watch(&parameters, &version)).await {
@@ -125,15 +125,15 @@ async fn watch<T: Stored>(api: &Api<Watched<T>>, mut version: String, feed: &imp
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                 version = object.metadata.resource_version.clone().unwrap_or(version);
-                feed.changed(object);
+                reflector.changed(object);
             }
             WatchEvent::Deleted(object) => {
                 version = object.metadata.resource_version.clone().unwrap_or(version);
-                feed.deleted(&object);
+                reflector.deleted(&object);
             }
             WatchEvent::Bookmark(bookmark) => {
                 version = bookmark.metadata.resource_version;
-                feed.nothing_happened();
+                reflector.nothing_happened();
             }
             WatchEvent::Error(status) if is_expired(&status) => return Gap::Unknown,
             WatchEvent::Error(status) => return Gap::Failed(trouble(operation(), &Error::Api(status))),

@@ -8,8 +8,8 @@
 //! | approving a plan | `approval.rs` |
 //! | which cluster, with which rights | `connection.rs` |
 //! | a kind as the API server sends it | `watched.rs` |
-//! | what watches say of one kind, until it is looked at | `feed.rs`, `following.rs` |
-//! | what objects of one maker have in common, kept once | `siblings.rs` |
+//! | what watches say of one kind, until it is looked at | `reflector.rs`, `following.rs` |
+//! | what objects of one owner have in common, kept once | `shared.rs` |
 //! | the port: observation and writes | `cluster.rs`, `writes.rs` |
 //! | everything once, without watching | `once.rs` |
 //! | what may be asked of the API server, and by whom | `permissions.rs` |
@@ -31,15 +31,15 @@ mod definitions_source;
 mod event_limits;
 mod events;
 mod failure;
-mod feed;
 mod following;
 mod leadership;
 pub mod nodes;
 mod once;
 mod others;
 pub mod permissions;
+mod reflector;
 mod server_time;
-mod siblings;
+mod shared_by_owner;
 mod watched;
 mod without_election;
 mod writes;

@@ -20,7 +20,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::cluster::KubernetesCluster;
 use super::failure::port_error;
-use super::feed::Feed;
+use super::reflector::Reflector;
 use super::watched::Watched;
 
 impl Cluster for KubernetesCluster {
@@ -187,7 +187,7 @@ impl Cluster for KubernetesCluster {
         let request = Request::new(CorePod::url_path(&(), Some(namespace)));
         let request = request.patch_subresource("status", pod, &PatchParams::default(), &Patch::Merge(&patch));
         let request = request.map_err(|error| port_error(operation.clone(), Error::BuildRequest(error)))?;
-        // Read as our own pod: its trimmed form is what the feed keeps.
+        // Read as our own pod: its trimmed form is what the reflector keeps.
         match self.client.request::<Watched<Pod>>(request).await {
             Ok(written) => {
                 self.pods.saw(written);
@@ -233,7 +233,7 @@ impl KubernetesCluster {
     /// Objects as the API server has them now, and not as its cache or a watch has them. The next observation sees them, too.
     async fn list_now<T: Stored>(
         &self,
-        feed: &Feed<T>,
+        reflector: &Reflector<T>,
         mut parameters: ListParams,
         is_asked_for: impl Fn(&Unreadable) -> bool,
     ) -> Result<Vec<T>, PortError> {
@@ -252,7 +252,7 @@ impl KubernetesCluster {
                     }
                     Err(_) => {}
                 }
-                feed.saw(watched);
+                reflector.saw(watched);
             }
             match page.metadata.continue_.filter(|token| !token.is_empty()) {
                 Some(token) => parameters.continue_token = Some(token),
@@ -330,23 +330,23 @@ fn manager() -> Option<String> {
 }
 
 /// Asks for the end of an object without a namespace; one that finalizers hold is still there.
-async fn delete<T>(api: &Api<T>, feed: &Feed<T>, name: &str) -> Result<(), Error>
+async fn delete<T>(api: &Api<T>, reflector: &Reflector<T>, name: &str) -> Result<(), Error>
 where
     T: Stored + Resource<DynamicType = ()>,
 {
     match api.delete(name, &DeleteParams::default()).await? {
-        Either::Left(object) => seen(feed, object),
-        Either::Right(_) => feed.saw_go("", name),
+        Either::Left(object) => seen(reflector, object),
+        Either::Right(_) => reflector.saw_go("", name),
     }
     Ok(())
 }
 
 /// What the API server answered to a write. An object on its way out goes with its last finalizer.
-fn seen<T: Stored + Resource>(feed: &Feed<T>, object: T) {
+fn seen<T: Stored + Resource>(reflector: &Reflector<T>, object: T) {
     if is_gone(object.meta()) {
-        feed.saw_go("", object.meta().name.as_deref().unwrap_or_default());
+        reflector.saw_go("", object.meta().name.as_deref().unwrap_or_default());
     } else {
-        feed.wrote(object);
+        reflector.wrote(object);
     }
 }
 

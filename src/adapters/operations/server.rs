@@ -53,7 +53,7 @@ impl Readiness {
 }
 
 /// A look of the controller's loop that takes longer stands still: the largest plans take seconds, and every call has a limit.
-pub const LONGEST_LOOK: Duration = Duration::from_mins(10);
+pub const LOOK_MAX: Duration = Duration::from_mins(10);
 
 /// Whether the controller's loop goes on: since when it has looked, or nothing while it waits. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub struct Heartbeat {
 
 impl Default for Heartbeat {
     fn default() -> Self {
-        Self::with_longest(LONGEST_LOOK)
+        Self::with_longest(LOOK_MAX)
     }
 }
 

@@ -33,7 +33,9 @@ use crate::render::terminal::clean_lines;
 use super::boot;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
-use super::{FAILURE, abort, log, measures, notices, now, outcome, reviews, shutdown_on_signal, standard_output};
+use super::{
+    FAILURE, abort, event_metrics, kubernetes_events, log, now, outcome, reviews, shutdown_on_signal, standard_output,
+};
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
 /// seconds that Kubernetes waits.
@@ -466,8 +468,8 @@ fn journal(screen: &Screen, recorder: EventRecorder, metrics: &Metrics, readines
     Journal::new(move |now, event| {
         log::record(now, event);
         screen.show(now, event);
-        measures::count(&metrics, &readiness, event);
-        for notice in notices::of(event) {
+        event_metrics::count(&metrics, &readiness, event);
+        for notice in kubernetes_events::of(event) {
             recorder.publish(Notice { note: clean_lines(&output::shown(&notice.note)), ..notice });
         }
     })

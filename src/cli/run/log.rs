@@ -18,7 +18,7 @@ use crate::controller::events::{Event, Level};
 /// The name Karpenter's lines carry.
 const LOGGER: &str = "controller";
 /// Of one text of a library.
-const MOST_CHARACTERS: usize = 500;
+const CHARACTERS_MAX: usize = 500;
 
 /// From now on `tracing` writes to standard error.
 pub fn start() {
@@ -40,7 +40,7 @@ fn targets() -> Targets {
 
 /// A text of a library, which may quote what it was given.
 fn cut(text: String) -> String {
-    match text.char_indices().nth(MOST_CHARACTERS) {
+    match text.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text,
     }

@@ -5,7 +5,7 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! Whether a pod may run on a node [`crate::core::kube_scheduler`] says; `plan` goes through a whole plan, one file for each kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `disks`, `repairs`, `rollouts`, `worth`,
-//! `budgets`, `crowds`, `summary`.
+//! `budgets`, `concentration`, `summary`.
 
 pub mod plan;
 pub mod violation;
@@ -13,8 +13,8 @@ pub mod violation;
 mod adoptions;
 mod budgets;
 mod buffers;
+mod concentration;
 mod creations;
-mod crowds;
 pub mod daemons;
 mod disks;
 mod judge;

@@ -6,8 +6,8 @@ use crate::core::plan::{Plan, Step};
 use super::known::Known;
 use super::violation::{Findings, Violation};
 use super::{
-    adoptions, budgets, buffers, creations, crowds, disks, placements, removals, rollouts, spread_defaults, structure,
-    summary, worth,
+    adoptions, budgets, buffers, concentration, creations, disks, placements, removals, rollouts, spread_defaults,
+    structure, summary, worth,
 };
 
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
@@ -35,7 +35,7 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Vio
     rollouts::check(plan, &known, &mut findings);
     worth::check(plan, &known, &mut findings);
     budgets::check(plan, &known, &mut findings);
-    crowds::check(plan, &known, &mut findings);
+    concentration::check(plan, &known, &mut findings);
     summary::check(plan, &known, &mut findings);
     findings.into_sorted()
 }

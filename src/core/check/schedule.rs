@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, Timestamp, Zoned};
 
 /// Longer windows than this are taken for this long: a schedule comes round within it.
-const LONGEST_WINDOW_MINUTES: u64 = 366 * 24 * 60;
+const WINDOW_MINUTES_MAX: u64 = 366 * 24 * 60;
 
 /// Whether `now` lies in a window: the schedule struck at most `duration_seconds` ago, or never does, which for the reference is
 /// always. An error where the schedule can not be read.
@@ -21,7 +21,7 @@ pub(super) fn is_open(schedule: &str, duration_seconds: u64, zone: &TimeZone, no
 pub(super) fn struck(schedule: &str, duration_seconds: u64, zone: &TimeZone, now: Timestamp) -> Result<bool, String> {
     let schedule = Schedule::parse(schedule)?;
     let this_minute = now - SignedDuration::from_secs(now.as_second().rem_euclid(60));
-    for minutes_ago in 0..=(duration_seconds / 60).min(LONGEST_WINDOW_MINUTES) {
+    for minutes_ago in 0..=(duration_seconds / 60).min(WINDOW_MINUTES_MAX) {
         let ago = SignedDuration::from_mins(i64::try_from(minutes_ago).map_err(|error| error.to_string())?);
         let minute = this_minute - ago;
         let elapsed_seconds = u64::try_from(now.as_second() - minute.as_second()).unwrap_or(0);

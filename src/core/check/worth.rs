@@ -13,7 +13,7 @@ use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
 use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
-use super::crowds::Whereabouts;
+use super::concentration::Whereabouts;
 use super::known::{Known, must_move, removed_node, steps};
 use super::plan::place;
 use super::removals::eviction_cost;
@@ -28,8 +28,8 @@ const TOLERANCE_SECONDS: f64 = 1.0;
 struct Saving<'p> {
     removed: Vec<&'p Step>,
     created: Vec<&'p Step>,
-    /// What crowds count more afterwards, in dollars per hour.
-    crowds: f64,
+    /// What concentration counts more afterwards, in dollars per hour.
+    concentration: f64,
 }
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -53,7 +53,7 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 fn moves<'p>(plan: &'p Plan, known: &Known<'_>) -> BTreeMap<u32, Saving<'p>> {
     let mut moves: BTreeMap<u32, Saving<'_>> = BTreeMap::new();
     for step in steps(plan, StepKind::Remove).filter(|step| step.reason.code == ReasonCode::Underutilized) {
-        let new = || Saving { removed: Vec::new(), created: Vec::new(), crowds: 0.0 };
+        let new = || Saving { removed: Vec::new(), created: Vec::new(), concentration: 0.0 };
         let it = moves.entry(step.move_number).or_insert_with(new);
         it.removed.push(step);
     }
@@ -69,7 +69,7 @@ fn moves<'p>(plan: &'p Plan, known: &Known<'_>) -> BTreeMap<u32, Saving<'p>> {
         pods.carry_out(number, plan, known);
         let after = pods.cost(known);
         if let Some(it) = moves.get_mut(&number) {
-            it.crowds = (after.0 - before.0 + after.1 - before.1).max(0.0);
+            it.concentration = (after.0 - before.0 + after.1 - before.1).max(0.0);
         }
     }
     moves
@@ -84,14 +84,14 @@ impl Saving<'_> {
         self.created.iter().map(|step| step.price_per_hour).sum()
     }
 
-    /// In dollars per hour, with what every node costs beside its price and what crowds count more.
+    /// In dollars per hour, with what every node costs beside its price and what concentration counts more.
     fn saved(&self, known: &Known<'_>) -> f64 {
         let policy = &known.inputs.policy;
         let per_node =
             if policy.packing == Packing::Cheapest { policy.penalties.per_node_per_hour.max(0.0) } else { 0.0 };
         let nodes = |steps: &[&Step]| f64::from(u32::try_from(steps.len()).unwrap_or(u32::MAX));
         (self.before() - self.after()).dollars() + per_node * (nodes(&self.removed) - nodes(&self.created))
-            - self.crowds
+            - self.concentration
     }
 }
 

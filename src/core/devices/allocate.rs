@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::CLAIM_DEVICES_MAX;
-use super::claims::{Demand, Mode};
+use super::claims::{ClaimDemand, Mode};
 use super::slices::Device;
 
 /// After this many tries the search gives up, and the node counts as one that does not do. The reference looks at a clock.
@@ -13,13 +13,18 @@ const TRIES_MAX: usize = 20_000;
 pub type Choices = Vec<Vec<Vec<usize>>>;
 
 /// Positions of the devices that meet the demand, beside those that are taken; `None` when there are none.
-pub fn allocate(demand: &Demand, devices: &[Device], choices: &Choices, taken: &BTreeSet<usize>) -> Option<Vec<usize>> {
+pub fn allocate(
+    demand: &ClaimDemand,
+    devices: &[Device],
+    choices: &Choices,
+    taken: &BTreeSet<usize>,
+) -> Option<Vec<usize>> {
     let mut search = Search { demand, devices, choices, taken, chosen: Vec::new(), tries: 0 };
     search.request(0).then(|| search.chosen.into_iter().map(|pick| pick.device).collect())
 }
 
 struct Search<'s> {
-    demand: &'s Demand,
+    demand: &'s ClaimDemand,
     devices: &'s [Device],
     choices: &'s Choices,
     taken: &'s BTreeSet<usize>,

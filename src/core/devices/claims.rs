@@ -18,7 +18,7 @@ const POD_CLAIMS_MAX: usize = 16;
 
 /// What a pod asks for beside what it has already.
 #[derive(Debug, Default)]
-pub struct Demand {
+pub struct ClaimDemand {
     /// Of all claims that have no devices yet, in order.
     pub requests: Vec<Request>,
     pub constraints: Vec<Constraint>,
@@ -119,11 +119,11 @@ impl<'a> ClaimIndex<'a> {
     }
 
     /// What a pod that waits asks for.
-    pub fn demand(&self, pod: &Pod) -> Result<Demand, DeviceError> {
+    pub fn demand(&self, pod: &Pod) -> Result<ClaimDemand, DeviceError> {
         if pod.spec.resource_claims.len() > POD_CLAIMS_MAX {
             return Err(DeviceError::NotSupported(format!("a pod with more than {POD_CLAIMS_MAX} resource claims")));
         }
-        let mut demand = Demand::default();
+        let mut demand = ClaimDemand::default();
         for (number, reference) in pod.spec.resource_claims.iter().enumerate() {
             if let Some((name, claim)) = self.resolve(pod, reference, &mut demand)? {
                 self.add(&name, number, claim, &mut demand)?;
@@ -137,7 +137,7 @@ impl<'a> ClaimIndex<'a> {
         &self,
         pod: &Pod,
         reference: &PodResourceClaim,
-        demand: &mut Demand,
+        demand: &mut ClaimDemand,
     ) -> Result<Option<(String, &'a DeviceClaim)>, DeviceError> {
         let namespace = pod.metadata.namespace.as_str();
         let generated = pod.status.resource_claim_statuses.iter().find(|status| status.name == reference.name);
@@ -172,7 +172,7 @@ impl<'a> ClaimIndex<'a> {
         Ok(claim.spec.devices.as_ref().map(|devices| (name.clone(), devices)))
     }
 
-    fn add(&self, name: &str, number: usize, claim: &DeviceClaim, demand: &mut Demand) -> Result<(), DeviceError> {
+    fn add(&self, name: &str, number: usize, claim: &DeviceClaim, demand: &mut ClaimDemand) -> Result<(), DeviceError> {
         for request in claim.requests.iter().flatten() {
             let alternatives = self.alternatives(name, request)?;
             demand.requests.push(Request { claim: number, name: request.name.clone(), alternatives });

@@ -12,7 +12,7 @@ mod slices;
 mod tests;
 
 pub use allocate::{Choices, allocate};
-pub use claims::{Alternative, ClaimIndex, Constraint, Demand, DeviceError, Mode, Request, is_about_labels};
+pub use claims::{Alternative, ClaimDemand, ClaimIndex, Constraint, DeviceError, Mode, Request, is_about_labels};
 pub use selector::Selector;
 pub use slices::{Device, DeviceName, devices_by_node};
 

@@ -55,7 +55,7 @@ fn expressions_that_take_the_stack_or_the_day_are_refused() {
 
 #[test]
 fn a_search_without_end_is_given_up() {
-    use super::{Alternative, Constraint, Demand, Mode, Request, allocate};
+    use super::{Alternative, ClaimDemand, Constraint, Mode, Request, allocate};
     // Of 60 devices in 30 pairs no three agree, which takes too many tries to find out.
     let devices: Vec<Device> = (0..60)
         .map(|number| Device {
@@ -70,7 +70,7 @@ fn a_search_without_end_is_given_up() {
     };
     let all: Vec<usize> = (0..60).collect();
     let pairs = vec![Constraint::of_all(0, "gpu.example.com/pair")];
-    let mut demand = Demand { requests: vec![request("two", 2)], constraints: pairs, ..Demand::default() };
+    let mut demand = ClaimDemand { requests: vec![request("two", 2)], constraints: pairs, ..ClaimDemand::default() };
     let choices = vec![vec![all.clone()]];
     assert_eq!(allocate(&demand, &devices, &choices, &BTreeSet::from([0])), Some(vec![2, 3]));
     demand.requests = vec![request("three", 3)];

@@ -18,7 +18,7 @@ impl Pass<'_, '_> {
         let interrupted: Vec<(&Candidate, (Reason, String))> =
             candidates.iter().filter_map(|candidate| Some((candidate, announced(candidate)?))).collect();
         for (candidate, _) in &interrupted {
-            self.targets[candidate.host].doomed = true;
+            self.targets[candidate.host].leaving = true;
         }
         for (candidate, (reason, announced)) in interrupted {
             self.remove_at_once(RemovalMode::AtOnce { announced }, engine, candidate, reason);

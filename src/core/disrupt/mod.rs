@@ -88,7 +88,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     let ledger = ledger.placed(inputs.places);
     let mut targets = rehome::targets(engine, inputs, provisioning);
     for candidate in candidates.iter().filter(|candidate| candidate.removal_cause.is_some()) {
-        targets[candidate.host].doomed = true;
+        targets[candidate.host].leaving = true;
     }
     let mut pass = Pass {
         inputs,

@@ -11,11 +11,11 @@ use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{DefinitionPlaces, ReasonCode};
 use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::cheapest::{Budget, improve};
+use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::provision::choice::LaunchLists;
 use crate::core::provision::explain::explain;
-use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 use crate::core::snapshot::pod::is_of_buffer;
@@ -29,22 +29,22 @@ pub struct Target {
     pub stays: bool,
     /// A pod came or went a moment ago: it may still be on its way to being a candidate, so it takes no pods of a
     /// consolidation.
-    pub restless: bool,
+    pub recently_changed: bool,
     /// Gets pods by this plan.
     pub receives: bool,
     /// Drifted, expired, or its pool was removed: what is put there would have to move again.
-    pub doomed: bool,
+    pub leaving: bool,
 }
 
 impl Target {
     /// Whether it may take pods that have to move.
     pub fn is_open(self) -> bool {
-        self.stays && !self.doomed
+        self.stays && !self.leaving
     }
 
     /// Whether it may take pods that are moved to save money.
     pub fn is_open_to_consolidation(self) -> bool {
-        self.is_open() && !self.restless
+        self.is_open() && !self.recently_changed
     }
 }
 
@@ -63,12 +63,12 @@ pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Prov
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
         let after = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
         let last = machine.claim.and_then(NodeClaim::last_pod_event);
-        let restless = after.zip(last).is_some_and(|(after, last)| {
+        let recently_changed = after.zip(last).is_some_and(|(after, last)| {
             crate::core::model::time::seconds_between(last.min(inputs.now), inputs.now)
                 < i64::try_from(after).unwrap_or(i64::MAX)
         });
         let stays = machine.is_initialized() && !machine.is_being_removed();
-        targets.push(Target { stays, restless, ..Target::default() });
+        targets.push(Target { stays, recently_changed, ..Target::default() });
     }
     let real = provisioning.placements.iter().filter(|(pod, _)| !is_of_buffer(&inputs.snapshot.pods[*pod]));
     for (_, host) in real {
@@ -83,7 +83,7 @@ pub fn move_to_existing(
     engine: &mut Engine<'_, '_>,
     candidate: &Candidate,
     allowed: &dyn Fn(HostIndex) -> bool,
-) -> Leftover {
+) -> Demand {
     let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
     let mut demand = take_off(engine, &[candidate]);
     place_on(engine, &mut demand, &mut Rooms { filling, ..Rooms::default() });
@@ -91,18 +91,14 @@ pub fn move_to_existing(
 }
 
 /// Puts pods that prefer what no new node could be bought for on nodes that allow it.
-pub fn move_without_preferences(
-    engine: &mut Engine<'_, '_>,
-    demand: &mut Leftover,
-    allowed: &dyn Fn(HostIndex) -> bool,
-) {
+pub fn move_without_preferences(engine: &mut Engine<'_, '_>, demand: &mut Demand, allowed: &dyn Fn(HostIndex) -> bool) {
     let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
     place_on(engine, demand, &mut Rooms { filling, gives_up: true, ..Rooms::default() });
 }
 
 /// Takes the pods off nodes, which take no pods any more; how many of each class.
-pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Leftover {
-    let mut demand: Leftover = BTreeMap::new();
+pub fn take_off(engine: &mut Engine<'_, '_>, candidates: &[&Candidate]) -> Demand {
+    let mut demand: Demand = BTreeMap::new();
     for candidate in candidates {
         for pod in candidate.displaced() {
             if let Some(class) = engine.problem.class_of_pod[pod] {
@@ -127,7 +123,7 @@ pub struct Rooms {
     /// Those to be filled next, best first.
     pub next: Vec<FixedBitSet>,
     /// Those that take no pods until it has been quiet there for long enough.
-    pub restless: FixedBitSet,
+    pub recently_changed: FixedBitSet,
     pub guide: Rc<Guide>,
     pub allotments: Allotments,
     /// Whether pods go nowhere but where they are allotted.
@@ -205,17 +201,17 @@ impl Rooms {
 /// Puts pods on nodes that exist: where they are allotted, then where the guide prefers them, then on those that are filled already,
 /// then on the first of `next` with a node that takes one, which thereby is filled as well. Largest classes first. What is left
 /// stays in the demand, and with it what prefers something that a new node would have: as in the reference, where a preference is given
-/// up when neither a node there is nor a new one satisfies it. O(pods x nodes / 64), mostly less. Crowds are avoided as far as the room allows it.
-pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms: &mut Rooms) {
-    if engine.problem.crowds.is_some() {
-        engine.avoid_crowds(true);
+/// up when neither a node there is nor a new one satisfies it. O(pods x nodes / 64), mostly less. ConcentrationPenalties are avoided as far as the room allows it.
+pub fn place_on(engine: &mut Engine<'_, '_>, demand: &mut Demand, rooms: &mut Rooms) {
+    if engine.problem.concentration.is_some() {
+        engine.avoid_concentration(true);
         place_where_allowed(engine, demand, rooms);
-        engine.avoid_crowds(false);
+        engine.avoid_concentration(false);
     }
     place_where_allowed(engine, demand, rooms);
 }
 
-fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Leftover, rooms: &mut Rooms) {
+fn place_where_allowed(engine: &mut Engine<'_, '_>, demand: &mut Demand, rooms: &mut Rooms) {
     let problem = engine.problem;
     let guide = Rc::clone(&rooms.guide);
     let all = (!guide.kind_of.is_empty()).then(|| rooms.all());
@@ -249,7 +245,7 @@ pub fn prefers_a_new_node(engine: &Engine<'_, '_>, class: ClassIndex, level: usi
 }
 
 /// Classes of a demand in the order in which they look for a place.
-pub fn largest_first(problem: &Problem<'_>, demand: &Leftover) -> Vec<ClassIndex> {
+pub fn largest_first(problem: &Problem<'_>, demand: &Demand) -> Vec<ClassIndex> {
     let mut order: Vec<ClassIndex> = demand.keys().copied().collect();
     order.sort_by_key(|class| {
         let request = &problem.classes[*class].request;
@@ -353,13 +349,13 @@ pub fn rehome(
     }
 }
 
-fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: Packing) -> Leftover {
+fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Demand, packing: Packing) -> Demand {
     if demand.is_empty() {
         return demand;
     }
     let problem = engine.problem;
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
-    let mut budget = Budget::new(problem);
+    let mut budget = WorkBudget::new(problem);
     for level in 0..levels {
         if !demand.is_empty() {
             let markets = Markets::new(problem, level, &demand);
@@ -376,7 +372,7 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Leftover, packing: 
 /// no new node would have.
 pub fn one_cheaper_node(
     engine: &mut Engine<'_, '_>,
-    demand: &Leftover,
+    demand: &Demand,
     least_weight: i32,
     most: HourlyPrice,
 ) -> Option<HourlyPrice> {

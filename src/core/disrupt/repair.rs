@@ -1,7 +1,7 @@
 //! Node repair: nodes that stay broken are removed by force, whatever stands in the way, while not too many are broken at once.
 //! Behaviour: reference, sections 4.8 and 5. Unlike there, new places for the pods are part of the plan.
 
-use crate::core::lifecycle::health::{self, Fault, MOST_UNHEALTHY_PERCENT};
+use crate::core::lifecycle::health::{self, Fault, UNHEALTHY_PERCENT_MAX};
 use crate::core::plan::{Reason, ReasonCode, RemovalMode};
 use crate::core::scheduler::Engine;
 
@@ -24,7 +24,7 @@ impl Pass<'_, '_> {
             .filter(|(_, fault)| fault.is_over_time())
             .collect();
         for (candidate, _) in &over_time {
-            self.targets[candidate.host].doomed = true;
+            self.targets[candidate.host].leaving = true;
         }
         for (candidate, fault) in over_time {
             let (broken, all) = counts.get(&candidate.pool).copied().unwrap_or_default();
@@ -35,7 +35,7 @@ impl Pass<'_, '_> {
                     format!("NodePool {}", candidate.pool)
                 };
                 let text = format!(
-                    "{}, but {broken} of {all} nodes of {of} are unhealthy: more than {MOST_UNHEALTHY_PERCENT} % are not repaired",
+                    "{}, but {broken} of {all} nodes of {of} are unhealthy: more than {UNHEALTHY_PERCENT_MAX} % are not repaired",
                     fault.text()
                 );
                 self.hold_back(engine, candidate.host, ReasonCode::NodeRepairBlocked, text);

@@ -6,8 +6,8 @@ use crate::api::node_pool::DisruptionReason;
 use crate::core::model::time::seconds_between;
 use crate::core::model::words::pods_text;
 use crate::core::plan::{Reason, ReasonCode};
-use crate::core::provision::karpenter::Leftover;
 use crate::core::provision::static_capacity::{open_one, use_room};
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::template::{Replicas, TemplateIndex};
 use crate::core::scheduler::{Engine, Refusal};
 
@@ -35,7 +35,7 @@ impl Pass<'_, '_> {
             });
             let mut left = there - wanted;
             for candidate in of_pool.iter().take(left) {
-                self.targets[candidate.host].doomed = true;
+                self.targets[candidate.host].leaving = true;
             }
             for candidate in of_pool {
                 if left == 0 {
@@ -121,7 +121,7 @@ impl Pass<'_, '_> {
             _ => (ReasonCode::NoOffering, problem.templates[template].nothing_offered_text()),
         })?;
         let targets = &self.targets;
-        let mut left: Leftover = rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open());
+        let mut left: Demand = rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open());
         let levels = left.keys().map(|class| engine.problem.classes[*class].variants.len()).max().unwrap_or(0);
         for level in 0..levels {
             use_room(engine, &[replacement], level, &mut left);

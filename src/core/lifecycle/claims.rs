@@ -98,9 +98,9 @@ fn zone_id<'i>(
 
 /// The claim after the cloud refused, for a reason that may pass.
 pub fn launch_failed(claim: &NodeClaim, reason: &str, message: &str, now: Timestamp) -> NodeClaim {
-    const LONGEST_MESSAGE: usize = 300;
+    const MESSAGE_MAX: usize = 300;
     let mut claim = claim.clone();
-    let message: String = message.chars().take(LONGEST_MESSAGE).collect();
+    let message: String = message.chars().take(MESSAGE_MAX).collect();
     conditions::set(&mut claim, conditions::LAUNCHED, "Unknown", reason, &message, now);
     claim
 }

@@ -32,7 +32,7 @@ const POLICIES: [RepairPolicy; 7] = [
 ];
 
 /// More of a pool than this, rounded up, are not broken by themselves.
-pub const MOST_UNHEALTHY_PERCENT: usize = 20;
+pub const UNHEALTHY_PERCENT_MAX: usize = 20;
 
 /// What is wrong with a machine, for how long, and for how long that is tolerated.
 pub struct Fault {
@@ -80,7 +80,7 @@ pub fn count(machines: &[Machine<'_>], now: Timestamp) -> BTreeMap<String, (usiz
 }
 
 pub fn are_too_many(broken: usize, all: usize) -> bool {
-    broken > (all * MOST_UNHEALTHY_PERCENT).div_ceil(100)
+    broken > (all * UNHEALTHY_PERCENT_MAX).div_ceil(100)
 }
 
 /// Which of these machines go by force.

@@ -18,6 +18,7 @@ pub mod consolidatable;
 pub mod do_not_disrupt;
 pub mod drain;
 pub mod ending;
+pub mod eviction_order;
 pub mod expiry;
 pub mod health;
 mod initialization;
@@ -29,7 +30,6 @@ pub mod rollout_failures;
 pub mod selectors;
 pub mod taint_patch;
 pub mod termination;
-pub mod turns;
 pub mod volumes;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 use super::calendar::{counted, edges, written};
 
 /// A moment that nobody thought of is seen this late at most.
-const LONGEST: SignedDuration = SignedDuration::from_hours(6);
+const AHEAD_MAX: SignedDuration = SignedDuration::from_hours(6);
 
 /// Nodes on their way out for which no time comes by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub fn next_moment(
     if !is_sound || drains.len() < moving().count() && !are_stuck() {
         return None;
     }
-    let latest = drains.into_iter().fold(later(now, LONGEST), Timestamp::min);
+    let latest = drains.into_iter().fold(later(now, AHEAD_MAX), Timestamp::min);
     let of_claims = snapshot.node_claims.iter().flat_map(|claim| of_claim(claim, pools));
     let of_pods = snapshot.pods.iter().filter_map(|pod| protection_ends(pod, now));
     let soonest = of_claims.chain(of_pods).filter(|moment| *moment > now).fold(latest, Timestamp::min);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::keys;
-use crate::api::settings::{CrowdPenalty, Packing, Penalties};
+use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::model::HourlyPrice;
 use crate::core::model::words::pods_text;
@@ -15,7 +15,7 @@ use crate::core::snapshot::pod::is_of_buffer;
 
 /// Pods that share their fate with more of their workload than is free.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Crowded {
+struct Concentrated {
     on_nodes: usize,
     in_spot_pools: usize,
 }
@@ -99,7 +99,7 @@ impl<'a> Homes<'a> {
     }
 
     /// O(pods).
-    fn crowded(&self, inputs: &Inputs<'_>) -> Crowded {
+    fn concentrated(&self, inputs: &Inputs<'_>) -> Concentrated {
         let mut replicas: BTreeMap<Workload<'_>, u32> = BTreeMap::new();
         let mut on_nodes: BTreeMap<(Workload<'_>, &str), u32> = BTreeMap::new();
         let mut in_pools: BTreeMap<(Workload<'_>, (&str, &str)), u32> = BTreeMap::new();
@@ -113,11 +113,11 @@ impl<'a> Homes<'a> {
             }
             *on_nodes.entry((workload, home.node)).or_default() += 1;
         }
-        let beyond = |penalty: &CrowdPenalty, workload: &Workload<'_>, pods: u32| {
+        let beyond = |penalty: &ConcentrationPenalty, workload: &Workload<'_>, pods: u32| {
             pods.saturating_sub(penalty.free_pods(replicas.get(workload).copied().unwrap_or(0))) as usize
         };
         let penalties = &inputs.policy.penalties;
-        Crowded {
+        Concentrated {
             on_nodes: on_nodes
                 .iter()
                 .map(|((workload, _), pods)| beyond(&penalties.blast_radius, workload, *pods))
@@ -138,15 +138,16 @@ pub fn per_hour(
     placements: &[Placement],
     nodes_after: usize,
 ) -> Option<PenaltiesPerHour> {
-    if inputs.policy.packing != Packing::Cheapest || (problem.per_node == HourlyPrice::ZERO && problem.crowds.is_none())
+    if inputs.policy.packing != Packing::Cheapest
+        || (problem.per_node == HourlyPrice::ZERO && problem.concentration.is_none())
     {
         return None;
     }
     let mut totals = PenaltiesPerHour { nodes: problem.per_node.times(nodes_after), ..PenaltiesPerHour::default() };
-    if let Some(crowds) = &problem.crowds {
-        let crowded = Homes::now(inputs, problem).planned(inputs, problem, steps, placements).crowded(inputs);
-        totals.blast_radius = crowds.on_node.per_pod.times(crowded.on_nodes);
-        totals.spot_concentration = crowds.in_spot_pool.per_pod.times(crowded.in_spot_pools);
+    if let Some(concentration) = &problem.concentration {
+        let concentrated = Homes::now(inputs, problem).planned(inputs, problem, steps, placements).concentrated(inputs);
+        totals.blast_radius = concentration.on_node.per_pod.times(concentrated.on_nodes);
+        totals.spot_concentration = concentration.in_spot_pool.per_pod.times(concentrated.in_spot_pools);
     }
     Some(totals)
 }
@@ -161,7 +162,7 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
     }
     let per_node = problem.per_node > HourlyPrice::ZERO && !provisioning.purchases.is_empty();
     let any_placed = !provisioning.purchases.is_empty() || !provisioning.placements.is_empty();
-    if !per_node && (problem.crowds.is_none() || !any_placed) {
+    if !per_node && (problem.concentration.is_none() || !any_placed) {
         return None;
     }
     let plain =
@@ -169,17 +170,17 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
     let plain_problem = Problem::new(&plain);
     let mut engine = provision::engine(&plain_problem, &plain);
     let without = provision::provision(&mut engine, &plain, plain.policy.packing);
-    let (now, otherwise) = match problem.crowds {
+    let (now, otherwise) = match problem.concentration {
         Some(_) => {
             (after_provisioning(inputs, problem, provisioning), after_provisioning(inputs, &plain_problem, &without))
         }
-        None => (Crowded::default(), Crowded::default()),
+        None => (Concentrated::default(), Concentrated::default()),
     };
     let mut counted = Vec::new();
     if per_node {
         counted.push(format!("penalties.perNodePerHour {} was counted for every new node", problem.per_node));
     }
-    counted.extend(texts_of_crowds(inputs, problem, now, otherwise));
+    counted.extend(texts_of_concentration(inputs, problem, now, otherwise));
     let it = if counted.len() == 1 { "it" } else { "them" };
     let counted = counted.join("; ");
     let bought = |provisioning: &Provisioning| {
@@ -202,20 +203,25 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
 }
 
 fn is_any_set(penalties: &Penalties) -> bool {
-    let crowds = [&penalties.blast_radius, &penalties.spot_concentration];
-    penalties.per_node_per_hour > 0.0 || crowds.iter().any(|penalty| penalty.per_pod_per_hour > 0.0)
+    let concentration = [&penalties.blast_radius, &penalties.spot_concentration];
+    penalties.per_node_per_hour > 0.0 || concentration.iter().any(|penalty| penalty.per_pod_per_hour > 0.0)
 }
 
-fn after_provisioning(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Crowded {
+fn after_provisioning(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Concentrated {
     // No node has a space in its name.
     let names: Vec<String> = (0..provisioning.purchases.len()).map(|new| format!("new {new}")).collect();
-    Homes::now(inputs, problem).provisioned(problem, provisioning, &names).crowded(inputs)
+    Homes::now(inputs, problem).provisioned(problem, provisioning, &names).concentrated(inputs)
 }
 
-fn texts_of_crowds(inputs: &Inputs<'_>, problem: &Problem<'_>, now: Crowded, without: Crowded) -> Vec<String> {
-    let Some(crowds) = &problem.crowds else { return Vec::new() };
+fn texts_of_concentration(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    now: Concentrated,
+    without: Concentrated,
+) -> Vec<String> {
+    let Some(concentration) = &problem.concentration else { return Vec::new() };
     let penalties = &inputs.policy.penalties;
-    let text = |name: &str, per_pod: HourlyPrice, penalty: &CrowdPenalty, place: &str, pods: (usize, usize)| {
+    let text = |name: &str, per_pod: HourlyPrice, penalty: &ConcentrationPenalty, place: &str, pods: (usize, usize)| {
         let share = penalty.max_share_percent;
         let text = format!(
             "penalties.{name} {per_pod} was counted for each pod beyond {share} % of its workload {place} ({} with it, {} without)",
@@ -227,8 +233,13 @@ fn texts_of_crowds(inputs: &Inputs<'_>, problem: &Problem<'_>, now: Crowded, wit
     let on_node = (now.on_nodes, without.on_nodes);
     let in_pool = (now.in_spot_pools, without.in_spot_pools);
     let (radius, spot) = (&penalties.blast_radius, &penalties.spot_concentration);
-    let of_nodes = text("blastRadius", crowds.on_node.per_pod, radius, "on one node", on_node);
-    let of_spot =
-        text("spotConcentration", crowds.in_spot_pool.per_pod, spot, "on spot nodes of one type and zone", in_pool);
+    let of_nodes = text("blastRadius", concentration.on_node.per_pod, radius, "on one node", on_node);
+    let of_spot = text(
+        "spotConcentration",
+        concentration.in_spot_pool.per_pod,
+        spot,
+        "on spot nodes of one type and zone",
+        in_pool,
+    );
     of_nodes.into_iter().chain(of_spot).collect()
 }

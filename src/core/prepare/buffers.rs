@@ -24,7 +24,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 use super::limit_range::LimitRanges;
 
 /// The most pods of one buffer that are planned for: a number with too many digits must not fill memory.
-const MAX_PODS: usize = 10_000;
+const PODS_MAX: usize = 10_000;
 
 /// Why a buffer keeps no room, or less than it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl fmt::Display for Obstacle {
             Self::TooMany(asked) => {
                 write!(
                     formatter,
-                    "keeps room for {MAX_PODS} pods of the {asked} it asks for: that is the most that is planned"
+                    "keeps room for {PODS_MAX} pods of the {asked} it asks for: that is the most that is planned"
                 )
             }
         }
@@ -82,7 +82,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     for (buffer, outcome) in resolved(inputs) {
         let obstacle = match outcome {
-            Ok(resolved) if resolved.asked > MAX_PODS => Obstacle::TooMany(resolved.asked),
+            Ok(resolved) if resolved.asked > PODS_MAX => Obstacle::TooMany(resolved.asked),
             Ok(_) => continue,
             Err(obstacle) => obstacle,
         };
@@ -231,5 +231,5 @@ fn virtual_pods(buffer: &CapacityBuffer, resolved: &Resolved) -> Vec<Pod> {
         pod.spec.preemption_policy = Some("Never".to_owned());
         pod
     };
-    (0..resolved.asked.min(MAX_PODS)).map(pod).collect()
+    (0..resolved.asked.min(PODS_MAX)).map(pod).collect()
 }

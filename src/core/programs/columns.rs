@@ -20,10 +20,10 @@ const PARTS_BOUGHT: [f64; 8] = [0.35, 0.5, 0.2, 0.7, 0.1, 0.9, 0.3, 0.6];
 const ATTEMPTS_PART: u64 = 20;
 
 /// A column that is taken in part is bought whole when its pods are worth this part of its price.
-const WORTH_LEAST: f64 = 0.97;
+const WORTH_MIN: f64 = 0.97;
 
 /// Columns worth less than this part of their price are forgotten.
-const REMEMBERED_WORTH_LEAST: f64 = 0.9;
+const REMEMBERED_WORTH_MIN: f64 = 0.9;
 
 /// A program begins with so many columns for each row at most; more slow it down more than they tell.
 const KNOWN_PER_ROW: usize = 10;
@@ -32,10 +32,10 @@ const KNOWN_PER_ROW: usize = 10;
 /// not shaken.
 const SHAKES: u32 = 10;
 const SHAKEN_BY: f64 = 0.1;
-const SHAKEN_WORTH_LEAST: f64 = 0.97;
+const SHAKEN_WORTH_MIN: f64 = 0.97;
 
 /// Nothing costs less than this, for the sake of divisions.
-const PRICE_LEAST: f64 = 1e-6;
+const PRICE_MIN: f64 = 1e-6;
 
 const PODS: Pods = Pods::Whole(WHOLE_STEPS);
 
@@ -78,7 +78,7 @@ fn nodes_of(items: &[Item], bins: &[Bin], start: &[f64], work: u64) -> Option<(V
         let (nodes, left) = nodes_of(&grouping.groups, &grouping.bins, &grouping.of_groups(start), work)?;
         return Some((grouping.dealt(nodes), left));
     }
-    let node_prices: Vec<f64> = bins.iter().map(|bin| bin.price.max(PRICE_LEAST)).collect();
+    let node_prices: Vec<f64> = bins.iter().map(|bin| bin.price.max(PRICE_MIN)).collect();
     let generation = Generation::new(items, bins, &node_prices, start, work);
     Some(Search { generation, known: Vec::new(), part_bought: 0.0 }.cheapest_attempt())
 }
@@ -148,7 +148,7 @@ impl Search<'_> {
             let shaken =
                 |(position, price): (usize, &f64)| price * (1.0 + by * (2.0 * scattered(position, time) - 1.0));
             let prices: Vec<f64> = exact.iter().enumerate().map(shaken).collect();
-            let found = self.generation.seek(&prices, &exact, SHAKEN_WORTH_LEAST, PODS);
+            let found = self.generation.seek(&prices, &exact, SHAKEN_WORTH_MIN, PODS);
             let is_new = |node: &Node| {
                 let items = node.items.iter().map(|(item, count)| (*item, count.to_bits())).collect();
                 seen.insert((node.bin, items))
@@ -187,7 +187,7 @@ impl Search<'_> {
     /// Those that are worth enough for their price; at most so many for each row, best first.
     fn best_of(&self, nodes: Vec<Node>) -> Vec<Node> {
         let ranked = nodes.into_iter().map(|node| (self.worth_for_its_price(&node), node));
-        let is_worth_it = |(worth, node): &(f64, Node)| node.items.len() > 1 && *worth >= REMEMBERED_WORTH_LEAST;
+        let is_worth_it = |(worth, node): &(f64, Node)| node.items.len() > 1 && *worth >= REMEMBERED_WORTH_MIN;
         let mut ranked: Vec<(f64, Node)> = ranked.filter(is_worth_it).collect();
         ranked.sort_by(|one, two| two.0.total_cmp(&one.0));
         ranked.truncate(KNOWN_PER_ROW * self.generation.left.iter().filter(|left| **left > 0.0).count());
@@ -222,7 +222,7 @@ impl Search<'_> {
                 break;
             }
             let node = self.cut(node);
-            if !node.items.is_empty() && (self.worth_for_its_price(&node) >= WORTH_LEAST || bought.is_empty()) {
+            if !node.items.is_empty() && (self.worth_for_its_price(&node) >= WORTH_MIN || bought.is_empty()) {
                 self.take(&node, &mut bought);
             }
         }

@@ -17,7 +17,7 @@ pub struct Column {
 }
 
 /// A column is worth taking when it saves more than this part of its price.
-const SAVING_LEAST: f64 = 1e-7;
+const SAVING_MIN: f64 = 1e-7;
 
 /// Smaller numbers are taken for the rounding of zero.
 const ZERO: f64 = 1e-9;
@@ -143,7 +143,7 @@ impl Covering {
     fn entering(&self) -> Option<usize> {
         let mut best = (0.0, None);
         for (position, variable) in self.variables.iter().enumerate() {
-            if variable.saving > SAVING_LEAST {
+            if variable.saving > SAVING_MIN {
                 let score = variable.saving * variable.saving / variable.weight;
                 if score > best.0 {
                     best = (score, Some(position));

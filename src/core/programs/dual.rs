@@ -38,7 +38,7 @@ pub struct Share {
 }
 
 /// The part of the bound that nodes must stand for which few pods fill, for whole pods to be worth looking at.
-const OF_PARTS_LEAST: f64 = 0.2;
+const OF_PARTS_MIN: f64 = 0.2;
 
 /// Steps of one search for whole pods at most, and the part of all the work that they may take: prices that are made to hold against
 /// all that was not looked at are worse than those that need not be a proof.
@@ -112,7 +112,7 @@ fn generated(items: &[Item], bins: &[Bin], start: &[f64], effort: Effort) -> Pri
     let mut generation = Generation::new(items, bins, &node_prices, start, effort.work);
     let near = generation.near(Pods::InParts);
     let mut taken = generation.solve(near, Pods::InParts);
-    if effort.whole_pods && generation.part_of_parts(&taken) > OF_PARTS_LEAST {
+    if effort.whole_pods && generation.part_of_parts(&taken) > OF_PARTS_MIN {
         let steps = (effort.work / WHOLE_STEPS_PART).min(WHOLE_STEPS_MAX);
         let pods = Pods::WholeIfProven(usize::try_from(steps).unwrap_or(0));
         let near = generation.near(pods);

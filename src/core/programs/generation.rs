@@ -46,7 +46,7 @@ pub const FOUND: f64 = 1e-5;
 /// Of one bin in so many, and of this many at least, the best whole pods are sought where there is no need of a proof: those that
 /// are worth most in parts.
 const BINS_PER_SEARCHED: usize = 8;
-const SEARCHED_LEAST: usize = 32;
+const SEARCHED_MIN: usize = 32;
 
 /// Columns that a program begins with are worth at least this part of their price.
 const NEAR: f64 = 0.9;
@@ -191,7 +191,7 @@ impl<'a> Generation<'a> {
         }
         worth_filling.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
         if matches!(pods, Pods::Whole(_)) {
-            worth_filling.truncate((self.fillings.len() / BINS_PER_SEARCHED).max(SEARCHED_LEAST));
+            worth_filling.truncate((self.fillings.len() / BINS_PER_SEARCHED).max(SEARCHED_MIN));
         }
         let found_most = found_most(self.items.len());
         let mut found = Vec::new();

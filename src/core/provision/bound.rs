@@ -28,7 +28,7 @@ const BOUND_WORK: u64 = 100_000_000;
 const ZONES_WORK: u64 = 4 * BOUND_WORK;
 
 /// The part of the bound that pods must cost more in their zones for zones to be worth looking at.
-const DEARER_LEAST: f64 = 0.003;
+const DEARER_MIN: f64 = 0.003;
 
 /// A node that may go, or stay for its price.
 #[derive(Clone, Debug)]
@@ -121,7 +121,7 @@ impl Program<'_> {
         let (alone, _) = solve(&in_zones, &start, BOUND_WORK);
         let dearer = in_zones.values().zip(&alone).zip(&start);
         let dearer: f64 = dearer.map(|((count, alone), start)| number(*count) * (alone - start)).sum();
-        if dearer < DEARER_LEAST * proven {
+        if dearer < DEARER_MIN * proven {
             return proven;
         }
         let alone: BTreeMap<(usize, Place), f64> = in_zones.into_keys().zip(alone).collect();

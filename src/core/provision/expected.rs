@@ -12,7 +12,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
 
 use super::backlog::Backlog;
-use super::karpenter::Leftover;
+use crate::core::scheduler::Demand;
 
 /// Namespace and name, without the part that tells the replicas of one owner apart.
 pub(super) type Owner = String;
@@ -32,7 +32,7 @@ const LOST_PART: usize = 10;
 /// Places pods of the backlog where they are expected, if they fit there, and takes them off the demand; gives those that were. A pod
 /// that was evicted comes back under another name: it is expected where one of its owner's is missing. Of those yet to be evicted, few
 /// that fit nowhere are off demand and backlog. O(pods that are expected somewhere).
-pub fn settle(engine: &mut Engine<'_, '_>, backlog: &mut Backlog, demand: &mut Leftover) -> Vec<Expected> {
+pub fn settle(engine: &mut Engine<'_, '_>, backlog: &mut Backlog, demand: &mut Demand) -> Vec<Expected> {
     let problem = engine.problem;
     let mut places = places(problem);
     if places.is_empty() {
@@ -93,7 +93,7 @@ fn without_room(engine: &mut Engine<'_, '_>, mut pods: Vec<Expected>) -> Vec<Exp
 }
 
 /// One pod less of a class.
-pub(super) fn take_off(demand: &mut Leftover, class: ClassIndex) {
+pub(super) fn take_off(demand: &mut Demand, class: ClassIndex) {
     if let Some(left) = demand.get_mut(&class) {
         *left -= 1;
         if *left == 0 {
@@ -103,7 +103,7 @@ pub(super) fn take_off(demand: &mut Leftover, class: ClassIndex) {
 }
 
 /// Whether the pod fits where it is expected; it is then there.
-fn place(engine: &mut Engine<'_, '_>, expected: &Expected, demand: &mut Leftover) -> bool {
+fn place(engine: &mut Engine<'_, '_>, expected: &Expected, demand: &mut Demand) -> bool {
     let Expected { class, host, .. } = *expected;
     let fits = demand.contains_key(&class) && engine.takes(class, host);
     if fits {

@@ -8,28 +8,25 @@ use crate::core::scheduler::engine::Refused;
 use crate::core::scheduler::offerings::OfferingSet;
 use crate::core::scheduler::quota::{LimitedCapacity, Scope};
 use crate::core::scheduler::template::TemplateIndex;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
+use crate::core::scheduler::{ClassIndex, Demand, Engine, HostIndex};
 
 use super::choice::most_capacity;
 use super::open_order::OpenOrder;
 
-/// Pods of each class that found no place.
-pub type Leftover = BTreeMap<ClassIndex, usize>;
-
 /// Places pods class by class in the given order, again while that makes progress: an affinity may be satisfied only
 /// by a pod that comes later. O(pods x (nodes + open nodes)) refusals at worst, each of constant cost.
-pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
+pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand) -> Demand {
     pack_at(engine, order, demand, None)
 }
 
 /// The same for one level of preferences, or for all of them in turn.
-pub fn pack_at(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, level: Option<usize>) -> Leftover {
+pub fn pack_at(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand, level: Option<usize>) -> Demand {
     let queue: Vec<(ClassIndex, usize)> = order.iter().map(|class| (*class, usize::MAX)).collect();
     pack_queue(engine, &queue, demand, level, None)
 }
 
 /// Places pods as the reference does, from its queue, and on open nodes in its order.
-pub fn pack_in_turn(engine: &mut Engine<'_, '_>, queue: &[(ClassIndex, usize)], demand: &Leftover) -> Leftover {
+pub fn pack_in_turn(engine: &mut Engine<'_, '_>, queue: &[(ClassIndex, usize)], demand: &Demand) -> Demand {
     let order = OpenOrder::new(engine);
     pack_queue(engine, queue, demand, None, Some(order))
 }
@@ -38,10 +35,10 @@ pub fn pack_in_turn(engine: &mut Engine<'_, '_>, queue: &[(ClassIndex, usize)], 
 fn pack_queue(
     engine: &mut Engine<'_, '_>,
     queue: &[(ClassIndex, usize)],
-    demand: &Leftover,
+    demand: &Demand,
     level: Option<usize>,
     mut order: Option<OpenOrder>,
-) -> Leftover {
+) -> Demand {
     let mut wanted = demand.clone();
     let take = |(class, count): &(ClassIndex, usize)| {
         let left = wanted.get_mut(class)?;

@@ -28,10 +28,10 @@ use crate::core::lifecycle::ending::without_future;
 use crate::core::scheduler::topology::GroupIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
+use crate::core::scheduler::Demand;
 use backlog::Backlog;
 use choice::LaunchLists;
 use expected::Expected;
-use karpenter::Leftover;
 pub use purchase::Purchase;
 use refused_nodes::RefusedNodes;
 use static_capacity::Shortfall;
@@ -56,7 +56,7 @@ pub struct Provisioning {
     /// By class: positions of the pods that found no place.
     pub unplaced: BTreeMap<ClassIndex, Vec<usize>>,
     /// What is left of the work that the search may do.
-    pub budget: cheapest::Budget,
+    pub budget: cheapest::WorkBudget,
     /// Static pools that stay below their replicas.
     pub shortfalls: Vec<Shortfall>,
     /// Whether pods were spread over domains alone that have a node, or get one.
@@ -76,7 +76,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         // Room that is there is for pods that are there.
         order.sort_by_key(|class| backlog.is_of_buffer(problem, *class));
     }
-    let mut demand: Leftover = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
+    let mut demand: Demand = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
     let before: Vec<BTreeMap<ClassIndex, u32>> =
         (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
@@ -86,7 +86,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         expected::take_off(&mut demand, class);
     }
     let since = engine.mark();
-    let mut budget = cheapest::Budget::new(problem);
+    let mut budget = cheapest::WorkBudget::new(problem);
     engine.hold_in_any_order(true);
     match packing {
         Packing::Karpenter => karpenter::pack_in_turn(engine, &backlog.queue(problem), &demand),

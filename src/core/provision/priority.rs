@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, Engine};
 
-use super::cheapest::{self, Budget};
-use super::karpenter::{self, Leftover};
+use super::cheapest::{self, WorkBudget};
+use super::karpenter;
+use crate::core::scheduler::Demand;
 
 /// Packs everything at once, which is cheapest. Only when that leaves out a pod and places one of lower priority, the
 /// priorities are packed one after the other, highest first, if that leaves out fewer of the higher ones.
-pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
+pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand, budget: &mut WorkBudget) -> Demand {
     let since = engine.mark();
     let together = cheapest::pack(engine, order, demand, budget);
     if !is_unjust(engine, demand, &together) {
@@ -23,7 +24,7 @@ pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover
         return in_turn;
     }
     engine.revert(since);
-    cheapest::pack(engine, order, demand, &mut Budget::new(engine.problem))
+    cheapest::pack(engine, order, demand, &mut WorkBudget::new(engine.problem))
 }
 
 fn priority_of(engine: &Engine<'_, '_>, class: ClassIndex) -> i32 {
@@ -31,7 +32,7 @@ fn priority_of(engine: &Engine<'_, '_>, class: ClassIndex) -> i32 {
 }
 
 /// Whether a pod is left out although one of lower priority got a place.
-fn is_unjust(engine: &Engine<'_, '_>, demand: &Leftover, leftover: &Leftover) -> bool {
+fn is_unjust(engine: &Engine<'_, '_>, demand: &Demand, leftover: &Demand) -> bool {
     let is_placed = |(class, count): &(&ClassIndex, &usize)| leftover.get(*class).copied().unwrap_or(0) < **count;
     let least_placed = demand.iter().filter(is_placed).map(|(class, _)| priority_of(engine, *class)).min();
     let most_left = leftover.keys().map(|class| priority_of(engine, *class)).max();
@@ -39,7 +40,7 @@ fn is_unjust(engine: &Engine<'_, '_>, demand: &Leftover, leftover: &Leftover) ->
 }
 
 /// Pods left out by priority, highest first: less is better.
-fn left_out(engine: &Engine<'_, '_>, leftover: &Leftover) -> Vec<(i32, usize)> {
+fn left_out(engine: &Engine<'_, '_>, leftover: &Demand) -> Vec<(i32, usize)> {
     let mut counts: BTreeMap<i32, usize> = BTreeMap::new();
     for (class, count) in leftover {
         *counts.entry(priority_of(engine, *class)).or_default() += count;
@@ -47,10 +48,10 @@ fn left_out(engine: &Engine<'_, '_>, leftover: &Leftover) -> Vec<(i32, usize)> {
     counts.into_iter().rev().collect()
 }
 
-fn pack_in_turn(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
+fn pack_in_turn(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand) -> Demand {
     let priorities: BTreeSet<i32> = demand.keys().map(|class| priority_of(engine, *class)).collect();
-    let mut leftover = Leftover::new();
-    let mut budget = Budget::new(engine.problem);
+    let mut leftover = Demand::new();
+    let mut budget = WorkBudget::new(engine.problem);
     for priority in priorities.into_iter().rev() {
         let is_of_turn = |class: &&ClassIndex| engine.problem.classes[**class].priority == priority;
         let turn = order.iter().filter(is_of_turn).copied().collect::<Vec<_>>();

@@ -6,7 +6,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
 use super::cheapest::{greedy, improve};
 use super::choice::{capacity_of, choose};
-use super::karpenter::Leftover;
+use crate::core::scheduler::Demand;
 
 /// A static pool that stays below its replicas.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ pub fn open_one(engine: &mut Engine<'_, '_>, template: TemplateIndex) -> Result<
 }
 
 /// Puts waiting pods of one level of preferences on these nodes, as far as they have room.
-pub fn use_room(engine: &mut Engine<'_, '_>, hosts: &[HostIndex], level: usize, wanted: &mut Leftover) {
+pub fn use_room(engine: &mut Engine<'_, '_>, hosts: &[HostIndex], level: usize, wanted: &mut Demand) {
     let problem = engine.problem;
     let mut order: Vec<ClassIndex> = wanted.keys().copied().collect();
     order.sort_by_key(|class| {

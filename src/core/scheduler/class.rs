@@ -20,6 +20,9 @@ use super::vectors::Vector;
 use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
 
 pub type ClassIndex = usize;
+
+/// How many pods of each class are to be placed, or found no place.
+pub type Demand = BTreeMap<ClassIndex, usize>;
 /// Position in [`super::Problem::variants`].
 pub type VariantIndex = usize;
 

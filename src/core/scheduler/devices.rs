@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use k8s_openapi::api::core::v1::{NodeSelector, NodeSelectorTerm};
 
 use crate::api::settings::Scheduling;
-use crate::core::devices::{Choices, ClaimIndex, Demand, DeviceError, devices_by_node, is_about_labels};
+use crate::core::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, devices_by_node, is_about_labels};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::Problem;
@@ -16,7 +16,7 @@ use super::volumes::{NODE_NAME, VolumeDemand, combine, is_empty, selector_requir
 /// A class whose pods can be on some of the nodes that exist, and on no other.
 #[derive(Debug)]
 pub struct DeviceDemand {
-    pub demand: Demand,
+    pub demand: ClaimDemand,
     /// Nodes that can have the pods at all, each with the devices that its requests match.
     pub on_host: BTreeMap<HostIndex, Choices>,
 }
@@ -46,7 +46,7 @@ impl<'a> DeviceIndex<'a> {
             return Ok(None);
         }
         let nowhere = |identity: &str| {
-            let demand = Demand { identity: identity.to_owned(), ..Demand::default() };
+            let demand = ClaimDemand { identity: identity.to_owned(), ..ClaimDemand::default() };
             Some(Box::new(DeviceDemand { demand, on_host: BTreeMap::new() }))
         };
         if pod.spec.node_name.is_some() {
@@ -115,7 +115,7 @@ impl Problem<'_> {
 
 /// By request and alternative the devices that match; `None` where an expression stumbles over one of the devices, as
 /// kube-scheduler then takes no node for it.
-fn choices(demand: &Demand, devices: &[crate::core::devices::Device]) -> Option<Choices> {
+fn choices(demand: &ClaimDemand, devices: &[crate::core::devices::Device]) -> Option<Choices> {
     let mut all = Vec::new();
     for request in &demand.requests {
         let mut of_request = Vec::new();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::core::model::Requirements;
 
 use super::class::{ClassIndex, HostPort};
-use super::crowds::SpotPool;
+use super::concentration::SpotPool;
 use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;

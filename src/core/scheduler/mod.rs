@@ -9,7 +9,7 @@
 //! room rule out are passed over 64 at a time; which types have room is looked up ([`rooms`]), not compared.
 
 pub mod class;
-pub mod crowds;
+pub mod concentration;
 pub mod daemons;
 pub mod devices;
 pub mod engine;
@@ -31,7 +31,7 @@ pub mod topology;
 pub mod vectors;
 pub mod volumes;
 
-pub use class::{ClassIndex, PodClass};
+pub use class::{ClassIndex, Demand, PodClass};
 pub use engine::{Engine, Mark};
 pub use host::{HostIndex, OpenNode};
 pub use problem::Problem;

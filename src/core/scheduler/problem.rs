@@ -15,7 +15,7 @@ use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
 
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
-use super::crowds::{self, Crowds};
+use super::concentration::{self, ConcentrationPenalties};
 use super::daemons::{Daemon, daemons};
 use super::host::ExistingNode;
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
@@ -57,8 +57,8 @@ pub struct Problem<'a> {
     pub domains: Domains,
     /// What every node costs beside its price; nothing under `packing: karpenter`.
     pub per_node: HourlyPrice,
-    /// What crowds of pods count; `None`: nothing.
-    pub crowds: Option<Crowds>,
+    /// What concentration of pods count; `None`: nothing.
+    pub concentration: Option<ConcentrationPenalties>,
     /// How much is searched, counted in looks.
     pub search_work: u64,
     /// In the order in which pools are tried.
@@ -141,12 +141,17 @@ impl<'a> Problem<'a> {
         let soft_taints_exist =
             node_taints.iter().flatten().any(soft) || templates.iter().flat_map(|template| &template.taints).any(soft);
 
-        let (classes, class_of_pod, builder) =
-            pods.classes(snapshot, soft_taints_exist, &inputs.policy.scheduling, crowds::count(inputs), &mut daemons);
+        let (classes, class_of_pod, builder) = pods.classes(
+            snapshot,
+            soft_taints_exist,
+            &inputs.policy.scheduling,
+            concentration::count(inputs),
+            &mut daemons,
+        );
         for template in &mut templates {
             template.neighbours = neighbours(template, &daemons);
         }
-        let crowds = Crowds::new(inputs, &machines, &class_of_pod, classes.len(), &templates);
+        let concentration = ConcentrationPenalties::new(inputs, &machines, &class_of_pod, classes.len(), &templates);
         let ClassBuilder { groups, mut domains, variants, .. } = builder;
         intern_domains(&mut domains, &machines, &templates);
         for template in &mut templates {
@@ -164,7 +169,7 @@ impl<'a> Problem<'a> {
             groups,
             domains,
             per_node: penalty_per_node(inputs),
-            crowds,
+            concentration,
             search_work: inputs.policy.search_work.unwrap_or(DEFAULT_SEARCH_WORK),
             templates,
             quotas,

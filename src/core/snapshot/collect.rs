@@ -13,7 +13,7 @@ use super::objects::Snapshot;
 use super::read::{ReadError, ReadReport};
 
 /// `kubectl` never puts a list into a list; scripts do, once.
-pub(super) const MAX_LIST_DEPTH: usize = 4;
+pub(super) const LIST_DEPTH_MAX: usize = 4;
 
 /// One object as its format gives it.
 pub(super) enum Object<'a> {
@@ -218,8 +218,8 @@ fn fill_items(value: &mut Value, empty: &Value) -> bool {
 
 /// A path that a person can look up is short; one that is not comes from nesting without end.
 fn shorten(path: &str) -> String {
-    const MAX_CHARACTERS: usize = 120;
-    match path.char_indices().nth(MAX_CHARACTERS) {
+    const CHARACTERS_MAX: usize = 120;
+    match path.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => format!("{}...", path.get(..end).unwrap_or_default()),
         None => path.to_owned(),
     }

@@ -13,7 +13,7 @@ use super::kinds::Stored;
 use super::objects::Snapshot;
 
 /// Of a text that quotes what could not be read.
-const MOST_CHARACTERS: usize = 200;
+const CHARACTERS_MAX: usize = 200;
 
 /// The object that is written in JSON; or what can be told of one that does not have the shape of its kind. Fails where it can not be told
 /// which one it is.
@@ -68,7 +68,7 @@ impl Unreadable {
         let first = |one: String, other: String| if one.is_empty() { other } else { one };
         let name = text("/metadata/name");
         let label = format!("/metadata/labels/{}", keys::NODE_POOL.replace('/', "~1"));
-        let why = match why.char_indices().nth(MOST_CHARACTERS) {
+        let why = match why.char_indices().nth(CHARACTERS_MAX) {
             Some((end, _)) => format!("{}...", why.get(..end).unwrap_or_default()),
             None => why.to_owned(),
         };

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Error};
 
-use super::collect::{Collector, MAX_LIST_DEPTH, Object, Place};
+use super::collect::{Collector, LIST_DEPTH_MAX, Object, Place};
 use super::read::ReadError;
 
 /// Where a stream ended.
@@ -80,8 +80,8 @@ fn take(text: &str, head: &Head<'_>, raw: &str, collector: &mut Collector, depth
         }
         return collector.add(api_version, kind, Object::Json(raw), &place);
     };
-    if depth == MAX_LIST_DEPTH {
-        return Err(ReadError::TooDeep { place: place().to_string(), limit: MAX_LIST_DEPTH });
+    if depth == LIST_DEPTH_MAX {
+        return Err(ReadError::TooDeep { place: place().to_string(), limit: LIST_DEPTH_MAX });
     }
     for item in items {
         let raw = item.get();

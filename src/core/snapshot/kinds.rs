@@ -95,7 +95,7 @@ pub trait Stored: DeserializeOwned + Serialize + Clone + Debug + Send + Sync + '
     /// Takes off what planning does not look at.
     fn trim(&mut self);
     /// The UID of what made this object and others that are much the same; empty when nothing did.
-    fn maker(&self) -> &str {
+    fn owner(&self) -> &str {
         ""
     }
     /// Keeps of another object of the same maker what is equal.
@@ -130,7 +130,7 @@ fn add<T: Stored>(snapshot: &mut Snapshot, object: &Object<'_>, makers: &mut Mak
     }
     value.complete();
     value.trim();
-    if let Some(first) = makers.first(value.maker(), T::all(snapshot)) {
+    if let Some(first) = makers.first(value.owner(), T::all(snapshot)) {
         value.share_with(first);
     }
     T::all_mut(snapshot).push(value);
@@ -242,7 +242,7 @@ impl Stored for Pod {
     fn trim(&mut self) {
         trim::pod(self);
     }
-    fn maker(&self) -> &str {
+    fn owner(&self) -> &str {
         self.controller().map_or("", |owner| owner.uid.as_str())
     }
     fn share_with(&mut self, other: &Self) {

@@ -91,7 +91,7 @@ impl<'a> Machine<'a> {
         self.node
             .into_iter()
             .flat_map(taints)
-            .filter(|taint| taint.key != keys::NOT_ITS_TURN_TAINT)
+            .filter(|taint| taint.key != keys::HELD_FOR_MOVE_TAINT)
             .map(|taint| (taint.key.as_str(), taint.value.as_deref().unwrap_or_default(), taint.effect.as_str()))
     }
 

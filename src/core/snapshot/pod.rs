@@ -285,11 +285,11 @@ struct WrittenCondition {
 
 impl From<WrittenCondition> for PodCondition {
     fn from(written: WrittenCondition) -> Self {
-        const MOST_CHARACTERS: usize = 1000;
+        const CHARACTERS_MAX: usize = 1000;
         let WrittenCondition { type_, status, reason, message } = written;
         let refused = type_ == "PodScheduled" && status == "False";
         let message = message.filter(|text| refused && !text.is_empty());
-        Self { type_, status, reason, message: message.map(|text| text.chars().take(MOST_CHARACTERS).collect()) }
+        Self { type_, status, reason, message: message.map(|text| text.chars().take(CHARACTERS_MAX).collect()) }
     }
 }
 

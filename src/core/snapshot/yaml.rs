@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::collect::{Collector, MAX_LIST_DEPTH, Object, Place};
+use super::collect::{Collector, LIST_DEPTH_MAX, Object, Place};
 use super::read::ReadError;
 
 /// Reads every document of `text` into `collector`. Items of lists are handed over one by one, so that no tree of the
@@ -132,8 +132,8 @@ fn object<'a>(
     if kind.is_empty() {
         return Err(ReadError::NoKind { place: place().to_string() });
     }
-    if depth > MAX_LIST_DEPTH {
-        return Err(ReadError::TooDeep { place: place().to_string(), limit: MAX_LIST_DEPTH });
+    if depth > LIST_DEPTH_MAX {
+        return Err(ReadError::TooDeep { place: place().to_string(), limit: LIST_DEPTH_MAX });
     }
     let Some(list_kind) = kind.strip_suffix("List") else {
         return collector.add(&api_version, &kind, Object::Value(value), place);

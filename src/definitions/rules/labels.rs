@@ -37,7 +37,7 @@ pub static NAME_AS_LABEL: Rule = Rule::document(
 pub static RULES: &[&Rule] = &[&KEY, &VALUE, &NAME_AS_LABEL];
 
 /// Source: k8s.io/apimachinery/pkg/util/validation, `LabelValueMaxLength` and the length of a qualified name.
-const LONGEST: usize = 63;
+const NAME_CHARACTERS_MAX: usize = 63;
 
 /// Where labels and annotations stand, and whether keys may have capital letters in their domain.
 const PLACES: [(&str, bool); 6] = [
@@ -73,8 +73,8 @@ fn qualified_name(key: &str) -> Result<(), String> {
     if domain.is_some_and(|domain| !is_subdomain(domain)) {
         return Err("what stands before the `/` is no domain of lower-case letters, digits, `-` and `.`".to_owned());
     }
-    if name.len() > LONGEST {
-        return Err(format!("the name has {} characters, {LONGEST} are allowed", name.len()));
+    if name.len() > NAME_CHARACTERS_MAX {
+        return Err(format!("the name has {} characters, {NAME_CHARACTERS_MAX} are allowed", name.len()));
     }
     match has_form(name) && !name.is_empty() {
         true => Ok(()),
@@ -95,7 +95,7 @@ fn values(document: &Document) -> Vec<Finding> {
     for place in ["/metadata/labels", "/template/metadata/labels"] {
         for (pointer, key, value) in document.members(place) {
             let Value::String(text) = value else { continue };
-            if has_form(text) && text.len() <= LONGEST {
+            if has_form(text) && text.len() <= NAME_CHARACTERS_MAX {
                 continue;
             }
             let message = format!("`{text}` can not be the value of the label {key}");
@@ -110,11 +110,13 @@ fn values(document: &Document) -> Vec<Finding> {
 
 fn name_as_label(document: &Document) -> Vec<Finding> {
     let pointer = "/metadata/name";
-    let Some(name) = document.str(pointer).filter(|name| name.len() > LONGEST && is_subdomain(name)) else {
+    let Some(name) = document.str(pointer).filter(|name| name.len() > NAME_CHARACTERS_MAX && is_subdomain(name)) else {
         return Vec::new();
     };
-    let message =
-        format!("the name has {} characters, and nodes carry it as a label, which takes {LONGEST}", name.len());
+    let message = format!(
+        "the name has {} characters, and nodes carry it as a label, which takes {NAME_CHARACTERS_MAX}",
+        name.len()
+    );
     vec![
         Finding::at(&NAME_AS_LABEL, document, pointer, Place::Value, message).hint("shorten it: no node could be made"),
     ]

@@ -99,12 +99,12 @@ fn name(pointer: &str) -> String {
 
 /// A value in a message; long ones are cut.
 fn shown(value: &Value) -> String {
-    const LONGEST: usize = 60;
+    const CHARACTERS_MAX: usize = 60;
     let text = value.to_string();
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= CHARACTERS_MAX {
         text
     } else {
-        format!("{}...", text.chars().take(LONGEST).collect::<String>())
+        format!("{}...", text.chars().take(CHARACTERS_MAX).collect::<String>())
     }
 }
 

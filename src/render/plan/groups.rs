@@ -6,7 +6,7 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{DefinitionPlace, Reason, Step, StepKind};
 
 /// More groups than this are folded together where they are alike.
-const MAX_GROUPS: usize = 40;
+const GROUPS_MAX: usize = 40;
 
 /// What happens, in the words of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -108,7 +108,7 @@ pub fn groups<'a>(steps: impl IntoIterator<Item = &'a Step>) -> (Vec<Group<'a>>,
     let groups = unfolded(steps);
     for folding in Folding::ALL {
         let folded = fold(&groups, folding);
-        if folded.len() <= MAX_GROUPS || folding == Folding::SamePool {
+        if folded.len() <= GROUPS_MAX || folding == Folding::SamePool {
             return (folded, folding);
         }
     }
@@ -191,7 +191,7 @@ pub fn rows(group: &Group<'_>, folding: Folding) -> Vec<Row> {
     let mut rows = Vec::new();
     for kind in kinds {
         let steps: Vec<&Step> = group.of(kind).collect();
-        if group.members == 1 && steps.len() <= MAX_GROUPS {
+        if group.members == 1 && steps.len() <= GROUPS_MAX {
             rows.extend(steps.into_iter().map(|step| row(&[step])));
             continue;
         }

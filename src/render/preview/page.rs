@@ -2,7 +2,7 @@
 
 use crate::api::preview::{Preview, PreviewTarget, PreviewVerdict};
 use crate::render::plan::markdown::escape::{code, prose};
-use crate::render::plan::markdown::{MAX_BYTES, MAX_CHARACTERS};
+use crate::render::plan::markdown::{BYTES_MAX, CHARACTERS_MAX};
 use crate::render::plan::{REVISION_DIGITS, short};
 
 /// Rows of the table; nobody reads more, and the JSON form has all.
@@ -34,7 +34,7 @@ pub fn markdown(preview: &Preview) -> String {
 const SHORTENED: &str = "\nShortened to fit a comment; `cutlist plan` has every step.\n";
 
 fn fits(text: &str) -> bool {
-    text.chars().count() <= MAX_CHARACTERS && text.len() <= MAX_BYTES
+    text.chars().count() <= CHARACTERS_MAX && text.len() <= BYTES_MAX
 }
 
 /// Takes the next shorter form of as many sections as one step of detail is worth: each call makes every target shorter by one step,

@@ -17,7 +17,7 @@ pub use node::text as node;
 pub use pod::text as pod;
 
 /// Types beside the chosen one that are shown; the JSON form has all.
-const MAX_CONSIDERED: usize = 4;
+const CONSIDERED_MAX: usize = 4;
 
 /// The answer as pretty JSON. The error is that of a value that JSON can not express; there is none in an answer.
 pub fn json(answer: &impl Serialize) -> Result<String, serde_json::Error> {
@@ -92,12 +92,12 @@ impl Page {
             return;
         }
         let chosen = node.price_per_hour.unwrap_or_default();
-        let shown = considered.iter().take(MAX_CONSIDERED).map(|other| match other.price_per_hour - chosen {
+        let shown = considered.iter().take(CONSIDERED_MAX).map(|other| match other.price_per_hour - chosen {
             HourlyPrice::ZERO => format!("{} (same price)", other.instance_type),
             more => format!("{} {} (+{more})", other.instance_type, other.price_per_hour),
         });
         let mut list = shown.collect::<Vec<_>>().join(", ");
-        let rest = considered.len().saturating_sub(MAX_CONSIDERED);
+        let rest = considered.len().saturating_sub(CONSIDERED_MAX);
         if rest > 0 {
             list.push_str(&format!(", and {}", count(rest, "more type")));
         }

@@ -8,8 +8,8 @@ use crate::render::terminal::{Style, Tone, clean};
 use super::{Page, fate_text, workloads};
 
 /// Pools, and reasons of nodes that are shown; the JSON form has all.
-const MAX_POOLS: usize = 12;
-const MAX_NODE_REASONS: usize = 8;
+const POOLS_MAX: usize = 12;
+const NODE_REASONS_MAX: usize = 8;
 
 /// The answer for people.
 pub fn text(why: &WhyPod, style: Style) -> String {
@@ -69,19 +69,19 @@ impl Page {
         if alike > 1 {
             self.row("alike", &format!("{} wait for the same", count(alike, "pod")));
         }
-        for reason in reasons.iter().take(MAX_POOLS) {
+        for reason in reasons.iter().take(POOLS_MAX) {
             let label = if reason.node_pool.is_empty() { "pod".to_owned() } else { clean(&reason.node_pool) };
             self.row(&label, &with_place(&reason.text, reason.definition.as_ref()));
         }
-        if let Some(rest) = reasons.get(MAX_POOLS..).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = reasons.get(POOLS_MAX..).filter(|rest| !rest.is_empty()) {
             self.row("", &format!("and {}", count(rest.len(), "more pool")));
         }
         let mut nodes: Vec<String> = existing
             .iter()
-            .take(MAX_NODE_REASONS)
+            .take(NODE_REASONS_MAX)
             .map(|it| format!("{}: {}", count(it.nodes, "node"), it.text))
             .collect();
-        if let Some(rest) = existing.get(MAX_NODE_REASONS..).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = existing.get(NODE_REASONS_MAX..).filter(|rest| !rest.is_empty()) {
             nodes.push(format!("{} for other reasons", count(rest.iter().map(|it| it.nodes).sum(), "node")));
         }
         for (index, line) in nodes.iter().enumerate() {

@@ -12,7 +12,7 @@ use cutlist::api::disruption_budget::DisruptionBudget;
 use cutlist::api::ec2_node_class::EC2NodeClass;
 use cutlist::api::node_overlay::NodeOverlay;
 use cutlist::api::node_pool::NodePool;
-use cutlist::api::settings::{CrowdPenalty, FeatureGates, Packing, Penalties};
+use cutlist::api::settings::{ConcentrationPenalty, FeatureGates, Packing, Penalties};
 use cutlist::core::catalog::Catalog;
 use cutlist::core::inputs::{Inputs, Policy};
 use cutlist::core::plan::Revision;
@@ -170,14 +170,14 @@ impl Built {
 
 fn penalties(it: &world::Penalties) -> Penalties {
     let dollars = |thousandths: u8| f64::from(thousandths) / 1000.0;
-    let crowd = |thousandths: u8| CrowdPenalty {
+    let concentration = |thousandths: u8| ConcentrationPenalty {
         per_pod_per_hour: dollars(thousandths),
         max_share_percent: u32::from(it.share_percent),
     };
     Penalties {
         per_node_per_hour: dollars(it.per_node),
-        blast_radius: crowd(it.blast_radius),
-        spot_concentration: crowd(it.spot_concentration),
+        blast_radius: concentration(it.blast_radius),
+        spot_concentration: concentration(it.spot_concentration),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::core::provision::{self, provision};
 use crate::core::scheduler::Problem;
 
 use super::Source;
+use super::dual_prices::demand;
 use super::keeping::least_costs;
-use super::worth::demand;
 
 /// Dollars per hour for each pod that moves.
 const PRICES_OF_A_MOVE: [f64; 12] = [0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1];

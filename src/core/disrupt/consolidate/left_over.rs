@@ -9,7 +9,7 @@ use crate::core::scheduler::Engine;
 
 use super::reference::no_place;
 use super::rules::NotKept;
-use super::trial::{Buying, Unhoused, without};
+use super::trial::{Buying, NoRoom, without};
 use super::{Refused, Source};
 
 impl Pass<'_, '_> {
@@ -48,15 +48,17 @@ impl Pass<'_, '_> {
             return self.one_at_a_time(engine, source);
         }
         let mut rooms = self.all_rooms(engine);
-        let trial = without(engine, &[source], &mut rooms, Buying::Nothing).map_err(|unhoused| match unhoused {
-            Unhoused::Pods { all: pods, .. } => {
-                let all = pods_text(candidate.displaced().count());
-                let text =
-                    format!("{pods} of its {all} fit on no other node, and none is bought before the rollout goes on");
-                (ReasonCode::NotCheaper, text)
-            }
-            Unhoused::RoomSoon => no_place(source, unhoused),
-        })?;
+        let trial =
+            without(engine, &[source], &mut rooms, Buying::Nothing).map_err(|without_room| match without_room {
+                NoRoom::Pods { all: pods, .. } => {
+                    let all = pods_text(candidate.displaced().count());
+                    let text = format!(
+                        "{pods} of its {all} fit on no other node, and none is bought before the rollout goes on"
+                    );
+                    (ReasonCode::NotCheaper, text)
+                }
+                NoRoom::RoomSoon => no_place(source, without_room),
+            })?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
     }
 }

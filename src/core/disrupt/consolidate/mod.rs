@@ -2,10 +2,11 @@
 //! Behaviour: reference, section 4.4; under `packing: cheapest` sets of nodes are replaced by sets of nodes, and a move must
 //! repay what it costs.
 //!
-//! [`mod@worth`] says what pods would cost on new nodes, [`keeping`] which nodes to keep when all are looked at together,
+//! [`dual_prices`] says what pods would cost on new nodes, [`keeping`] which nodes to keep when all are looked at together,
 //! [`trial`] does without some nodes in the engine, [`rules`] says whether that is worth it.
 //! [`search`] and [`mod@reference`] decide which nodes to try; [`left_over`] are those that drifted and may not go for that.
 
+mod dual_prices;
 pub mod frontier;
 mod keeping;
 mod left_over;
@@ -14,7 +15,6 @@ mod reference;
 pub(super) mod rules;
 mod search;
 mod trial;
-mod worth;
 
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;

@@ -11,7 +11,7 @@ use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 
 use super::rules::NotKept;
-use super::trial::{Buying, Trial, Unhoused, without};
+use super::trial::{Buying, NoRoom, Trial, without};
 use super::{Refused, Source};
 
 /// Source: the reference's limit on the candidates of a multi-node consolidation.
@@ -88,7 +88,8 @@ impl Pass<'_, '_> {
         self.is_not_receiving(source.candidate)?;
         let mut rooms = self.all_rooms(engine);
         let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.price };
-        let trial = without(engine, &[source], &mut rooms, buying).map_err(|unhoused| no_place(source, unhoused))?;
+        let trial =
+            without(engine, &[source], &mut rooms, buying).map_err(|without_room| no_place(source, without_room))?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)
     }
 
@@ -99,14 +100,14 @@ impl Pass<'_, '_> {
     }
 }
 
-pub(super) fn no_place(source: Source<'_>, unhoused: Unhoused) -> Refused {
-    let Unhoused::Pods { all: unhoused, preferring } = unhoused else {
+pub(super) fn no_place(source: Source<'_>, without_room: NoRoom) -> Refused {
+    let NoRoom::Pods { all: without_room, preferring } = without_room else {
         let text = "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile";
         return (ReasonCode::WaitsForOtherMove, text.to_owned());
     };
     let all = pods_text(source.candidate.displaced().count());
-    let why = preferences_text(unhoused, preferring);
-    let text = format!("{unhoused} of its {all} fit neither on other nodes{why} nor on one cheaper node");
+    let why = preferences_text(without_room, preferring);
+    let text = format!("{without_room} of its {all} fit neither on other nodes{why} nor on one cheaper node");
     (ReasonCode::NotCheaper, text)
 }
 

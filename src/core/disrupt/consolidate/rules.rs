@@ -223,12 +223,13 @@ impl Pass<'_, '_> {
     ) -> Result<(), Refused> {
         let bought = trial.bought + dearer;
         let penalty = |nodes: usize| engine.problem.per_node.times(nodes);
-        let without_crowds = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
-        let saving = without_crowds - trial.crowds;
-        if saving <= HourlyPrice::ZERO && without_crowds > HourlyPrice::ZERO {
-            let crowds = trial.crowds;
-            let text =
-                format!("would save {without_crowds}, but put more of a workload together, which counts {crowds}");
+        let without_concentration = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        let saving = without_concentration - trial.concentration;
+        if saving <= HourlyPrice::ZERO && without_concentration > HourlyPrice::ZERO {
+            let concentration = trial.concentration;
+            let text = format!(
+                "would save {without_concentration}, but put more of a workload together, which counts {concentration}"
+            );
             return Err((ReasonCode::NotCheaper, text));
         }
         if saving <= HourlyPrice::ZERO {

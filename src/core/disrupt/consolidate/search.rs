@@ -25,17 +25,17 @@ use crate::core::model::time::duration_text;
 use crate::core::model::words::pods_text;
 use crate::core::plan::ReasonCode;
 use crate::core::programs::number;
-use crate::core::provision::cheapest::Budget;
+use crate::core::provision::cheapest::WorkBudget;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::market::EXACT_PRICE_WORK;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
+use super::dual_prices::{DualPrices, demand};
 use super::keeping::Kept;
 use super::reach::Reach;
 use super::reference::{no_place, preferences_text};
 use super::rules::{NotKept, moved_nanodollars};
 use super::trial::{Buying, fitting_without_preferences, without};
-use super::worth::{Worth, demand};
 use super::{Refused, Source};
 
 /// Nodes that are replaced together at most: more of them fit new nodes better, and stand or fall together.
@@ -59,7 +59,7 @@ const PRICE_WORK_PART: u64 = 4;
 
 /// A search for a small cluster ends when it has looked so often for each pod that may move; the rest of the work goes unused.
 const LOOKS_PER_POD: u64 = 1_200;
-const LOOKS_AT_LEAST: u64 = 400_000;
+const LOOKS_MIN: u64 = 400_000;
 
 /// And when it has done this part of the work of a plan: a large cluster is looked at again soon, and what four times the work finds
 /// there is a ten-thousandth of its price.
@@ -74,7 +74,7 @@ const KEPT_PART: usize = 4;
 const COUNTED_AS_KEPT: [f64; 2] = [3.0, 1.0];
 
 /// Less than this is shown as nothing, and mostly is what rounding leaves of a bound: half of a hundredth of a cent.
-const SHOWN_LEAST: HourlyPrice = HourlyPrice::from_nanodollars(50_000);
+const SHOWN_MIN: HourlyPrice = HourlyPrice::from_nanodollars(50_000);
 
 /// Where no payback is asked for, moves are compared over this time.
 const HORIZON_SECONDS: i64 = 30 * 24 * 3_600;
@@ -84,10 +84,10 @@ impl Pass<'_, '_> {
     pub(super) fn search(&mut self, engine: &mut Engine<'_, '_>, sources: &[Source<'_>]) {
         let demand = demand(engine.problem, sources);
         let markets = Markets::priced(engine.problem, 0, &demand, EXACT_PRICE_WORK / PRICE_WORK_PART);
-        let worth = Worth::new(&markets);
+        let dual_prices = DualPrices::new(&markets);
         let pods: usize = demand.values().sum();
-        let mut budget = Budget::new(engine.problem);
-        let of_pods = LOOKS_AT_LEAST + LOOKS_PER_POD * pods as u64;
+        let mut budget = WorkBudget::new(engine.problem);
+        let of_pods = LOOKS_MIN + LOOKS_PER_POD * pods as u64;
         budget.looks = if self.is_patient(sources) {
             budget.looks.min(of_pods.saturating_mul(PATIENT_WORK_TIMES))
         } else {
@@ -95,15 +95,15 @@ impl Pass<'_, '_> {
         };
         let ways = self.ways(engine, sources, &markets);
         budget.looks /= ways.len() as u64;
-        let (start, before, crowds_before) = (engine.mark(), self.clone(), engine.price_of_crowds());
+        let (start, before, concentration_before) = (engine.mark(), self.clone(), engine.price_of_concentration());
         let horizon_seconds = self.horizon_seconds(sources);
         let go = |pass: &mut Self, engine: &mut Engine<'_, '_>, way: &Way<'_>| {
             engine.revert(start);
             *pass = before.clone();
-            Search::new(pass, way.clone(), &markets, &worth, engine).run(engine, &mut budget.clone());
-            let crowds = (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO);
-            let of_crowds = i128::from(crowds.nanodollars()) * i128::from(horizon_seconds);
-            pass.gain_since(engine, &before, horizon_seconds) - of_crowds
+            Search::new(pass, way.clone(), &markets, &dual_prices, engine).run(engine, &mut budget.clone());
+            let concentration = (engine.price_of_concentration() - concentration_before).max(HourlyPrice::ZERO);
+            let of_concentration = i128::from(concentration.nanodollars()) * i128::from(horizon_seconds);
+            pass.gain_since(engine, &before, horizon_seconds) - of_concentration
         };
         let mut best: Option<(i128, usize)> = None;
         for (number, way) in ways.iter().enumerate() {
@@ -272,7 +272,7 @@ struct AtMost {
 
 /// Pods of a source that no other node has room for.
 #[derive(Clone, Copy)]
-struct Homeless {
+struct Unplaceable {
     pods: usize,
     /// Those of them that other nodes would have room for if they gave up what they prefer.
     preferring: usize,
@@ -291,10 +291,10 @@ struct Search<'s, 'c, 'p, 'a> {
     /// By source: a class of it that found no room when it was last asked for.
     refused: Vec<Option<ClassIndex>>,
     markets: &'s Markets,
-    worth: &'s Worth,
+    dual_prices: &'s DualPrices,
     reach: Reach,
     /// By source, as long as no node has gone since it was asked.
-    homeless_of: BTreeMap<usize, Homeless>,
+    unplaceable_of: BTreeMap<usize, Unplaceable>,
     rooms: Rooms,
     set_nodes_max: usize,
     is_patient: bool,
@@ -305,7 +305,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         pass: &'s mut Pass<'p, 'a>,
         way: Way<'c>,
         markets: &'s Markets,
-        worth: &'s Worth,
+        dual_prices: &'s DualPrices,
         engine: &Engine<'_, '_>,
     ) -> Self {
         let reach = Reach::new(engine.problem.classes.len());
@@ -320,16 +320,16 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             classes,
             refused,
             markets,
-            worth,
+            dual_prices,
             reach,
-            homeless_of: BTreeMap::new(),
+            unplaceable_of: BTreeMap::new(),
             rooms,
             set_nodes_max,
             is_patient,
         }
     }
 
-    fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+    fn run(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
         self.find_rooms(engine);
         self.empty_as_allotted(engine, budget);
         self.replace_sets(engine, budget);
@@ -364,10 +364,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         for part in [8, 4, 2, 1] {
             next.push(open.iter().take(open.len().div_ceil(part)).copied().collect());
         }
-        let quiet_soon = |host: &HostIndex| targets[*host].is_open() && targets[*host].restless;
-        self.rooms.restless = engine.existing_hosts().filter(quiet_soon).collect();
+        let quiet_soon = |host: &HostIndex| targets[*host].is_open() && targets[*host].recently_changed;
+        self.rooms.recently_changed = engine.existing_hosts().filter(quiet_soon).collect();
         (self.rooms.filling, self.rooms.next) = (filling, next);
-        self.homeless_of.clear();
+        self.unplaceable_of.clear();
     }
 
     /// Neither going nor filled by this plan.
@@ -391,19 +391,19 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     ) -> Result<(), NotKept> {
         let mut rooms = self.rooms.clone();
         let trial = without(engine, sources, &mut rooms, buying)
-            .map_err(|unhoused| NotKept::Refused(no_place(sources[0], unhoused)))?;
+            .map_err(|without_room| NotKept::Refused(no_place(sources[0], without_room)))?;
         self.pass.keep(engine, sources, &trial)?;
         self.rooms = rooms;
-        self.homeless_of.clear();
+        self.unplaceable_of.clear();
         Ok(())
     }
 
-    fn empty_nodes(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+    fn empty_nodes(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
         for source in 0..self.sources.len() {
             if !self.is_open(source) || !self.is_within_budget(source) {
                 continue;
             }
-            if !self.has_homeless(engine, source) {
+            if !self.has_unplaceable(engine, source) {
                 budget.spend_on_pods(self.sources[source].candidate.pods.len());
                 // A reason is found later, when it is tried with a new node.
                 let _ = self.try_set(engine, &[self.sources[source]], Buying::Nothing);
@@ -413,7 +413,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
 
     /// Nodes that go whose pods all find the place that they are allotted. One zone may take its pods only after another has got some,
     /// so those that are refused are tried again while others are not.
-    fn empty_as_allotted(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+    fn empty_as_allotted(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
         self.rooms.only_allotted = true;
         let mut going: Vec<usize> = (0..self.sources.len()).filter(|source| self.goes[*source]).collect();
         loop {
@@ -432,7 +432,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
 
     /// What should go and finds no room is kept after all, a part at a time, the best first, and filled with the rest; all that is
     /// left when the work is spent.
-    fn keep_the_best(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+    fn keep_the_best(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
         loop {
             let going = (0..self.sources.len()).rev().filter(|source| self.goes[*source] && self.is_open(*source));
             let going: Vec<usize> = going.collect();
@@ -450,7 +450,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     /// Classes on a source of which no pod fits on any other node, with how many pods of it there are.
-    fn homeless(&mut self, engine: &Engine<'_, '_>, source: usize) -> Vec<(ClassIndex, usize)> {
+    fn unplaceable(&mut self, engine: &Engine<'_, '_>, source: usize) -> Vec<(ClassIndex, usize)> {
         let host = self.sources[source].candidate.host;
         let (reach, rooms) = (&mut self.reach, &self.rooms);
         let classes = self.classes[source].iter().copied();
@@ -458,19 +458,19 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     /// Whether there are such pods. Those that found no room the last time mostly find none now, so that one look is enough.
-    fn has_homeless(&mut self, engine: &Engine<'_, '_>, source: usize) -> bool {
+    fn has_unplaceable(&mut self, engine: &Engine<'_, '_>, source: usize) -> bool {
         let host = self.sources[source].candidate.host;
         let (reach, rooms) = (&mut self.reach, &self.rooms);
-        let mut is_homeless = |class: &ClassIndex| !reach.any_room(engine, *class, host, rooms);
-        if self.refused[source].as_ref().is_some_and(&mut is_homeless) {
+        let mut is_unplaceable = |class: &ClassIndex| !reach.any_room(engine, *class, host, rooms);
+        if self.refused[source].as_ref().is_some_and(&mut is_unplaceable) {
             return true;
         }
-        self.refused[source] = self.classes[source].iter().map(|(class, _)| *class).find(is_homeless);
+        self.refused[source] = self.classes[source].iter().map(|(class, _)| *class).find(is_unplaceable);
         self.refused[source].is_some()
     }
 
     /// Replaces nodes that are wrong for what they cost, by pools, in groups as large as budgets allow.
-    fn replace_sets(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+    fn replace_sets(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
         let mut by_pool: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for source in (0..self.sources.len()).filter(|source| self.goes[*source]) {
             by_pool.entry(&self.sources[source].candidate.pool).or_default().push(source);
@@ -518,13 +518,13 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         engine: &mut Engine<'_, '_>,
         set: &[usize],
         part: u64,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) -> Result<(), NotKept> {
         let set: Vec<Source<'_>> = set.iter().map(|source| self.sources[*source]).collect();
         let markets = self.markets;
         budget.spend_on_pods(set.iter().map(|source| source.candidate.pods.len()).sum());
         let looks = budget.looks / part.max(1);
-        let mut of_set = Budget { looks, ..*budget };
+        let mut of_set = WorkBudget { looks, ..*budget };
         let tried =
             self.try_set(engine, &set, Buying::Nodes { markets, budget: &mut of_set, as_fleet: self.is_patient });
         budget.spend(looks - of_set.looks);
@@ -532,7 +532,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     /// Every node that is left alone, with one cheaper node in its place; why those stay that stay.
-    fn one_by_one(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) -> Vec<(usize, Refused)> {
+    fn one_by_one(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) -> Vec<(usize, Refused)> {
         let mut refusals = Vec::new();
         for source in 0..self.sources.len() {
             let Source { candidate, price } = self.sources[source];
@@ -578,7 +578,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn not_cheaper(&mut self, engine: &Engine<'_, '_>, source: usize, bound: Option<AtMost>) -> Refused {
         let candidate = self.sources[source].candidate;
         let limit = self.pass.payback_seconds(&[candidate]);
-        if let Some((AtMost { saving, bought }, limit)) = bound.zip(limit).filter(|(it, _)| it.saving >= SHOWN_LEAST) {
+        if let Some((AtMost { saving, bought }, limit)) = bound.zip(limit).filter(|(it, _)| it.saving >= SHOWN_MIN) {
             let cost = self.pass.costs.of_move(bought, candidate.move_nanodollars, 0);
             let seconds = cost::payback_seconds(saving, cost).unwrap_or(i64::MAX);
             let text = format!(
@@ -589,8 +589,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             return (ReasonCode::PaybackTooLong, text);
         }
         let all = pods_text(candidate.displaced().count());
-        let Homeless { pods: homeless, preferring, .. } = self.homeless_of(engine, source);
-        let text = match homeless {
+        let Unplaceable { pods: unplaceable, preferring, .. } = self.unplaceable_of(engine, source);
+        let text = match unplaceable {
             _ if self.sources[source].price + engine.problem.per_node <= HourlyPrice::ZERO => {
                 "it costs nothing".to_owned()
             }
@@ -598,8 +598,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 "each of its {all} fits on another node, but not all of them do, and new ones would cost as much"
             ),
             _ => {
-                let why = preferences_text(homeless, preferring);
-                format!("{homeless} of its {all} fit on no other node{why}, and new ones would cost as much")
+                let why = preferences_text(unplaceable, preferring);
+                format!("{unplaceable} of its {all} fit on no other node{why}, and new ones would cost as much")
             }
         };
         (ReasonCode::NotCheaper, text)
@@ -610,7 +610,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn saving_at_most(&mut self, engine: &Engine<'_, '_>, set: &[usize]) -> Option<AtMost> {
         let mut at_most = AtMost { saving: HourlyPrice::ZERO, bought: HourlyPrice::ZERO };
         for source in set {
-            let bought = self.homeless_of(engine, *source).worth?;
+            let bought = self.unplaceable_of(engine, *source).worth?;
             let price = self.sources[*source].price + engine.problem.per_node;
             let bought = HourlyPrice::from_dollars(bought * (1.0 - 1e-9)).unwrap_or(HourlyPrice::MAX);
             at_most.saving += price - bought;
@@ -619,18 +619,18 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         Some(at_most)
     }
 
-    fn homeless_of(&mut self, engine: &Engine<'_, '_>, source: usize) -> Homeless {
-        if let Some(known) = self.homeless_of.get(&source) {
+    fn unplaceable_of(&mut self, engine: &Engine<'_, '_>, source: usize) -> Unplaceable {
+        if let Some(known) = self.unplaceable_of.get(&source) {
             return *known;
         }
         let host = self.sources[source].candidate.host;
-        let homeless = self.homeless(engine, source);
-        let of_class = |(class, count): &(ClassIndex, usize)| Some(self.worth.of(*class)? * number(*count));
-        let worth = homeless.iter().map(of_class).sum();
-        let preferring = fitting_without_preferences(engine, homeless.iter().copied(), &self.rooms, Some(host));
-        let homeless = Homeless { pods: homeless.iter().map(|(_, count)| count).sum(), preferring, worth };
-        self.homeless_of.insert(source, homeless);
-        homeless
+        let unplaceable = self.unplaceable(engine, source);
+        let of_class = |(class, count): &(ClassIndex, usize)| Some(self.dual_prices.of(*class)? * number(*count));
+        let worth = unplaceable.iter().map(of_class).sum();
+        let preferring = fitting_without_preferences(engine, unplaceable.iter().copied(), &self.rooms, Some(host));
+        let unplaceable = Unplaceable { pods: unplaceable.iter().map(|(_, count)| count).sum(), preferring, worth };
+        self.unplaceable_of.insert(source, unplaceable);
+        unplaceable
     }
 
     /// Whether a saving, if it can be had, would repay the move.
@@ -645,7 +645,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     }
 
     /// Takes the worst-used nodes apart in groups of neighbours, and buys for their pods again.
-    fn regroup(&mut self, engine: &mut Engine<'_, '_>, budget: &mut Budget) {
+    fn regroup(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) {
         let mut found = true;
         while found && !budget.is_spent() {
             found = false;

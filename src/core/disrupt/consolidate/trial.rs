@@ -7,8 +7,8 @@ use crate::core::disrupt::rehome::{self, Rooms};
 use crate::core::model::HourlyPrice;
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::planned::Plans;
-use crate::core::provision::cheapest::{Budget, improve};
-use crate::core::provision::karpenter::Leftover;
+use crate::core::provision::cheapest::{WorkBudget, improve};
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark};
 
 use super::Source;
@@ -24,7 +24,7 @@ pub(super) enum Buying<'b> {
     /// As many as it takes, and tried again with this much work.
     Nodes {
         markets: &'b Markets,
-        budget: &'b mut Budget,
+        budget: &'b mut WorkBudget,
         /// Whether whole fleets are worth their work, which is much.
         as_fleet: bool,
     },
@@ -38,13 +38,13 @@ pub(super) struct Trial {
     /// What the new nodes cost together.
     pub bought: HourlyPrice,
     pub nodes_bought: usize,
-    /// What crowds count more afterwards; nothing where they count less, since no pod is moved for their sake.
-    pub crowds: HourlyPrice,
+    /// What concentration counts more afterwards; nothing where it counts less, since no pod is moved for its sake.
+    pub concentration: HourlyPrice,
 }
 
 /// Why nodes can not be done without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unhoused {
+pub(super) enum NoRoom {
     /// So many pods fit on no other node, and nothing may be bought for them; of those some fit without what they prefer.
     Pods { all: usize, preferring: usize },
     /// They fit on nodes that take none yet because pods came or went there a moment ago.
@@ -57,19 +57,19 @@ pub(super) fn without(
     sources: &[Source<'_>],
     rooms: &mut Rooms,
     buying: Buying<'_>,
-) -> Result<Trial, Unhoused> {
+) -> Result<Trial, NoRoom> {
     let mark = engine.mark();
-    let crowds_before = engine.price_of_crowds();
+    let concentration_before = engine.price_of_concentration();
     let candidates: Vec<&Candidate> = sources.iter().map(|source| source.candidate).collect();
     let mut left = rehome::take_off(engine, &candidates);
     rehome::place_on(engine, &mut left, rooms);
-    let unhoused = left.values().sum();
-    if unhoused > 0 {
+    let without_room = left.values().sum();
+    if without_room > 0 {
         match buying {
             Buying::Nothing => {}
             _ if fit_soon(engine, &left, rooms) => {
                 engine.revert(mark);
-                return Err(Unhoused::RoomSoon);
+                return Err(NoRoom::RoomSoon);
             }
             Buying::OneNode { least_weight, most } => {
                 if rehome::one_cheaper_node(engine, &left, least_weight, most).is_some() {
@@ -90,7 +90,7 @@ pub(super) fn without(
         let preferring =
             fitting_without_preferences(engine, left.iter().map(|(class, count)| (*class, *count)), rooms, None);
         engine.revert(mark);
-        return Err(Unhoused::Pods { all: unhoused, preferring });
+        return Err(NoRoom::Pods { all: without_room, preferring });
     }
     let nodes_bought = engine.open_hosts_since(mark).filter(|host| !engine.is_closed(*host)).count();
     Ok(Trial {
@@ -98,7 +98,7 @@ pub(super) fn without(
         before: sources.iter().map(|source| source.price).sum(),
         bought: improve::price_since(engine, mark),
         nodes_bought,
-        crowds: (engine.price_of_crowds() - crowds_before).max(HourlyPrice::ZERO),
+        concentration: (engine.price_of_concentration() - concentration_before).max(HourlyPrice::ZERO),
     })
 }
 
@@ -127,15 +127,15 @@ pub(super) fn fitting_without_preferences(
     pods.filter(|(class, _)| fits(*class)).map(|(_, count)| count).sum()
 }
 
-/// Whether nodes that are restless now have room for all of these pods. What is bought meanwhile would be given back when they are not,
+/// Whether nodes that changed recently have room for all of these pods. What is bought meanwhile would be given back when they are not,
 /// and the pods moved once more. The engine is as it was.
-fn fit_soon(engine: &mut Engine<'_, '_>, left: &Leftover, rooms: &Rooms) -> bool {
-    if rooms.restless.is_clear() {
+fn fit_soon(engine: &mut Engine<'_, '_>, left: &Demand, rooms: &Rooms) -> bool {
+    if rooms.recently_changed.is_clear() {
         return false;
     }
     let mark = engine.mark();
     let mut left = left.clone();
-    rehome::place_on(engine, &mut left, &mut Rooms { filling: rooms.restless.clone(), ..Rooms::default() });
+    rehome::place_on(engine, &mut left, &mut Rooms { filling: rooms.recently_changed.clone(), ..Rooms::default() });
     engine.revert(mark);
     left.is_empty()
 }
@@ -162,11 +162,11 @@ impl<'m> How<'m> {
 /// are worth among themselves, and as the linear program of these pods alone would buy, in parts of nodes and in whole ones.
 fn buy(
     engine: &mut Engine<'_, '_>,
-    wanted: &Leftover,
+    wanted: &Demand,
     markets: &Markets,
-    budget: &mut Budget,
+    budget: &mut WorkBudget,
     as_fleet: bool,
-) -> Leftover {
+) -> Demand {
     let problem = engine.problem;
     let since = engine.mark();
     let least = OWN_PRICES_LOOKS_PER_POD.saturating_mul(wanted.values().sum::<usize>() as u64);
@@ -180,7 +180,7 @@ fn buy(
     hows.extend(own.iter().filter(|_| as_fleet).map(How::AsPlanned));
     let order = rehome::largest_first(problem, wanted);
     let mut plans = Plans::with(budget.looks / 2);
-    let mut go = |engine: &mut Engine<'_, '_>, how: How<'_>, budget: &mut Budget| {
+    let mut go = |engine: &mut Engine<'_, '_>, how: How<'_>, budget: &mut WorkBudget| {
         let mut left = wanted.clone();
         match how {
             How::ByWorth(markets) => markets.fill(engine, since.hosts(), &mut left, HourlyPrice::MAX, budget),
@@ -198,7 +198,8 @@ fn buy(
     for how in hows {
         let left = go(engine, how, budget);
         let nodes = engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).count();
-        let price = improve::price_since(engine, since) + problem.per_node.times(nodes) + engine.price_of_crowds();
+        let price =
+            improve::price_since(engine, since) + problem.per_node.times(nodes) + engine.price_of_concentration();
         let cost = (left.values().sum::<usize>(), price, nodes);
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
             best = Some((cost, how));

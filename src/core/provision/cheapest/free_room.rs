@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::core::programs::filling::{Bin, Filling, WHOLE_STEPS};
 use crate::core::programs::number;
-use crate::core::provision::karpenter::Leftover;
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::greedy::{Market, Markets};
@@ -18,24 +18,24 @@ use super::market::Offer;
 const ROUNDS_MAX: usize = 3;
 
 /// It is chosen where what is left could then be bought for this part of the money.
-const GAIN_LEAST: f64 = 0.98;
+const GAIN_MIN: f64 = 0.98;
 
 /// Fills nodes that exist with the pods that cost most elsewhere, and then as `in_order` was left by; gives what is left. `None` where
 /// that would not be cheaper, and the engine is as it was.
 pub fn fill_if_cheaper<'p, 'a>(
     engine: &mut Engine<'p, 'a>,
     level: usize,
-    wanted: &Leftover,
-    in_order: &Leftover,
-    fill_in_order: impl Fn(&mut Engine<'p, 'a>, &mut Leftover),
-) -> Option<Leftover> {
+    wanted: &Demand,
+    in_order: &Demand,
+    fill_in_order: impl Fn(&mut Engine<'p, 'a>, &mut Demand),
+) -> Option<Demand> {
     let start = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
     let market = markets.widest()?;
     let mut left = wanted.clone();
     fill(engine, market, &mut left);
     fill_in_order(engine, &mut left);
-    if worth(market, &left) <= GAIN_LEAST * worth(market, in_order) {
+    if worth(market, &left) <= GAIN_MIN * worth(market, in_order) {
         return Some(left);
     }
     engine.revert(start);
@@ -43,7 +43,7 @@ pub fn fill_if_cheaper<'p, 'a>(
 }
 
 /// What pods that are left would cost on new nodes, dollars per hour, but for topology and rounding.
-fn worth(market: &Market, left: &Leftover) -> f64 {
+fn worth(market: &Market, left: &Demand) -> f64 {
     let worth = |(class, count): (&ClassIndex, &usize)| {
         market.kind_of.get(class).map_or(0.0, |kind| number(*count) * market.worth[*kind])
     };
@@ -51,7 +51,7 @@ fn worth(market: &Market, left: &Leftover) -> f64 {
 }
 
 /// Fills nodes that exist with pods of the market; what is left found no room yet. O(rounds x nodes x kinds).
-fn fill(engine: &mut Engine<'_, '_>, market: &Market, wanted: &mut Leftover) {
+fn fill(engine: &mut Engine<'_, '_>, market: &Market, wanted: &mut Demand) {
     let hosts: Vec<HostIndex> = engine.existing_hosts().filter(|host| !engine.is_closed(*host)).collect();
     let mut room = FreeRoom { market, wanted, refused: BTreeSet::new() };
     for _ in 0..ROUNDS_MAX {
@@ -66,7 +66,7 @@ fn fill(engine: &mut Engine<'_, '_>, market: &Market, wanted: &mut Leftover) {
 /// Who waits for it.
 struct FreeRoom<'m> {
     market: &'m Market,
-    wanted: &'m mut Leftover,
+    wanted: &'m mut Demand,
     /// Classes that topology has refused somewhere.
     refused: BTreeSet<ClassIndex>,
 }

@@ -8,13 +8,14 @@ use crate::core::model::HourlyPrice;
 use crate::core::programs::filling::{Item, WHOLE_PODS_MAX, whole_pods};
 use crate::core::programs::{as_number, number};
 use crate::core::provision::choice::{capacity_of, choose};
-use crate::core::provision::karpenter::{Leftover, place_on_open};
+use crate::core::provision::karpenter::place_on_open;
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::Slots;
 use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
-use super::Budget;
+use super::WorkBudget;
 use super::kinds::{Kind, kinds};
 use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, offers, prices};
 use super::node_filling::NodeFilling;
@@ -58,12 +59,12 @@ impl Markets {
     }
 
     /// Prices the demand at one level of preferences. Later fillings may be for any part of it.
-    pub fn new(problem: &Problem<'_>, level: usize, demand: &Leftover) -> Self {
+    pub fn new(problem: &Problem<'_>, level: usize, demand: &Demand) -> Self {
         Self::priced(problem, level, demand, PRICE_WORK)
     }
 
     /// The same, with this much work for the prices.
-    pub fn priced(problem: &Problem<'_>, level: usize, demand: &Leftover, work: u64) -> Self {
+    pub fn priced(problem: &Problem<'_>, level: usize, demand: &Demand, work: u64) -> Self {
         let mut tiers: Vec<i32> = problem.templates.iter().map(|template| template.weight).collect();
         tiers.sort_unstable_by(|one, two| two.cmp(one));
         tiers.dedup();
@@ -77,9 +78,9 @@ impl Markets {
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
         order: &[ClassIndex],
-        demand: &mut Leftover,
+        demand: &mut Demand,
         plans: &mut Plans,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) {
         for (position, market) in self.0.iter().enumerate() {
             if position == plans.of_markets.len() {
@@ -97,11 +98,11 @@ impl Markets {
         &self,
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
-        demand: &mut Leftover,
-        budget: &mut Budget,
+        demand: &mut Demand,
+        budget: &mut WorkBudget,
     ) {
         for market in &self.0 {
-            market.buy_as_allotted(engine, first, demand, ALLOTTED_WORTH_LEAST, budget);
+            market.buy_as_allotted(engine, first, demand, ALLOTTED_WORTH_MIN, budget);
             market.buy_until_met(engine, first, demand, HourlyPrice::MAX, budget);
         }
     }
@@ -113,12 +114,12 @@ impl Markets {
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
         level: usize,
-        demand: &mut Leftover,
-        budget: &mut Budget,
+        demand: &mut Demand,
+        budget: &mut WorkBudget,
     ) {
         let [market] = self.0.as_slice() else { return self.fill_as_allotted(engine, first, demand, budget) };
         let mut again: Option<Self> = None;
-        for worth_least in ROUNDS_WORTH_LEAST {
+        for worth_least in ROUNDS_WORTH_MIN {
             let market = again.as_ref().and_then(|again| again.0.first()).unwrap_or(market);
             let before: usize = demand.values().sum();
             market.buy_as_allotted(engine, first, demand, worth_least, budget);
@@ -139,9 +140,9 @@ impl Markets {
         &self,
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
-        demand: &mut Leftover,
+        demand: &mut Demand,
         most: HourlyPrice,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) {
         for market in &self.0 {
             market.buy_until_met(engine, first, demand, most, budget);
@@ -150,10 +151,10 @@ impl Markets {
 }
 
 /// An allotment is left when what remains of it is worth less than this part of what a node costs.
-const ALLOTTED_WORTH_LEAST: f64 = 0.9;
+const ALLOTTED_WORTH_MIN: f64 = 0.9;
 
 /// The same, round by round: what is bought first should be filled almost without loss.
-const ROUNDS_WORTH_LEAST: [f64; 5] = [0.98, 0.97, 0.96, 0.94, 0.9];
+const ROUNDS_WORTH_MIN: [f64; 5] = [0.98, 0.97, 0.96, 0.94, 0.9];
 
 /// The part of the work for the prices of all that each round may spend on the prices of the rest.
 const ROUNDS_WORK_PART: u64 = 8;
@@ -208,7 +209,7 @@ impl Ord for Quote {
 }
 
 impl Market {
-    fn new(problem: &Problem<'_>, level: usize, demand: &Leftover, weight_of_pools: i32, work: u64) -> Self {
+    fn new(problem: &Problem<'_>, level: usize, demand: &Demand, weight_of_pools: i32, work: u64) -> Self {
         let variants: BTreeMap<ClassIndex, VariantIndex> =
             demand.keys().filter_map(|class| Some((*class, *problem.classes[*class].variants.get(level)?))).collect();
         let only = variants.iter().map(|(class, variant)| (*class, vec![*variant])).collect();
@@ -221,10 +222,10 @@ impl Market {
         let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
         let (worth, bound) = (priced.per_pod, priced.bound);
         let offers = market(Purpose::Buying);
-        let is_welcome = |template: TemplateIndex, kind: &Kind| {
+        let is_compatible = |template: TemplateIndex, kind: &Kind| {
             kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
         };
-        let of_template = |template| (0..kinds.len()).filter(|kind| is_welcome(template, &kinds[*kind])).collect();
+        let of_template = |template| (0..kinds.len()).filter(|kind| is_compatible(template, &kinds[*kind])).collect();
         let kinds_of_template = (0..problem.templates.len()).map(of_template).collect();
         let numbered = kinds.iter().enumerate();
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
@@ -251,9 +252,9 @@ impl Market {
         &self,
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
-        demand: &mut Leftover,
+        demand: &mut Demand,
         worth_least: f64,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) {
         // The program does not know that of some nodes there are only so many; those come first, by worth.
         if self.offers.iter().any(|offer| offer.reserved) {
@@ -292,9 +293,9 @@ impl Market {
         &self,
         engine: &mut Engine<'_, '_>,
         first: HostIndex,
-        demand: &mut Leftover,
+        demand: &mut Demand,
         most: HourlyPrice,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) {
         let mut shopping = Shopping::new(self, demand);
         if shopping.is_done() {
@@ -346,7 +347,13 @@ impl Market {
     }
 
     /// What an offer is good for now; `None` when nothing that waits fits it.
-    fn quote(&self, offer: usize, bought: usize, shopping: &Shopping<'_, '_>, budget: &mut Budget) -> Option<Quote> {
+    fn quote(
+        &self,
+        offer: usize,
+        bought: usize,
+        shopping: &Shopping<'_, '_>,
+        budget: &mut WorkBudget,
+    ) -> Option<Quote> {
         let allowed = &self.kinds_of_template[self.offers[offer].template];
         let waiting = |kind: usize| shopping.waiting(kind);
         // Sorting what waits costs less than passing over what does not, when it is little of much.
@@ -375,7 +382,7 @@ impl Market {
         by_worth: &[usize],
         by_size: &[usize],
         available: impl Fn(usize) -> usize + Copy,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) -> Option<(Pattern, f64)> {
         let mut options =
             vec![self.pattern(offer, by_worth, available, budget), self.pattern(offer, by_size, available, budget)];
@@ -393,7 +400,12 @@ impl Market {
 
     /// Fills one node with its part of what is allotted to several, so that what is left is as mixed as before; then with
     /// whatever of it still fits.
-    fn in_proportion(&self, offer: usize, allotted: &BTreeMap<usize, usize>, budget: &mut Budget) -> (Pattern, f64) {
+    fn in_proportion(
+        &self,
+        offer: usize,
+        allotted: &BTreeMap<usize, usize>,
+        budget: &mut WorkBudget,
+    ) -> (Pattern, f64) {
         let room = &self.offers[offer].room;
         let mut nodes: f64 = 1.0;
         for dimension in 0..room.len() {
@@ -428,7 +440,7 @@ impl Market {
         offer: &Offer,
         among: &[usize],
         available: impl Fn(usize) -> usize,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) -> (Pattern, f64) {
         let mut filling = NodeFilling::new(self, offer);
         let mut candidates: Vec<usize> = among.iter().copied().filter(|kind| available(*kind) > 0).collect();
@@ -453,7 +465,7 @@ impl Market {
         among: &[usize],
         available: impl Fn(usize) -> usize,
         known: f64,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) -> (Pattern, f64) {
         let bin = offer.bin(&self.kinds, &self.items, among.iter().copied(), available);
         let (pods, looks) = whole_pods(&self.items, &bin, &self.worth, known);
@@ -476,7 +488,7 @@ impl Market {
         offer: &Offer,
         order: &[usize],
         available: impl Fn(usize) -> usize,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) -> (Pattern, f64) {
         let mut filling = NodeFilling::new(self, offer);
         for kind in order.iter().copied() {
@@ -522,7 +534,7 @@ pub fn open(
 pub fn use_those_open(
     engine: &mut Engine<'_, '_>,
     first: HostIndex,
-    demand: &mut Leftover,
+    demand: &mut Demand,
     variant_of: impl Fn(ClassIndex) -> Option<VariantIndex>,
 ) {
     for (class, left) in demand.iter_mut() {

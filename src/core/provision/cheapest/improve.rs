@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
 use crate::core::provision::choice::{Choice, alternatives_of, capacity_of, choose};
-use crate::core::provision::karpenter::Leftover;
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::bits;
 use crate::core::scheduler::template::TemplateIndex;
@@ -14,13 +14,13 @@ use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, OpenNode, Problem};
 
 use super::greedy::Markets;
-use super::{Budget, greedy};
+use super::{WorkBudget, greedy};
 
 /// Largest number of nodes that are taken apart together.
 const RUIN_NODES_MAX: usize = 3;
 
 /// Improves the nodes opened since the mark until a round finds nothing or the budget is used up.
-pub fn improve(engine: &mut Engine<'_, '_>, since: Mark, level: usize, markets: &Markets, budget: &mut Budget) {
+pub fn improve(engine: &mut Engine<'_, '_>, since: Mark, level: usize, markets: &Markets, budget: &mut WorkBudget) {
     for host in opened_since(engine, since) {
         tighten(engine, host);
     }
@@ -44,7 +44,7 @@ fn round(
     level: usize,
     size: usize,
     markets: &Markets,
-    budget: &mut Budget,
+    budget: &mut WorkBudget,
 ) -> bool {
     let mut hosts = opened_since(engine, since);
     if hosts.len() < size {
@@ -97,22 +97,22 @@ fn rebuild(
     ruined: &[HostIndex],
     level: usize,
     markets: &Markets,
-    budget: &mut Budget,
+    budget: &mut WorkBudget,
 ) -> bool {
-    let before = (cost_of(engine, ruined) + engine.price_of_crowds(), ruined.len());
+    let before = (cost_of(engine, ruined) + engine.price_of_concentration(), ruined.len());
     let weights_before = pods_by_weight(engine, ruined);
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
     let skews_before = engine.skews_around(ruined);
     let too_full_before = engine.domains_that_may_be_too_full().len();
     let mark = engine.mark();
-    let avoided = engine.avoids_crowds();
+    let avoided = engine.avoids_concentration();
     let mut ways = vec![(true, false), (false, false)];
-    if engine.problem.crowds.is_some() {
+    if engine.problem.concentration.is_some() {
         ways.extend([(true, true), (false, true)]);
     }
     for (together, avoids) in ways {
-        engine.avoid_crowds(avoids);
+        engine.avoid_concentration(avoids);
         let mut demand = discard_all(engine, ruined);
         budget.spend_on_pods(1 + demand.values().sum::<usize>());
         if together {
@@ -131,8 +131,8 @@ fn rebuild(
         for host in &bought {
             tighten(engine, *host);
         }
-        let after = (cost_of(engine, &bought) + engine.price_of_crowds(), bought.len());
-        engine.avoid_crowds(avoided);
+        let after = (cost_of(engine, &bought) + engine.price_of_concentration(), bought.len());
+        engine.avoid_concentration(avoided);
         let as_spread =
             || engine.keeps_spreads(&skews_before) && engine.domains_that_may_be_too_full().len() <= too_full_before;
         if demand.is_empty() && after < before && pods_by_weight(engine, &bought) >= weights_before && as_spread() {
@@ -160,7 +160,7 @@ fn pods_by_weight(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> Vec<usize> {
     weights.iter().map(of_weight).collect()
 }
 
-fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
+fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Demand {
     let mut demand = BTreeMap::new();
     for host in hosts {
         for (class, count) in engine.discard(*host) {
@@ -175,7 +175,7 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Leftover {
 pub fn in_one_node(
     engine: &mut Engine<'_, '_>,
     variants: &[(ClassIndex, VariantIndex)],
-    demand: &mut Leftover,
+    demand: &mut Demand,
     least_weight: i32,
     most: HourlyPrice,
 ) {
@@ -200,7 +200,7 @@ fn cheapest_that_holds(
     problem: &Problem<'_>,
     template: TemplateIndex,
     variants: &[(ClassIndex, VariantIndex)],
-    demand: &Leftover,
+    demand: &Demand,
 ) -> Option<(HourlyPrice, TemplateIndex, usize)> {
     let compiled = &problem.templates[template];
     let mut set = compiled.set.clone();
@@ -223,7 +223,7 @@ fn place_all(
     template: TemplateIndex,
     instance_type: usize,
     variants: &[(ClassIndex, VariantIndex)],
-    demand: &Leftover,
+    demand: &Demand,
 ) -> bool {
     let all = &engine.problem.templates[template].set;
     let mut host = None;
@@ -249,10 +249,10 @@ fn with_others_room(
     engine: &mut Engine<'_, '_>,
     since: Mark,
     level: usize,
-    demand: &mut Leftover,
+    demand: &mut Demand,
     most: HourlyPrice,
     markets: &Markets,
-    budget: &mut Budget,
+    budget: &mut WorkBudget,
 ) {
     let problem = engine.problem;
     let variant_of = |class: ClassIndex| problem.classes[class].variants.get(level).copied();
@@ -280,7 +280,7 @@ pub fn tighten(engine: &mut Engine<'_, '_>, host: HostIndex) -> bool {
     let Some(set) = alternatives_of(engine, host) else { return true };
     let widest = OpenNode { set, ..open.clone() };
     let template = &engine.problem.templates[open.template];
-    let cheapest = engine.cheapest_for_crowds(host, &widest.set);
+    let cheapest = engine.cheapest_for_concentration(host, &widest.set);
     let chosen = cheapest.map(|(instance_type, slot, price)| Choice { instance_type, slot, price });
     let is_spot = |slot: usize| template.offerings.slots[slot].capacity_type == keys::SPOT;
     // Where it matters in which spot pool a node is, it is decided here.

@@ -24,7 +24,7 @@ pub struct Kind {
     /// What its pods may ask for: any of these will do.
     pub variants: Vec<VariantIndex>,
     /// A number that kinds share which offers can not tell apart but by size.
-    pub welcome: usize,
+    pub compatibility: usize,
     /// The most of it that one node can hold by its own rules: host ports, anti-affinity and spread over host names.
     pub most_per_node: usize,
     /// Numbers of the places of which a node has one, and each pod of this kind takes.
@@ -74,7 +74,7 @@ pub fn kinds(
             count: 0,
             request: pods.request.clone(),
             variants: variants[class].clone(),
-            welcome: 0,
+            compatibility: 0,
             most_per_node: 0,
             exclusive: places,
             place: Place::new(),
@@ -83,12 +83,12 @@ pub fn kinds(
         kind.count += count;
         kind.most_per_node = kind.most_per_node.saturating_add(most);
     }
-    let mut welcomes: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
-    let with_welcome = |(identity, kind): (Identity<'_>, Kind)| {
-        let next = welcomes.len();
-        Kind { welcome: *welcomes.entry(identity.profiles).or_insert(next), ..kind }
+    let mut compatibilities: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
+    let with_compatibility = |(identity, kind): (Identity<'_>, Kind)| {
+        let next = compatibilities.len();
+        Kind { compatibility: *compatibilities.entry(identity.profiles).or_insert(next), ..kind }
     };
-    let mut kinds: Vec<Kind> = by_identity.into_iter().map(with_welcome).collect();
+    let mut kinds: Vec<Kind> = by_identity.into_iter().map(with_compatibility).collect();
     for kind in kinds.iter_mut().filter(|kind| !kind.exclusive.is_empty()) {
         kind.most_per_node = 1;
     }

@@ -25,7 +25,7 @@ pub struct Offer {
     pub slots: Slots,
     /// Allocatable less DaemonSets.
     pub room: Vector,
-    /// By [`Kind::welcome`], ascending: slots in which such kinds may be, if there are any.
+    /// By [`Kind::compatibility`], ascending: slots in which such kinds may be, if there are any.
     allowed: Vec<(usize, Slots)>,
     /// Whether there are only so many nodes of it, for next to nothing.
     pub reserved: bool,
@@ -34,18 +34,20 @@ pub struct Offer {
 impl Offer {
     /// The slots in which a kind may be.
     pub fn allowed(&self, kind: &Kind) -> Slots {
-        self.allowed_for(kind.welcome)
+        self.allowed_for(kind.compatibility)
     }
 
-    fn allowed_for(&self, welcome: usize) -> Slots {
-        self.allowed.binary_search_by_key(&welcome, |(welcome, _)| *welcome).map_or(0, |found| self.allowed[found].1)
+    fn allowed_for(&self, compatibility: usize) -> Slots {
+        self.allowed
+            .binary_search_by_key(&compatibility, |(compatibility, _)| *compatibility)
+            .map_or(0, |found| self.allowed[found].1)
     }
 
     /// A node that exists as an offer with this room, to see what it could be filled with.
     pub fn of_node(problem: &Problem<'_>, kinds: &[Kind], node: usize, price: HourlyPrice, room: Vector) -> Self {
         let fit = kinds.iter().filter(|kind| kind.variants.iter().any(|it| problem.fits_node(*it, node)));
-        let welcomes: BTreeSet<usize> = fit.map(|kind| kind.welcome).collect();
-        let allowed = welcomes.into_iter().map(|welcome| (welcome, 1)).collect();
+        let compatibilities: BTreeSet<usize> = fit.map(|kind| kind.compatibility).collect();
+        let allowed = compatibilities.into_iter().map(|compatibility| (compatibility, 1)).collect();
         Self { template: 0, instance_type: 0, price, slots: 1, room, allowed, reserved: false }
     }
 
@@ -60,8 +62,8 @@ impl Offer {
     fn divided(self) -> impl Iterator<Item = Self> {
         let mut alike: BTreeMap<Vec<bool>, Slots> = BTreeMap::new();
         for slot in bits(self.slots) {
-            let welcome = self.allowed.iter().map(|(_, allowed)| allowed & (1 << slot) != 0).collect();
-            *alike.entry(welcome).or_default() |= 1 << slot;
+            let compatibility = self.allowed.iter().map(|(_, allowed)| allowed & (1 << slot) != 0).collect();
+            *alike.entry(compatibility).or_default() |= 1 << slot;
         }
         alike.into_values().map(move |slots| Self {
             slots,
@@ -74,7 +76,7 @@ impl Offer {
 
 /// What is allowed in some slots, of what is allowed in all.
 fn within(allowed: &[(usize, Slots)], slots: Slots) -> Vec<(usize, Slots)> {
-    let within = allowed.iter().map(|(welcome, allowed)| (*welcome, allowed & slots));
+    let within = allowed.iter().map(|(compatibility, allowed)| (*compatibility, allowed & slots));
     within.filter(|(_, allowed)| *allowed != 0).collect()
 }
 
@@ -88,7 +90,7 @@ pub enum Purpose {
 }
 
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
-/// every kind. `per_node` is added to every price. O(types x kept x welcomes).
+/// every kind. `per_node` is added to every price. O(types x kept x compatibilities).
 pub fn offers(
     problem: &Problem<'_>,
     kinds: &[Kind],
@@ -99,8 +101,8 @@ pub fn offers(
     let slots_matter = purpose == Purpose::Buying && slots_matter(problem);
     let of_weight = |template: &&(TemplateIndex, &Template)| weight.is_none_or(|weight| template.1.weight == weight);
     let templates: Vec<(TemplateIndex, &Template)> = problem.templates.iter().enumerate().collect();
-    let by_welcome: BTreeMap<usize, &Kind> = kinds.iter().rev().map(|kind| (kind.welcome, kind)).collect();
-    let one_each: Vec<&Kind> = by_welcome.into_values().collect();
+    let by_compatibility: BTreeMap<usize, &Kind> = kinds.iter().rev().map(|kind| (kind.compatibility, kind)).collect();
+    let one_each: Vec<&Kind> = by_compatibility.into_values().collect();
     let mut kept: Vec<Offer> = Vec::new();
     for (position, template) in templates.iter().filter(of_weight) {
         let mut offers = all_offers(problem, &one_each, *position, per_node);
@@ -123,7 +125,7 @@ pub fn offers(
     kept
 }
 
-/// Everything that a template sells to some kind; `kinds` has one for each welcome, in their order.
+/// Everything that a template sells to some kind; `kinds` has one for each compatibility, in their order.
 fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
     let template = &problem.templates[index];
     let mut sets: Vec<(usize, Vec<&OfferingSet>, Slots)> = Vec::new();
@@ -132,14 +134,14 @@ fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_
         let purchasable: Vec<&OfferingSet> = purchasable.collect();
         if !purchasable.is_empty() {
             // Those of the zone that is meant, if one is.
-            sets.push((kind.welcome, purchasable, slots_in(template, &kind.place)));
+            sets.push((kind.compatibility, purchasable, slots_in(template, &kind.place)));
         }
     }
     let mut offers = Vec::new();
     for (position, entry) in template.offerings.offered(&template.set) {
         let slots = |set: &&OfferingSet| if set.types().contains(position) { set.slots & entry.available } else { 0 };
         let any_of = |sets: &Vec<&OfferingSet>| sets.iter().map(slots).fold(0, |all, slots| all | slots);
-        let allowed = sets.iter().map(|(welcome, sets, zone)| (*welcome, any_of(sets) & zone));
+        let allowed = sets.iter().map(|(compatibility, sets, zone)| (*compatibility, any_of(sets) & zone));
         let allowed: Vec<(usize, Slots)> = allowed.collect();
         let usable = allowed.iter().fold(0, |all, (_, slots)| all | slots);
         for (price, slots) in by_price(entry, usable) {
@@ -183,22 +185,23 @@ fn takes_no_more(template: &Template, one: usize, other: usize) -> bool {
     one.zip(other).is_none_or(|(one, other)| one.iter().zip(other.iter()).all(|(one, other)| one <= other))
 }
 
-/// Not dearer, and at least as roomy and as welcome to every kind.
+/// Not dearer, and at least as roomy and as compatibility to every kind.
 fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
-    let as_welcome = |one: Slots, other: Slots| if slots_matter { one & other == other } else { one != 0 };
+    let as_compatible = |one: Slots, other: Slots| if slots_matter { one & other == other } else { one != 0 };
     one.price <= other.price
         && one.room.iter().zip(&other.room).all(|(one, other)| one >= other)
-        && other.allowed.iter().all(|(welcome, slots)| as_welcome(one.allowed_for(*welcome), *slots))
+        && other.allowed.iter().all(|(compatibility, slots)| as_compatible(one.allowed_for(*compatibility), *slots))
 }
 
 /// The offers that say what pods cost: those that are not reserved, unless there is a kind that can be nowhere else.
 pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item = &'o Offer> {
     let takes =
         |offer: &Offer, kind: &Kind| offer.allowed(kind) != 0 && vectors::copies(&kind.request, &offer.room, 1) > 0;
-    let is_welcome =
+    let is_compatible =
         |kind: &Kind, reserved: bool| offers.iter().any(|offer| offer.reserved == reserved && takes(offer, kind));
     let any_reserved = offers.iter().any(|offer| offer.reserved);
-    let needs_reserved = any_reserved && kinds.iter().any(|kind| is_welcome(kind, true) && !is_welcome(kind, false));
+    let needs_reserved =
+        any_reserved && kinds.iter().any(|kind| is_compatible(kind, true) && !is_compatible(kind, false));
     offers.iter().filter(move |offer| needs_reserved || !offer.reserved)
 }
 
@@ -255,15 +258,15 @@ pub fn with_bins<O: Borrow<Offer>>(
     items: &[Item],
     offers: impl Iterator<Item = O>,
 ) -> (Vec<O>, Vec<Bin>) {
-    let mut of_welcome: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut of_compatibility: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (position, kind) in kinds.iter().enumerate() {
-        of_welcome.entry(kind.welcome).or_default().push(position);
+        of_compatibility.entry(kind.compatibility).or_default().push(position);
     }
     let bin = |offer: &Offer| {
-        let welcome = offer.allowed.iter().filter_map(|(welcome, _)| of_welcome.get(welcome));
-        let mut welcome: Vec<usize> = welcome.flatten().copied().collect();
-        welcome.sort_unstable();
-        offer.bin(kinds, items, welcome.into_iter(), |kind| kinds[kind].count)
+        let compatibility = offer.allowed.iter().filter_map(|(compatibility, _)| of_compatibility.get(compatibility));
+        let mut compatibility: Vec<usize> = compatibility.flatten().copied().collect();
+        compatibility.sort_unstable();
+        offer.bin(kinds, items, compatibility.into_iter(), |kind| kinds[kind].count)
     };
     let with_bin = |offer: O| {
         let bin = bin(offer.borrow());

@@ -33,8 +33,9 @@ use crate::core::model::HourlyPrice;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 
 use super::choice::price_of_open;
-use super::karpenter::{self, Cursor, Leftover, place_on_existing};
+use super::karpenter::{self, Cursor, place_on_existing};
 use super::static_capacity;
+use crate::core::scheduler::Demand;
 
 use greedy::Markets;
 use market::EXACT_PRICE_WORK;
@@ -43,7 +44,7 @@ use planned::Plans;
 /// How much search is done: counted in looks at what a node could hold of one kind, so that the result does not depend on
 /// how fast the machine is. How many: [`crate::api::settings::Settings::search_work`].
 #[derive(Clone, Copy, Debug)]
-pub struct Budget {
+pub struct WorkBudget {
     pub looks: u64,
     /// Whether pods are left without nodes when it is spent, and not only without the best.
     pub ends_purchases: bool,
@@ -54,7 +55,7 @@ pub struct Budget {
 /// Placing a pod takes about as long as so many looks.
 const LOOKS_PER_POD: u64 = 20;
 
-impl Budget {
+impl WorkBudget {
     pub fn new(problem: &Problem<'_>) -> Self {
         Self { looks: problem.search_work, ends_purchases: false, not_tried: 0 }
     }
@@ -80,19 +81,19 @@ impl Budget {
     }
 }
 
-/// Places the demand; what is left found no place. Where crowds count, once without regard to them and once avoiding them, and the
+/// Places the demand; what is left found no place. Where concentration counts, once without regard to them and once avoiding them, and the
 /// cheaper stays: a penalty never leaves a pod without a place.
-pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
-    if engine.problem.crowds.is_none() {
+pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand, budget: &mut WorkBudget) -> Demand {
+    if engine.problem.concentration.is_none() {
         return pack_once(engine, order, demand, budget);
     }
     let mark = engine.mark();
     let start = *budget;
     let go = |engine: &mut Engine<'_, '_>, avoids: bool| {
         let mut budget = start;
-        engine.avoid_crowds(avoids);
+        engine.avoid_concentration(avoids);
         let leftover = pack_once(engine, order, demand, &mut budget);
-        engine.avoid_crowds(false);
+        engine.avoid_concentration(false);
         (cost(engine, &leftover), leftover, budget)
     };
     let (together, ..) = go(engine, false);
@@ -107,7 +108,7 @@ pub fn pack(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover
 }
 
 /// Places the demand, level by level of preferences; what is left found no place at any level.
-fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover, budget: &mut Budget) -> Leftover {
+fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand, budget: &mut WorkBudget) -> Demand {
     let problem = engine.problem;
     let levels = demand.keys().map(|class| problem.classes[*class].variants.len()).max().unwrap_or(0);
     // Nodes that are created anyway.
@@ -117,7 +118,7 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
     let on_their_way: Vec<HostIndex> = engine.open_hosts().filter(is_static).collect();
     let mut leftover = demand.clone();
     for level in 0..levels {
-        let wanted: Leftover = leftover
+        let wanted: Demand = leftover
             .iter()
             .filter(|(class, _)| problem.classes[**class].variants.len() > level)
             .map(|(class, count)| (*class, *count))
@@ -136,7 +137,7 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
     }
     // What the search left out may still find a place pod by pod, for example when a limit has room for smaller nodes only.
     let mark = engine.mark();
-    engine.avoid_crowds(false);
+    engine.avoid_concentration(false);
     let leftover = last_resort(engine, order, &leftover);
     for host in engine.open_hosts().filter(|host| *host >= mark.hosts()) {
         improve::tighten(engine, host);
@@ -146,7 +147,7 @@ fn pack_once(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftove
 
 /// Pod by pod. What then is left is placed as kube-scheduler would: spread over what has a node, and where others may be in the way
 /// of pods that wait, if it takes those first. That runs at once or later; a pod that waits for a better plan does not.
-fn last_resort(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Leftover) -> Leftover {
+fn last_resort(engine: &mut Engine<'_, '_>, order: &[ClassIndex], demand: &Demand) -> Demand {
     let mut leftover = karpenter::pack(engine, order, demand);
     let spreads = |class: &ClassIndex| {
         let pods = &engine.problem.classes[*class];
@@ -169,11 +170,11 @@ fn place_at(
     order: &[ClassIndex],
     level: usize,
     on_their_way: &[HostIndex],
-    wanted: &Leftover,
-    budget: &mut Budget,
-) -> Leftover {
+    wanted: &Demand,
+    budget: &mut WorkBudget,
+) -> Demand {
     let start = engine.mark();
-    let use_room = |engine: &mut Engine<'_, '_>, wanted: &mut Leftover| {
+    let use_room = |engine: &mut Engine<'_, '_>, wanted: &mut Demand| {
         use_existing(engine, order, level, wanted);
         static_capacity::use_room(engine, on_their_way, level, wanted);
     };
@@ -199,7 +200,7 @@ fn place_at(
 }
 
 /// Uses the room that is there in the order of the reference: it is paid for.
-fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &mut Leftover) {
+fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &mut Demand) {
     for class in order {
         let Some(count) = wanted.get_mut(class) else { continue };
         let variant = engine.problem.classes[*class].variants[level];
@@ -214,9 +215,9 @@ fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize,
 /// How good a purchase is; smaller is better: pods left out, then price with penalties, then nodes.
 type Cost = (usize, HourlyPrice, usize);
 
-fn cost(engine: &Engine<'_, '_>, leftover: &Leftover) -> Cost {
+fn cost(engine: &Engine<'_, '_>, leftover: &Demand) -> Cost {
     let nodes = engine.open_hosts().filter(|host| !engine.is_closed(*host)).count();
-    let price = price_of_open(engine) + engine.problem.per_node.times(nodes) + engine.price_of_crowds();
+    let price = price_of_open(engine) + engine.problem.per_node.times(nodes) + engine.price_of_concentration();
     (leftover.values().sum(), price, nodes)
 }
 
@@ -245,13 +246,13 @@ struct Procurement<'w> {
     is_met_as_planned: bool,
     order: &'w [ClassIndex],
     level: usize,
-    wanted: &'w Leftover,
+    wanted: &'w Demand,
     mark: Mark,
 }
 
 impl Procurement<'_> {
     /// Buys in one way instead of those before it; what is left found no place.
-    fn attempt(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> (Cost, Leftover) {
+    fn attempt(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut WorkBudget) -> (Cost, Demand) {
         engine.revert(self.mark);
         let leftover = self.go(engine, way, budget);
         for host in engine.open_hosts_since(self.mark) {
@@ -260,7 +261,7 @@ impl Procurement<'_> {
         (cost(engine, &leftover), leftover)
     }
 
-    fn go(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut Budget) -> Leftover {
+    fn go(&mut self, engine: &mut Engine<'_, '_>, way: Way, budget: &mut WorkBudget) -> Demand {
         let first = self.mark.hosts();
         let mut leftover = self.wanted.clone();
         match way {
@@ -309,9 +310,9 @@ fn buy(
     engine: &mut Engine<'_, '_>,
     order: &[ClassIndex],
     level: usize,
-    wanted: &Leftover,
-    budget: &mut Budget,
-) -> Leftover {
+    wanted: &Demand,
+    budget: &mut WorkBudget,
+) -> Demand {
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
     // Pools of every weight, and pods of every priority, have all of it.
@@ -339,7 +340,7 @@ fn buy(
 }
 
 /// The reference's packing of pods at one level of preferences.
-fn as_reference(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &Leftover) -> Leftover {
+fn as_reference(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize, wanted: &Demand) -> Demand {
     let leftover = karpenter::pack_at(engine, order, wanted, Some(level));
     for host in engine.open_hosts() {
         improve::tighten(engine, host);

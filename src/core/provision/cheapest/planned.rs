@@ -13,13 +13,13 @@ use crate::core::programs::columns::{Node, nodes};
 use crate::core::programs::dual::{Effort, dual_prices};
 use crate::core::programs::filling::Item;
 use crate::core::programs::number;
-use crate::core::provision::karpenter::Leftover;
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, is_slot_label};
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
-use super::Budget;
+use super::WorkBudget;
 use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::{Kind, Place};
 use super::market::{Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
@@ -78,9 +78,9 @@ impl Planned {
         engine: &mut Engine<'_, '_>,
         market: &Market,
         order: &[ClassIndex],
-        demand: &Leftover,
+        demand: &Demand,
         looks: u64,
-        budget: &mut Budget,
+        budget: &mut WorkBudget,
     ) -> Option<Self> {
         if demand.values().sum::<usize>() > PODS_MAX || market.offers.iter().any(|offer| offer.reserved) {
             return None;
@@ -109,12 +109,12 @@ impl Planned {
 
     /// Opens the nodes and places the pods as far as that is allowed, elsewhere on nodes opened from `first` on where it is not; the
     /// demand is what is left.
-    pub fn carry_out(&self, engine: &mut Engine<'_, '_>, market: &Market, first: HostIndex, demand: &mut Leftover) {
+    pub fn carry_out(&self, engine: &mut Engine<'_, '_>, market: &Market, first: HostIndex, demand: &mut Demand) {
         self.open_as_planned(engine, market, demand);
         use_those_open(engine, first, demand, |class| market.variants.get(&class).copied());
     }
 
-    fn open_as_planned(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Leftover) {
+    fn open_as_planned(&self, engine: &mut Engine<'_, '_>, market: &Market, demand: &mut Demand) {
         let mut sites: Vec<Site> = self.nodes.iter().map(Site::new).collect();
         let mut wanting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (position, node) in self.nodes.iter().enumerate() {
@@ -181,7 +181,7 @@ fn divided(
     engine: &mut Engine<'_, '_>,
     market: &Market,
     order: &[ClassIndex],
-    demand: &Leftover,
+    demand: &Demand,
 ) -> (Vec<Kind>, Vec<Item>, Arrivals) {
     let problem = engine.problem;
     let waiting = order.iter().filter(|class| demand.contains_key(class) && market.kind_of.contains_key(class));
@@ -275,7 +275,7 @@ fn preferred<'s>(
         });
         let kind = &market.kinds[position];
         let sold = || market.offers.iter().filter(|offer| offer.allowed(kind) != 0).collect();
-        let sold = sold_to.entry(kind.welcome).or_insert_with(sold);
+        let sold = sold_to.entry(kind.compatibility).or_insert_with(sold);
         let priced = slots.iter().filter_map(|(domain, slots)| Some((cheapest_in(sold, kind, slots)?, *domain)));
         let mut priced: Vec<(HourlyPrice, Domain)> = priced.collect();
         priced.sort_by_key(|(price, _)| *price);

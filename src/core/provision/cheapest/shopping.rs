@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::provision::karpenter::{Leftover, place_on_open};
+use crate::core::provision::karpenter::place_on_open;
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::vectors;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
@@ -12,7 +13,7 @@ use super::market::Offer;
 /// What still waits while a market is shopped on.
 pub struct Shopping<'m, 'd> {
     market: &'m Market,
-    demand: &'d mut Leftover,
+    demand: &'d mut Demand,
     /// By kind: pods that wait.
     waiting: Vec<usize>,
     /// Kinds with pods that wait, largest request first.
@@ -22,7 +23,7 @@ pub struct Shopping<'m, 'd> {
 }
 
 impl<'m, 'd> Shopping<'m, 'd> {
-    pub fn new(market: &'m Market, demand: &'d mut Leftover) -> Self {
+    pub fn new(market: &'m Market, demand: &'d mut Demand) -> Self {
         let mut waiting = vec![0; market.kinds.len()];
         let mut kinds_waiting = BTreeSet::new();
         for (class, count) in demand.iter().filter(|(_, count)| **count > 0) {

@@ -13,13 +13,13 @@ use crate::core::scheduler::vectors::Vector;
 use super::kinds::Kind;
 
 /// By kind: dollars per hour for one pod; `None` when nothing can host it.
-/// O(welcomes x variants x templates x types + kinds x types that no other one beats).
+/// O(compatibilities x variants x templates x types + kinds x types that no other one beats).
 pub fn weights(problem: &Problem<'_>, kinds: &[Kind]) -> Vec<Option<f64>> {
     let mut rooms: BTreeMap<usize, [Vec<Room<'_>>; 2]> = BTreeMap::new();
     let weight = |kind: &Kind| {
         // What is reserved costs next to nothing, but only so much of it is there.
         let rooms = rooms
-            .entry(kind.welcome)
+            .entry(kind.compatibility)
             .or_insert_with(|| [false, true].map(|reserved| rooms_for(problem, kind, reserved)));
         rooms.iter().find_map(|rooms| least_cost(kind, rooms))
     };

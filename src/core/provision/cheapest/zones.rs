@@ -13,12 +13,12 @@ pub type Counts = BTreeMap<(usize, Place), usize>;
 
 /// A kind for each count, in their order.
 pub fn divided<'c>(kinds: &[Kind], counts: &'c Counts) -> Vec<Kind> {
-    let mut welcomes: BTreeMap<(usize, &Place), usize> = BTreeMap::new();
+    let mut compatibilities: BTreeMap<(usize, &Place), usize> = BTreeMap::new();
     let of_place = |((position, place), count): (&'c (usize, Place), &usize)| {
         let kind = &kinds[*position];
-        let next = welcomes.len();
-        let welcome = *welcomes.entry((kind.welcome, place)).or_insert(next);
-        Kind { count: *count, welcome, place: place.clone(), ..kind.clone() }
+        let next = compatibilities.len();
+        let compatibility = *compatibilities.entry((kind.compatibility, place)).or_insert(next);
+        Kind { count: *count, compatibility, place: place.clone(), ..kind.clone() }
     };
     counts.iter().map(of_place).collect()
 }

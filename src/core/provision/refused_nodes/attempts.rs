@@ -15,11 +15,11 @@ use crate::core::plan::RefusedNode;
 /// How long nothing is bought after the first refusal; twice as long after each further one.
 pub const FIRST_WAIT: SignedDuration = SignedDuration::from_mins(1);
 /// No wait is longer.
-pub const LONGEST_WAIT: SignedDuration = SignedDuration::from_hours(1);
+pub const WAIT_MAX: SignedDuration = SignedDuration::from_hours(1);
 /// So long after the wait is over, without another refusal, the next one is the first again: a node takes minutes to come.
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
 /// An annotation may hold 256 KiB, with all others of its object; so many take a fifth of it.
-const MOST_NEEDS: usize = 100;
+const NEEDS_MAX: usize = 100;
 
 /// What came of the attempts for one need.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,7 +53,7 @@ impl Attempts {
     /// When the next node may be bought.
     pub fn next(&self) -> Timestamp {
         let doublings = self.count.saturating_sub(1).min(16);
-        let wait = FIRST_WAIT.saturating_mul(1 << doublings).min(LONGEST_WAIT);
+        let wait = FIRST_WAIT.saturating_mul(1 << doublings).min(WAIT_MAX);
         self.last.saturating_add(wait).unwrap_or(Timestamp::MAX)
     }
 
@@ -119,8 +119,8 @@ impl Noted {
         }
         needs.retain(|one| !one.are_forgotten(now));
         needs.sort_by(|one, two| (two.last, &two.need).cmp(&(one.last, &one.need)));
-        let left_out = needs.len().saturating_sub(MOST_NEEDS);
-        needs.truncate(MOST_NEEDS);
+        let left_out = needs.len().saturating_sub(NEEDS_MAX);
+        needs.truncate(NEEDS_MAX);
         Self { template_hash: self.template_hash.clone(), needs, left_out }
     }
 
@@ -205,10 +205,10 @@ mod tests {
         let pool = pool_with_budgets(json!([]));
         let noted = Noted::on(&pool, &pool, None);
         assert!(noted.needs().is_empty());
-        let many = (0..i64::try_from(MOST_NEEDS).unwrap() + 5)
-            .map(|minute| refused(&format!("{minute:04}"), 60 + minute / 60));
+        let many =
+            (0..i64::try_from(NEEDS_MAX).unwrap() + 5).map(|minute| refused(&format!("{minute:04}"), 60 + minute / 60));
         let noted = noted.with(many, at(62));
-        assert_eq!((noted.needs().len(), noted.left_out), (MOST_NEEDS, 5));
+        assert_eq!((noted.needs().len(), noted.left_out), (NEEDS_MAX, 5));
         assert_eq!(noted.needs().first().unwrap().need, "0104", "the latest first");
         assert!(noted.to_annotation().len() < 64 * 1024);
         let mut applied = pool.clone();

@@ -47,9 +47,9 @@ const PATIENCE_WITHOUT_CAUSE: SignedDuration = SignedDuration::from_mins(3);
 /// A pod that came in the place of one that a node was bought for waits for that node, if it opened no longer ago.
 const SUCCESSORS_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 /// So many nodes for the same pod may be filled by others.
-const MOST_LOST: usize = 2;
+const LOST_MAX: usize = 2;
 /// Of what kube-scheduler or a filter says; people read no more.
-const MOST_CHARACTERS: usize = 300;
+const CHARACTERS_MAX: usize = 300;
 
 /// What is known of such nodes.
 #[derive(Clone, Debug, Default)]
@@ -546,7 +546,7 @@ impl<'j> Judge<'j, '_> {
         if refusal.is_some() && !strangers.is_empty() && self.is_for_strangers(bought.example, machine, &strangers) {
             let lost = lost.entry(bought.need.clone()).or_default();
             *lost += usize::from(!bought.by_name.is_empty());
-            if *lost <= MOST_LOST {
+            if *lost <= LOST_MAX {
                 return Verdict::Nothing;
             }
         }
@@ -625,7 +625,7 @@ impl<'j> Judge<'j, '_> {
             node_claim: machine.claim_name()?.to_owned(),
             node: machine.name.to_owned(),
             filters,
-            because: because.chars().take(MOST_CHARACTERS).collect(),
+            because: because.chars().take(CHARACTERS_MAX).collect(),
             count: 1,
             last: bought.opened?.checked_add(patience).ok()?,
         };

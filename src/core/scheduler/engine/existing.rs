@@ -33,7 +33,7 @@ impl Engine<'_, '_> {
             && !self.ports_conflict(class, &self.hosts[host])
             && self.volumes_fit(class, host)
             && self.devices_fit(class, host)
-            && !self.is_crowded(class, host)
+            && !self.is_concentrated(class, host)
             && self.spread_of_others_that_fails(class, host).is_none()
     }
 
@@ -112,9 +112,9 @@ impl Engine<'_, '_> {
             let owned = by_domain.filter(|(domain, _)| counters.owners_at(*domain) > 0);
             filter.none_of.extend(owned.map(|(_, hosts)| hosts));
         }
-        let crowds = self.problem.crowds.as_ref().filter(|_| self.avoids_crowds);
-        if let Some(workload) = crowds.and_then(|crowds| crowds.workload_of(class)) {
-            filter.none_of.push(&self.crowding.on_node[workload].hosts.full);
+        let concentration = self.problem.concentration.as_ref().filter(|_| self.avoids_concentration);
+        if let Some(workload) = concentration.and_then(|concentration| concentration.workload_of(class)) {
+            filter.none_of.push(&self.concentrations.on_node[workload].hosts.full);
         }
         let leaves_some = filter.each_of.iter().all(|union| !union.is_empty());
         leaves_some.then_some(filter)

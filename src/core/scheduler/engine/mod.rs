@@ -4,7 +4,7 @@
 //! constraint; on a node to be created, also one comparison of vectors for each type it may still become.
 
 mod any_order;
-mod crowding;
+mod concentration;
 mod devices;
 mod division;
 mod existing;
@@ -23,7 +23,7 @@ use crate::core::model::Resources;
 use crate::core::model::resources::NODES;
 
 use super::class::ClassIndex;
-use super::crowds::SpotPool;
+use super::concentration::SpotPool;
 use super::host::{Host, HostIndex, OpenNode};
 use super::offerings::OfferingSet;
 use super::problem::Problem;
@@ -31,7 +31,7 @@ use super::quota::{LimitedCapacity, QuotaIndex, Scope};
 use super::template::TemplateIndex;
 use super::topology::{Counters, Domain, GroupIndex, GroupKind, NO_DOMAIN, OPEN_DOMAIN};
 use super::vectors;
-use crowding::Crowding;
+use concentration::Concentrations;
 use table::HostTable;
 
 pub use refused::Refused;
@@ -76,9 +76,9 @@ pub struct Engine<'p, 'a> {
     waits_for_reservations: bool,
     /// Whether a new node may be less varied than its pool's `minValues` ask for.
     lowers_min_values: bool,
-    crowding: Crowding,
-    /// Whether pods go only where they make no crowd that counts.
-    avoids_crowds: bool,
+    concentrations: Concentrations,
+    /// Whether pods go only where they make no concentration that counts.
+    avoids_concentration: bool,
     /// Whether spreads are over domains that have a node, or get one by this plan, and over no others.
     counts_nodes_alone: bool,
     /// Whether that was so at some time.
@@ -100,8 +100,8 @@ impl<'p, 'a> Engine<'p, 'a> {
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
             lowers_min_values: false,
-            crowding: Crowding::new(problem.crowds.as_ref()),
-            avoids_crowds: false,
+            concentrations: Concentrations::new(problem.concentration.as_ref()),
+            avoids_concentration: false,
             counts_nodes_alone: false,
             counted_nodes_alone: false,
             holds_in_any_order: false,
@@ -122,7 +122,11 @@ impl<'p, 'a> Engine<'p, 'a> {
             host_ports: node.host_ports.clone(),
             attachments: BTreeMap::new(),
             devices: Vec::new(),
-            spot_pool: self.problem.crowds.as_ref().and_then(|crowds| crowds.spot_pool_of_labels(&node.labels)),
+            spot_pool: self
+                .problem
+                .concentration
+                .as_ref()
+                .and_then(|concentration| concentration.spot_pool_of_labels(&node.labels)),
             neighbours: if self.settles && !node.being_removed { node.neighbours.clone() } else { Vec::new() },
             domains: (0..domains.key_count()).map(domain_of).collect(),
             closed: node.being_removed,
@@ -267,7 +271,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     fn spot_pool_of_open(&self, open: &OpenNode) -> Option<SpotPool> {
-        self.problem.crowds.as_ref().and_then(|crowds| crowds.settled(open.template, &open.set))
+        self.problem.concentration.as_ref().and_then(|concentration| concentration.settled(open.template, &open.set))
     }
 
     /// Enters a host where its domains are, or takes it out there.
@@ -333,7 +337,7 @@ impl<'p, 'a> Engine<'p, 'a> {
         }
     }
 
-    /// Counts pods of a class on a host in every group that looks at them, and in crowds.
+    /// Counts pods of a class on a host in every group that looks at them, and in concentration.
     fn count(&mut self, host: HostIndex, class: ClassIndex, pods: u32, sign: i8) {
         let problem = self.problem;
         for group in &problem.classes[class].counted_in {
@@ -344,10 +348,10 @@ impl<'p, 'a> Engine<'p, 'a> {
         for group in &problem.classes[class].anti_affinity {
             self.each_domain(host, *group, |counters, domain| counters.count_owners(domain, pods, sign));
         }
-        if let Some(crowds) = &problem.crowds
-            && let Some(workload) = crowds.workload_of(class)
+        if let Some(concentration) = &problem.concentration
+            && let Some(workload) = concentration.workload_of(class)
         {
-            self.crowding.count(crowds, workload, (host, self.hosts[host].spot_pool), pods, sign);
+            self.concentrations.count(concentration, workload, (host, self.hosts[host].spot_pool), pods, sign);
         }
     }
 

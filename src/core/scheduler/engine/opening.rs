@@ -63,8 +63,8 @@ impl<'p> Engine<'p, '_> {
         if allowed.slots & open.set.slots == 0 {
             return Err(Refused::Offering);
         }
-        if self.is_crowded(class, host) {
-            return Err(Refused::Crowd);
+        if self.is_concentrated(class, host) {
+            return Err(Refused::Concentration);
         }
         let pods = &self.problem.classes[class];
         if let Some(dimension) = vectors::shortage(&pods.request, self.headroom(host)) {

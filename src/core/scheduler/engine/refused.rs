@@ -31,7 +31,7 @@ pub enum Refused<'p> {
     },
     MinValues(&'p str),
     /// Too many pods of its workload are together; only while that is avoided, so never the reason why a pod waits.
-    Crowd,
+    Concentration,
 }
 
 impl<'p> Engine<'p, '_> {
@@ -51,7 +51,7 @@ impl<'p> Engine<'p, '_> {
             Refused::HostPort => Refusal::HostPort,
             Refused::Volume => Refusal::Volume,
             Refused::Constraint(group) => self.constraint_refusal(group),
-            Refused::Offering | Refused::Crowd => Refusal::Offering,
+            Refused::Offering | Refused::Concentration => Refusal::Offering,
             Refused::Limit { quota, resource, planned, needed } => {
                 let quota = &self.problem.quotas[quota];
                 Refusal::Limit {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::{CrowdPenalty, Packing, Penalties};
+use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::Revision;
@@ -105,8 +105,8 @@ fn state(engine: &Engine<'_, '_>) -> String {
     };
     let counted: Vec<_> =
         (0..engine.counters.len()).map(|group| (counts(group), engine.counters[group].any_matching())).collect();
-    let crowds = engine.price_of_crowds();
-    format!("{:?}\n{counted:?}\n{planned:?}\n{crowds}\n{}", engine.hosts, engine.table.state())
+    let concentration = engine.price_of_concentration();
+    format!("{:?}\n{counted:?}\n{planned:?}\n{concentration}\n{}", engine.hosts, engine.table.state())
 }
 
 /// One thing that a search may do.
@@ -153,8 +153,8 @@ proptest! {
         tried in prop::collection::vec((0_u8..6, 0_usize..1000), 0..30),
     ) {
         let (snapshot, catalog, (pool, class)) = (snapshot(), catalog(), definitions());
-        let crowd = CrowdPenalty { per_pod_per_hour: 1.0, max_share_percent: 20 };
-        let penalties = Penalties { blast_radius: crowd.clone(), spot_concentration: crowd, ..Penalties::default() };
+        let concentration = ConcentrationPenalty { per_pod_per_hour: 1.0, max_share_percent: 20 };
+        let penalties = Penalties { blast_radius: concentration.clone(), spot_concentration: concentration, ..Penalties::default() };
         let inputs = Inputs {
             revision: Revision::default(), cluster: "c", node_pools: &[pool], node_classes: &[class], node_overlays: &[], capacity_buffers: &[], pod_templates: &[], disruption_budgets: &[],
             places: crate::core::plan::DefinitionPlaces::none(),

@@ -39,9 +39,9 @@ impl Detail {
 /// Sentences in a diff are cut into lines of this many columns, which a comment shows without scrolling.
 const COLUMNS: usize = 110;
 /// Pools, groups of pods and nodes that are listed; the rest is counted.
-const MAX_POOLS: usize = 100;
-const MAX_GROUPS: usize = 20;
-const MAX_EXAMPLES: usize = 3;
+const POOLS_MAX: usize = 100;
+const GROUPS_MAX: usize = 20;
+const EXAMPLES_MAX: usize = 3;
 
 /// A folded part for each pool, with deletions first.
 pub(super) fn pools(plan: &Plan, detail: Detail, text: &mut String) {
@@ -75,8 +75,8 @@ fn section(steps: &[&Step], detail: Detail, text: &mut String) {
     for group in unfolded(steps.iter().copied()) {
         pools.entry(group.node_pool()).or_default().push(group);
     }
-    let rest = pools.len().saturating_sub(MAX_POOLS);
-    for (pool, groups) in pools.into_iter().take(MAX_POOLS) {
+    let rest = pools.len().saturating_sub(POOLS_MAX);
+    for (pool, groups) in pools.into_iter().take(POOLS_MAX) {
         let summary = pool_summary(pool, &groups);
         if detail == Detail::CountsOnly {
             text.push_str(&format!("\n- {summary}\n"));
@@ -159,7 +159,7 @@ fn sentences(group: &Group<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     if !pods.is_empty() {
         let mut workloads = by_workload(pods.iter().copied());
-        let rest = workloads.split_off(workloads.len().min(MAX_GROUPS));
+        let rest = workloads.split_off(workloads.len().min(GROUPS_MAX));
         if !rest.is_empty() {
             workloads.push(format!("and {}", count(rest.len(), "more workload")));
         }
@@ -194,11 +194,11 @@ pub(in crate::render) fn placements(placements: &[Placement], detail: Detail, te
         return;
     }
     let mut body = String::new();
-    let rest = by_node.len().saturating_sub(MAX_GROUPS);
-    for (node, pods) in by_node.into_iter().take(MAX_GROUPS) {
+    let rest = by_node.len().saturating_sub(GROUPS_MAX);
+    for (node, pods) in by_node.into_iter().take(GROUPS_MAX) {
         let workloads = by_workload(pods.iter().copied());
-        let shown: Vec<String> = workloads.iter().take(MAX_GROUPS).map(|workload| code(workload)).collect();
-        let more = workloads.len().saturating_sub(MAX_GROUPS);
+        let shown: Vec<String> = workloads.iter().take(GROUPS_MAX).map(|workload| code(workload)).collect();
+        let more = workloads.len().saturating_sub(GROUPS_MAX);
         let more = if more > 0 { format!(" and {}", count(more, "more workload")) } else { String::new() };
         body.push_str(&format!("- {} on {}: {}{more}\n", count(pods.len(), "pod"), code(node), shown.join(", ")));
     }
@@ -220,11 +220,11 @@ pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, 
         return;
     }
     let mut body = String::new();
-    for group in groups.iter().take(MAX_GROUPS) {
+    for group in groups.iter().take(GROUPS_MAX) {
         let workloads: Vec<String> =
-            by_workload(group.pods.iter().map(String::as_str)).iter().take(MAX_GROUPS).map(|it| code(it)).collect();
+            by_workload(group.pods.iter().map(String::as_str)).iter().take(GROUPS_MAX).map(|it| code(it)).collect();
         body.push_str(&format!("- **{}**: {}\n", count(group.pods.len(), "pod"), workloads.join(", ")));
-        for reason in group.reasons.iter().take(MAX_GROUPS) {
+        for reason in group.reasons.iter().take(GROUPS_MAX) {
             let pool =
                 if reason.node_pool.is_empty() { String::new() } else { format!("{}: ", code(&reason.node_pool)) };
             body.push_str(&format!("  - {pool}{}\n", prose(&with_place(&reason.text, reason.definition.as_ref()))));
@@ -233,7 +233,7 @@ pub(in crate::render) fn pending(groups: &[Pending], how: &str, detail: Detail, 
             body.push_str(&format!("  - would help: **{}**\n", prose(change)));
         }
     }
-    let rest = groups.len().saturating_sub(MAX_GROUPS);
+    let rest = groups.len().saturating_sub(GROUPS_MAX);
     if rest > 0 {
         body.push_str(&format!("- and {}\n", count(rest, "more group")));
     }
@@ -256,7 +256,7 @@ pub(in crate::render) fn held_back(nodes: &[HeldBack], how: &str, detail: Detail
     }
     let mut body = String::from("| reason | nodes | such as | |\n|---|---:|---|---|\n");
     for (reason, nodes) in by_code {
-        let examples: Vec<String> = nodes.iter().take(MAX_EXAMPLES).map(|held| code(&held.node)).collect();
+        let examples: Vec<String> = nodes.iter().take(EXAMPLES_MAX).map(|held| code(&held.node)).collect();
         let sentence =
             nodes.first().map_or_else(String::new, |held| prose(&with_place(&held.text, held.definition.as_ref())));
         let number = thousands(&nodes.len().to_string());

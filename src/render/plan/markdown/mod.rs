@@ -15,9 +15,9 @@ use details::Detail;
 use escape::{code, comment, prose};
 
 /// GitHub refuses comments of more characters. (GitLab takes 1,000,000.)
-pub const MAX_CHARACTERS: usize = 65_536;
+pub const CHARACTERS_MAX: usize = 65_536;
 /// GitHub also counts bytes in places; other signs than ASCII take up to four.
-pub(in crate::render) const MAX_BYTES: usize = 200_000;
+pub(in crate::render) const BYTES_MAX: usize = 200_000;
 
 /// The plan as Markdown. The first line marks the comment of this cluster, so that it can be found and edited in place; the
 /// second holds data for machines. When the whole does not fit, what the change does not cause goes first, then nodes are folded,
@@ -25,7 +25,7 @@ pub(in crate::render) const MAX_BYTES: usize = 200_000;
 pub fn markdown(plan: &Plan) -> String {
     for detail in Detail::ALL {
         let text = page(plan, detail);
-        if text.chars().count() <= MAX_CHARACTERS && text.len() <= MAX_BYTES {
+        if text.chars().count() <= CHARACTERS_MAX && text.len() <= BYTES_MAX {
             return text;
         }
     }

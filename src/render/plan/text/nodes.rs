@@ -10,11 +10,11 @@ use super::super::workloads::by_workload;
 use super::{LABEL, Page};
 
 /// Groups that are shown at all; the rest is counted. The JSON form has every step.
-const MAX_GROUPS_SHOWN: usize = 60;
+const GROUPS_SHOWN_MAX: usize = 60;
 /// Lines of workloads under a group.
-const MAX_WORKLOAD_LINES: usize = 3;
+const WORKLOAD_LINES_MAX: usize = 3;
 /// Nothing that EC2 sells has longer names; made-up ones are cut.
-const MAX_CELL: usize = 22;
+const CELL_MAX: usize = 22;
 
 const DETAIL_INDENT: usize = 6;
 
@@ -44,9 +44,9 @@ struct Block<'a> {
 /// The steps, followed by a blank line each.
 pub(super) fn section(steps: &[&Step], page: &mut Page) {
     let (groups, folding) = groups(steps.iter().copied());
-    let hidden: usize = groups.iter().skip(MAX_GROUPS_SHOWN).map(|group| group.steps.len()).sum();
-    let hidden_groups = groups.len().saturating_sub(MAX_GROUPS_SHOWN);
-    let blocks: Vec<Block<'_>> = groups.into_iter().take(MAX_GROUPS_SHOWN).map(|group| block(group, folding)).collect();
+    let hidden: usize = groups.iter().skip(GROUPS_SHOWN_MAX).map(|group| group.steps.len()).sum();
+    let hidden_groups = groups.len().saturating_sub(GROUPS_SHOWN_MAX);
+    let blocks: Vec<Block<'_>> = groups.into_iter().take(GROUPS_SHOWN_MAX).map(|group| block(group, folding)).collect();
     let table = Table::over(&blocks);
     for (index, block) in blocks.iter().enumerate() {
         let shares_reason = blocks.get(index + 1).is_some_and(|next| shares_reason(block, next));
@@ -89,7 +89,7 @@ impl Table {
     fn over(blocks: &[Block<'_>]) -> Self {
         let rows = || blocks.iter().flat_map(|block| &block.rows);
         let widest =
-            |cell: fn(&Row) -> &str| rows().map(|row| width(&clean(cell(row))).min(MAX_CELL)).max().unwrap_or(0);
+            |cell: fn(&Row) -> &str| rows().map(|row| width(&clean(cell(row))).min(CELL_MAX)).max().unwrap_or(0);
         let mut table = Self {
             name: 0,
             instance_type: widest(|row| &row.instance_type),
@@ -124,7 +124,7 @@ impl Table {
     }
 
     fn cells(&self, row: &Row) -> String {
-        let cell = |text: &str, columns: usize| left(&clip(&clean(text), MAX_CELL), columns);
+        let cell = |text: &str, columns: usize| left(&clip(&clean(text), CELL_MAX), columns);
         format!(
             "{}  {}  {}   {}  {}",
             cell(&row.instance_type, self.instance_type),
@@ -238,8 +238,8 @@ fn details(block: &Block<'_>, table: &Table, page: &mut Page) {
 /// Wrapped to a few lines, with the number of workloads that were left out.
 fn shortened(workloads: &str, columns: usize) -> Vec<String> {
     let mut lines = wrap(workloads, columns);
-    if lines.len() > MAX_WORKLOAD_LINES {
-        let hidden = lines.split_off(MAX_WORKLOAD_LINES).join(" ").split(", ").count();
+    if lines.len() > WORKLOAD_LINES_MAX {
+        let hidden = lines.split_off(WORKLOAD_LINES_MAX).join(" ").split(", ").count();
         lines.push(format!("and {}", count(hidden, "more workload")));
     }
     lines

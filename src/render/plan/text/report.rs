@@ -12,15 +12,15 @@ use super::super::workloads::by_workload;
 use super::Page;
 
 /// How much of each list is shown; the rest is counted, and the JSON form has it.
-const MAX_NODES: usize = 10;
-const MAX_PENDING_GROUPS: usize = 20;
-const MAX_POOLS: usize = 6;
-const MAX_EXAMPLES: usize = 3;
+const NODES_MAX: usize = 10;
+const PENDING_GROUPS_MAX: usize = 20;
+const POOLS_MAX: usize = 6;
+const EXAMPLES_MAX: usize = 3;
 /// Different sentences for one reason code.
-const MAX_TEXTS: usize = 4;
-const MAX_BUDGETS: usize = 8;
+const TEXTS_MAX: usize = 4;
+const BUDGETS_MAX: usize = 8;
 /// A longer name stands on a line of its own, so that the sentences beside keep room.
-const MAX_LABEL: usize = 30;
+const LABEL_MAX: usize = 30;
 
 /// Pods that find a place on a node that exists, by node.
 pub(super) fn placements(plan: &Plan, page: &mut Page) {
@@ -33,7 +33,7 @@ pub(super) fn placements(plan: &Plan, page: &mut Page) {
     }
     let mut nodes: Vec<(&str, Vec<&str>)> = by_node.into_iter().collect();
     nodes.sort_by(|left, right| right.1.len().cmp(&left.1.len()).then_with(|| left.0.cmp(right.0)));
-    let rest = nodes.split_off(nodes.len().min(MAX_NODES));
+    let rest = nodes.split_off(nodes.len().min(NODES_MAX));
     page.title("placed on nodes that exist");
     let columns = nodes.iter().map(|(node, _)| width(&clean(node))).filter(|columns| *columns <= 48).max().unwrap_or(0);
     let numbers = nodes.iter().map(|(_, pods)| width(&count(pods.len(), "pod"))).max().unwrap_or(0);
@@ -65,10 +65,10 @@ pub(super) fn pending(plan: &Plan, page: &mut Page) {
     }
     page.title("stay pending");
     let groups = pending_alike(&plan.pending);
-    for group in groups.iter().take(MAX_PENDING_GROUPS) {
+    for group in groups.iter().take(PENDING_GROUPS_MAX) {
         pending_group(group, page);
     }
-    if let Some(rest) = groups.get(MAX_PENDING_GROUPS..).filter(|rest| !rest.is_empty()) {
+    if let Some(rest) = groups.get(PENDING_GROUPS_MAX..).filter(|rest| !rest.is_empty()) {
         let pods = rest.iter().map(|group| group.pods).sum();
         page.line(&format!("  and {} in {}", count(pods, "pod"), count(rest.len(), "more group")));
     }
@@ -91,9 +91,9 @@ fn pending_group(alike: &PendingAlike<'_>, page: &mut Page) {
     let Some(group) = alike.groups.first() else { return };
     let like_it = |others: usize| if others == 0 { String::new() } else { format!(" (and {others} like it)") };
     let pool = |name: &str| if name.is_empty() { "pod".to_owned() } else { clean(name) };
-    let shown = group.reasons.iter().take(MAX_POOLS);
+    let shown = group.reasons.iter().take(POOLS_MAX);
     let columns =
-        shown.clone().map(|reason| width(&pool(&reason.node_pool))).filter(|it| *it <= MAX_LABEL).max().unwrap_or(0);
+        shown.clone().map(|reason| width(&pool(&reason.node_pool))).filter(|it| *it <= LABEL_MAX).max().unwrap_or(0);
     for reason in shown {
         let pool = pool(&reason.node_pool);
         let others = alike.other_texts(|other| {
@@ -101,14 +101,14 @@ fn pending_group(alike: &PendingAlike<'_>, page: &mut Page) {
             same.map(|it| it.text.as_str())
         });
         let text = with_place(&format!("{}{}", reason.text, like_it(others)), reason.definition.as_ref());
-        if width(&pool) <= MAX_LABEL {
+        if width(&pool) <= LABEL_MAX {
             page.detail(6, &left(&pool, columns), &text, Tone::Plain);
         } else {
             page.line(&format!("      {}", page.style.paint(Tone::Dim, &pool)));
             page.detail(6, "", &text, Tone::Plain);
         }
     }
-    let more = group.reasons.len().saturating_sub(MAX_POOLS);
+    let more = group.reasons.len().saturating_sub(POOLS_MAX);
     if more > 0 {
         page.detail(6, "", &format!("and {}", count(more, "more pool")), Tone::Dim);
     }
@@ -126,15 +126,15 @@ pub(super) fn held_back(plan: &Plan, page: &mut Page) {
     }
     page.title("held back");
     let columns = by_code.keys().map(|code| width(&format!("{code:?}"))).max().unwrap_or(0);
-    let rows = || by_code.values().flat_map(|rows| rows.iter().take(MAX_TEXTS));
+    let rows = || by_code.values().flat_map(|rows| rows.iter().take(TEXTS_MAX));
     let numbers = rows().map(|row| width(&count(row.nodes.len(), "node"))).max().unwrap_or(0);
     for (code, rows) in &by_code {
-        for (index, row) in rows.iter().take(MAX_TEXTS).enumerate() {
+        for (index, row) in rows.iter().take(TEXTS_MAX).enumerate() {
             let code = if index == 0 { format!("{code:?}") } else { String::new() };
             let number = count(row.nodes.len(), "node");
             held_back_row(row, &format!("  {}  {}  ", left(&code, columns), left(&number, numbers)), page);
         }
-        if let Some(rest) = rows.get(MAX_TEXTS..).filter(|rest| !rest.is_empty()) {
+        if let Some(rest) = rows.get(TEXTS_MAX..).filter(|rest| !rest.is_empty()) {
             let nodes = rest.iter().map(|row| row.nodes.len()).sum();
             let text = format!("and {} for {}", count(nodes, "node"), count(rest.len(), "other reason"));
             page.line(&format!("  {}  {}", " ".repeat(columns), page.style.paint(Tone::Dim, &text)));
@@ -144,10 +144,10 @@ pub(super) fn held_back(plan: &Plan, page: &mut Page) {
 }
 
 fn held_back_row(row: &HeldBackAlike<'_>, head: &str, page: &mut Page) {
-    let mut examples: Vec<String> = row.nodes.iter().take(MAX_EXAMPLES).map(|node| clean(node)).collect();
+    let mut examples: Vec<String> = row.nodes.iter().take(EXAMPLES_MAX).map(|node| clean(node)).collect();
     let widest = examples.iter().map(|example| width(example)).max().unwrap_or(0);
-    if row.nodes.len() > MAX_EXAMPLES {
-        examples.push(format!("and {} more", thousands(&(row.nodes.len() - MAX_EXAMPLES).to_string())));
+    if row.nodes.len() > EXAMPLES_MAX {
+        examples.push(format!("and {} more", thousands(&(row.nodes.len() - EXAMPLES_MAX).to_string())));
     }
     let beside = width(head) + widest < COLUMNS;
     let indent = if beside { width(head) } else { 6 };
@@ -177,12 +177,12 @@ pub(super) fn risks(plan: &Plan, page: &mut Page) {
     page.title("risks");
     for (code, risks) in by_code {
         page.line(&format!("  {code:?}"));
-        for risk in risks.iter().take(MAX_TEXTS) {
+        for risk in risks.iter().take(TEXTS_MAX) {
             for part in wrap(&clean(&format!("{}: {}", risk.subject, risk.text)), COLUMNS - 6) {
                 page.line(&format!("      {part}"));
             }
         }
-        if let Some(rest) = risks.len().checked_sub(MAX_TEXTS).filter(|rest| *rest > 0) {
+        if let Some(rest) = risks.len().checked_sub(TEXTS_MAX).filter(|rest| *rest > 0) {
             let text = format!("and {} more", thousands(&rest.to_string()));
             page.line(&format!("      {}", page.style.paint(Tone::Dim, &text)));
         }
@@ -292,8 +292,8 @@ pub(in super::super) fn longest_drain(drain: &LongestDrain) -> String {
 fn budgets(plan: &Plan, states: &str, page: &mut Page) {
     let mut active: Vec<String> = plan.budgets.iter().filter(|budget| budget.active).map(budget).collect();
     active.extend(plan.unlimited.iter().map(unlimited));
-    let rest = active.len().saturating_sub(MAX_BUDGETS);
-    let shown: Vec<String> = active.into_iter().take(MAX_BUDGETS).collect();
+    let rest = active.len().saturating_sub(BUDGETS_MAX);
+    let shown: Vec<String> = active.into_iter().take(BUDGETS_MAX).collect();
     let joined = format!("{states}    budgets: {}", shown.join(", "));
     if shown.is_empty() {
         page.line(states);

@@ -33,10 +33,10 @@ impl Stock {
 }
 
 /// A node that costs no more than this part of its price beyond the moves that keeping it spares is kept.
-const COST_LEAST: f64 = 0.001;
+const COST_MIN: f64 = 0.001;
 
 /// Prices of room are at least this, so that what is left goes where it fits although room is worth nothing.
-const PRICE_LEAST: f64 = 1e-6;
+const PRICE_MIN: f64 = 1e-6;
 
 /// A stock, and what became of it.
 pub struct Host {
@@ -99,7 +99,7 @@ impl<'a> Fleet<'a> {
             offers: offers.iter().map(|bin| (bin.price, Filling::new(bin, items))).collect(),
         };
         for (host, stock) in stocks.iter().enumerate() {
-            if fleet.hosts[host].cost <= COST_LEAST * stock.price {
+            if fleet.hosts[host].cost <= COST_MIN * stock.price {
                 fleet.keep(host);
             }
         }
@@ -166,7 +166,7 @@ impl<'a> Fleet<'a> {
 
     /// Puts what is left into the room of nodes that are kept, each filled with what is worth most.
     pub fn fill_up(&mut self, prices: &[f64]) {
-        let prices: Vec<f64> = prices.iter().map(|price| price.max(PRICE_LEAST)).collect();
+        let prices: Vec<f64> = prices.iter().map(|price| price.max(PRICE_MIN)).collect();
         for host in (0..self.hosts.len()).filter(|host| self.hosts[*host].is_kept).collect::<Vec<_>>() {
             let filling = &mut self.hosts[host].filling;
             filling.hold_no_more_than(&self.left, &prices);

@@ -20,7 +20,7 @@ const ROWS_MAX: usize = 600;
 const TURNS_MAX: usize = 4;
 
 /// A node is kept of which the program keeps this part.
-const KEPT_LEAST: f64 = 0.5;
+const KEPT_MIN: f64 = 0.5;
 
 /// Amounts are off by less than this.
 const NEARLY: f64 = 1e-3;
@@ -153,7 +153,7 @@ fn settle(fleet: &mut Fleet<'_>, taken: &[(Filled, f64)]) -> bool {
         }
     }
     for (host, (part, pods)) in means.into_iter().enumerate() {
-        if !fleet.hosts[host].is_kept && part >= KEPT_LEAST {
+        if !fleet.hosts[host].is_kept && part >= KEPT_MIN {
             fleet.keep(host);
             is_new = true;
         }

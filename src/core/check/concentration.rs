@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
-use crate::api::settings::{CrowdPenalty, Packing};
+use crate::api::settings::{ConcentrationPenalty, Packing};
 use crate::core::plan::{Plan, Step, StepKind};
 use crate::core::snapshot::Pod;
 
@@ -77,7 +77,7 @@ impl Whereabouts {
         }
     }
 
-    /// Dollars per hour for crowds on nodes, and in spot pools.
+    /// Dollars per hour for concentration on nodes, and in spot pools.
     pub(super) fn cost(&self, known: &Known<'_>) -> (f64, f64) {
         let penalties = &known.inputs.policy.penalties;
         let per_pod = penalties.blast_radius.per_pod_per_hour.max(penalties.spot_concentration.per_pod_per_hour);
@@ -101,7 +101,7 @@ impl Whereabouts {
 }
 
 /// What the pods of one workload count that are together with more than its share.
-fn beyond<'a>(penalty: &CrowdPenalty, replicas: usize, homes: impl Iterator<Item = &'a String>) -> f64 {
+fn beyond<'a>(penalty: &ConcentrationPenalty, replicas: usize, homes: impl Iterator<Item = &'a String>) -> f64 {
     let mut together: BTreeMap<&str, usize> = BTreeMap::new();
     for home in homes {
         *together.entry(home).or_default() += 1;

@@ -16,7 +16,7 @@ use super::refusal::Refusal;
 /// The offerings that the plan chose, best first, as JSON. A launch after a restart asks for just these.
 const ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
 /// An annotation may hold 256 KiB; EC2 takes no more overrides in one request than this.
-const MOST_ALTERNATIVES: usize = 60;
+const ALTERNATIVES_MAX: usize = 60;
 
 /// The NodeClaim of a creation as it is written: the plan's, with finalizer and notes.
 pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
@@ -30,7 +30,7 @@ pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
     }
     let labels = claim.metadata.labels.get_or_insert_default();
     labels.insert(keys::NODE_POOL.to_owned(), step.node_pool.clone());
-    let alternatives: Vec<&Alternative> = launch.alternatives.iter().take(MOST_ALTERNATIVES).collect();
+    let alternatives: Vec<&Alternative> = launch.alternatives.iter().take(ALTERNATIVES_MAX).collect();
     let alternatives = serde_json::to_string(&alternatives).map_err(|_| unreadable())?;
     let annotations = claim.metadata.annotations.get_or_insert_default();
     annotations.insert(keys::PLAN.to_owned(), plan.id.clone());

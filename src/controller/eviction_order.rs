@@ -1,4 +1,4 @@
-//! Carries out the turns in which nodes get the pods of nodes that go (`core::lifecycle::turns`).
+//! Carries out the turns in which nodes get the pods of nodes that go (`core::lifecycle::eviction_order`).
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,16 +10,16 @@ use serde_json::Value;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::core::disrupt::evictions::Permission;
+use crate::core::lifecycle::eviction_order::{Destination, EvictionOrder, Leaving, has_room, least_request};
 use crate::core::lifecycle::interruption::INTERRUPTED;
-use crate::core::lifecycle::turns::{Destination, Leaving, Turns, has_room, least_request};
-use crate::core::lifecycle::{conditions, taint_patch, termination, turns};
+use crate::core::lifecycle::{conditions, eviction_order, taint_patch, termination};
 use crate::core::plan::ReasonCode;
 use crate::core::snapshot::Pod;
 use crate::ports::{Cloud, Cluster, PortError, PortErrorKind};
 
+use super::claim_annotations;
 use super::claims::together;
 use super::effects::{Effects, unless_gone};
-use super::marks;
 use super::view::{View, must_move, node_name};
 
 /// What EC2 takes away, and what has less time than that until its pods are deleted, waits for no turn.
@@ -45,7 +45,7 @@ pub async fn take<'v, K: Cluster, E: Cloud>(
     let now = effects.around.now;
     let leaving: Vec<Leaving<'_>> = evictable.iter().map(|it| leaving(view, it, &destinations, now)).collect();
     let patches = {
-        let turns = &mut effects.memory().turns;
+        let turns = &mut effects.memory().eviction_order;
         turns.go_on(&leaving, view.snapshot.pods.iter(), now);
         if turns.wants_taints() { patches(view, &leaving, turns.nodes()) } else { Vec::new() }
     };
@@ -53,10 +53,10 @@ pub async fn take<'v, K: Cluster, E: Cloud>(
     let tainted = together(&patches, |(node, patch)| taint(node, patch, &overtaken, effects)).await;
     if tainted.is_err() {
         // Another turn begins, with its own taints.
-        effects.memory().turns = Turns::default();
+        effects.memory().eviction_order = EvictionOrder::default();
     }
     tainted?;
-    let turns = &mut effects.memory().turns;
+    let turns = &mut effects.memory().eviction_order;
     turns.tainted(!overtaken.get());
     effects.look_again(turns.look_again_at(now));
     Ok(turns.take(&leaving, now))
@@ -80,7 +80,7 @@ fn leaving<'v>(
 ) -> Leaving<'v> {
     let Evictable { pod, claim, permission } = *evictable;
     let because = claim.condition(conditions::DISRUPTION_REASON);
-    let saves_money = marks::reason(ReasonCode::Underutilized);
+    let saves_money = claim_annotations::reason(ReasonCode::Underutilized);
     let named = destinations.get(pod.key().as_str());
     let destination = match named.and_then(|name| open_node(view, name)) {
         _ if is_in_a_hurry(claim, now) || !must_move(pod) => Destination::None,
@@ -115,9 +115,9 @@ fn patches<'v>(view: &View<'v>, leaving: &[Leaving<'_>], turn: Option<&BTreeSet<
         }
         _ => Some(false),
     };
-    let claims = view.snapshot.node_claims.iter().filter(|claim| !marks::goes(claim));
+    let claims = view.snapshot.node_claims.iter().filter(|claim| !claim_annotations::goes(claim));
     let nodes = claims.filter_map(|claim| view.node_of(claim));
-    nodes.filter_map(|node| Some((node_name(node), turns::patch(node, wanted(node)?)?))).collect()
+    nodes.filter_map(|node| Some((node_name(node), eviction_order::patch(node, wanted(node)?)?))).collect()
 }
 
 /// A node that changed meanwhile is tainted when it is seen as it is.

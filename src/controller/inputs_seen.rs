@@ -10,17 +10,17 @@ use crate::core::snapshot::Snapshot;
 use super::claims::Claims;
 
 /// Time alone opens a budget's window, ends a pod's protection or expires a node: that is seen this late at most.
-const LONGEST: SignedDuration = SignedDuration::from_secs(60);
+const AGE_MAX: SignedDuration = SignedDuration::from_secs(60);
 
 /// Empty before the first plan, and after anything else than the cluster changed.
 #[derive(Debug, Default)]
-pub struct LastLook {
+pub struct InputsSeen {
     seen: Option<(Arc<Snapshot>, Vec<RefusedOffering>, Timestamp)>,
     /// Whether nothing was under way, and only a change from outside would have changed the plan.
     pub settled: bool,
 }
 
-impl LastLook {
+impl InputsSeen {
     pub fn new(snapshot: &Arc<Snapshot>, claims: &Claims, settled: bool, now: Timestamp) -> Self {
         Self { seen: Some((snapshot.clone(), claims.refused().to_vec(), now)), settled }
     }
@@ -28,7 +28,7 @@ impl LastLook {
     /// Whether the cluster is as it was, which costs a comparison of pointers for each object that is.
     pub fn is_same(&self, snapshot: &Arc<Snapshot>, claims: &Claims, now: Timestamp) -> bool {
         self.seen.as_ref().is_some_and(|(seen, refused, at)| {
-            now.duration_since(*at) < LONGEST
+            now.duration_since(*at) < AGE_MAX
                 && now >= *at
                 && refused == claims.refused()
                 && (Arc::ptr_eq(seen, snapshot) || seen == snapshot)

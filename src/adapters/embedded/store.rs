@@ -6,21 +6,21 @@ use std::sync::Arc;
 use crate::core::snapshot::Objects;
 
 /// A map whose values can be handed out without copying them. Changing a value copies it if somebody still looks at it.
-pub(super) struct Shelf<T>(BTreeMap<String, Arc<T>>);
+pub(super) struct Store<T>(BTreeMap<String, Arc<T>>);
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for Store<T> {
     fn default() -> Self {
         Self(BTreeMap::new())
     }
 }
 
-impl<T> FromIterator<(String, T)> for Shelf<T> {
+impl<T> FromIterator<(String, T)> for Store<T> {
     fn from_iter<I: IntoIterator<Item = (String, T)>>(values: I) -> Self {
         Self(values.into_iter().map(|(key, value)| (key, Arc::new(value))).collect())
     }
 }
 
-impl<T> Shelf<T> {
+impl<T> Store<T> {
     pub(super) fn get(&self, key: &str) -> Option<&T> {
         self.0.get(key).map(Arc::as_ref)
     }
@@ -55,7 +55,7 @@ impl<T> Shelf<T> {
     }
 }
 
-impl<T: Clone> Shelf<T> {
+impl<T: Clone> Store<T> {
     pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut T> {
         self.0.get_mut(key).map(Arc::make_mut)
     }

@@ -11,7 +11,7 @@ use crate::core::plan::{
 };
 
 /// A plan that concerns more pods than this is told on its nodes and pools alone: the API server has better things to do.
-const MOST_PODS: usize = 100;
+const PODS_MAX: usize = 100;
 
 /// For which budgets may be, in the reference's order of methods.
 const DISRUPTION_REASONS: [&str; 3] = ["Empty", "Drifted", "Underutilized"];
@@ -76,13 +76,13 @@ fn of_plan(
         let note = format!("Invalid karpenter.sh/do-not-disrupt annotation: {fault}, ignoring annotation");
         on_pod(pod, true, "InvalidDoNotDisruptAnnotation", note)
     }));
-    for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= MOST_PODS) {
+    for step in plan.steps.iter().filter(|step| step.kind == StepKind::Create && step.pods.len() <= PODS_MAX) {
         for pod in &step.pods {
             let note = format!("Pod should schedule on: nodeclaim/{}", step.node_claim);
             notices.extend(on_pod(pod, false, "Nominated", note));
         }
     }
-    for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= MOST_PODS) {
+    for pending in plan.pending.iter().filter(|pending| pending.pods.len() <= PODS_MAX) {
         let reasons: Vec<String> =
             pending.reasons.iter().map(|reason| with_place(&reason.text, reason.definition.as_ref())).collect();
         for pod in &pending.pods {

@@ -1,6 +1,6 @@
 //! What a watch says of one kind, kept until somebody looks.
 //!
-//! A feed remembers of every object only its version: that is enough to drop an event that is older than what was written
+//! A reflector remembers of every object only its version: that is enough to drop an event that is older than what was written
 //! through this process, and to find out after a relist what has gone meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -18,7 +18,7 @@ use crate::core::snapshot::kinds::{Stored, place};
 use crate::ports::PortErrorKind;
 
 use super::following::{Followed, follow};
-use super::siblings::Siblings;
+use super::shared_by_owner::SharedByOwner;
 use super::watched::Watched;
 
 /// Namespace and name.
@@ -28,9 +28,9 @@ pub(super) type Key = (String, String);
 /// replaced by a list before ([`super::following::SILENT`]).
 const LAGGING: Duration = Duration::from_secs(180);
 /// Objects of which it is remembered that they ended: an answer that is older than their end must not bring them back.
-const MOST_ENDED: usize = 4096;
+const ENDED_MAX: usize = 4096;
 
-/// Goes up with every change of any feed.
+/// Goes up with every change of any reflector.
 #[derive(Debug, Default)]
 pub(super) struct Changes {
     generation: AtomicU64,
@@ -53,7 +53,7 @@ impl Changes {
     }
 }
 
-/// Where a feed stands.
+/// Where a reflector stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// The first list is not complete. With what went wrong last, if something did.
@@ -72,8 +72,8 @@ pub(super) struct Trouble {
     pub(super) text: String,
 }
 
-/// A feed of some kind.
-pub(super) trait AnyFeed: Send + Sync {
+/// A reflector of some kind.
+pub(super) trait AnyReflector: Send + Sync {
     fn standing(&self) -> Standing;
     fn has_news(&self) -> bool;
     /// Why it is not known how the kind is now, by its name.
@@ -84,7 +84,7 @@ pub(super) trait AnyFeed: Send + Sync {
     fn drain_into(&self, snapshot: &mut Snapshot);
 }
 
-pub(super) struct Feed<T> {
+pub(super) struct Reflector<T> {
     state: Mutex<State<T>>,
     changes: Arc<Changes>,
 }
@@ -99,7 +99,7 @@ struct State<T> {
     news: BTreeMap<Key, Option<Arc<T>>>,
     /// Objects that do not have the shape of their kind.
     unreadable: BTreeMap<Key, Unreadable>,
-    siblings: Siblings<T>,
+    shared: SharedByOwner<T>,
     /// Keys that the list under way has brought.
     listed: Option<BTreeSet<Key>>,
     standing: Standing,
@@ -136,7 +136,7 @@ impl Version {
     }
 }
 
-impl<T: Stored> Feed<T> {
+impl<T: Stored> Reflector<T> {
     pub(super) fn new(changes: Arc<Changes>) -> Self {
         let state = State {
             known: BTreeMap::new(),
@@ -144,7 +144,7 @@ impl<T: Stored> Feed<T> {
             ended: VecDeque::new(),
             news: BTreeMap::new(),
             unreadable: BTreeMap::new(),
-            siblings: Siblings::new(),
+            shared: SharedByOwner::new(),
             listed: None,
             standing: Standing::Waiting(None),
             whole: Heard::now(),
@@ -207,7 +207,7 @@ impl<T: Stored> Feed<T> {
     }
 }
 
-impl<T: Stored> Followed<T> for Feed<T> {
+impl<T: Stored> Followed<T> for Reflector<T> {
     fn list_begins(&self) {
         self.lock().listed = Some(BTreeSet::new());
     }
@@ -293,7 +293,7 @@ impl<T: Stored> State<T> {
         match watched.object {
             Ok(object) => {
                 self.unreadable.remove(&key);
-                let object = self.siblings.sharing(object);
+                let object = self.shared.sharing(object);
                 self.news.insert(key, Some(object));
             }
             // What was known of it before is kept: it is there, whatever it is now.
@@ -309,7 +309,7 @@ impl<T: Stored> State<T> {
         let uid = watched.metadata.uid.as_deref().unwrap_or_default();
         self.gone.remove(uid);
         self.ended.push_back(uid.to_owned());
-        if self.ended.len() > MOST_ENDED {
+        if self.ended.len() > ENDED_MAX {
             self.ended.pop_front();
         }
         // Another object may have taken the name already.
@@ -329,7 +329,7 @@ impl<T: Stored> State<T> {
             self.news.insert(key, None);
         }
         self.gone.clear();
-        self.siblings.forget_the_dead();
+        self.shared.forget_the_dead();
         self.standing = Standing::Synced(None);
         self.whole = Heard::now();
     }
@@ -340,7 +340,7 @@ fn key_of<T>(watched: &Watched<T>) -> Key {
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }
 
-impl<T: Stored> AnyFeed for Feed<T> {
+impl<T: Stored> AnyReflector for Reflector<T> {
     fn standing(&self) -> Standing {
         self.lock().standing.clone()
     }
@@ -416,18 +416,18 @@ mod tests {
         serde_json::from_value(object).unwrap()
     }
 
-    fn feed() -> Feed<Pod> {
-        let feed = Feed::new(Arc::new(Changes::default()));
-        feed.list_begins();
-        feed.listed(pod("a", "1", 10, None));
-        feed.listed(pod("b", "2", 11, None));
-        feed.list_ends();
-        feed
+    fn reflector() -> Reflector<Pod> {
+        let reflector = Reflector::new(Arc::new(Changes::default()));
+        reflector.list_begins();
+        reflector.listed(pod("a", "1", 10, None));
+        reflector.listed(pod("b", "2", 11, None));
+        reflector.list_ends();
+        reflector
     }
 
     /// Name and node of every pod.
-    fn seen(feed: &Feed<Pod>, snapshot: &mut Snapshot) -> Vec<(String, Option<String>)> {
-        feed.drain_into(snapshot);
+    fn seen(reflector: &Reflector<Pod>, snapshot: &mut Snapshot) -> Vec<(String, Option<String>)> {
+        reflector.drain_into(snapshot);
         snapshot.pods.iter().map(|pod| (pod.metadata.name.clone(), pod.spec.node_name.clone())).collect()
     }
 
@@ -437,45 +437,45 @@ mod tests {
 
     #[test]
     fn lists_and_follows() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        assert_eq!(feed.standing(), Standing::Synced(None));
-        assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", None)]);
-        feed.changed(pod("aa", "3", 12, Some("n")));
-        feed.deleted(&pod("a", "1", 13, None));
-        assert_eq!(seen(&feed, &mut snapshot), [on("aa", Some("n")), on("b", None)]);
-        assert!(!feed.has_news());
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        assert_eq!(reflector.standing(), Standing::Synced(None));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", None), on("b", None)]);
+        reflector.changed(pod("aa", "3", 12, Some("n")));
+        reflector.deleted(&pod("a", "1", 13, None));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("aa", Some("n")), on("b", None)]);
+        assert!(!reflector.has_news());
     }
 
     #[test]
     fn what_was_written_is_not_undone_by_an_older_event() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        feed.saw(pod("a", "1", 20, Some("n")));
-        feed.changed(pod("a", "1", 15, None));
-        assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("n")), on("b", None)]);
-        feed.changed(pod("a", "1", 21, Some("m")));
-        assert_eq!(seen(&feed, &mut snapshot), [on("a", Some("m")), on("b", None)]);
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        reflector.saw(pod("a", "1", 20, Some("n")));
+        reflector.changed(pod("a", "1", 15, None));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", Some("n")), on("b", None)]);
+        reflector.changed(pod("a", "1", 21, Some("m")));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", Some("m")), on("b", None)]);
     }
 
     #[test]
     fn what_was_seen_to_go_does_not_come_back_with_an_older_event() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        feed.saw_go("shop", "a");
-        feed.changed(pod("a", "1", 15, None));
-        assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
-        feed.changed(pod("a", "9", 30, None));
-        feed.deleted(&pod("a", "1", 16, None));
-        assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", None)], "another object of that name");
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        reflector.saw_go("shop", "a");
+        reflector.changed(pod("a", "1", 15, None));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("b", None)]);
+        reflector.changed(pod("a", "9", 30, None));
+        reflector.deleted(&pod("a", "1", 16, None));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", None), on("b", None)], "another object of that name");
     }
 
     #[test]
     fn a_relist_takes_away_what_went_in_the_gap_and_keeps_what_was_written_meanwhile() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        seen(&feed, &mut snapshot);
-        feed.list_begins();
-        feed.listed(pod("b", "2", 11, None));
-        feed.saw(pod("c", "4", 40, None));
-        feed.list_ends();
-        assert_eq!(seen(&feed, &mut snapshot), [on("b", None), on("c", None)]);
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        seen(&reflector, &mut snapshot);
+        reflector.list_begins();
+        reflector.listed(pod("b", "2", 11, None));
+        reflector.saw(pod("c", "4", 40, None));
+        reflector.list_ends();
+        assert_eq!(seen(&reflector, &mut snapshot), [on("b", None), on("c", None)]);
     }
 
     fn trouble(kind: PortErrorKind) -> Trouble {
@@ -484,71 +484,71 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_feed_in_trouble_is_in_doubt_until_a_list_is_complete() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        assert!(feed.doubt().is_none());
-        feed.stumbled(trouble(PortErrorKind::Temporary));
-        let (resource, doubt) = feed.doubt().unwrap();
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        assert!(reflector.doubt().is_none());
+        reflector.stumbled(trouble(PortErrorKind::Temporary));
+        let (resource, doubt) = reflector.doubt().unwrap();
         assert_eq!((resource.as_str(), doubt.why.as_str()), ("pods", "list pods: etcdserver: request timed out"));
-        assert_eq!(seen(&feed, &mut snapshot).len(), 2, "what was seen stays");
-        feed.list_begins();
-        feed.listed(pod("b", "2", 11, None));
-        assert!(feed.doubt().is_some(), "a page is not all");
-        feed.list_ends();
-        assert!(feed.doubt().is_none());
-        assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
+        assert_eq!(seen(&reflector, &mut snapshot).len(), 2, "what was seen stays");
+        reflector.list_begins();
+        reflector.listed(pod("b", "2", 11, None));
+        assert!(reflector.doubt().is_some(), "a page is not all");
+        reflector.list_ends();
+        assert!(reflector.doubt().is_none());
+        assert_eq!(seen(&reflector, &mut snapshot), [on("b", None)]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_watch_is_in_doubt_and_a_bookmark_is_enough() {
-        let feed = feed();
+        let reflector = reflector();
         tokio::time::advance(LAGGING).await;
-        assert!(feed.doubt().is_none());
-        feed.nothing_happened();
+        assert!(reflector.doubt().is_none());
+        reflector.nothing_happened();
         tokio::time::advance(LAGGING).await;
-        assert!(feed.doubt().is_none());
+        assert!(reflector.doubt().is_none());
         tokio::time::advance(Duration::from_secs(1)).await;
-        assert!(feed.doubt().unwrap().1.why.contains("nothing was heard"));
-        feed.changed(pod("c", "3", 12, None));
-        assert!(feed.doubt().is_none());
+        assert!(reflector.doubt().unwrap().1.why.contains("nothing was heard"));
+        reflector.changed(pod("c", "3", 12, None));
+        assert!(reflector.doubt().is_none());
     }
 
     #[test]
     fn a_kind_that_goes_with_its_objects_is_in_doubt_and_one_that_had_none_is_absent() {
-        let feed = feed();
-        feed.stumbled(trouble(PortErrorKind::NotFound));
-        assert!(feed.doubt().unwrap().1.why.contains("start again"));
-        let empty: Feed<Pod> = Feed::new(Arc::new(Changes::default()));
+        let reflector = reflector();
+        reflector.stumbled(trouble(PortErrorKind::NotFound));
+        assert!(reflector.doubt().unwrap().1.why.contains("start again"));
+        let empty: Reflector<Pod> = Reflector::new(Arc::new(Changes::default()));
         empty.stumbled(trouble(PortErrorKind::NotFound));
         assert_eq!((empty.standing(), empty.doubt()), (Standing::Absent, None));
     }
 
     #[test]
     fn an_object_that_can_not_be_read_is_set_aside_alone() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        seen(&feed, &mut snapshot);
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        seen(&reflector, &mut snapshot);
         let broken = |name: &str, uid: &str, version: u32| -> Watched<Pod> {
             let metadata =
                 json!({"name": name, "namespace": "shop", "uid": uid, "resourceVersion": version.to_string()});
             serde_json::from_value(json!({"metadata": metadata, "spec": {"nodeName": "n", "containers": 7}})).unwrap()
         };
-        feed.changed(broken("a", "1", 20));
-        feed.changed(broken("c", "3", 21));
-        feed.changed(pod("b", "2", 22, Some("n")));
-        assert_eq!(seen(&feed, &mut snapshot), [on("a", None), on("b", Some("n"))], "as it was known last");
-        let aside: Vec<String> = feed.unreadable().iter().map(Unreadable::object).collect();
+        reflector.changed(broken("a", "1", 20));
+        reflector.changed(broken("c", "3", 21));
+        reflector.changed(pod("b", "2", 22, Some("n")));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("a", None), on("b", Some("n"))], "as it was known last");
+        let aside: Vec<String> = reflector.unreadable().iter().map(Unreadable::object).collect();
         assert_eq!(aside, ["Pod shop/a", "Pod shop/c"]);
-        assert_eq!(feed.unreadable()[0].node, "n");
-        assert!(feed.unreadable()[0].why.contains("spec.containers"), "{}", feed.unreadable()[0].why);
-        feed.changed(pod("a", "1", 30, None));
-        feed.deleted(&broken("c", "3", 31));
-        assert!(feed.unreadable().is_empty());
+        assert_eq!(reflector.unreadable()[0].node, "n");
+        assert!(reflector.unreadable()[0].why.contains("spec.containers"), "{}", reflector.unreadable()[0].why);
+        reflector.changed(pod("a", "1", 30, None));
+        reflector.deleted(&broken("c", "3", 31));
+        assert!(reflector.unreadable().is_empty());
     }
 
     #[test]
     fn what_ended_does_not_come_back_with_an_older_answer() {
-        let (feed, mut snapshot) = (feed(), Snapshot::default());
-        feed.deleted(&pod("a", "1", 20, None));
-        feed.saw(pod("a", "1", 15, Some("n")));
-        assert_eq!(seen(&feed, &mut snapshot), [on("b", None)]);
+        let (reflector, mut snapshot) = (reflector(), Snapshot::default());
+        reflector.deleted(&pod("a", "1", 20, None));
+        reflector.saw(pod("a", "1", 15, Some("n")));
+        assert_eq!(seen(&reflector, &mut snapshot), [on("b", None)]);
     }
 }

@@ -14,18 +14,18 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 const APART: SignedDuration = SignedDuration::from_secs(5);
 
 /// Objects that an error names.
-const MAX_NAMES: usize = 5;
+const NAMES_MAX: usize = 5;
 
 /// Since when nothing came of looks that followed each other as fast as they may.
 #[derive(Debug, Default)]
-pub struct Restlessness {
+pub struct Livelock {
     since: Timestamp,
     last: Option<Timestamp>,
     /// Nodes, claims of nodes, pods on nodes, pods evicted: each look that gets somewhere changes one of them.
     progress: [usize; 4],
 }
 
-impl Restlessness {
+impl Livelock {
     /// Takes note of a look that had to wait for the one before; since when there were too many such in vain.
     pub fn see(&mut self, snapshot: &Snapshot, evicted: usize, now: Timestamp) -> Option<Timestamp> {
         let bound = snapshot.pods.iter().filter(|pod| pod.spec.node_name.is_some()).count();
@@ -43,9 +43,9 @@ impl Restlessness {
 /// What the error says; `before` and `after`: the cluster at two looks.
 pub fn error(since: &str, before: &Snapshot, after: &Snapshot) -> anyhow::Error {
     let changed = changed(before, after);
-    let what = match (changed.len(), changed.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(", ")) {
+    let what = match (changed.len(), changed.iter().take(NAMES_MAX).cloned().collect::<Vec<_>>().join(", ")) {
         (0, _) => "no object changes".to_owned(),
-        (count, names) if count > MAX_NAMES => format!("{names} and {} more change all the time", count - MAX_NAMES),
+        (count, names) if count > NAMES_MAX => format!("{names} and {} more change all the time", count - NAMES_MAX),
         (1, name) => format!("{name} changes all the time"),
         (_, names) => format!("{names} change all the time"),
     };
@@ -87,8 +87,8 @@ mod tests {
     fn only_looks_in_vain_count() {
         let at = |second: usize| Timestamp::from_second(1_795_165_200 + i64::try_from(second).unwrap()).unwrap();
         let nodes = |count: usize| Snapshot { nodes: vec![node("a"); count].into(), ..Snapshot::default() };
-        let mut restlessness = Restlessness::default();
-        let mut in_vain = |count, second| restlessness.see(&nodes(count), 0, at(second));
+        let mut livelock = Livelock::default();
+        let mut in_vain = |count, second| livelock.see(&nodes(count), 0, at(second));
         assert!((0..300).all(|second| in_vain(second / 50, second).is_none()), "nodes come");
         assert!((60..120).all(|second| in_vain(1, second * 10).is_none()), "the looks are far apart");
         let found: Vec<_> = (2_000..2_063).filter_map(|second| in_vain(1, second)).collect();

@@ -82,7 +82,7 @@ impl<'a> Leaving<'a> {
 
 /// Whose turn it is, and who has had one.
 #[derive(Clone, Debug, Default)]
-pub struct Turns {
+pub struct EvictionOrder {
     current: Option<Turn>,
     /// Pods that stayed then are asked for again when all have had one.
     had_one: BTreeSet<String>,
@@ -102,7 +102,7 @@ struct Turn {
     is_idle: bool,
 }
 
-impl Turns {
+impl EvictionOrder {
     /// Begins the next turn if none goes on. `all`: every pod of the cluster. O(pods).
     pub fn go_on<'a>(&mut self, leaving: &[Leaving<'_>], all: impl Iterator<Item = &'a Pod> + Clone, now: Timestamp) {
         if !leaving.iter().any(|it| it.is_consolidated && matches!(it.destination, Destination::Node(_))) {
@@ -271,7 +271,7 @@ pub fn has_room(node: &Node, pods: &[&Pod], request: [i64; 2]) -> bool {
 /// Adds the taint of nodes whose turn it is not, or takes it off; `None` when the node is as it should be. Refused where somebody has
 /// changed the node meanwhile, or their taints would be lost.
 pub fn patch(node: &Node, is_tainted: bool) -> Option<Value> {
-    let key = keys::NOT_ITS_TURN_TAINT;
+    let key = keys::HELD_FOR_MOVE_TAINT;
     let patch =
         if is_tainted { taint_patch::with(node, key, "PreferNoSchedule") } else { taint_patch::without(node, key) };
     let mut patch = patch?;
@@ -301,7 +301,7 @@ mod tests {
 
     /// The pods that leave once all nodes are tainted.
     fn take<'a>(
-        turns: &mut Turns,
+        turns: &mut EvictionOrder,
         leaving: &[Leaving<'_>],
         all: impl Iterator<Item = &'a Pod> + Clone,
         now: Timestamp,
@@ -315,7 +315,7 @@ mod tests {
     fn the_pods_of_the_next_node_leave_when_those_of_the_one_before_are_back() {
         let (one, two) = (replica("one", "goes"), replica("two", "goes"));
         let leaving = [to(&one, Destination::Node("b")), to(&two, Destination::Node("a"))];
-        let mut turns = Turns::default();
+        let mut turns = EvictionOrder::default();
         assert_eq!(take(&mut turns, &leaving, [&one, &two].into_iter(), at(0)), [1]);
         assert_eq!(turns.nodes(), Some(&BTreeSet::from(["a".to_owned()])));
         turns.note(&two);
@@ -340,7 +340,7 @@ mod tests {
     fn a_turn_ends_although_pods_do_not_come_back() {
         let (one, two) = (replica("one", "goes"), replica("two", "goes"));
         let leaving = [to(&one, Destination::Node("a")), to(&two, Destination::Node("b"))];
-        let mut turns = Turns::default();
+        let mut turns = EvictionOrder::default();
         assert_eq!(take(&mut turns, &leaving, [&one, &two].into_iter(), at(0)), [0]);
         turns.note(&one);
         assert_eq!(turns.look_again_at(at(0)), Some(at(5)));
@@ -353,8 +353,8 @@ mod tests {
     fn nothing_leaves_before_the_nodes_are_tainted_for_it() {
         let (one, daemon) = (replica("one", "goes"), pod("daemon").on("goes"));
         let leaving = [to(&one, Destination::Node("a")), to(&daemon, Destination::None)];
-        let mut turns = Turns::default();
-        let look = |turns: &mut Turns, leaving: &[Leaving<'_>], second, is_prepared| {
+        let mut turns = EvictionOrder::default();
+        let look = |turns: &mut EvictionOrder, leaving: &[Leaving<'_>], second, is_prepared| {
             turns.go_on(leaving, [&one, &daemon].into_iter(), at(second));
             let wants_taints = turns.wants_taints();
             turns.tainted(is_prepared);
@@ -378,7 +378,7 @@ mod tests {
         let (kept, other) = (to(&kept, Destination::Node("a")), to(&other, Destination::Node("b")));
         let refused = Leaving { is_allowed: false, ..kept };
         let all = || [kept.pod, other.pod].into_iter();
-        let mut turns = Turns::default();
+        let mut turns = EvictionOrder::default();
         assert_eq!(take(&mut turns, &[kept, other], all(), at(0)), [0]);
         assert_eq!(take(&mut turns, &[refused, other], all(), at(1)), [1]);
         turns.note(other.pod);
@@ -391,7 +391,7 @@ mod tests {
         let leaving = [to(&one, Destination::Node("a")), to(&two, Destination::Node("b"))];
         let kept = leaving.map(|it| Leaving { is_allowed: false, ..it });
         let all = || [&one, &two].into_iter();
-        let mut turns = Turns::default();
+        let mut turns = EvictionOrder::default();
         turns.go_on(&kept, all(), at(0));
         assert_eq!((turns.nodes(), turns.look_again_at(at(0))), (None, None), "nobody may leave");
         assert_eq!(take(&mut turns, &leaving, all(), at(1)), [0]);
@@ -415,7 +415,7 @@ mod tests {
         let pod = replica("one", "goes");
         for (is_allowed, is_prepared) in [(true, true), (true, false), (false, true), (false, false)] {
             let leaving = [Leaving { is_allowed, ..to(&pod, Destination::Node("a")) }];
-            let mut turns = Turns::default();
+            let mut turns = EvictionOrder::default();
             turns.go_on(&[to(&pod, Destination::Node("a"))], [&pod].into_iter(), at(0));
             for second in 0..100 {
                 turns.tainted(is_prepared);
@@ -428,7 +428,7 @@ mod tests {
     #[test]
     fn pods_without_a_place_go_last_and_daemons_wait_for_nobody() {
         let (one, any, daemon) = (replica("one", "goes"), replica("any", "goes"), pod("daemon").on("goes"));
-        let mut turns = Turns::default();
+        let mut turns = EvictionOrder::default();
         let all = || [&one, &any, &daemon].into_iter();
         let leaving = [to(&any, Destination::Any), to(&daemon, Destination::None), to(&one, Destination::Node("a"))];
         assert_eq!(take(&mut turns, &leaving, all(), at(0)), [1, 2]);
@@ -445,7 +445,7 @@ mod tests {
         let pod = replica("one", "goes");
         let names: Vec<String> = (0..200).map(|number| format!("{number:03}")).collect();
         let leaving: Vec<_> = names.iter().map(|name| to(&pod, Destination::Node(name))).collect();
-        assert_eq!(take(&mut Turns::default(), &leaving, [&pod].into_iter(), at(0)).len(), 3);
+        assert_eq!(take(&mut EvictionOrder::default(), &leaving, [&pod].into_iter(), at(0)).len(), 3);
     }
 
     #[test]
@@ -453,7 +453,7 @@ mod tests {
         let bare = node("a").taint("team", "a", "NoSchedule").merge(json!({ "metadata": { "resourceVersion": "7" } }));
         assert_eq!(patch(&bare, false), None);
         let team = json!({ "key": "team", "value": "a", "effect": "NoSchedule" });
-        let ours = json!({ "key": keys::NOT_ITS_TURN_TAINT, "effect": "PreferNoSchedule" });
+        let ours = json!({ "key": keys::HELD_FOR_MOVE_TAINT, "effect": "PreferNoSchedule" });
         let tainting = patch(&bare, true).unwrap();
         assert_eq!(tainting["spec"]["taints"], json!([team, ours]));
         assert_eq!(tainting["metadata"]["resourceVersion"], "7", "others' taints are not to be lost");

@@ -8,14 +8,14 @@ use crate::core::snapshot::{Pod, Snapshot};
 use super::view::name_of;
 
 #[derive(Debug, Default)]
-pub struct Announced {
+pub struct Shown {
     /// Pod to node or claim.
     placements: BTreeMap<String, String>,
     pending: Vec<Pending>,
     steps: Vec<String>,
 }
 
-impl Announced {
+impl Shown {
     /// Whether the plan has something that was not shown yet: other steps, a waiting pod placed elsewhere, or other pods pending.
     pub fn is_news(&self, plan: &Plan, snapshot: &Snapshot) -> bool {
         let steps = signature(plan);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::keys;
-use crate::api::settings::{CrowdPenalty, Packing};
+use crate::api::settings::{ConcentrationPenalty, Packing};
 use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
 use crate::core::snapshot::Workload;
@@ -20,9 +20,9 @@ pub type WorkloadIndex = usize;
 /// An instance type in a zone, where it is bought as spot.
 pub type SpotPool = usize;
 
-/// The penalties for crowds, for the workloads of a snapshot.
+/// The penalties for concentration, for the workloads of a snapshot.
 #[derive(Debug)]
-pub struct Crowds {
+pub struct ConcentrationPenalties {
     pub on_node: Free,
     pub in_spot_pool: Free,
     /// By class.
@@ -51,21 +51,21 @@ struct SpotOfTemplate {
     slots: Slots,
 }
 
-/// Whether pods of different workloads are different classes: only where crowds count.
+/// Whether pods of different workloads are different classes: only where concentration counts.
 pub fn count(inputs: &Inputs<'_>) -> bool {
     let penalties = &inputs.policy.penalties;
-    let counts = |penalty: &CrowdPenalty| per_pod(penalty) > HourlyPrice::ZERO;
+    let counts = |penalty: &ConcentrationPenalty| per_pod(penalty) > HourlyPrice::ZERO;
     inputs.policy.packing == Packing::Cheapest
         && (counts(&penalties.blast_radius) || counts(&penalties.spot_concentration))
 }
 
 /// What is no price is found by lint; here it counts as nothing.
-fn per_pod(penalty: &CrowdPenalty) -> HourlyPrice {
+fn per_pod(penalty: &ConcentrationPenalty) -> HourlyPrice {
     HourlyPrice::from_dollars(penalty.per_pod_per_hour).unwrap_or_default()
 }
 
 impl Free {
-    fn new(penalty: &CrowdPenalty, replicas: &[u32]) -> Self {
+    fn new(penalty: &ConcentrationPenalty, replicas: &[u32]) -> Self {
         let per_pod = per_pod(penalty);
         let free = |replicas: &u32| match per_pod {
             HourlyPrice::ZERO => u32::MAX,
@@ -80,8 +80,8 @@ impl Free {
     }
 }
 
-impl Crowds {
-    /// `None` where crowds count nothing. O(pods + templates x types).
+impl ConcentrationPenalties {
+    /// `None` where concentration counts nothing. O(pods + templates x types).
     pub fn new(
         inputs: &Inputs<'_>,
         machines: &[Machine<'_>],
@@ -109,7 +109,7 @@ impl Crowds {
             }
         }
         let penalties = &inputs.policy.penalties;
-        let mut crowds = Self {
+        let mut concentration = Self {
             on_node: Free::new(&penalties.blast_radius, &replicas),
             in_spot_pool: Free::new(&penalties.spot_concentration, &replicas),
             workloads,
@@ -118,14 +118,14 @@ impl Crowds {
             templates: Vec::new(),
         };
         for template in templates {
-            let of_template = crowds.number(template);
-            crowds.templates.push(of_template);
+            let of_template = concentration.number(template);
+            concentration.templates.push(of_template);
         }
         for machine in machines {
-            number(&mut crowds.instance_types, machine.label(keys::INSTANCE_TYPE).unwrap_or_default());
-            number(&mut crowds.zones, machine.label(keys::ZONE).unwrap_or_default());
+            number(&mut concentration.instance_types, machine.label(keys::INSTANCE_TYPE).unwrap_or_default());
+            number(&mut concentration.zones, machine.label(keys::ZONE).unwrap_or_default());
         }
-        Some(crowds)
+        Some(concentration)
     }
 
     fn number(&mut self, template: &Template) -> SpotOfTemplate {

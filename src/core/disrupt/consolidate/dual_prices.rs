@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 
 use crate::core::provision::cheapest::greedy::Markets;
-use crate::core::provision::karpenter::Leftover;
+use crate::core::scheduler::Demand;
 use crate::core::scheduler::{ClassIndex, Problem};
 
 use super::Source;
 
 /// What one pod costs on new nodes.
 #[derive(Debug)]
-pub(super) struct Worth {
+pub(super) struct DualPrices {
     /// By class: dollars per hour; `None` where it can not be bought for.
     of_class: BTreeMap<ClassIndex, f64>,
 }
 
-impl Worth {
+impl DualPrices {
     /// Where several weights of pools sell for a class, the least counts.
     pub(super) fn new(markets: &Markets) -> Self {
         let mut of_class: BTreeMap<ClassIndex, f64> = BTreeMap::new();
@@ -34,8 +34,8 @@ impl Worth {
 }
 
 /// By class, how many pods of the sources would have to move.
-pub(super) fn demand(problem: &Problem<'_>, sources: &[Source<'_>]) -> Leftover {
-    let mut demand = Leftover::new();
+pub(super) fn demand(problem: &Problem<'_>, sources: &[Source<'_>]) -> Demand {
+    let mut demand = Demand::new();
     let pods = sources.iter().flat_map(|source| source.candidate.displaced());
     for class in pods.filter_map(|pod| problem.class_of_pod[pod]) {
         *demand.entry(class).or_default() += 1;
