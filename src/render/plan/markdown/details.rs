@@ -10,7 +10,7 @@ use super::super::alike::risks_by_code;
 use super::super::groups::{Action, Folding, Group, Row, fold, rows, unfolded, use_of_created};
 use super::super::units::{count, signed_per_hour, thousands, use_of};
 use super::super::workloads::by_workload;
-use super::escape::{code, fenced, prose};
+use super::escape::{code, fenced, in_fence, prose};
 
 /// How much is told; each level is shorter than the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -175,7 +175,8 @@ fn sentences(group: &Group<'_>) -> Vec<String> {
         let others = reasons.len() - 1;
         let more =
             if others > 0 { format!(" (and {} like it)", thousands(&others.to_string())) } else { String::new() };
-        sentences.push(with_place(&format!("{}{more}", reason.text), group.definition_of(reason)));
+        let sentence = with_place(&format!("{}{more}", reason.text), group.definition_of(reason));
+        sentences.push(in_fence(&sentence));
     }
     sentences
 }

@@ -52,6 +52,12 @@ pub fn fenced(language: &str, text: &str) -> String {
     format!("{fence}{language}\n{text}{fence}\n")
 }
 
+/// Text for a line inside of a fence. Nothing of it is read as Markdown there; what looks like a mention or the number of an issue is cut by
+/// a space without width all the same, since not every forge leaves fences alone.
+pub(in crate::render) fn in_fence(text: &str) -> String {
+    text.replace('@', "@\u{200b}").replace('#', "#\u{200b}")
+}
+
 /// Text for the inside of an HTML comment on one line: whatever could end it is percent-encoded.
 pub(in crate::render) fn comment(text: &str) -> String {
     let mut escaped = String::new();
