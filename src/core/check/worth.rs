@@ -35,12 +35,13 @@ struct Saving<'p> {
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let is_cheapest = known.inputs.policy.packing == Packing::Cheapest;
     let moves = moves(plan, known);
+    let zones = zones_of_placed(plan, known);
     for it in moves.values() {
         let Some(first) = it.removed.first() else { continue };
         cheaper(it, first, known, findings);
         balanced(it, first, known, findings);
         if is_cheapest {
-            repaid(plan, it, first, known, findings);
+            repaid(it, first, &zones, known, findings);
         }
     }
     if is_cheapest {
@@ -105,7 +106,7 @@ fn cheaper(it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Find
 }
 
 /// What the move costs once comes back within the time that the pools of its nodes allow.
-fn repaid(plan: &Plan, it: &Saving<'_>, first: &Step, known: &Known<'_>, findings: &mut Findings) {
+fn repaid(it: &Saving<'_>, first: &Step, zones: &BTreeMap<&str, &str>, known: &Known<'_>, findings: &mut Findings) {
     let of_pool = |step: &&&Step| {
         let annotations = known.pools.get(step.node_pool.as_str())?.metadata.annotations.as_ref()?;
         annotations.get(PAYBACK_ANNOTATION)?.parse::<NillableDuration>().ok()
@@ -117,7 +118,7 @@ fn repaid(plan: &Plan, it: &Saving<'_>, first: &Step, known: &Known<'_>, finding
     let per_pod = costs.image_pull_per_pod + costs.warm_up_per_pod;
     let pods = it.removed.iter().flat_map(|step| known.pods_on(removed_node(step))).filter(|pod| must_move(pod));
     let of_pods: f64 = pods.map(|pod| per_pod * eviction_cost(pod).clamp(0.0, 10.0)).sum();
-    let crossing = costs.cross_zone_per_pod * crossings(plan, it, known);
+    let crossing = costs.cross_zone_per_pod * crossings(it, zones);
     #[expect(clippy::cast_precision_loss, reason = "seconds, as a number to calculate with")]
     let hours = |duration: &NillableDuration| duration.seconds().unwrap_or(0) as f64 / 3_600.0;
     let used = it.removed.iter().map(|step| step.price_per_hour.dollars() * used_share(removed_node(step), known));
@@ -152,19 +153,20 @@ fn used_share(node: &str, known: &Known<'_>) -> f64 {
     f64::from(i32::try_from(thousandths).unwrap_or(i32::MAX)) / 1_000.0
 }
 
+/// The zone that each pod of a plan comes to: of all moves together, since each has few of them. O(pods that get a place).
+fn zones_of_placed<'a>(plan: &'a Plan, known: &'a Known<'_>) -> BTreeMap<&'a str, &'a str> {
+    let on_new = steps(plan, StepKind::Create).flat_map(|step| step.pods.iter().map(|pod| (pod, step.zone.as_str())));
+    let on_existing = plan.placements.iter().map(|placement| {
+        let labels = known.nodes.get(&placement.node).and_then(|existing| existing.node.metadata.labels.as_ref());
+        (&placement.pod, labels.and_then(|labels| labels.get(keys::ZONE)).map_or("", String::as_str))
+    });
+    on_new.chain(on_existing).map(|(pod, zone)| (pod.as_str(), zone)).collect()
+}
+
 /// Pods that come to another zone.
-fn crossings(plan: &Plan, it: &Saving<'_>, known: &Known<'_>) -> f64 {
-    let mut zone_of: BTreeMap<&str, String> = BTreeMap::new();
-    for step in &it.created {
-        zone_of.extend(step.pods.iter().map(|pod| (pod.as_str(), step.zone.clone())));
-    }
-    for placement in &plan.placements {
-        let labels = known.nodes.get(&placement.node).and_then(|existing| existing.node.metadata.labels.clone());
-        let zone = labels.and_then(|labels| labels.get(keys::ZONE).cloned()).unwrap_or_default();
-        zone_of.insert(&placement.pod, zone);
-    }
+fn crossings(it: &Saving<'_>, zones: &BTreeMap<&str, &str>) -> f64 {
     let left = it.removed.iter().flat_map(|step| step.pods.iter().map(|pod| (pod.as_str(), step.zone.as_str())));
-    let crossing = left.filter(|(pod, zone)| zone_of.get(pod).is_some_and(|to| to != zone)).count();
+    let crossing = left.filter(|(pod, zone)| zones.get(pod).is_some_and(|to| to != zone)).count();
     f64::from(u32::try_from(crossing).unwrap_or(u32::MAX))
 }
 
