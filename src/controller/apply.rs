@@ -161,7 +161,7 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
     for precondition in &step.preconditions {
         match precondition {
             Precondition::NodePoolUnchanged { name, hash } => {
-                definition_annotations::check_pool(view.snapshot, name, hash, seen)?
+                definition_annotations::check_pool(view.snapshot, name, hash, seen)?;
             }
             Precondition::NodeHoldsOnly { node, pods, pods_hash } => {
                 let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;

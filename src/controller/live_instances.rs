@@ -10,7 +10,7 @@ use crate::core::inputs::LiveInstance;
 use crate::ports::Instance;
 
 /// An older answer says nothing any more: somebody may have changed the groups of an instance since.
-const OLDEST: SignedDuration = SignedDuration::from_mins(10);
+const AGE_MAX: SignedDuration = SignedDuration::from_mins(10);
 
 /// By provider ID, and when it was asked. Only the last answer counts: an instance that it lacks is not known.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ impl LiveInstances {
 
     /// What is known at this moment.
     pub fn known(&self, now: Timestamp) -> Arc<BTreeMap<String, LiveInstance>> {
-        let said = self.said.as_ref().filter(|(asked_at, _)| now.duration_since(*asked_at) <= OLDEST);
+        let said = self.said.as_ref().filter(|(asked_at, _)| now.duration_since(*asked_at) <= AGE_MAX);
         said.map(|(_, instances)| instances.clone()).unwrap_or_default()
     }
 }

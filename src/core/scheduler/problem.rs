@@ -109,6 +109,14 @@ fn penalty_per_node(inputs: &Inputs<'_>) -> HourlyPrice {
     }
 }
 
+fn taints_of(machine: &Machine<'_>) -> Vec<EffectiveTaint> {
+    let ephemeral = |key: &str, value: &str, effect| {
+        EffectiveTaint { key: key.to_owned(), value: value.to_owned(), effect }.is_ephemeral()
+    };
+    let taints = machine.effective_taints(ephemeral).into_iter();
+    taints.map(|(key, value, effect)| EffectiveTaint { key, value, effect }).collect()
+}
+
 impl<'a> Problem<'a> {
     /// Compiles. O(pods + nodes + templates x types + profiles x (templates + node groups)).
     pub fn new(inputs: &Inputs<'a>) -> Self {
@@ -129,13 +137,6 @@ impl<'a> Problem<'a> {
         set_rooms(&mut templates, pods.dimensions.count());
         let (limited, quotas) = quotas(&mut templates, inputs, &machines);
 
-        let taints_of = |machine: &Machine<'_>| -> Vec<EffectiveTaint> {
-            let ephemeral = |key: &str, value: &str, effect| {
-                EffectiveTaint { key: key.to_owned(), value: value.to_owned(), effect }.is_ephemeral()
-            };
-            let taints = machine.effective_taints(ephemeral).into_iter();
-            taints.map(|(key, value, effect)| EffectiveTaint { key, value, effect }).collect()
-        };
         let node_taints: Vec<Vec<EffectiveTaint>> = machines.iter().map(taints_of).collect();
         let soft = |taint: &EffectiveTaint| taint.effect == crate::api::node_pool::TaintEffect::PreferNoSchedule;
         let soft_taints_exist =
