@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlace, DefinitionPlaces};
+use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces, ReasonCode};
 
+use super::refused::Refused;
 use super::windows::{Strike, Written, strike};
 
 /// Nodes of one pool, as budgets count them.
@@ -66,13 +67,6 @@ impl Line {
     fn exceeds_money(&self, price: HourlyPrice) -> bool {
         self.money_left().is_some_and(|left| price > left)
     }
-}
-
-/// A budget that does not allow a node, in words, and where it is defined.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exhausted {
-    pub text: String,
-    pub definition: Option<DefinitionPlace>,
 }
 
 /// What budgets leave of a pool for one reason.
@@ -234,7 +228,7 @@ impl Ledger {
     }
 
     /// Takes one node of a pool for a reason, or names the budget that does not allow it.
-    pub fn take(&mut self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Exhausted> {
+    pub fn take(&mut self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Refused> {
         self.check(pool, reason, price)?;
         for line in self.lines.iter_mut().filter(|line| line.covers(pool)) {
             if !line.applies(pool, reason) {
@@ -262,10 +256,14 @@ impl Ledger {
     }
 
     /// Whether one more of this price could be taken, and if not by which budget.
-    pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Exhausted> {
+    pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Refused> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
         match applying.find(|line| line.left() == 0 || line.exceeds_money(price)) {
-            Some(line) => Err(Exhausted { text: describe(line, price), definition: line.state.definition.clone() }),
+            Some(line) => Err(Refused {
+                code: ReasonCode::BudgetExhausted,
+                text: describe(line, price),
+                definition: line.state.definition.clone(),
+            }),
             None => Ok(()),
         }
     }
@@ -397,6 +395,7 @@ fn window(written: Option<Written<'_>>, strikes: &dyn Fn(Written<'_>) -> Strike)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::plan::DefinitionPlace;
     use crate::core::testing::pool_with_budgets as pool;
 
     fn allowed(budgets: serde_json::Value, nodes: PoolNodes, now: &str) -> usize {

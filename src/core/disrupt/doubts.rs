@@ -44,7 +44,7 @@ impl Pass<'_, '_> {
             let node_class = machine.claim.map_or("", |claim| claim.spec.node_class_ref.name.as_str());
             let subject = Subject { node, node_pool: &candidate.pool, node_class };
             if let Some(doubt) = snapshot.doubts.about(&subject, snapshot) {
-                self.hold_back(engine, candidate.host, code(&doubt), doubt.text().to_owned());
+                self.hold_back(engine, candidate.host, (code(&doubt), doubt.text().to_owned()));
             }
         }
     }

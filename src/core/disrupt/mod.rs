@@ -10,6 +10,7 @@ pub mod drift;
 pub mod evictions;
 mod interrupted;
 pub mod pod_disruption_budgets;
+mod refused;
 pub mod rehome;
 pub mod removed_pools;
 pub mod repair;
@@ -19,7 +20,6 @@ mod static_capacity;
 pub mod waves;
 pub mod windows;
 
-use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,10 +32,11 @@ use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::{Engine, HostIndex};
 
-use budgets::{Exhausted, Ledger, PoolNodes};
+use budgets::{Ledger, PoolNodes};
 use candidate::Candidate;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
+use refused::Refused;
 use rehome::{Rehoming, Target};
 use removed_pools::{Adoption, removed_pools};
 use rollout::Rollouts;
@@ -96,7 +97,6 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
         left_over: BTreeMap::new(),
-        refused_by: RefCell::default(),
         costs,
         pool_totals: pool_totals(engine, inputs),
         created: BTreeSet::new(),
@@ -110,8 +110,8 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     // What asks no budget first: the others have what is left.
     pass.remove_surplus(engine, &candidates);
     for candidate in pass.open(&candidates) {
-        if let Some((code, text)) = &candidate.obstacle {
-            pass.hold_back(engine, candidate.host, *code, text.clone());
+        if let Some(obstacle) = candidate.obstacle.clone() {
+            pass.hold_back(engine, candidate.host, obstacle);
         }
     }
     pass.replace_expired(engine, &candidates);
@@ -124,14 +124,6 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     pass.disruption
 }
 
-/// Why a candidate was left to the next method.
-#[derive(Clone)]
-struct LeftOver {
-    code: ReasonCode,
-    text: String,
-    definition: Option<DefinitionPlace>,
-}
-
 /// One look at all candidates.
 #[derive(Clone)]
 struct Pass<'p, 'a> {
@@ -142,9 +134,7 @@ struct Pass<'p, 'a> {
     /// Candidates that were decided on.
     done: BTreeSet<HostIndex>,
     /// Candidates that one method refused and left to the next, and why: it is said as well if they stay.
-    left_over: BTreeMap<HostIndex, LeftOver>,
-    /// Where the budget is defined that refused a candidate last. Budgets are asked where nothing else changes.
-    refused_by: RefCell<BTreeMap<HostIndex, DefinitionPlace>>,
+    left_over: BTreeMap<HostIndex, Refused>,
     costs: MoveCosts,
     /// By NodePool.
     pool_totals: BTreeMap<String, PoolTotals>,
@@ -155,26 +145,27 @@ struct Pass<'p, 'a> {
 }
 
 impl Pass<'_, '_> {
-    fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode, text: String) {
+    fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, refused: impl Into<Refused>) {
         self.done.insert(host);
-        let now = self.definition(engine, host, code);
-        let (code, text, definition) = match self.left_over.remove(&host) {
+        let refused = refused.into();
+        let Refused { code, text, definition } = match self.left_over.remove(&host) {
             // A budget may refuse it for both reasons.
-            Some(LeftOver { code, text: first, definition }) if first.ends_with(&text) => (code, first, definition),
-            Some(LeftOver { code, text: first, definition }) => {
-                (code, format!("{first}; nor does it go to save money: {text}"), definition)
+            Some(first) if first.text.ends_with(&refused.text) => first,
+            Some(first) => {
+                let text = format!("{}; nor does it go to save money: {}", first.text, refused.text);
+                Refused { text, ..first }
             }
-            None => (code, text, now),
+            None => refused,
         };
+        let definition = definition.or_else(|| self.definition(engine, host, code));
         let node = engine.problem.machines[host].name.to_owned();
         self.disruption.held_back.push(HeldBack { node, code, text, definition });
     }
 
-    /// Where the definition has what keeps a node.
+    /// Where the definition of its pool has what keeps a node for such a reason.
     fn definition(&self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode) -> Option<DefinitionPlace> {
         let pool = engine.problem.machines[host].node_pool()?;
         match code {
-            ReasonCode::BudgetExhausted => self.refused_by.borrow().get(&host).cloned(),
             ReasonCode::ConsolidateAfterNotElapsed => {
                 self.inputs.places.of_pool(pool, "/spec/disruption/consolidateAfter")
             }
@@ -185,17 +176,6 @@ impl Pass<'_, '_> {
             }
             _ => None,
         }
-    }
-
-    /// What a budget says of a candidate that it does not allow.
-    fn exhausted(&self, host: HostIndex, budget: Exhausted) -> (ReasonCode, String) {
-        let Exhausted { text, definition } = budget;
-        let mut refused_by = self.refused_by.borrow_mut();
-        match definition {
-            Some(definition) => refused_by.insert(host, definition),
-            None => refused_by.remove(&host),
-        };
-        (ReasonCode::BudgetExhausted, text)
     }
 
     fn open<'c>(&self, candidates: &'c [Candidate]) -> Vec<&'c Candidate> {
@@ -216,25 +196,23 @@ impl Pass<'_, '_> {
                 }
                 // What drifted may go for that reason, whatever the policy says of emptiness.
                 Err(_) if candidate.removal_cause.is_some() => {}
-                Err((code, text)) => self.hold_back(engine, candidate.host, code, text),
+                Err(refused) => self.hold_back(engine, candidate.host, refused),
             }
         }
     }
 
     /// Takes a node without pods off the budgets, if it may go as one.
-    fn take_empty(&mut self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
+    fn take_empty(&mut self, candidate: &Candidate) -> Result<(), Refused> {
         self.may_go_as_empty(candidate)?;
         // Asked just now.
         let _ = self.disruption.budgets.take(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
         Ok(())
     }
 
-    fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), (ReasonCode, String)> {
+    fn may_go_as_empty(&self, candidate: &Candidate) -> Result<(), Refused> {
         candidate.consolidatable_at(self.inputs.now)?;
         self.is_not_receiving(candidate)?;
-        let allowed =
-            self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted());
-        allowed.map_err(|budget| self.exhausted(candidate.host, budget))
+        self.disruption.budgets.check(&candidate.pool, DisruptionReason::Empty, candidate.price_counted())
     }
 
     /// Empty ones first, then the one that drifted first.
@@ -294,8 +272,8 @@ impl Pass<'_, '_> {
         cause: Reason,
         budget: Option<DisruptionReason>,
     ) -> bool {
-        if let Err((code, text)) = self.may_go_now(candidate, &cause, budget) {
-            self.leave_over(engine, candidate, code, format!("{}, but {text}", cause.text));
+        if let Err(refused) = self.may_go_now(candidate, &cause, budget) {
+            self.leave_over(engine, candidate, refused.although(&cause.text));
             return false;
         }
         let mark = engine.mark();
@@ -314,7 +292,8 @@ impl Pass<'_, '_> {
                 engine.revert(mark);
                 // Karpenter would drain it all the same, and leave its pods pending.
                 let stays = if candidate.is_expired() { "; it stays until they have one" } else { "" };
-                self.leave_over(engine, candidate, code, format!("{}, but {text}{stays}", cause.text));
+                let refused = Refused::from((code, format!("{text}{stays}")));
+                self.leave_over(engine, candidate, refused.although(&cause.text));
                 false
             }
         }
@@ -326,27 +305,28 @@ impl Pass<'_, '_> {
         candidate: &Candidate,
         cause: &Reason,
         budget: Option<DisruptionReason>,
-    ) -> Result<(), (ReasonCode, String)> {
+    ) -> Result<(), Refused> {
         if let Some(obstacle) = self.rollout_obstacle(candidate, cause) {
-            return Err(obstacle);
+            return Err(obstacle.into());
         }
         let check = |reason| self.disruption.budgets.check(&candidate.pool, reason, candidate.price_counted());
-        budget.map_or(Ok(()), check).map_err(|budget| self.exhausted(candidate.host, budget))
+        budget.map_or(Ok(()), check)
     }
 
     /// A node that drifted, and may not go for that now: it may still go to save money, unless its pods would find no place.
     /// Source: reference, section 4.1: each method looks at all candidates.
-    fn leave_over(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, code: ReasonCode, text: String) {
-        let is_of_rollout =
-            matches!(code, ReasonCode::BudgetExhausted | ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted);
+    fn leave_over(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, refused: Refused) {
+        let is_of_rollout = matches!(
+            refused.code,
+            ReasonCode::BudgetExhausted | ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted
+        );
         if !is_of_rollout || candidate.is_static || candidate.disruption.is_none() {
-            return self.hold_back(engine, candidate.host, code, text);
+            return self.hold_back(engine, candidate.host, refused);
         }
-        let definition = self.definition(engine, candidate.host, code);
-        self.left_over.insert(candidate.host, LeftOver { code, text, definition });
+        self.left_over.insert(candidate.host, refused);
         // As empty it did not go before.
-        if let Some((code, text)) = self.may_go_as_empty(candidate).err().filter(|_| candidate.is_empty()) {
-            self.hold_back(engine, candidate.host, code, text);
+        if let Some(refused) = self.may_go_as_empty(candidate).err().filter(|_| candidate.is_empty()) {
+            self.hold_back(engine, candidate.host, refused);
         }
     }
 

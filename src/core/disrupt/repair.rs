@@ -38,7 +38,7 @@ impl Pass<'_, '_> {
                     "{}, but {broken} of {all} nodes of {of} are unhealthy: more than {UNHEALTHY_PERCENT_MAX} % are not repaired",
                     fault.text()
                 );
-                self.hold_back(engine, candidate.host, ReasonCode::NodeRepairBlocked, text);
+                self.hold_back(engine, candidate.host, (ReasonCode::NodeRepairBlocked, text));
                 continue;
             }
             let reason = Reason { code: ReasonCode::Unhealthy, text: fault.text() };

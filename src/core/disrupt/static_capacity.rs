@@ -12,6 +12,7 @@ use crate::core::scheduler::template::{Replicas, TemplateIndex};
 use crate::core::scheduler::{Engine, Refusal};
 
 use super::candidate::Candidate;
+use super::refused::Refused;
 use super::{Pass, rehome};
 
 /// A pool keeps to its replicas although nodes are not to be disrupted: the drain waits for their pods.
@@ -81,8 +82,8 @@ impl Pass<'_, '_> {
         let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
-        if let Err((code, text)) = self.may_go_now(candidate, &cause, budget) {
-            return self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+        if let Err(refused) = self.may_go_now(candidate, &cause, budget) {
+            return self.hold_back(engine, candidate.host, refused.although(&cause.text));
         }
         let mark = engine.mark();
         let replaced = self.one_for_one(engine, candidate, template);
@@ -98,7 +99,7 @@ impl Pass<'_, '_> {
             }
             Err((code, text)) => {
                 engine.revert(mark);
-                self.hold_back(engine, candidate.host, code, format!("{}, but {text}", cause.text));
+                self.hold_back(engine, candidate.host, Refused::from((code, text)).although(&cause.text));
             }
         }
     }

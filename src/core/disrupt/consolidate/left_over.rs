@@ -27,8 +27,8 @@ impl Pass<'_, '_> {
     /// O(those within budgets x nodes).
     pub(super) fn try_left_over(&mut self, engine: &mut Engine<'_, '_>, left_over: Vec<Source<'_>>) {
         for source in left_over {
-            if let Err((code, text)) = self.one_left_over(engine, source) {
-                self.hold_back(engine, source.candidate.host, code, text);
+            if let Err(refused) = self.one_left_over(engine, source) {
+                self.hold_back(engine, source.candidate.host, refused);
             }
         }
     }
@@ -42,8 +42,7 @@ impl Pass<'_, '_> {
     fn one_left_over(&mut self, engine: &mut Engine<'_, '_>, source: Source<'_>) -> Result<(), Refused> {
         let candidate = source.candidate;
         let budgets = &self.disruption.budgets;
-        let allowed = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
-        allowed.map_err(|budget| self.exhausted(candidate.host, budget))?;
+        budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted())?;
         if self.may_be_bought_for(&source) {
             return self.one_at_a_time(engine, source);
         }
@@ -55,7 +54,7 @@ impl Pass<'_, '_> {
                     let text = format!(
                         "{pods} of its {all} fit on no other node, and none is bought before the rollout goes on"
                     );
-                    (ReasonCode::NotCheaper, text)
+                    (ReasonCode::NotCheaper, text).into()
                 }
                 NoRoom::RoomSoon => no_place(source, without_room),
             })?;

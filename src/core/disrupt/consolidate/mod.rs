@@ -24,9 +24,7 @@ use crate::core::scheduler::Engine;
 
 use super::Pass;
 use super::candidate::Candidate;
-
-/// Why a node stays.
-type Refused = (ReasonCode, String);
+use super::refused::Refused;
 
 /// A node that may go to save money.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +40,7 @@ impl Pass<'_, '_> {
         for candidate in self.open(candidates) {
             match self.source(candidate) {
                 Ok(source) => sources.push(source),
-                Err((code, text)) => self.hold_back(engine, candidate.host, code, text),
+                Err(refused) => self.hold_back(engine, candidate.host, refused),
             }
         }
         if sources.is_empty() {
@@ -103,7 +101,7 @@ impl Pass<'_, '_> {
     /// What gets pods by this plan gives none away: no pod moves twice.
     pub(super) fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
         if self.targets[candidate.host].receives {
-            return Err((ReasonCode::NominatedForPods, "pods of another node get their place here".to_owned()));
+            return Err((ReasonCode::NominatedForPods, "pods of another node get their place here".to_owned()).into());
         }
         Ok(())
     }

@@ -29,8 +29,8 @@ impl Pass<'_, '_> {
             if self.done.contains(&source.candidate.host) {
                 continue;
             }
-            if let Err((code, text)) = self.one_at_a_time(engine, source) {
-                self.hold_back(engine, source.candidate.host, code, text);
+            if let Err(refused) = self.one_at_a_time(engine, source) {
+                self.hold_back(engine, source.candidate.host, refused);
             }
         }
     }
@@ -103,12 +103,12 @@ impl Pass<'_, '_> {
 pub(super) fn no_place(source: Source<'_>, without_room: NoRoom) -> Refused {
     let NoRoom::Pods { all: without_room, preferring } = without_room else {
         let text = "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile";
-        return (ReasonCode::WaitsForOtherMove, text.to_owned());
+        return (ReasonCode::WaitsForOtherMove, text.to_owned()).into();
     };
     let all = pods_text(source.candidate.displaced().count());
     let why = preferences_text(without_room, preferring);
     let text = format!("{without_room} of its {all} fit neither on other nodes{why} nor on one cheaper node");
-    (ReasonCode::NotCheaper, text)
+    (ReasonCode::NotCheaper, text).into()
 }
 
 /// Why pods do not fit on other nodes, where some of them would if they gave up what they prefer; begins with a space or a comma.

@@ -50,7 +50,7 @@ impl NotKept {
     pub(super) fn into_refused(self) -> Refused {
         match self {
             Self::Refused(refused) => refused,
-            Self::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()),
+            Self::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()).into(),
         }
     }
 }
@@ -123,10 +123,10 @@ impl Pass<'_, '_> {
                 part_saved(balance),
                 part_disrupted(balance)
             );
-            return Err(NotKept::Refused((ReasonCode::ConsolidationDisabled, text)));
+            return Err(NotKept::Refused((ReasonCode::ConsolidationDisabled, text).into()));
         }
         let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial, &balances) };
-        self.check_budgets(going).map_err(|(code, budget)| (code, format!("{}, but {budget}", reason.text)))?;
+        self.check_budgets(going).map_err(|refused| refused.although(&reason.text))?;
         Ok((reason, rehoming, balances))
     }
 
@@ -136,11 +136,7 @@ impl Pass<'_, '_> {
         let mut take = |candidate: &&Candidate| {
             ledger.take(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted())
         };
-        going.iter().try_for_each(&mut take).map_err(|budget| {
-            // Each of them stays because of it.
-            going.iter().for_each(|candidate| drop(self.exhausted(candidate.host, budget.clone())));
-            (ReasonCode::BudgetExhausted, budget.text)
-        })
+        going.iter().try_for_each(&mut take)
     }
 
     /// What the launch may fall back to must be worth the move as well, also where every new node falls back as far.
@@ -180,7 +176,7 @@ impl Pass<'_, '_> {
             }
             if types.len() < SPOT_TO_SPOT_TYPES {
                 let text = format!("spot by spot: {} cheaper types, {SPOT_TO_SPOT_TYPES} are needed", types.len());
-                return Err((ReasonCode::NotCheaper, text));
+                return Err((ReasonCode::NotCheaper, text).into());
             }
             types.truncate(SPOT_TO_SPOT_TYPES);
             purchase.alternatives.retain(|alternative| types.contains(&alternative.instance_type));
@@ -189,7 +185,7 @@ impl Pass<'_, '_> {
             None => Ok(()),
             Some(Lowered { key, asked, there }) => {
                 let text = format!("cheaper types have {there} values of {key}, minValues asks for {asked}");
-                Err((ReasonCode::NotCheaper, text))
+                Err((ReasonCode::NotCheaper, text).into())
             }
         }
     }
@@ -206,7 +202,8 @@ impl Pass<'_, '_> {
             return Err((
                 ReasonCode::NotSupported,
                 "spot is not replaced by spot: spec.featureGates.SpotToSpotConsolidation is off".to_owned(),
-            ));
+            )
+                .into());
         }
         Ok(())
     }
@@ -230,10 +227,10 @@ impl Pass<'_, '_> {
             let text = format!(
                 "would save {without_concentration}, but put more of a workload together, which counts {concentration}"
             );
-            return Err((ReasonCode::NotCheaper, text));
+            return Err((ReasonCode::NotCheaper, text).into());
         }
         if saving <= HourlyPrice::ZERO {
-            return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()));
+            return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()).into());
         }
         let Some(limit) = self.payback_seconds(going) else { return Ok(()) };
         let pods = moved_nanodollars(going, trial.nodes_bought);
@@ -247,7 +244,7 @@ impl Pass<'_, '_> {
             duration_text(seconds),
             duration_text(limit)
         );
-        Err((ReasonCode::PaybackTooLong, text))
+        Err((ReasonCode::PaybackTooLong, text).into())
     }
 
     /// The shortest time in which a move of these nodes must repay itself; `None` where any saving will do.
@@ -277,7 +274,7 @@ impl Pass<'_, '_> {
             let like = likeness(engine, candidate.host);
             if self.created.contains(&like) {
                 let text = "a node like it is created by an earlier move of this plan".to_owned();
-                return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text)));
+                return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text).into()));
             }
             if let Some(left) = bought.get_mut(&like).filter(|left| **left > 0) {
                 *left -= 1;
@@ -289,7 +286,7 @@ impl Pass<'_, '_> {
         }
         if bought.keys().any(|like| self.replaced.contains(like)) {
             let text = "it would take a node like one that this plan removes".to_owned();
-            return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text)));
+            return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text).into()));
         }
         Ok(())
     }

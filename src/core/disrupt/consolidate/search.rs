@@ -182,9 +182,8 @@ impl Pass<'_, '_> {
     pub(super) fn only_wait(&mut self, engine: &Engine<'_, '_>, sources: &[Source<'_>]) {
         for Source { candidate, .. } in sources {
             let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
-            let waits = (ReasonCode::WaitsForOtherMove, text);
-            let (code, text) = self.is_not_receiving(candidate).err().unwrap_or(waits);
-            self.hold_back(engine, candidate.host, code, text);
+            let waits = (ReasonCode::WaitsForOtherMove, text).into();
+            self.hold_back(engine, candidate.host, self.is_not_receiving(candidate).err().unwrap_or(waits));
         }
     }
 
@@ -337,12 +336,11 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         self.keep_the_best(engine, budget);
         let refusals = self.one_by_one(engine, budget);
         self.regroup(engine, budget);
-        for (source, (code, text)) in refusals {
+        for (source, refused) in refusals {
             let host = self.sources[source].candidate.host;
             if !self.pass.done.contains(&host) {
-                let (code, text) =
-                    self.pass.is_not_receiving(self.sources[source].candidate).err().unwrap_or((code, text));
-                self.pass.hold_back(engine, host, code, text);
+                let refused = self.pass.is_not_receiving(self.sources[source].candidate).err().unwrap_or(refused);
+                self.pass.hold_back(engine, host, refused);
             }
         }
     }
@@ -565,13 +563,14 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let candidate = self.sources[source].candidate;
         let budgets = &self.pass.disruption.budgets;
         let refused = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
-        let budget = refused.err().map(|budget| self.pass.exhausted(candidate.host, budget).1).unwrap_or_default();
-        match bound {
-            Some(AtMost { saving, .. }) if saving > HourlyPrice::ZERO => {
-                let text = format!("Underutilized: up to {saving} could be saved, but {budget}");
-                (ReasonCode::BudgetExhausted, text)
+        match refused.err().zip(bound) {
+            Some((refused, AtMost { saving, .. })) if saving > HourlyPrice::ZERO => {
+                refused.although(&format!("Underutilized: up to {saving} could be saved"))
             }
-            _ => (ReasonCode::NotCheaper, "its pods fit on no other node, and new ones would cost as much".to_owned()),
+            _ => {
+                let text = "its pods fit on no other node, and new ones would cost as much".to_owned();
+                (ReasonCode::NotCheaper, text).into()
+            }
         }
     }
 
@@ -586,7 +585,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 duration_text(seconds),
                 duration_text(limit)
             );
-            return (ReasonCode::PaybackTooLong, text);
+            return (ReasonCode::PaybackTooLong, text).into();
         }
         let all = pods_text(candidate.displaced().count());
         let Unplaceable { pods: unplaceable, preferring, .. } = self.unplaceable_of(engine, source);
@@ -602,7 +601,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
                 format!("{unplaceable} of its {all} fit on no other node{why}, and new ones would cost as much")
             }
         };
-        (ReasonCode::NotCheaper, text)
+        (ReasonCode::NotCheaper, text).into()
     }
 
     /// The price of the nodes, less what those pods would cost on new ones that no other node has room for; `None` when there are
