@@ -266,7 +266,7 @@ pub fn with_inputs_of<T>(
 /// The revision as previews take it.
 pub fn reading_of(revision: &ReadRevision) -> Reading<'_> {
     let RevisionContent { revision: id, files, notes, .. } = &revision.content;
-    Reading { revision: id, files, definitions: &revision.definitions, notes }
+    Reading { revision: id, files, definitions: &revision.definitions, notes, prefix: "" }
 }
 
 /// What was read beside the definitions, as previews take it.

@@ -13,7 +13,7 @@ use super::inputs::{self, ERROR, ReadRevision};
 use super::{output, simulate};
 use crate::adapters::git::{self, Merge};
 use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewVerdict};
-use crate::controller::preview::{Previewed, Proposal, Subject, conflicting, failed, planned, without_plan};
+use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
 use crate::render::preview as render;
@@ -109,8 +109,8 @@ fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: &Read, now:
             return without(conflicting(paths, *further, &arguments.base, name, environment));
         }
     };
-    let reading = inputs::reading_of;
-    let proposal = Proposal { base: reading(&read.base), merged: reading(merged), prefix: &read.prefix };
+    let reading = |revision| Reading { prefix: &read.prefix, ..inputs::reading_of(revision) };
+    let proposal = Proposal { base: reading(&read.base), merged: reading(merged) };
     let name = cluster.name_for(&merged.definitions);
     if let Some(target) = without_plan(&proposal, &name, environment) {
         return without(target);

@@ -238,6 +238,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             .chain(self.note_of_rules());
         let beside = Beside {
             revision: &in_force.revision,
+            prefix: "",
             snapshot,
             catalog: &known.catalog,
             policy: Policy {

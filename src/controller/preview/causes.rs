@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::Proposal;
-use crate::api::kustomization;
 use crate::api::node_pool::NodePool;
 use crate::api::preview::{PreviewCause, PreviewSeverity};
+use crate::controller::inputs::from_root;
 use crate::core::plan::{Plan, Step};
 use crate::core::preview::{Effect, caused_steps, pending, steps_taken_away};
 use crate::definitions::changes::{Change, ChangeKind};
@@ -28,7 +28,7 @@ pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option
             let result = if result.is_empty() { String::new() } else { format!("; {result}") };
             let goes = sum.removed + sum.held > 0;
             PreviewCause {
-                path: path(proposal.prefix, &change.file),
+                path: from_root(proposal.merged.prefix, &change.file),
                 line: u32::try_from(change.line).unwrap_or(u32::MAX),
                 severity: if goes || pods_wait { PreviewSeverity::Warning } else { PreviewSeverity::Notice },
                 text: format!("{}{result}", cause(change)),
@@ -38,11 +38,6 @@ pub fn of(changes: &[Change], proposal: &Proposal<'_>, plan: &Plan, base: Option
     // What matters most is read first, and may be all that fits.
     causes.sort_by(|one, two| (one.severity, &one.path, one.line).cmp(&(two.severity, &two.path, two.line)));
     causes
-}
-
-/// From the root of the repository. Kustomizations name files outside of what was asked for.
-pub fn path(prefix: &str, file: &str) -> String {
-    kustomization::join(prefix, file).unwrap_or_else(|| file.to_owned())
 }
 
 /// The pools that the change reaches; `None`: any.

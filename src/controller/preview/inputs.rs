@@ -56,6 +56,7 @@ pub fn with_inputs<T>(
     let notes = [on.notes, reading.notes, &definitions.notes].into_iter().flatten().cloned().collect();
     let beside = Beside {
         revision: reading.revision,
+        prefix: reading.prefix,
         snapshot: &snapshot,
         catalog: on.catalog,
         policy,

@@ -10,6 +10,7 @@ use crate::api::preview::{
     PreviewCause, PreviewMarkdown, PreviewSeverity, PreviewSnapshot, PreviewTarget, PreviewVerdict,
 };
 use crate::api::source::SourceFile;
+use crate::controller::inputs::from_root;
 use crate::core::check::judged;
 use crate::core::plan::{Plan, Revision, compare};
 use crate::core::planner::decide;
@@ -28,6 +29,8 @@ pub struct Reading<'a> {
     pub definitions: &'a Definitions,
     /// What its reader noticed.
     pub notes: &'a [crate::core::plan::Note],
+    /// Where the paths of the files begin, from the root of the repository: empty, or with `/` at its end.
+    pub prefix: &'a str,
 }
 
 /// A change: what it goes into, and what would be there with it.
@@ -36,8 +39,6 @@ pub struct Proposal<'a> {
     pub base: Reading<'a>,
     /// Of the merge: [`Reading::files`] are those that would be applied.
     pub merged: Reading<'a>,
-    /// Where the paths of the files begin, from the root of the repository: empty, or with `/` at its end.
-    pub prefix: &'a str,
 }
 
 /// Whom the preview is about.
@@ -175,7 +176,7 @@ fn short(mut target: PreviewTarget) -> PreviewTarget {
 }
 
 fn differing(proposal: &Proposal<'_>) -> Vec<Change> {
-    let Proposal { base, merged, .. } = proposal;
+    let Proposal { base, merged } = proposal;
     changes(
         Side { definitions: base.definitions, files: base.files },
         Side { definitions: merged.definitions, files: merged.files },
@@ -198,7 +199,7 @@ fn invalid(errors: &[&Diagnostic]) -> String {
 
 fn of_finding(finding: &Diagnostic, proposal: &Proposal<'_>) -> PreviewCause {
     PreviewCause {
-        path: causes::path(proposal.prefix, &finding.file),
+        path: from_root(proposal.merged.prefix, &finding.file),
         line: u32::try_from(finding.span.line).unwrap_or(u32::MAX),
         severity: PreviewSeverity::Error,
         text: format!("{} {}: {}", finding.code, finding.rule, finding.message),
