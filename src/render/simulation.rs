@@ -22,7 +22,7 @@ pub fn json(simulation: &Simulation) -> Result<String, serde_json::Error> {
     Ok(text)
 }
 
-/// Charts and counts, at most [`COLUMNS`] wide.
+/// Charts and counts, at most `COLUMNS_MAX` columns wide.
 pub fn text(simulation: &Simulation, style: Style) -> String {
     let summary = &simulation.summary;
     let mut page = Page { style, text: charts(simulation, style) };
