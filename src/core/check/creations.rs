@@ -1,5 +1,6 @@
 //! Nodes to come: allowed by pool and class, on sale at that price, within the limits; and how they will look to pods.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
@@ -11,7 +12,7 @@ use crate::api::settings::MinValuesPolicy;
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::model::requirements::is_well_known;
 use crate::core::model::resources::{NODES, format_amount};
-use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::model::{Requirements, Resources};
 use crate::core::plan::{Alternative, Plan, ReasonCode, Step, StepKind};
 
 use super::known::{Known, add_old_names, new_node, quantities, steps, to_core_taint};
@@ -33,9 +34,9 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
             findings.add(ViolationCode::CreatedForNothing, place(step), "no pod is for this node");
         }
         shown_is_first_alternative(step, findings);
-        let creation = Creation::new(step, pool);
-        for alternative in alternatives(step) {
-            offering(&creation, &alternative, known, findings);
+        let creation = Creation::new(step, pool, known);
+        for alternative in alternatives(step).iter() {
+            offering(&creation, alternative, known, findings);
         }
         launch(&creation, findings);
         minimum_values(step, pool, known, findings);
@@ -54,20 +55,29 @@ pub(super) struct Creation<'a> {
     claim: Option<NodeClaim>,
     of_claim: Requirements,
     of_pool: Requirements,
+    /// By the name of each type that may be launched: its labels, where only one value is left.
+    of_types: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 impl<'a> Creation<'a> {
-    pub(super) fn new(step: &'a Step, pool: &'a NodePool) -> Self {
+    pub(super) fn new(step: &'a Step, pool: &'a NodePool, known: &Known<'_>) -> Self {
         let claim = claim(step);
         let of_claim = claim.as_ref().map(|claim| Requirements::from_entries(&claim.spec.requirements));
-        Self { step, pool, claim, of_claim: of_claim.unwrap_or_default(), of_pool: pool_requirements(pool) }
+        let (of_claim, of_pool) = (of_claim.unwrap_or_default(), pool_requirements(pool));
+        let names: BTreeSet<String> = alternatives(step).iter().map(|it| it.instance_type.clone()).collect();
+        let of_type = |name: String| {
+            let labels = labels_of_type(known.launchable_type(pool, &name)?, &of_claim, &of_pool);
+            Some((name, labels))
+        };
+        let of_types = names.into_iter().filter_map(of_type).collect();
+        Self { step, pool, claim, of_claim, of_pool, of_types }
     }
 }
 
 /// What may be launched; the shown one where the plan lists none.
-pub(super) fn alternatives(step: &Step) -> Vec<Alternative> {
-    let listed = step.launch.as_ref().map(|launch| launch.alternatives.clone()).unwrap_or_default();
-    if listed.is_empty() { vec![shown(step)] } else { listed.into_iter().collect() }
+pub(super) fn alternatives(step: &Step) -> Cow<'_, [Alternative]> {
+    let listed = step.launch.as_ref().map(|launch| launch.alternatives.as_slice());
+    listed.filter(|listed| !listed.is_empty()).map_or_else(|| Cow::Owned(vec![shown(step)]), Cow::Borrowed)
 }
 
 fn shown(step: &Step) -> Alternative {
@@ -107,7 +117,7 @@ fn offering(creation: &Creation<'_>, alternative: &Alternative, known: &Known<'_
     if !known.may_have_subnet(pool, zone) {
         findings.add(ViolationCode::ZoneWithoutSubnet, place(step), format!("no subnet in {zone}"));
     }
-    let labels = labels(creation, &instance_type, &offering);
+    let labels = labels(creation, instance_type, &offering);
     for (key, requirement) in creation.of_pool.iter() {
         let allowed = match labels.get(key) {
             Some(value) => requirement.allows(value),
@@ -175,7 +185,7 @@ fn launch(creation: &Creation<'_>, findings: &mut Findings) {
             format!("{field} is not what pool {} says", step.node_pool),
         );
     }
-    for alternative in alternatives(step) {
+    for alternative in alternatives(step).iter() {
         let chosen = [
             (keys::INSTANCE_TYPE, &alternative.instance_type),
             (keys::ZONE, &alternative.zone),
@@ -200,11 +210,11 @@ fn minimum_values(step: &Step, pool: &NodePool, known: &Known<'_>, findings: &mu
         let Some(minimum) = requirement.min_values else { continue };
         let minimum = lowered(step, &requirement.key, known).unwrap_or(minimum);
         let mut values = BTreeSet::new();
-        for alternative in alternatives(step) {
+        for alternative in alternatives(step).iter() {
             let Some(instance_type) = known.types.get(alternative.instance_type.as_str()) else { continue };
             match requirement.key.as_str() {
-                keys::ZONE => values.extend([alternative.zone]),
-                keys::CAPACITY_TYPE => values.extend([alternative.capacity_type]),
+                keys::ZONE => values.extend([alternative.zone.clone()]),
+                keys::CAPACITY_TYPE => values.extend([alternative.capacity_type.clone()]),
                 key => values.extend(instance_type.requirements.get(key).into_iter().flatten().cloned()),
             }
         }
@@ -290,7 +300,7 @@ fn cluster_limits(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 fn capacity_to_come(step: &Step, known: &Known<'_>) -> Resources {
     let pool = known.pools.get(step.node_pool.as_str());
     let launched = pool.and_then(|pool| known.launched(pool, &step.instance_type, &step.zone, &step.capacity_type));
-    let mut capacity = launched.map(|(instance_type, _)| instance_type.capacity).unwrap_or_default();
+    let mut capacity = launched.map(|(instance_type, _)| instance_type.capacity.clone()).unwrap_or_default();
     capacity.add(&one_node());
     capacity
 }
@@ -349,24 +359,33 @@ pub(super) fn node_to_come(creation: &Creation<'_>, alternative: &Alternative, k
     let Alternative { instance_type, zone, capacity_type, .. } = alternative;
     let (instance_type, offering) = known.launched(pool, instance_type, zone, capacity_type)?;
     let taints = pool.spec.template.spec.taints.iter().map(to_core_taint).collect();
-    let labels = labels(creation, &instance_type, &offering);
+    let labels = labels(creation, instance_type, &offering);
     Some(new_node(&step.node_claim, labels, taints, quantities(&instance_type.allocatable())))
+}
+
+/// Of the values that the type has for each label, the one that claim and pool allow.
+fn labels_of_type(
+    instance_type: &InstanceType,
+    of_claim: &Requirements,
+    of_pool: &Requirements,
+) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    for (key, values) in &instance_type.requirements {
+        let required = [of_claim.get(key), of_pool.get(key)];
+        let is_allowed = |value: &&String| required.iter().flatten().all(|requirement| requirement.allows(value));
+        let mut allowed = values.iter().filter(is_allowed);
+        if let (Some(value), None) = (allowed.next(), allowed.next()) {
+            labels.insert(key.clone(), value.clone());
+        }
+    }
+    labels
 }
 
 /// Labels of the node once it has initialized: of the type where it has one value, of the offering, of the pool's
 /// template, of the claim, and those that Kubernetes and the CSI driver add under older names.
 fn labels(creation: &Creation<'_>, instance_type: &InstanceType, offering: &Offering) -> BTreeMap<String, String> {
-    let Creation { step, pool, claim, of_claim, of_pool } = creation;
-    let mut labels = BTreeMap::new();
-    for (key, values) in &instance_type.requirements {
-        let mut possible = Requirement::is_in(values.iter().map(String::as_str));
-        for requirement in [of_claim.get(key), of_pool.get(key)].into_iter().flatten() {
-            possible = possible.intersection(requirement);
-        }
-        if let Some(value) = possible.single_value() {
-            labels.insert(key.clone(), value.to_owned());
-        }
-    }
+    let Creation { step, pool, claim, of_types, .. } = creation;
+    let mut labels = of_types.get(instance_type.name.as_str()).cloned().unwrap_or_default();
     labels.insert(keys::INSTANCE_TYPE.to_owned(), instance_type.name.clone());
     labels.insert(keys::ZONE.to_owned(), offering.zone.clone());
     labels.insert(keys::CAPACITY_TYPE.to_owned(), offering.capacity_type.clone());

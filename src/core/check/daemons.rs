@@ -18,12 +18,17 @@ pub const TOLERATED: [(&str, &str); 6] = [
     ("node.kubernetes.io/unschedulable", "NoSchedule"),
 ];
 
-/// The pod that a DaemonSet would run on a node of this name: one like the newest that runs, or one of the template, with
-/// what the LimitRanges of its namespace add.
-pub(super) fn daemon_pod(daemon_set: &DaemonSet, node: &str, snapshot: &Snapshot) -> Option<Pod> {
+/// A pod of each DaemonSet, under the set's name. O(DaemonSets x pods).
+pub(super) fn daemon_pods(snapshot: &Snapshot) -> Vec<Pod> {
+    snapshot.daemon_sets.iter().filter_map(|daemon_set| daemon_pod(daemon_set, snapshot)).collect()
+}
+
+/// The pod that a DaemonSet would run on a node: one like the newest that runs, or one of the template, with what the
+/// LimitRanges of its namespace add.
+fn daemon_pod(daemon_set: &DaemonSet, snapshot: &Snapshot) -> Option<Pod> {
     let template = serde_json::to_value(&daemon_set.spec.as_ref()?.template).ok()?;
     let mut pod: Pod = serde_json::from_value(template).ok()?;
-    pod.metadata.name = format!("{}-{node}", daemon_set.metadata.name.as_deref()?);
+    pod.metadata.name = daemon_set.metadata.name.clone()?;
     pod.metadata.namespace = daemon_set.metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
     match newest(daemon_set, snapshot) {
         Some(running) => {

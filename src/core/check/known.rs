@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{Node, Taint};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use crate::api::ec2_node_class::{EC2NodeClass, Subnet};
@@ -17,7 +18,8 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Plan, Step, StepKind};
 use crate::core::snapshot::Pod;
 
-use super::{overlays, reservations};
+use super::creations::alternatives;
+use super::{daemons, overlays, reservations};
 
 const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 const DISRUPTED: &str = keys::DISRUPTED_TAINT;
@@ -35,8 +37,14 @@ pub(super) struct Known<'a> {
     pub nodes: BTreeMap<String, Existing<'a>>,
     /// Claims that EC2 had no capacity for lately.
     pub short_of_capacity: Vec<&'a NodeClaim>,
+    /// A pod of each DaemonSet, named after the set.
+    pub daemons: Vec<Pod>,
+    /// By namespace and one label that their selector asks for by value; `None` where it asks for none.
+    budgets: BTreeMap<(&'a str, Option<(&'a str, &'a str)>), Vec<&'a PodDisruptionBudget>>,
     /// Those that count, heaviest first.
     overlays: Vec<&'a NodeOverlay>,
+    /// Types that the plan may launch, by pool and name, as nodes of the pool's class have them.
+    launchable: BTreeMap<(&'a str, &'a str), InstanceType>,
 }
 
 /// A node that is there or on its way.
@@ -51,11 +59,11 @@ pub(super) struct Existing<'a> {
 }
 
 impl<'a> Known<'a> {
-    pub(super) fn new(inputs: &'a Inputs<'a>) -> Self {
+    pub(super) fn new(plan: &Plan, inputs: &'a Inputs<'a>) -> Self {
         let name = |metadata: &'a k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
             metadata.name.as_deref().unwrap_or_default()
         };
-        Self {
+        let mut known = Self {
             inputs,
             pools: inputs.node_pools.iter().map(|pool| (name(&pool.metadata), pool)).collect(),
             classes: inputs.node_classes.iter().map(|class| (name(&class.metadata), class)).collect(),
@@ -64,8 +72,48 @@ impl<'a> Known<'a> {
             pods_by_node: pods_by_node(inputs),
             nodes: existing_nodes(inputs),
             short_of_capacity: short_of_capacity(inputs),
+            daemons: daemons::daemon_pods(inputs.snapshot),
+            budgets: budgets(inputs),
             overlays: overlays::applied(inputs),
+            launchable: BTreeMap::new(),
+        };
+        known.launchable = known.launchable_types(plan);
+        known
+    }
+
+    /// O(types that each pool may launch): once for a type, however many nodes may be of it.
+    fn launchable_types(&self, plan: &Plan) -> BTreeMap<(&'a str, &'a str), InstanceType> {
+        let mut named: BTreeSet<(&str, String)> = BTreeSet::new();
+        for step in steps(plan, StepKind::Create) {
+            let types = alternatives(step).iter().map(|it| it.instance_type.clone()).collect::<BTreeSet<_>>();
+            named.extend(
+                types.into_iter().chain([step.instance_type.clone()]).map(|name| (step.node_pool.as_str(), name)),
+            );
         }
+        let launchable = named.iter().filter_map(|(pool, name)| {
+            let (pool_name, pool) = self.pools.get_key_value(*pool)?;
+            let (name, instance_type) = self.types.get_key_value(name.as_str())?;
+            let class = self.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
+            let of_class = class.map(|class| for_node_class(instance_type, &class.spec));
+            let of_class = of_class.as_ref().unwrap_or(instance_type);
+            Some(((*pool_name, *name), overlays::with_capacity(&self.overlays, pool, of_class)))
+        });
+        launchable.collect()
+    }
+
+    /// A type that the plan may launch for this pool, as nodes of the pool's class have it.
+    pub(super) fn launchable_type(&self, pool: &NodePool, name: &str) -> Option<&InstanceType> {
+        let (pool, _) = self.pools.get_key_value(pool.metadata.name.as_deref()?)?;
+        let (name, _) = self.types.get_key_value(name)?;
+        self.launchable.get(&(*pool, *name))
+    }
+
+    /// PodDisruptionBudgets that may cover a pod: those of its namespace that ask for one of its labels, or for none by value.
+    pub(super) fn budgets_near(&self, pod: &Pod) -> Vec<&'a PodDisruptionBudget> {
+        let namespace = pod.metadata.namespace.as_str();
+        let labels = pod.metadata.labels.iter().map(|(key, value)| Some((key.as_str(), value.as_str())));
+        let near = labels.chain([None]).filter_map(move |label| self.budgets.get(&(namespace, label)));
+        near.flatten().copied().collect()
     }
 
     /// Less than three minutes ago: what EC2 had no capacity for then, it is not asked for again.
@@ -131,11 +179,9 @@ impl<'a> Known<'a> {
         name: &str,
         zone: &str,
         capacity_type: &str,
-    ) -> Option<(InstanceType, Offering)> {
-        let class = self.classes.get(pool.spec.template.spec.node_class_ref.name.as_str());
+    ) -> Option<(&InstanceType, Offering)> {
+        let changed = self.launchable_type(pool, name)?;
         let instance_type = *self.types.get(name)?;
-        let changed = class.map_or_else(|| instance_type.clone(), |class| for_node_class(instance_type, &class.spec));
-        let changed = overlays::with_capacity(&self.overlays, pool, &changed);
         let mut offering = if capacity_type == keys::RESERVED {
             reservations::offering(instance_type, zone)?
         } else {
@@ -148,6 +194,20 @@ impl<'a> Known<'a> {
         offering.zone_id = subnet.and_then(|subnet| subnet.zone_id.clone()).or(offering.zone_id);
         Some((changed, offering))
     }
+}
+
+fn budgets<'a>(
+    inputs: &'a Inputs<'a>,
+) -> BTreeMap<(&'a str, Option<(&'a str, &'a str)>), Vec<&'a PodDisruptionBudget>> {
+    let mut budgets: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for budget in &inputs.snapshot.pod_disruption_budgets {
+        let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
+        let label = selector.and_then(|selector| selector.match_labels.as_ref()?.first_key_value());
+        let namespace = budget.metadata.namespace.as_deref().unwrap_or("default");
+        let label = label.map(|(key, value)| (key.as_str(), value.as_str()));
+        budgets.entry((namespace, label)).or_default().push(budget);
+    }
+    budgets
 }
 
 fn is_recent(at: Timestamp, now: Timestamp) -> bool {

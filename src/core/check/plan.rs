@@ -22,7 +22,7 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Vio
     let inputs = &Inputs { snapshot: &with_buffers, ..inputs.clone() };
     let snapshot = spread_defaults::written_out(inputs);
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
-    let known = Known::new(inputs);
+    let known = Known::new(plan, inputs);
     let mut findings = Findings::default();
     structure::check(plan, &known, &mut findings);
     adoptions::check(plan, &known, &mut findings);

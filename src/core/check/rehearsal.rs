@@ -13,13 +13,14 @@ use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::creations::{Creation, alternatives, node_to_come};
-use super::daemons::daemon_pod;
 use super::known::{Existing, Known, removed_node, steps};
 
 /// Everything that appears in a rehearsal, so that the stages only borrow.
 pub(super) struct Scene<'p> {
     before: Snapshot,
     pub variants: Vec<Variant>,
+    /// Index into the variants of the one that is shown, by the name of the claim.
+    shown: BTreeMap<&'p str, usize>,
     stages: Vec<Stage<'p>>,
     judges_devices: bool,
 }
@@ -90,7 +91,12 @@ impl<'p> Scene<'p> {
         let to_come: Vec<Pod> = starting.flat_map(|existing| daemons_to_come(existing, known)).collect();
         before.pods.extend(to_come);
         let judges_devices = !known.inputs.policy.scheduling.ignore_dynamic_resource_allocation;
-        Self { before, variants: variants(plan, known), stages, judges_devices }
+        let variants = variants(plan, known);
+        let of_step = |(index, variant): (usize, &Variant)| {
+            (variant.alternative == 0).then(|| (plan.steps[variant.step].node_claim.as_str(), index))
+        };
+        let shown = variants.iter().enumerate().filter_map(of_step).collect();
+        Self { before, variants, shown, stages, judges_devices }
     }
 
     fn context(&self) -> FilterContext<'_> {
@@ -120,12 +126,14 @@ impl<'p> Scene<'p> {
         context
     }
 
+    fn shown_for(&self, claim: &str) -> Option<&Variant> {
+        self.shown.get(claim).and_then(|index| self.variants.get(*index))
+    }
+
     /// Whether the pods of the step's node fit on this one in its place, when all others are where they end up. Leaves
     /// `finished` as it was.
     pub(super) fn takes_the_same_pods<'s>(&'s self, variant: &'s Variant, finished: &mut FilterContext<'s>) -> bool {
-        let Some(shown) = self.variants.iter().find(|it| it.step == variant.step && it.alternative == 0) else {
-            return true;
-        };
+        let Some(shown) = self.shown_for(&variant.name) else { return true };
         let pods = finished.remove_node(&variant.name);
         let guests: Vec<(&Pod, &str)> = pods
             .iter()
@@ -148,9 +156,7 @@ impl<'p> Scene<'p> {
         instead: Option<&'s Variant>,
         context: &mut FilterContext<'s>,
     ) -> Vec<(String, String, Refusal)> {
-        for variant in
-            self.variants.iter().filter(|it| it.alternative == 0 && stage.created.contains(&it.name.as_str()))
-        {
+        for variant in stage.created.iter().filter_map(|name| self.shown_for(name)) {
             instead.filter(|instead| instead.step == variant.step).unwrap_or(variant).appear(context);
         }
         let moving: Vec<(&Pod, &str)> =
@@ -203,7 +209,7 @@ fn variants(plan: &Plan, known: &Known<'_>) -> Vec<Variant> {
     let mut variants = Vec::new();
     for (index, step) in plan.steps.iter().enumerate().filter(|(_, step)| step.kind == StepKind::Create) {
         let Some(pool) = known.pools.get(step.node_pool.as_str()) else { continue };
-        let creation = Creation::new(step, pool);
+        let creation = Creation::new(step, pool, known);
         for (number, alternative) in alternatives(step).iter().enumerate() {
             let Some(node) = node_to_come(&creation, alternative, known) else { continue };
             variants.push(Variant {
@@ -240,13 +246,16 @@ pub(super) fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
     let name = node.metadata.name.as_deref().unwrap_or_default();
     let empty = Snapshot::default();
     let context = FilterContext::new(&empty);
-    let pods = known.inputs.snapshot.daemon_sets.iter();
-    let pods = pods.filter_map(|daemon_set| daemon_pod(daemon_set, name, known.inputs.snapshot));
-    pods.filter(|pod| {
+    let runs = |pod: &&Pod| {
         let refusal = context.examine(pod).refusal(node).map(|refusal| refusal.filter);
         !matches!(refusal, Some(Filter::TaintToleration | Filter::NodeAffinity))
-    })
-    .collect()
+    };
+    let named_after_node = |pod: &Pod| {
+        let mut pod = pod.clone();
+        pod.metadata.name = format!("{}-{name}", pod.metadata.name);
+        pod
+    };
+    known.daemons.iter().filter(runs).map(named_after_node).collect()
 }
 
 /// Places pods that are on no node, one by one as a scheduler could: a pod that is refused waits for those after it,

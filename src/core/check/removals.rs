@@ -10,8 +10,8 @@ use crate::api::node_pool::{ConsolidationPolicy, NodePool};
 use crate::core::kube_scheduler::label_selector_matches;
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, Step, StepKind};
+use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
-use crate::core::snapshot::{Objects, Pod};
 
 use super::known::{Existing, Known, is_mirror, must_move, removed_node, steps};
 use super::plan::place;
@@ -115,7 +115,7 @@ fn graceful(step: &Step, known: &Known<'_>, existing: &Existing<'_>, findings: &
                 format!("pod {} is annotated do-not-disrupt", pod.key()),
             );
         }
-        if let Some(text) = eviction_refusal(pod, &known.inputs.snapshot.pod_disruption_budgets) {
+        if let Some(text) = eviction_refusal(pod, known) {
             findings.add(ViolationCode::PodDisruptionBudget, place(step), format!("pod {}: {text}", pod.key()));
         }
     }
@@ -133,13 +133,13 @@ fn is_protected(pod: &Pod, now: Timestamp) -> bool {
 }
 
 /// Why the eviction API would refuse this pod now.
-fn eviction_refusal(pod: &Pod, budgets: &Objects<PodDisruptionBudget>) -> Option<String> {
+fn eviction_refusal(pod: &Pod, known: &Known<'_>) -> Option<String> {
     if is_mirror(pod) || stays_till_the_end(pod) {
         return None;
     }
-    let covering: Vec<&PodDisruptionBudget> = budgets
-        .iter()
-        .filter(|budget| budget.metadata.namespace.as_deref().unwrap_or("default") == pod.metadata.namespace)
+    let covering: Vec<&PodDisruptionBudget> = known
+        .budgets_near(pod)
+        .into_iter()
         .filter(|budget| {
             let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
             label_selector_matches(selector, &pod.metadata.labels)

@@ -52,15 +52,15 @@ fn order(plan: &Plan, findings: &mut Findings) {
 
 /// New claims have names of their own; everything else names what is there.
 fn names(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
+    let claims = known.inputs.snapshot.node_claims.iter();
+    let claims: BTreeSet<&str> = claims.filter_map(|claim| claim.metadata.name.as_deref()).collect();
     let mut seen = BTreeSet::new();
     for step in &plan.steps {
         if !seen.insert(&step.node_claim) {
             findings.add(ViolationCode::DuplicateName, place(step), "two steps for one claim");
         }
         if step.kind == StepKind::Create {
-            let claims = known.inputs.snapshot.node_claims.iter();
-            let mut names = claims.filter_map(|claim| claim.metadata.name.as_deref());
-            if names.any(|name| name == step.node_claim) || known.nodes.contains_key(&step.node_claim) {
+            if claims.contains(step.node_claim.as_str()) || known.nodes.contains_key(&step.node_claim) {
                 findings.add(ViolationCode::DuplicateName, place(step), "a claim of that name exists");
             }
             continue;
