@@ -11,7 +11,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
 use crate::core::catalog::Catalog;
-use crate::core::plan::{Alternative, Note, Plan, Revision};
+use crate::core::plan::{Alternative, EndCause, Note, Plan, Revision};
 use crate::core::snapshot::{Node, Pod, Snapshot};
 
 /// What went wrong at a port: what was tried, whether trying again may help, and the cause.
@@ -191,6 +191,17 @@ pub struct Instance {
     pub installation: String,
 }
 
+/// That an instance ended, or is about to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceEnd {
+    pub provider_id: String,
+    pub cause: EndCause,
+    /// The cloud's own word, such as `Client.InvalidKMSKey.InvalidState`; empty where it gave none.
+    pub code: String,
+    /// What the cloud said, and what to do, for people.
+    pub text: String,
+}
+
 /// What EC2 answers about an EC2NodeClass.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ClassFacts {
@@ -234,6 +245,8 @@ pub trait Cloud {
     /// Idempotent: an instance that is gone is `NotFound`.
     fn terminate(&self, provider_id: &str) -> impl Future<Output = Result<(), PortError>>;
     fn instances(&self) -> impl Future<Output = Result<Vec<Instance>, PortError>>;
+    /// Which of these instances have ended, and why. One that runs, or that is not known, is not among them.
+    fn ended(&self, provider_ids: &[&str]) -> impl Future<Output = Result<Vec<InstanceEnd>, PortError>>;
     /// What was announced and not acted on yet, some at a time; returns at once. A message may come more than once.
     fn messages(&self) -> impl Future<Output = Result<Vec<Message>, PortError>>;
     /// What a plan should say of the cloud itself: what could not be asked and why, and what is not as it is now. The same for as long as the

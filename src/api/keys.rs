@@ -85,6 +85,8 @@ pub const ROLLOUT_FAILURES: &str = "cutlist.dev/rollout-failures";
 /// On a NodePool: its nodes that were bought for pods, and that kube-scheduler refuses them, as JSON. Removing it lets them be bought for
 /// again at once.
 pub const REFUSED_NODES: &str = "cutlist.dev/refused-nodes";
+/// On a NodePool: its instances that ended before their nodes joined, in a row, as JSON. Removing it lets others be launched at once.
+pub const EARLY_ENDS: &str = "cutlist.dev/early-ends";
 /// On a NodePool that left the definitions: that its nodes may go, however many they are. The value says who said so.
 pub const REMOVAL_CONFIRMED: &str = "cutlist.dev/removal-confirmed";
 /// On a NodeClaim: the hash of the EC2NodeClass that its instance was launched with. Karpenter's own hash covers the cluster's

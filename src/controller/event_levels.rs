@@ -28,6 +28,8 @@ impl Event {
             | Self::GaveUp { .. }
             | Self::NodeRefused { .. }
             | Self::RolloutHalted { .. }
+            | Self::InstanceEnded { .. }
+            | Self::LaunchesPaused { .. }
             | Self::EvictionBlocked { .. }
             | Self::InconsistentNodeClaim { .. }
             | Self::CommandFailed { .. }

@@ -247,6 +247,21 @@ pub enum Event {
         node_pool: String,
         because: String,
     },
+    /// The instance ended before its node joined. `code`: EC2's word for it.
+    InstanceEnded {
+        node_claim: String,
+        node_pool: String,
+        provider_id: String,
+        code: String,
+        text: String,
+    },
+    /// So many ended in a row that none of the pool is launched for a while.
+    LaunchesPaused {
+        node_pool: String,
+        because: String,
+        /// RFC 3339.
+        until: String,
+    },
     EvictionBlocked {
         pod: String,
         node: String,
@@ -360,6 +375,8 @@ impl Event {
             Self::GaveUp { .. } => "deleting nodeclaim that did not get on",
             Self::NodeRefused { .. } => "kube-scheduler refuses node the pods it was bought for",
             Self::RolloutHalted { .. } => "rollout is halted",
+            Self::InstanceEnded { .. } => "instance ended before its node joined",
+            Self::LaunchesPaused { .. } => "none of the nodepool is launched for a while",
             Self::EvictionBlocked { .. } => "failed draining node",
             Self::CommandFailed { .. } => "failed terminating nodes while executing a disruption command",
             Self::Doubted { .. } => "part of the cluster is not seen as it is, nothing is removed on its word",
@@ -558,6 +575,16 @@ impl Event {
             ],
             Self::RolloutHalted { node_pool, because } => {
                 vec![("NodePool", json!(node_pool)), ("reason", json!(because))]
+            }
+            Self::InstanceEnded { node_claim, node_pool, provider_id, code, text } => vec![
+                ("NodePool", json!(node_pool)),
+                ("NodeClaim", json!(node_claim)),
+                ("provider-id", json!(provider_id)),
+                ("code", json!(code)),
+                ("reason", json!(text)),
+            ],
+            Self::LaunchesPaused { node_pool, because, until } => {
+                vec![("NodePool", json!(node_pool)), ("reason", json!(because)), ("until", json!(until))]
             }
             Self::EvictionBlocked { pod, node, error } => {
                 vec![("Pod", json!(pod)), ("Node", json!(node)), ("error", json!(error))]

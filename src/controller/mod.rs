@@ -24,6 +24,7 @@
 //! | pods told to kube-scheduler before their nodes open | `opening.rs` |
 //! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
 //! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
+//! | instances that end before their nodes join | `early_ends.rs`; decisions: `core::lifecycle::early_ends` |
 //! | what somebody else has not let go | `kept_by_others.rs` |
 //! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
 //! | what the cloud says of running instances, for drift | `live_instances.rs` |
@@ -41,6 +42,7 @@ mod claim_annotations;
 mod claims;
 mod definition_annotations;
 mod doubted;
+mod early_ends;
 mod effects;
 mod event_levels;
 mod event_nodes;
@@ -221,6 +223,7 @@ pub struct Controller<R, K, E, F, C> {
     /// When the whole search for savings was made last.
     searched_at: Option<Timestamp>,
     garbage: Garbage,
+    early_ends: early_ends::Watch,
     garbage_due_at: Option<Timestamp>,
     wake_at: Option<Timestamp>,
     pace: Pace,
@@ -277,6 +280,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             plan_again_in: RETRY,
             searched_at: None,
             garbage: Garbage::default(),
+            early_ends: early_ends::Watch::default(),
             garbage_due_at: None,
             wake_at: None,
             pace: Pace::default(),
@@ -448,6 +452,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let interrupted = interruptions::hear(ports, view, claims, now, &mut self.journal).await?;
         let mut wrote = noted || progress.wrote || interrupted;
         wrote |= moves::go_on(&self.ports.cluster, view, now, &mut self.journal).await?;
+        wrote |= self.see_early_ends(view, now).await?;
         wrote |= self.collect_garbage(view, now).await?;
         self.wake(progress.look_again_at);
         self.wake(judge_at);
@@ -498,6 +503,27 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return AddedCapacity::default();
         }
         self.with_inputs(snapshot, false, now, AddedCapacity::new).unwrap_or_default()
+    }
+
+    /// Instances that end before their nodes join.
+    async fn see_early_ends(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {
+        // A node may have joined unseen.
+        let Some(in_force) = self.revisions.in_force.as_ref().filter(|_| view.snapshot.doubts.is_empty()) else {
+            return Ok(false);
+        };
+        let (cluster, cloud) = (&self.ports.cluster, &self.ports.cloud);
+        let around = early_ends::Around { cluster, cloud, view, in_force, now };
+        match self.early_ends.look(&around, &mut self.claims, &mut self.journal).await {
+            Ok(seen) => {
+                self.wake(seen.look_again_at);
+                Ok(seen.wrote)
+            }
+            Err(error) => {
+                self.say_trouble(chain(&error), now);
+                self.wake(now.checked_add(RETRY).ok());
+                Ok(false)
+            }
+        }
     }
 
     async fn collect_garbage(&mut self, view: &View<'_>, now: Timestamp) -> Result<bool, PortError> {

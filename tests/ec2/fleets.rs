@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cutlist::adapters::aws::api::instances::{InstanceAnswer, InstanceState, StateChange};
+use cutlist::adapters::aws::api::instances::{InstanceAnswer, InstanceState, StateChange, StateReason};
 use cutlist::adapters::aws::api::launch::{FleetAnswer, FleetFailure, FleetInstances, FleetRequest, Override};
 use cutlist::adapters::aws::api::{Action, ApiError, Filter, Tags};
 use jiff::Timestamp;
@@ -23,6 +23,8 @@ pub struct Fleets {
     pub rate: Cell<Option<(f64, f64)>>,
     /// So long after its launch an instance is not shown.
     pub hidden: Cell<Duration>,
+    /// Code and message with which every instance that is launched from now on ends at once.
+    pub ends: Cell<Option<(&'static str, &'static str)>>,
     /// Each call takes so long.
     pub latency: Cell<Duration>,
     pub instances: RefCell<Vec<(InstanceAnswer, Instant)>>,
@@ -156,7 +158,12 @@ impl Fleets {
             state_reason: None,
             vcpus: None,
         };
-        all.push((instance, Instant::now()));
+        let ended = self.ends.get().map(|(code, message)| InstanceAnswer {
+            state: InstanceState::Terminated,
+            state_reason: Some(StateReason { code: code.to_owned(), message: message.to_owned() }),
+            ..instance.clone()
+        });
+        all.push((ended.unwrap_or(instance), Instant::now()));
         id
     }
 

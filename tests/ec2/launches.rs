@@ -16,7 +16,7 @@ use super::claims::{alternatives, claims, pass, provider_id};
 use super::{at, identity};
 
 /// An account with one class of everything, in two zones.
-fn account() -> Account {
+pub fn account() -> Account {
     let image = json!({ "id": "ami-1", "name": "one", "architecture": "x86_64", "createdAt": "2026-08-01T00:00:00Z" });
     let instance_type = |name: &str, memory: u64| {
         json!({ "name": name, "vcpus": 2, "memoryMebibytes": memory, "architectures": ["x86_64"],
@@ -40,7 +40,7 @@ fn account() -> Account {
     Account::new(serde_json::from_value::<Things>(things).unwrap())
 }
 
-fn class() -> EC2NodeClass {
+pub fn class() -> EC2NodeClass {
     let value = json!({ "apiVersion": "karpenter.k8s.aws/v1", "kind": "EC2NodeClass", "metadata": { "name": "default", "generation": 1 },
         "spec": { "role": "nodes", "amiFamily": "AL2023", "amiSelectorTerms": [{ "id": "ami-1" }],
             "subnetSelectorTerms": [{ "tags": { "team": "x" } }], "securityGroupSelectorTerms": [{ "tags": { "team": "x" } }] } });
@@ -62,7 +62,7 @@ fn assert_paired(account: &Account, claims: &[NodeClaim]) {
     assert_eq!(running.iter().map(String::as_str).collect::<BTreeSet<_>>(), of_claims);
 }
 
-fn run<T>(test: impl Future<Output = T>) -> T {
+pub fn run<T>(test: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap().block_on(test)
 }
 

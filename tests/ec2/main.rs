@@ -13,6 +13,7 @@ mod cases;
 mod catalog;
 mod claims;
 mod drift;
+mod ends;
 mod fleets;
 mod launches;
 mod validation;

@@ -12,6 +12,7 @@ mod definitions_out_of_sight;
 mod disagreements;
 mod doubts;
 mod drift;
+mod early_ends;
 mod faults;
 mod garbage;
 mod history;

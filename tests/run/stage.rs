@@ -22,8 +22,8 @@ use cutlist::core::planner::decide;
 use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
-    ClassFacts, Clock, Cloud, Cluster, Instance, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind,
-    Repository, RevisionContent,
+    ClassFacts, Clock, Cloud, Cluster, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, PortError,
+    PortErrorKind, Repository, RevisionContent,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -353,6 +353,10 @@ impl Cloud for FusedCloud {
     }
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         self.0.instances().await
+    }
+
+    async fn ended(&self, provider_ids: &[&str]) -> Result<Vec<InstanceEnd>, PortError> {
+        self.0.ended(provider_ids).await
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {

@@ -21,17 +21,19 @@ use jiff::Timestamp;
 
 use super::addresses::Addresses;
 use super::api::Ec2Api;
+use super::api::instances::InstanceAnswer;
 use super::catalog::LiveCatalog;
 use super::failures::quota_of;
-use super::instances::{self, instance_id};
+use super::instances::{self, Ended, instance_id};
 use super::resolution::cluster::Identity;
 use super::shortages::{Scarce, Shortages};
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
-use crate::core::plan::{Note, NoteCode};
+use crate::core::plan::{EndCause, Note, NoteCode};
 use crate::ports::{
-    ClassFacts, Clock, Cloud, Instance, LaunchFailure, LaunchRequest, Message, Offering, PortError, PortErrorKind,
+    ClassFacts, Clock, Cloud, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, Offering, PortError,
+    PortErrorKind,
 };
 
 use classes::Classes;
@@ -179,6 +181,14 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
     }
 }
 
+fn offering_of(instance: &InstanceAnswer) -> Offering {
+    Offering {
+        instance_type: instance.instance_type.clone(),
+        zone: instance.zone.clone(),
+        capacity_type: instances::capacity_type(instance).to_owned(),
+    }
+}
+
 fn name_of(claim: &NodeClaim) -> &str {
     claim.metadata.name.as_deref().unwrap_or_default()
 }
@@ -239,6 +249,19 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
             self.templates.sweep(self.api(), &self.pace, &self.settings.identity).await;
         }
         Ok(listed.iter().filter(|instance| !instance.state.is_ended()).map(instances::to_port).collect())
+    }
+
+    /// EC2 shows an instance for about an hour after its end. What it had too little of is remembered for all.
+    async fn ended(&self, provider_ids: &[&str]) -> Result<Vec<InstanceEnd>, PortError> {
+        let ids = provider_ids.iter().filter_map(|id| instance_id(id)).map(str::to_owned).collect();
+        let found = instances::by_ids(self.api(), &ids).await;
+        let found = found.map_err(|error| error.into_port("see how instances are that have not joined"))?;
+        for instance in &found {
+            if let Some(Ended { cause: EndCause::Capacity, code, .. }) = instances::ended(instance) {
+                self.ran_out(Scarce::Offering(offering_of(instance)), &code);
+            }
+        }
+        Ok(found.iter().filter_map(instances::end_to_port).collect())
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {

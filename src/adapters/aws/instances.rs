@@ -8,6 +8,7 @@ use super::api::{Action, ApiError, Ec2Api, Filter, pages};
 use super::resolution::cluster::Identity;
 use crate::api::ec2_node_class::SecurityGroup;
 use crate::api::keys;
+use crate::core::plan::EndCause;
 use crate::ports;
 
 /// The preference of an instance that was launched into a reservation on purpose.
@@ -112,42 +113,20 @@ pub fn to_port(instance: &InstanceAnswer) -> ports::Instance {
     }
 }
 
+/// The same of one that has ended; `None` while it runs.
+pub fn end_to_port(instance: &InstanceAnswer) -> Option<ports::InstanceEnd> {
+    let Ended { cause, code, text } = ended(instance)?;
+    Some(ports::InstanceEnd { provider_id: provider_id(&instance.zone, &instance.id), cause, code, text })
+}
+
 /// Why an instance ended, as far as that helps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     pub cause: EndCause,
+    /// EC2's own word; empty where it gave none.
+    pub code: String,
     /// What EC2 said, and what to do.
     pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EndCause {
-    /// The key of an encrypted volume can not be used.
-    Encryption,
-    /// The account may have no more volumes.
-    VolumeQuota,
-    /// A snapshot that a volume was to be made from.
-    Snapshot,
-    /// No address was left in the subnet.
-    Addresses,
-    /// EC2 had none in the end.
-    Capacity,
-    /// A spot instance was taken back.
-    Interrupted,
-    /// Somebody ended it, or it ended itself.
-    Stopped,
-    /// EC2 says no more.
-    Unknown,
-}
-
-impl EndCause {
-    /// Whether the next instance of the class will end in the same way, until somebody changes something.
-    pub fn is_lasting(self) -> bool {
-        match self {
-            Self::Encryption | Self::VolumeQuota | Self::Snapshot => true,
-            Self::Addresses | Self::Capacity | Self::Interrupted | Self::Stopped | Self::Unknown => false,
-        }
-    }
 }
 
 /// Why an instance is ending or has ended; `None` while it runs. Codes:
@@ -168,7 +147,7 @@ pub fn ended(instance: &InstanceAnswer) -> Option<Ended> {
         (false, false) => format!("{}: {message}", reason.code),
     };
     let text = if what.is_empty() { said } else { format!("{what} ({said})") };
-    Some(Ended { cause, text })
+    Some(Ended { cause, code: reason.code.clone(), text })
 }
 
 fn cause(reason: &StateReason) -> (EndCause, &'static str) {
@@ -198,7 +177,10 @@ fn cause(reason: &StateReason) -> (EndCause, &'static str) {
         "Server.SpotInstanceTermination" | "Server.SpotInstanceShutdown" => {
             (EndCause::Interrupted, "EC2 took the spot instance back")
         }
-        "Server.InternalError" => (EndCause::Capacity, "the host failed while it was to start"),
+        "Server.InternalError" => (
+            EndCause::Unknown,
+            "EC2 failed while it was to start; where this goes on, see that the keys of its volumes can be used",
+        ),
         "Client.UserInitiatedShutdown" | "Client.UserInitiatedHibernate" => (EndCause::Stopped, "somebody ended it"),
         "Client.InstanceInitiatedShutdown" => (EndCause::Stopped, "it shut itself down"),
         "Server.ScheduledStop" => (EndCause::Stopped, "EC2 stopped it on schedule"),
@@ -262,7 +244,7 @@ mod tests {
             ended(&instance).unwrap()
         };
         let key = of("Client.InvalidKMSKey.InvalidState", "Client.InvalidKMSKey.InvalidState: The KMS key is disabled");
-        assert!(key.cause.is_lasting() && key.text.contains("kms:CreateGrant"));
+        assert!(key.cause == EndCause::Encryption && key.text.contains("kms:CreateGrant"));
         assert!(key.text.ends_with("(Client.InvalidKMSKey.InvalidState: The KMS key is disabled)"), "{}", key.text);
         for (code, message, cause) in [
             ("Client.InternalError", "Client.InternalError: Client error on launch", EndCause::Encryption),

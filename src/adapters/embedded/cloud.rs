@@ -6,14 +6,16 @@ use std::sync::Arc;
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus};
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
+use crate::core::plan::EndCause;
 use crate::ports::{
-    ClassCondition, ClassFacts, Cloud, Instance, LaunchFailure, LaunchRequest, Message, Offering, PortError,
-    PortErrorKind,
+    ClassCondition, ClassFacts, Cloud, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, Offering,
+    PortError, PortErrorKind,
 };
 
 use super::EmbeddedWorld;
 use super::machines::{LaunchRefusal, security_groups};
 use super::objects::name_of;
+use super::world::World;
 
 /// As SQS gives them.
 const MESSAGES_AT_ONCE: usize = 10;
@@ -99,6 +101,20 @@ impl Cloud for EmbeddedCloud {
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         Ok(self.world.with(|world| world.instances_told()))
+    }
+
+    async fn ended(&self, provider_ids: &[&str]) -> Result<Vec<InstanceEnd>, PortError> {
+        let end = |id: &&str, cause: EndCause| InstanceEnd {
+            provider_id: (*id).to_owned(),
+            cause,
+            code: "Embedded".to_owned(),
+            text: format!("the embedded cloud ended it, as for {cause:?}"),
+        };
+        let ended = |world: &World| {
+            let known = provider_ids.iter().filter_map(|id| Some((id, world.ended.get(*id)?.0)));
+            known.map(|(id, cause)| end(id, cause)).collect()
+        };
+        Ok(self.world.with(|world| ended(world)))
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {

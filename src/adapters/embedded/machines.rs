@@ -17,7 +17,7 @@ use crate::core::catalog::{InstanceType, Offering as SoldOffering};
 use crate::core::model::Resources;
 use crate::core::model::requirements::add_other_names;
 use crate::core::model::resources::format_amount;
-use crate::core::plan::Alternative;
+use crate::core::plan::{Alternative, EndCause};
 use crate::ports::{Instance, LaunchRequest, Message, Offering};
 
 use super::objects::name_of;
@@ -31,6 +31,8 @@ const SECONDS_TO_END: (u64, u64) = (3, 8);
 /// Notice before a spot instance is taken back.
 const INTERRUPTION_NOTICE_SECONDS: u64 = 120;
 const ADDRESSES_TRIED: usize = 1000;
+/// So long EC2 shows an instance that has ended.
+const ENDED_SHOWN_FOR: SignedDuration = SignedDuration::from_hours(1);
 /// How long the catalog shows an offering as unavailable after a launch found none left.
 const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
@@ -57,6 +59,8 @@ pub enum NodeFault {
     NeverJoins,
     /// The node registers, and stays unready.
     NeverReady,
+    /// The instance ends when its node would join.
+    Ends(EndCause),
 }
 
 /// Why nothing was launched.
@@ -191,8 +195,15 @@ impl World {
     /// The kubelet of a booted instance registers its node.
     pub(super) fn node_joins(&mut self, provider_id: &str) {
         let Some(machine) = self.machines.get(provider_id).filter(|machine| !machine.ending).cloned() else { return };
-        if self.node_fault(&machine) == Some(NodeFault::NeverJoins) {
-            return;
+        match self.node_fault(&machine) {
+            Some(NodeFault::NeverJoins) => return,
+            Some(NodeFault::Ends(cause)) => {
+                let now = self.now;
+                self.ended.retain(|_, (_, at)| now.duration_since(*at) < ENDED_SHOWN_FOR);
+                self.ended.insert(provider_id.to_owned(), (cause, now));
+                return self.machine_ends(provider_id);
+            }
+            Some(NodeFault::NeverReady) | None => {}
         }
         let claim = self.node_claims.get(&machine.node_claim).cloned();
         let Some(mut node) = self.node_of(&machine, claim.as_ref()) else { return };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
-use crate::ports::{ClassFacts, Cloud, Instance, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind};
+use crate::ports::{
+    ClassFacts, Cloud, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, PortError, PortErrorKind,
+};
 
 use super::{EmbeddedCloud, EmbeddedWorld, SavedMachine};
 
@@ -76,6 +78,10 @@ impl Cloud for SavedCloud {
 
     async fn instances(&self) -> Result<Vec<Instance>, PortError> {
         self.cloud.instances().await
+    }
+
+    async fn ended(&self, provider_ids: &[&str]) -> Result<Vec<InstanceEnd>, PortError> {
+        self.cloud.ended(provider_ids).await
     }
 
     async fn messages(&self) -> Result<Vec<Message>, PortError> {

@@ -16,6 +16,7 @@ use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
+use crate::core::plan::EndCause;
 use crate::core::snapshot::{Objects, Snapshot};
 use crate::ports::{Message, Offering};
 
@@ -80,6 +81,8 @@ pub struct World {
 
     pub(super) catalog: Arc<Catalog>,
     pub(super) machines: BTreeMap<String, Machine>,
+    /// Instances that ended before their nodes joined, why and when.
+    pub(super) ended: BTreeMap<String, (EndCause, Timestamp)>,
     /// What EC2 has announced and nobody has taken off the queue, by receipt.
     pub(super) messages: BTreeMap<String, Message>,
     pub(super) messages_sent: u64,
@@ -146,6 +149,7 @@ impl World {
             node_plans: Store::default(),
             catalog,
             machines: BTreeMap::new(),
+            ended: BTreeMap::new(),
             messages: BTreeMap::new(),
             messages_sent: 0,
             node_faults: BTreeMap::new(),

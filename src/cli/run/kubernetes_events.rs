@@ -60,6 +60,13 @@ pub fn of(event: &Event) -> Vec<Notice> {
         Event::RolloutHalted { node_pool, because } => {
             vec![on_pool(node_pool, true, "RolloutHalted", format!("No more nodes are replaced: {because}"))]
         }
+        Event::InstanceEnded { node_claim, provider_id, text, .. } => {
+            let note = format!("Instance {provider_id} ended before its node joined: {text}");
+            vec![on_claim(node_claim, true, "InstanceEnded", note)]
+        }
+        Event::LaunchesPaused { node_pool, because, until } => {
+            vec![on_pool(node_pool, true, "LaunchesPaused", format!("{because}; none is launched before {until}"))]
+        }
         event => of_disruption(event),
     }
 }

@@ -38,6 +38,8 @@ pub fn problems(node_class: &EC2NodeClassSpec) -> Vec<NodeClassProblem> {
 
 /// How the condition `AMIsReady` says that an image could not be found out.
 pub const IMAGE_UNKNOWN: &str = "is unknown";
+/// In the message of a condition of a class whose answer is an earlier one, before why there is no newer.
+pub const NOT_ANSWERED_SINCE: &str = "since then ";
 
 /// The image that a node of this type and with these labels gets: the first whose requirements accept it.
 /// Source: reference, section 6.2.

@@ -8,6 +8,7 @@ use crate::core::model::words::pods_text;
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::static_capacity::{open_one, use_room};
 use crate::core::scheduler::Demand;
+use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::template::{Replicas, TemplateIndex};
 use crate::core::scheduler::{Engine, Refusal};
 
@@ -116,6 +117,7 @@ impl Pass<'_, '_> {
         }
         let problem = engine.problem;
         let replacement = open_one(engine, template).map_err(|refusal| match refusal {
+            Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => (ReasonCode::InstancesEndEarly, why),
             Refusal::Limit { resource, .. } => {
                 (ReasonCode::LimitReached, format!("limits.{resource} leaves no room for a replacement beside it"))
             }

@@ -105,6 +105,13 @@ pub fn launch_failed(claim: &NodeClaim, reason: &str, message: &str, now: Timest
     claim
 }
 
+/// The claim whose instance ended before its node joined. It is given up a moment later.
+pub fn instance_ended(claim: &NodeClaim, message: &str, now: Timestamp) -> NodeClaim {
+    let mut claim = claim.clone();
+    conditions::set(&mut claim, conditions::REGISTERED, "False", conditions::INSTANCE_ENDED, message, now);
+    claim
+}
+
 fn quantities(resources: &Resources) -> BTreeMap<String, IntOrString> {
     resources
         .iter()

@@ -17,6 +17,9 @@ pub const INSTANCE_TERMINATING: &str = "InstanceTerminating";
 pub const DISRUPTION_REASON: &str = "DisruptionReason";
 pub const DRIFTED: &str = "Drifted";
 
+/// The reason of `Registered` where the instance ended before its node joined.
+pub const INSTANCE_ENDED: &str = "InstanceEnded";
+
 /// Sets a condition; the time of transition stays when the status does. `Ready` follows the three stages.
 pub fn set(claim: &mut NodeClaim, type_: &str, status: &str, reason: &str, message: &str, now: Timestamp) {
     let generation = claim.metadata.generation;

@@ -17,6 +17,7 @@ mod consistency;
 pub mod consolidatable;
 pub mod do_not_disrupt;
 pub mod drain;
+pub mod early_ends;
 pub mod ending;
 pub mod eviction_order;
 pub mod expiry;
@@ -43,7 +44,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
 
 pub use initialization::{is_ready, waits_for};
-pub use liveness::given_up;
+pub use liveness::{given_up, instance_has_ended};
 
 /// What is known about one claim at one moment.
 #[derive(Clone, Copy, Debug)]
@@ -142,6 +143,8 @@ pub enum DeletionCause {
     RegistrationTimeout,
     /// A node waits for it to be ready before it goes, and that does not come.
     InitializationTimeout,
+    /// Its instance ended before its node joined.
+    InstanceEnded,
     /// Somebody deleted the node.
     NodeDeleted,
 }
@@ -153,13 +156,17 @@ impl DeletionCause {
             Self::LaunchTimeout => "launch_timeout",
             Self::RegistrationTimeout => "registration_timeout",
             Self::InitializationTimeout => "initialization_timeout",
+            Self::InstanceEnded => "instance_ended",
             Self::NodeDeleted => "node_deleted",
         }
     }
 
     /// Whether the node did not become ready in its time, and not because somebody wanted it gone.
     pub fn is_failure(self) -> bool {
-        matches!(self, Self::LaunchTimeout | Self::RegistrationTimeout | Self::InitializationTimeout)
+        match self {
+            Self::LaunchTimeout | Self::RegistrationTimeout | Self::InitializationTimeout | Self::InstanceEnded => true,
+            Self::NodeDeleted => false,
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::core::catalog::node_class::NodeClassSettings;
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::inputs::Inputs;
 pub use crate::core::inputs::RefusedOffering;
+use crate::core::lifecycle::early_ends::{self, Breaker};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Note, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
@@ -46,6 +47,8 @@ pub struct Offer {
     reserved: Vec<Vec<Reserved>>,
     reservations: Vec<Rc<Reservation>>,
     left_out: Vec<LeftOut>,
+    /// How many nodes of a pool may be on their way, and why, where instances of it end early.
+    paused: BTreeMap<String, Paused>,
     notes: Vec<Note>,
 }
 
@@ -70,6 +73,14 @@ impl LeftOut {
     }
 }
 
+/// That few nodes of a pool are launched, or none, because the last instances ended before their nodes joined.
+#[derive(Debug)]
+pub struct Paused {
+    /// So many may be on their way.
+    pub nodes: i64,
+    pub why: String,
+}
+
 /// A reservation as one pool can use it.
 #[derive(Debug)]
 pub struct Reserved {
@@ -92,6 +103,7 @@ impl Offer {
             reserved: Vec::new(),
             reservations: reservations.all(),
             left_out: Vec::new(),
+            paused: BTreeMap::new(),
             notes: refusals.notes(inputs.now),
         };
         offer.notes.extend(overlays.notes.iter().cloned());
@@ -104,6 +116,7 @@ impl Offer {
             if class.is_none() {
                 offer.left_out.push(LeftOut::of(pool, is_ours));
             }
+            offer.look_at_early_ends(inputs, pool);
             let compile = |class: &crate::api::ec2_node_class::EC2NodeClass| {
                 let settings = NodeClassSettings::read(&class.spec).0;
                 let mut types: Vec<InstanceType> =
@@ -138,6 +151,22 @@ impl Offer {
             offer.pools.push(types);
         }
         offer
+    }
+
+    fn look_at_early_ends(&mut self, inputs: &Inputs<'_>, pool: &NodePool) {
+        let Some(ends) = early_ends::of_pool(inputs, pool) else { return };
+        let (nodes, then) = match ends.breaker(inputs.now) {
+            Breaker::Closed => return,
+            Breaker::Open(next) => (0, format!("none is launched before {next}")),
+            Breaker::OneAlone => (1, "one is launched alone until it has joined".to_owned()),
+        };
+        let why = format!("{}; {then}", ends.text());
+        self.paused.insert(pool.metadata.name.clone().unwrap_or_default(), Paused { nodes, why });
+    }
+
+    /// What early ends of its instances leave of a pool; `None` where any number of nodes may be launched.
+    pub fn paused(&self, node_pool: &str) -> Option<&Paused> {
+        self.paused.get(node_pool)
     }
 
     /// The zones in which the pool at this position of the inputs can launch nodes; `None`: in any.

@@ -6,6 +6,7 @@ mod against;
 pub mod calendar;
 pub mod change;
 mod definition_place;
+mod ended;
 pub mod leaving;
 mod note;
 mod reason;
@@ -26,6 +27,7 @@ use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
 pub use against::compare;
 pub use change::Change;
 pub use definition_place::{DefinitionPlace, DefinitionPlaces, field_of, with_place};
+pub use ended::{EndCause, EndedInstances};
 pub use note::{Note, NoteCode};
 pub use reason::{Reason, ReasonCode};
 pub use risk::{Risk, RiskCode};
@@ -61,6 +63,9 @@ pub struct Plan {
     /// Nodes that were bought for pods which kube-scheduler does not let run there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_nodes: Vec<RefusedNode>,
+    /// Instances that ended before their nodes joined, by pool.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ended_instances: Vec<EndedInstances>,
     pub budgets: Vec<BudgetState>,
     /// Reasons for which this plan disrupts nodes of a pool, and no budget limits how many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -44,6 +44,8 @@ pub enum NoteCode {
     ExtraSecurityGroups,
     /// A feature gate of `cutlist.yaml` is off that something in the definitions needs.
     FeatureGateOff,
+    /// Instances of a NodePool ended before their nodes joined.
+    InstancesEndedEarly,
     /// An instance runs that no NodeClaim knows.
     InstanceWithoutNodeClaim,
     /// EC2 lately had none of some offerings.

@@ -75,6 +75,8 @@ pub enum ReasonCode {
     DevicesUnsatisfied,
     /// Pending: kube-scheduler refused the nodes that were bought for the pod.
     RefusedByScheduler,
+    /// Pending or held back: instances of the pool end before their nodes join; none is launched for a while.
+    InstancesEndEarly,
     /// Pending: the pod, or all pods of the cluster together, say more than is planned for.
     TooManyTerms,
     /// Pending: a pod of a DaemonSet that its node does not take; none is bought for it.

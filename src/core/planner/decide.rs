@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::settings::Packing;
 use crate::core::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, removed_pools, rollout};
 use crate::core::inputs::Inputs;
+use crate::core::lifecycle::early_ends;
 use crate::core::plan::{
     FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, StepKind,
 };
@@ -104,6 +105,8 @@ pub fn assemble(
         purchases.chain(disruption.removals.iter().flat_map(|removal| &removal.purchases)).collect();
     let refused_nodes = provisioning.refused_nodes.for_plan(inputs.snapshot);
     notes.extend(refused_nodes::notes(&refused_nodes));
+    let (ended_instances, notes_of_ends) = early_ends::in_plan(inputs);
+    notes.extend(notes_of_ends);
     notes.extend(report::notes_of_purchases(problem, &purchases));
     notes.extend(report::notes_of_reservations(problem, &purchases));
     let disturbed = Disturbed::new(&builder.steps, inputs.snapshot);
@@ -130,6 +133,7 @@ pub fn assemble(
         pending,
         held_back: disruption.held_back,
         refused_nodes,
+        ended_instances,
         unlimited: report::unlimited(&builder.steps, &disruption.budgets),
         budgets: disruption.budgets.into_states(),
         steps: builder.steps,

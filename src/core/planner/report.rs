@@ -235,6 +235,7 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
             Refusal::Limit { scope: Scope::Cluster, resource, limit, .. } => {
                 format!("spec.limits.{resource} of cutlist.yaml is {}", amount(resource, *limit))
             }
+            Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => why.clone(),
             _ => template.nothing_offered_text(),
         };
         Note {

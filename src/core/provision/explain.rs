@@ -248,6 +248,7 @@ fn describe(engine: &Engine<'_, '_>, class: ClassIndex, pool: &str, refusal: &Re
             let waits = if engine.waits_for_reservations() { "; the pod waits until they are launched" } else { "" };
             format!("capacity reservation {id} is used up: this plan takes {instances}{waits}")
         }
+        Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => why.clone(),
         Refusal::Limit { scope, resource, limit, used, needed } => format!(
             "{}limits.{resource} {} {}reached: {} used or planned, the smallest node that fits needs {}",
             if *scope == Scope::Cluster { "spec." } else { "" },

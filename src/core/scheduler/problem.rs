@@ -135,7 +135,7 @@ impl<'a> Problem<'a> {
             set_daemon_overhead(template, &daemons, &pods.dimensions);
         }
         set_rooms(&mut templates, pods.dimensions.count());
-        let (limited, quotas) = quotas(&mut templates, inputs, &machines);
+        let (limited, quotas) = quotas(&mut templates, inputs, &offer, &machines);
 
         let node_taints: Vec<Vec<EffectiveTaint>> = machines.iter().map(taints_of).collect();
         let soft = |taint: &EffectiveTaint| taint.effect == crate::api::node_pool::TaintEffect::PreferNoSchedule;

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use crate::api::keys;
 use crate::api::node_pool::IntOrString;
 use crate::core::inputs::Inputs;
-use crate::core::lifecycle::conditions::LAUNCHED;
+use crate::core::lifecycle::conditions::{LAUNCHED, REGISTERED};
 use crate::core::model::Resources;
 use crate::core::model::resources::NODES;
+use crate::core::offer::Offer;
 use crate::core::snapshot::nodes::Machine;
 
 use super::template::Template;
@@ -25,6 +26,8 @@ pub enum Scope {
     Cluster,
     /// What is left of the capacity reservation with this id.
     Reservation(String),
+    /// Nodes of a pool that may be on their way, since instances of it ended before they joined: what is known of them.
+    EarlyEnds(String),
 }
 
 /// Amounts by position in [`Limited`]; shared, since nodes of one type take the same.
@@ -108,15 +111,26 @@ fn parsed(limits: &BTreeMap<String, IntOrString>) -> Resources {
 
 /// The quotas of all templates, each of which learns which ones it draws on, and what its types take of them.
 /// O(templates x types + machines).
-pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> (Limited, Vec<Quota>) {
+pub fn quotas(
+    templates: &mut [Template],
+    inputs: &Inputs<'_>,
+    offer: &Offer,
+    machines: &[Machine<'_>],
+) -> (Limited, Vec<Quota>) {
     let mut limits: Vec<(Scope, Resources)> = Vec::new();
     let mut of_pool: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     let mut of_reservation: BTreeMap<String, QuotaIndex> = BTreeMap::new();
+    let mut of_paused: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     for template in templates.iter() {
         let of_template = parsed(&inputs.node_pools[template.pool].spec.limits);
         if !of_template.is_empty() && !of_pool.contains_key(&template.name) {
             of_pool.insert(template.name.clone(), limits.len());
             limits.push((Scope::NodePool, of_template));
+        }
+        if let Some(paused) = offer.paused(&template.name).filter(|_| !of_paused.contains_key(&template.name)) {
+            of_paused.insert(template.name.clone(), limits.len());
+            limits
+                .push((Scope::EarlyEnds(paused.why.clone()), [(NODES.to_owned(), paused.nodes)].into_iter().collect()));
         }
         if let Some(reservation) = template.reservation.as_ref().filter(|it| !of_reservation.contains_key(&it.id)) {
             let left = i64::try_from(reservation.available).unwrap_or(i64::MAX);
@@ -138,6 +152,9 @@ pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machi
         for quota in of_pool.get(pool).copied().into_iter().chain(of_cluster) {
             used[quota].add(&capacity);
         }
+        if let Some(quota) = of_paused.get(pool).filter(|_| is_on_its_way(machine)) {
+            used[*quota].add(&capacity);
+        }
         if let Some(quota) = not_yet_launched_into(machine).and_then(|id| of_reservation.get(id)) {
             used[*quota].add(&capacity);
         }
@@ -145,7 +162,8 @@ pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machi
     for template in templates {
         let reservation = template.reservation.as_ref().and_then(|it| of_reservation.get(&it.id)).copied();
         let of_pool = of_pool.get(&template.name).copied();
-        template.quotas = of_pool.into_iter().chain(of_cluster).chain(reservation).collect();
+        let of_paused = of_paused.get(&template.name).copied();
+        template.quotas = of_pool.into_iter().chain(of_cluster).chain(reservation).chain(of_paused).collect();
         set_limited_capacity(template, &limited);
     }
     let quota = |((scope, limits), used): ((Scope, Resources), Resources)| Quota {
@@ -161,6 +179,11 @@ pub fn quotas(templates: &mut [Template], inputs: &Inputs<'_>, machines: &[Machi
 fn not_yet_launched_into<'m>(machine: &'m Machine<'_>) -> Option<&'m str> {
     machine.claim.filter(|claim| !claim.is_true(LAUNCHED))?;
     machine.label(keys::CAPACITY_RESERVATION_ID)
+}
+
+/// Whether its node has yet to join.
+fn is_on_its_way(machine: &Machine<'_>) -> bool {
+    machine.claim.is_some_and(|claim| !claim.is_true(REGISTERED)) && !machine.is_being_removed()
 }
 
 fn set_limited_capacity(template: &mut Template, limited: &Limited) {

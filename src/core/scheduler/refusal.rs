@@ -62,6 +62,7 @@ impl Refusal {
             Self::AntiAffinity { .. } => ReasonCode::AntiAffinityUnsatisfied,
             Self::Offering | Self::MinValues { .. } => ReasonCode::NoOffering,
             Self::EmptyPool => ReasonCode::NodePoolHasNoInstanceType,
+            Self::Limit { scope: Scope::EarlyEnds(_), .. } => ReasonCode::InstancesEndEarly,
             Self::Limit { .. } => ReasonCode::LimitReached,
         }
     }

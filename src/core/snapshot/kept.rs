@@ -38,6 +38,7 @@ pub const ANNOTATIONS: &[&str] = &[
     keys::DEFINED_IN,
     keys::DESTINATIONS,
     keys::DO_NOT_DISRUPT,
+    keys::EARLY_ENDS,
     keys::EC2_NODE_CLASS_HASH,
     keys::EC2_NODE_CLASS_HASH_VERSION,
     keys::HASH_BEFORE_REDACTION,

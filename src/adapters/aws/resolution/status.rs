@@ -12,7 +12,7 @@ use super::known::Known;
 use super::validation::Verdict;
 use super::{Resolution, Unmatched, reservations};
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup, Subnet};
-use crate::core::catalog::node_class::IMAGE_UNKNOWN;
+use crate::core::catalog::node_class::{IMAGE_UNKNOWN, NOT_ANSWERED_SINCE};
 
 pub const SUBNETS_READY: &str = "SubnetsReady";
 pub const SECURITY_GROUPS_READY: &str = "SecurityGroupsReady";
@@ -124,7 +124,7 @@ impl Written {
         }));
         if let (Some(at), Some(trouble)) = (images.at, &images.trouble) {
             let at = super::known::whole_seconds(at);
-            notes.push(format!("as of {at}; since then {}", trouble.error.text()));
+            notes.push(format!("as of {at}; {NOT_ANSWERED_SINCE}{}", trouble.error.text()));
         }
         let before = if self.is_said_now(AMIS_READY) { self.status.amis.as_slice() } else { &[] };
         let is_unsure = images.unknown.iter().any(|part| !part.is_variant);

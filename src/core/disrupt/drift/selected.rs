@@ -13,7 +13,7 @@ use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassStat
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
-use crate::core::catalog::node_class::{IMAGE_UNKNOWN, image_for};
+use crate::core::catalog::node_class::{IMAGE_UNKNOWN, NOT_ANSWERED_SINCE, image_for};
 use crate::core::inputs::{Inputs, LiveInstance};
 use crate::core::lifecycle::selectors::Selectors;
 use crate::core::offer::{Subnets, status_now};
@@ -205,8 +205,10 @@ impl<'a> Classes<'a> {
             if status.conditions.iter().any(is_not_ready) {
                 return None;
             }
+            // What was found a while ago may have changed since, and unknown is no reason to remove a node.
+            let is_old = |it: &Condition| it.type_ == selector.condition() && it.message.contains(NOT_ANSWERED_SINCE);
             let found = selector.found(status, None);
-            if !found.is_empty() {
+            if !found.is_empty() && !status.conditions.iter().any(is_old) {
                 return Some(found);
             }
         }

@@ -49,7 +49,7 @@ pub fn propose(
                 Scope::NodePool => Some(Change::RaiseLimit { node_pool: node_pool(), resource, from, to }),
                 Scope::Cluster => Some(Change::RaiseClusterLimit { resource, from, to }),
                 // What is reserved is agreed with EC2, not with the definitions.
-                Scope::Reservation(_) => None,
+                Scope::Reservation(_) | Scope::EarlyEnds(_) => None,
             }
         }
         Refusal::Taint(taint) => Some(Change::Tolerate { taint: taint.clone() }),

@@ -50,7 +50,8 @@ pub type Used = Vec<(Option<String>, Resources)>;
 pub fn used(engine: &Engine<'_, '_>) -> Used {
     let problem = engine.problem;
     let used = problem.templates.iter().flat_map(|template| {
-        let is_limit = |quota: &&usize| !matches!(problem.quotas[**quota].scope, quota::Scope::Reservation(_));
+        let is_limit =
+            |quota: &&usize| matches!(problem.quotas[**quota].scope, quota::Scope::NodePool | quota::Scope::Cluster);
         template.quotas.iter().filter(is_limit).map(|quota| {
             let pool = (problem.quotas[*quota].scope == quota::Scope::NodePool).then(|| template.name.clone());
             let mut used = problem.limited.resources(&problem.quotas[*quota].used);
@@ -220,7 +221,7 @@ impl<'e, 'a> Trials<'e, 'a> {
             let limits = match scope {
                 quota::Scope::NodePool => pool().map(|pool| &pool.spec.limits),
                 quota::Scope::Cluster => Some(&self.inputs.policy.limits),
-                quota::Scope::Reservation(_) => None,
+                quota::Scope::Reservation(_) | quota::Scope::EarlyEnds(_) => None,
             };
             let limit = limits.and_then(|limits| limits.get(resource)?.to_string().parse().ok());
             let limit = limit.map_or(0, |limit| Resources::amount(resource, limit));
