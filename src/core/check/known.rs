@@ -24,6 +24,9 @@ use super::{daemons, overlays, reservations};
 const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 const DISRUPTED: &str = keys::DISRUPTED_TAINT;
 
+/// By namespace and one label that their selector asks for by value; `None` where it asks for none.
+type BudgetsByLabel<'a> = BTreeMap<(&'a str, Option<(&'a str, &'a str)>), Vec<&'a PodDisruptionBudget>>;
+
 pub(super) struct Known<'a> {
     pub inputs: &'a Inputs<'a>,
     pub pools: BTreeMap<&'a str, &'a NodePool>,
@@ -39,8 +42,7 @@ pub(super) struct Known<'a> {
     pub short_of_capacity: Vec<&'a NodeClaim>,
     /// A pod of each DaemonSet, named after the set.
     pub daemons: Vec<Pod>,
-    /// By namespace and one label that their selector asks for by value; `None` where it asks for none.
-    budgets: BTreeMap<(&'a str, Option<(&'a str, &'a str)>), Vec<&'a PodDisruptionBudget>>,
+    budgets: BudgetsByLabel<'a>,
     /// Those that count, heaviest first.
     overlays: Vec<&'a NodeOverlay>,
     /// Types that the plan may launch, by pool and name, as nodes of the pool's class have them.
@@ -196,10 +198,8 @@ impl<'a> Known<'a> {
     }
 }
 
-fn budgets<'a>(
-    inputs: &'a Inputs<'a>,
-) -> BTreeMap<(&'a str, Option<(&'a str, &'a str)>), Vec<&'a PodDisruptionBudget>> {
-    let mut budgets: BTreeMap<_, Vec<_>> = BTreeMap::new();
+fn budgets<'a>(inputs: &'a Inputs<'a>) -> BudgetsByLabel<'a> {
+    let mut budgets = BudgetsByLabel::new();
     for budget in &inputs.snapshot.pod_disruption_budgets {
         let selector = budget.spec.as_ref().and_then(|spec| spec.selector.as_ref());
         let label = selector.and_then(|selector| selector.match_labels.as_ref()?.first_key_value());
