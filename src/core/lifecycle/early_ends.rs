@@ -211,7 +211,7 @@ fn is_of(claim: &NodeClaim, pool: &NodePool) -> bool {
     named.is_some() && named == pool.metadata.name.as_ref() && !is_of_other_template(claim, pool)
 }
 
-/// What is noted on a pool of the definitions and still counts. O(1) where nothing is.
+/// What is noted on a pool of the definitions and still counts. O(pools) where nothing is noted, else O(claims) too.
 pub fn of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Option<EarlyEnds> {
     let applied = inputs.snapshot.node_pools.iter().find(|applied| applied.metadata.name == pool.metadata.name)?;
     let ends = EarlyEnds::noted_on(applied)?;
