@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::adapters::kubernetes::{ConnectError, Connection, connect, read_once};
+use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::Snapshot;
 use crate::ports::{PortError, PortErrorKind};
 
@@ -37,6 +38,17 @@ pub fn read(arguments: &ClusterArguments) -> Result<(Snapshot, Vec<String>), Fai
     runtime.block_on(async {
         let connection = connected(arguments).await?;
         read_once(&connection.client).await.map_err(|error| unreadable(error, &connection.address))
+    })
+}
+
+/// The plans that were posted in it.
+pub fn node_plans(arguments: &ClusterArguments) -> Result<Vec<NodePlan>, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
+    runtime.block_on(async {
+        let connection = connected(arguments).await?;
+        let plans = crate::adapters::kubernetes::node_plans(&connection.client).await;
+        plans.map_err(|error| unreadable(error, &connection.address))
     })
 }
 

@@ -12,6 +12,7 @@ use super::exit::{Failure, INTERNAL, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
 use super::{output, simulate};
 use crate::adapters::git::{self, Merge};
+use crate::api::node_plan::NodePlan;
 use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewVerdict};
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
@@ -70,6 +71,15 @@ pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<
     let (targets, plans): (Vec<_>, Vec<Option<Plan>>) = all.into_iter().map(|it| (it.target, it.plan)).unzip();
     preview.targets = targets;
     Ok((preview, plans))
+}
+
+/// The plans that were posted in each cluster, by its name: empty for the living one. Blocks while it reads.
+pub(super) fn node_plans(arguments: &PreviewArguments) -> Result<Vec<(String, Vec<NodePlan>)>, Failure> {
+    let read = |cluster: Cluster| {
+        let plans = cluster.node_plans(arguments, Timestamp::now())?;
+        Ok((cluster.name, plans))
+    };
+    snapshots::clusters(arguments)?.into_iter().map(read).collect()
 }
 
 /// Both revisions of one folder, and what they define.

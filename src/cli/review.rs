@@ -4,6 +4,7 @@
 
 mod approvals;
 mod commands;
+mod merged;
 mod rounds;
 
 use std::path::PathBuf;

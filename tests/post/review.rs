@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use aws_lc_rs::hmac;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::forges::{FORGES, Forge, GITHUB};
@@ -51,6 +51,52 @@ impl Desk {
             "sha": self.head, "source_branch": "change", "target_branch": "main", "source_project_id": 2, "target_project_id": 1,
         });
         world.pull_requests = vec![if self.forge.name == "gitlab" { of_gitlab } else { of_actions }];
+    }
+
+    /// The pull request was merged, and is listed as that.
+    fn merges(&self) -> String {
+        let repository = git2::Repository::open(self.remote()).unwrap();
+        let commit = |name: &str| repository.revparse_single(name).unwrap().peel_to_commit().unwrap();
+        let (main, change) = (commit("main"), commit("change"));
+        let tree = repository.merge_commits(&main, &change, None).unwrap().write_tree_to(&repository).unwrap();
+        let (tree, author) = (repository.find_tree(tree).unwrap(), main.author());
+        let merge = repository
+            .commit(Some("refs/heads/main"), &author, &author, "Merge it", &tree, &[&main, &change])
+            .unwrap()
+            .to_string();
+        let mut world = self.server.world();
+        let is_gitlab = self.forge.name == "gitlab";
+        let pull_request = world.pull_requests.first_mut().unwrap();
+        pull_request["state"] = json!(if is_gitlab { "merged" } else { "closed" });
+        pull_request["merged_at"] = json!(jiff::Timestamp::now());
+        pull_request["merge_commit_sha"] = json!(merge);
+        world.last_id += 1;
+        merge
+    }
+
+    /// A plan of a revision was posted in the cluster.
+    fn posts_plan(&self, revision: &str, minute: u32, status: Value) {
+        let snapshot = self.folder.path().join("clusters/blue.yaml");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
+        command
+            .arg("plan")
+            .arg(self.remote())
+            .args(["--revision", revision, "-o", "json", "--snapshot"])
+            .arg(&snapshot);
+        let planned = command.stderr(Stdio::null()).output().unwrap();
+        let plan: Value = serde_json::from_slice(&planned.stdout).unwrap();
+        let object = json!({
+            "apiVersion": "cutlist.dev/v1alpha1", "kind": "NodePlan", "metadata": { "name": format!("plan-{minute}") },
+            "spec": {
+                "planId": plan["id"], "revision": { "id": revision, "reference": "main" },
+                "generatedFor": format!("2026-11-20T09:{minute:02}:00Z"),
+                "nodesCreated": plan["summary"]["nodesCreated"], "nodesRemoved": plan["summary"]["nodesRemoved"],
+                "priceChange": "+$0.1000/h", "plan": plan,
+            },
+            "status": status,
+        });
+        let text = std::fs::read_to_string(&snapshot).unwrap();
+        std::fs::write(&snapshot, format!("{text}\n---\n{object}\n")).unwrap();
     }
 
     fn says(&self, author: &str, text: &str) {
@@ -165,6 +211,60 @@ fn a_plan_is_approved_by_those_who_may_write() {
         desk.look(asks);
         assert_eq!(desk.server.world().writes().len(), writes, "{}", forge.name);
     }
+}
+
+#[test]
+fn what_came_of_a_merge_is_told_where_it_was_previewed() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        desk.look(&[]);
+        let before = desk.bodies();
+        let merge = desk.merges();
+        desk.look(&[]);
+        assert_eq!(desk.bodies(), before, "{}: nothing is known yet", forge.name);
+
+        desk.posts_plan(&merge, 1, json!({ "phase": "WaitsForApproval", "message": "moves 1 and 2 wait" }));
+        desk.look(&[]);
+        let bodies = desk.bodies();
+        assert_eq!(bodies.len(), 1, "{}: {bodies:?}", forge.name);
+        let told = &bodies[0];
+        assert!(
+            told.contains(&format!("Merged as <code>{}</code>. The first plan is the one shown below.", &merge[..7])),
+            "{told}"
+        );
+        assert!(told.contains("waits for an approval") && told.contains("moves 1 and 2 wait"), "{told}");
+        assert!(told.ends_with(before[0].splitn(3, '\n').nth(2).unwrap()), "{told}");
+        // A later process has nothing to add.
+        let writes = desk.server.world().writes().len();
+        desk.look(&[]);
+        assert_eq!(desk.server.world().writes().len(), writes, "{}", forge.name);
+
+        desk.posts_plan(&merge, 2, json!({ "phase": "Applied" }));
+        desk.look(&[]);
+        let bodies = desk.bodies();
+        assert!(bodies.len() == 1 && bodies[0].contains("**done**"), "{bodies:?}");
+    }
+}
+
+#[test]
+fn a_merge_of_which_there_is_no_plan_came_with_the_one_after_it() {
+    let desk = stage(GITHUB, "a-change");
+    let child = desk.command(&["--interval", "5s"]).spawn().unwrap();
+    until("posted", || desk.bodies().len() == 1);
+    let merge = desk.merges();
+    let repository = git2::Repository::open(desk.remote()).unwrap();
+    let parent = repository.find_commit(git2::Oid::from_str(&merge).unwrap()).unwrap();
+    let (tree, author) = (parent.tree().unwrap(), parent.author());
+    let next = repository.commit(Some("refs/heads/main"), &author, &author, "Another", &tree, &[&parent]).unwrap();
+    desk.posts_plan(&next.to_string(), 1, json!({ "phase": "Applying" }));
+    until("told", || desk.bodies()[0].contains("After the merge"));
+    stopped(child);
+    let body = desk.bodies().remove(0);
+    assert!(
+        body.contains(&format!("planned with what came after it as <code>{}</code>", &next.to_string()[..7])),
+        "{body}"
+    );
+    assert!(body.contains("under way"), "{body}");
 }
 
 fn stopped(mut child: Child) {

@@ -251,13 +251,21 @@ pub fn listed(items: Vec<Value>, request: &Request, size: &str, most: usize) -> 
     }
 }
 
-/// The open pull requests, with a tag.
+/// The pull requests in the state that was asked for, with a tag.
 pub fn pull_requests(world: &World, request: &Request) -> Answer {
-    let tag = format!("W/\"{:x}\"", world.last_id);
+    let asked = request.query.get("state").map(String::as_str).unwrap_or_default();
+    let is_asked_for = |it: &&Value| it["state"] == asked;
+    let found: Vec<Value> = world.pull_requests.iter().filter(is_asked_for).cloned().collect();
+    let tag = format!("W/\"{:x}-{}\"", world.last_id, found.len());
     if request.headers.get("if-none-match") == Some(&tag) {
         return Answer::of(304, Value::Null);
     }
-    Answer::of(200, Value::Array(world.pull_requests.clone())).with("etag", &tag)
+    Answer::of(200, Value::Array(found)).with("etag", &tag)
+}
+
+/// Pull request 7.
+pub fn pull_request(world: &World) -> Option<Answer> {
+    world.pull_requests.first().map(|it| Answer::of(200, it.clone()))
 }
 
 /// The newest status of each context of a commit.

@@ -123,8 +123,9 @@ pub struct PullRequest {
     pub is_fork: bool,
     /// Branch that it goes into.
     pub base_reference: String,
-    /// The commit that it became.
+    /// The commit that it became, and when.
     pub merged_as: Option<String>,
+    pub merged_at: Option<Timestamp>,
     /// Another text whenever something happened to it, such as a comment.
     pub updated: String,
 }
@@ -208,6 +209,8 @@ pub trait Dialect: Send + Sync {
 
     fn pull_request(&self, number: u64) -> Request;
     fn open_pull_requests(&self, page: u32) -> Request;
+    /// Those that were merged, or closed where a forge tells no difference, on one page: the ones touched last.
+    fn merged_pull_requests(&self) -> Request;
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest>;
 
     /// Where Git finds the head, also of a fork.
@@ -284,6 +287,11 @@ pub enum HookProof<'a> {
 /// Text of an answer; empty where there is none.
 pub(super) fn text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
+}
+
+/// A moment of an answer.
+pub(super) fn moment(value: &Value) -> Option<Timestamp> {
+    value.as_str()?.parse().ok()
 }
 
 /// What a CI system says of the pull request that it runs for.

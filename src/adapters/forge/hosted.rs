@@ -114,6 +114,13 @@ impl HostedRepository {
         Ok(Some(items.iter().filter_map(|item| self.dialect.read_pull_request(item)).collect()))
     }
 
+    /// Those that were merged lately.
+    pub async fn merged_pull_requests(&self) -> Result<Vec<PullRequest>, ForgeError> {
+        let answer = self.ask(&self.dialect.merged_pull_requests()).await?;
+        let read = list(answer.body)?.into_iter().filter_map(|item| self.dialect.read_pull_request(&item));
+        Ok(read.filter(|pull_request| pull_request.merged_as.is_some()).collect())
+    }
+
     /// Where Git finds the head of a pull request.
     pub fn head_reference(&self, number: u64) -> String {
         self.dialect.head_reference(number)

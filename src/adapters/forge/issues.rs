@@ -3,7 +3,7 @@
 use hyper::Method;
 use serde_json::{Value, json};
 
-use super::dialect::{Comment, PullRequest, RepositoryName, State, text};
+use super::dialect::{Comment, PullRequest, RepositoryName, State, moment, text};
 use super::http::{Request, segment};
 
 /// `/repos/OWNER/NAME`
@@ -67,6 +67,7 @@ pub(super) fn read_pull_request(answer: &Value, is_fork: bool) -> Option<PullReq
         is_fork,
         base_reference: text(&base["ref"]),
         merged_as: answer["merged_at"].as_str().and(answer["merge_commit_sha"].as_str()).map(str::to_owned),
+        merged_at: moment(&answer["merged_at"]),
         updated: text(&answer["updated_at"]),
     })
 }

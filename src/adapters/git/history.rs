@@ -61,6 +61,16 @@ impl Histories {
         commit.ok_or_else(|| PortError { operation: operation(), kind: PortErrorKind::Permanent, source: None })
     }
 
+    /// Whether a commit is another one, or comes after it. `false` also where the clone does not have both.
+    pub fn contains(&self, commit: &str, other: &str) -> bool {
+        let found = || -> Result<bool, git2::Error> {
+            let repository = Repository::open_bare(self.folder.path())?;
+            let (commit, other) = (git2::Oid::from_str(commit)?, git2::Oid::from_str(other)?);
+            Ok(commit == other || repository.graph_descendant_of(commit, other)?)
+        };
+        found().unwrap_or(false)
+    }
+
     /// Forgets a reference that nobody follows any more; what it alone held goes when packs are put together.
     pub fn forget(&self, reference: &str) {
         let repository = Repository::open_bare(self.folder.path());

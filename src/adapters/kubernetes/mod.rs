@@ -53,7 +53,7 @@ pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
 pub use leadership::Leadership;
-pub use once::{node_labels, read_once};
+pub use once::{node_labels, node_plans, read_once};
 pub use others::{OtherEnforcer, Own, cluster_identity, other_enforcer, other_leader};
 pub use server_time::ServerTime;
 pub use without_election::{Taken, take as take_lease};

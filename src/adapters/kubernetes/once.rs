@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Client;
 use kube::api::ListParams;
 
+use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind, place};
@@ -22,6 +23,13 @@ pub async fn node_labels(client: &Client) -> Result<Vec<BTreeMap<String, String>
     let mut snapshot = Snapshot::default();
     read_kind::<Node>(client.clone()).await?(&mut snapshot);
     Ok(snapshot.nodes.iter().filter_map(|node| node.metadata.labels.clone()).collect())
+}
+
+/// The plans that were posted, by name.
+pub async fn node_plans(client: &Client) -> Result<Vec<NodePlan>, PortError> {
+    let mut snapshot = Snapshot::default();
+    read_kind::<NodePlan>(client.clone()).await?(&mut snapshot);
+    Ok(snapshot.node_plans.iter().cloned().collect())
 }
 
 /// Objects asked for in one answer.

@@ -9,7 +9,7 @@ use crate::adapters::forge::{
 };
 use crate::api::preview::{Preview, PreviewCause, PreviewSeverity, PreviewTarget, PreviewVerdict};
 use crate::cli::arguments::{CommentArgument, PostArguments};
-use crate::render::posting::{self, Room};
+use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
 use crate::render::terminal::clean;
 
 /// How previews are shown.
@@ -59,7 +59,7 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         CommentArgument::None => None,
     };
     let comment = manner.map(|manner| {
-        let room = Room { characters: table.comment_characters, bytes: table.comment_bytes };
+        let room = room_of_preview(table);
         let text = posting::comment(preview, target, shown.manner(), room);
         let is_worth_beginning = target.verdict != PreviewVerdict::Untouched;
         CommentPosting { marker: text.marker, data: text.data, is_worth_beginning, manner, body: text.body }
@@ -87,6 +87,18 @@ fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &T
         }
     });
     TargetPosting { status, comment, check }
+}
+
+/// How long a comment may be.
+pub fn room(table: &Table) -> Room {
+    Room { characters: table.comment_characters, bytes: table.comment_bytes }
+}
+
+/// How long a preview may be, so that the outcome has room in the same comment.
+fn room_of_preview(table: &Table) -> Room {
+    let Room { characters, bytes } = room(table);
+    let less = |size: usize| size.saturating_sub(OUTCOME_CHARACTERS);
+    Room { characters: less(characters), bytes: less(bytes) }
 }
 
 /// Worst first, and each once.

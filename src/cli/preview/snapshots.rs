@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::adapters::git;
 use crate::adapters::registry::SCHEME;
+use crate::api::node_plan::NodePlan;
 use crate::api::preview::PreviewSnapshot;
 use crate::cli::arguments::PreviewArguments;
 use crate::cli::exit::Failure;
@@ -80,6 +81,14 @@ impl Cluster {
     /// As it was called, or as its settings call it.
     pub fn name_for(&self, definitions: &Definitions) -> String {
         if self.name.is_empty() { definitions.settings.cluster_name.clone() } else { self.name.clone() }
+    }
+
+    /// The plans that were posted in it. Of a living cluster nothing else is read.
+    pub fn node_plans(&self, arguments: &PreviewArguments, now: Timestamp) -> Result<Vec<NodePlan>, Failure> {
+        if self.sources.is_empty() {
+            return super::super::cluster::node_plans(&arguments.live);
+        }
+        Ok(self.read(arguments, now)?.snapshot.node_plans.iter().cloned().collect())
     }
 
     /// Reads the cluster as it is, or all of its files into one.

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::approvals::Approvals;
-use super::{commands, comments, complain};
+use super::merged::Merged;
+use super::{commands, comments, complain, merged};
 use crate::adapters::forge::{HostedRepository, Posting, PullRequest, TargetPosting, post};
 use crate::adapters::git::Histories;
+use crate::api::node_plan::NodePlan;
 use crate::api::preview::Preview;
 use crate::cli::arguments::{PreviewArguments, ReviewManner};
 use crate::cli::exit::Failure;
-use crate::cli::post::{Resolved, Shown, assembled, tell};
+use crate::cli::post::{Resolved, Shown, assembled, room, tell};
 use crate::cli::{output, preview};
+use crate::render::posting::Room;
 
 /// Pull requests that are looked at; of more, those opened last.
 const PULL_REQUESTS_MAX: usize = 200;
@@ -28,6 +31,7 @@ pub struct Rounds {
     manner: ReviewManner,
     open: Vec<PullRequest>,
     seen: BTreeMap<u64, Seen>,
+    merged: Merged,
 }
 
 /// What is known of a pull request.
@@ -69,7 +73,8 @@ impl Rounds {
         shown: Shown,
         manner: ReviewManner,
     ) -> Self {
-        Self { forge, resolved, histories, preview, shown, manner, open: Vec::new(), seen: BTreeMap::new() }
+        let (open, seen, merged) = (Vec::new(), BTreeMap::new(), Merged::default());
+        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -98,7 +103,7 @@ impl Rounds {
                 return false;
             }
         }
-        self.forget_closed();
+        let closed = self.forget_closed();
         let mut bases: BTreeMap<String, Option<String>> = BTreeMap::new();
         let mut is_complete = true;
         let mut open = self.open.clone();
@@ -116,16 +121,21 @@ impl Rounds {
             };
             is_complete &= self.look_at(&pull_request, base).await;
         }
+        if comments(&self.manner) {
+            is_complete &= merged::look(self, &closed).await;
+        }
         is_complete
     }
 
-    fn forget_closed(&mut self) {
+    /// The numbers of those that are not open any more.
+    fn forget_closed(&mut self) -> Vec<u64> {
         let closed: Vec<u64> =
             self.seen.keys().filter(|number| self.open.iter().all(|it| it.number != **number)).copied().collect();
-        for number in closed {
-            self.seen.remove(&number);
-            self.histories.forget(&self.forge.head_reference(number));
+        for number in &closed {
+            self.seen.remove(number);
+            self.histories.forget(&self.forge.head_reference(*number));
         }
+        closed
     }
 
     async fn look_at(&mut self, pull_request: &PullRequest, base: &str) -> bool {
@@ -220,6 +230,30 @@ impl Rounds {
         };
         let made = tokio::task::spawn_blocking(move || preview::made(&arguments).map(|(preview, _)| preview));
         made.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+    }
+
+    pub(super) fn merged(&mut self) -> &mut Merged {
+        &mut self.merged
+    }
+
+    pub(super) fn histories(&self) -> &Histories {
+        &self.histories
+    }
+
+    pub(super) fn environment(&self) -> &str {
+        &self.preview.environment
+    }
+
+    /// How long a comment may be.
+    pub(super) fn room(&self) -> Room {
+        room(self.resolved.table())
+    }
+
+    /// Of each cluster, beside this thread: a snapshot may be large.
+    pub(super) async fn node_plans(&self) -> Result<Vec<(String, Vec<NodePlan>)>, Failure> {
+        let arguments = PreviewArguments { path: self.histories.folder().to_owned(), ..self.preview.clone() };
+        let read = tokio::task::spawn_blocking(move || preview::node_plans(&arguments));
+        read.await.map_err(|error| Failure::usage(super::FAILURE, error))?
     }
 
     pub(super) fn seen(&mut self, number: u64) -> Option<&mut Seen> {

@@ -1,6 +1,7 @@
 //! A preview as what forges show: one comment for each cluster and environment, the line of a status, the text of a check. Never longer
 //! than the forge takes; what is too long goes section by section, never within one.
 
+mod outcome;
 mod pieces;
 mod status;
 mod summary;
@@ -13,6 +14,7 @@ use super::plan::markdown::escape::{code, comment as hidden, prose};
 use super::plan::short;
 use pieces::is_closed;
 
+pub use outcome::{OUTCOME_CHARACTERS, Outcome, is_settled, previewed, with_outcome};
 pub use status::{context, description, fitted_line, is_stale};
 pub use summary::summary;
 
@@ -57,7 +59,7 @@ pub struct CommentText {
 
 /// The comment of one target.
 pub fn comment(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>, room: Room) -> CommentText {
-    let marker = marker(target, manner.name);
+    let marker = marker(&target.cluster, &target.environment, manner.name);
     let data = data(target);
     let top = format!("{marker}\n{data}\n### {}\n\n{}\n", heading(target), first_screen(target, manner));
     let end = footer(preview, target, manner);
@@ -66,9 +68,9 @@ pub fn comment(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>, ro
     CommentText { marker, data, body }
 }
 
-/// `<!-- cutlist:preview:v1 id=CLUSTER/ENVIRONMENT by=NAME -->`
-fn marker(target: &PreviewTarget, name: &str) -> String {
-    let (cluster, environment) = (hidden(&target.cluster), hidden(&target.environment));
+/// `<!-- cutlist:preview:v1 id=CLUSTER/ENVIRONMENT by=NAME -->`: the first line of the comment about a cluster.
+pub fn marker(cluster: &str, environment: &str, name: &str) -> String {
+    let (cluster, environment) = (hidden(cluster), hidden(environment));
     format!("<!-- cutlist:preview:v{VERSION} id={cluster}/{environment} by={} -->", hidden(name))
 }
 

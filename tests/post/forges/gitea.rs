@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
 use super::{GITEA, account, change, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -18,6 +18,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["pulls"]) => Some(pull_requests(world, request)),
+        ("GET", ["pulls", "7"]) => pull_request(world),
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
         }

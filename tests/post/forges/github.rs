@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
 use super::{GITHUB, account, change, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -37,6 +37,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["pulls"]) => Some(pull_requests(world, request)),
+        ("GET", ["pulls", "7"]) => pull_request(world),
         ("GET", ["collaborators", user, "permission"]) => {
             Some(Answer::of(200, json!({ "permission": if may_write(user) { "write" } else { "read" } })))
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_requests};
+use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
 use super::{GITLAB, account, change, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
@@ -18,6 +18,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let parts: Vec<&str> = path.split('/').collect();
     match (request.method.as_str(), parts.as_slice()) {
         ("GET", ["merge_requests"]) => Some(pull_requests(world, request)),
+        ("GET", ["merge_requests", "7"]) => pull_request(world),
         // Users are known by numbers.
         ("GET", ["members", "all", id]) => {
             let name =

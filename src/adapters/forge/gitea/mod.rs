@@ -62,6 +62,10 @@ impl Dialect for Gitea {
         Request::get(format!("{}/pulls?state=open&limit=50&page={page}", self.paths.root()))
     }
 
+    fn merged_pull_requests(&self) -> Request {
+        Request::get(format!("{}/pulls?state=closed&sort=recentupdate&limit=30", self.paths.root()))
+    }
+
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
         issues::read_pull_request(answer, answer["head"]["repo_id"] != answer["base"]["repo_id"])
     }

@@ -112,6 +112,10 @@ impl Dialect for GitHub {
         Request::get(format!("{}/pulls?state=open&per_page=100&page={page}", self.paths.root()))
     }
 
+    fn merged_pull_requests(&self) -> Request {
+        Request::get(format!("{}/pulls?state=closed&sort=updated&direction=desc&per_page=30", self.paths.root()))
+    }
+
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
         issues::read_pull_request(answer, answer["head"]["repo"]["id"] != answer["base"]["repo"]["id"])
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{
     Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
-    Variables, text,
+    Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 
@@ -75,6 +75,11 @@ impl Dialect for GitLab {
         Request::get(format!("{}/merge_requests?state=opened&per_page=100&page={page}", self.project))
     }
 
+    fn merged_pull_requests(&self) -> Request {
+        let query = "state=merged&order_by=updated_at&sort=desc&per_page=30";
+        Request::get(format!("{}/merge_requests?{query}", self.project))
+    }
+
     fn read_pull_request(&self, answer: &Value) -> Option<PullRequest> {
         Some(PullRequest {
             number: answer["iid"].as_u64()?,
@@ -88,6 +93,7 @@ impl Dialect for GitLab {
                 .then(|| ["merge_commit_sha", "squash_commit_sha", "sha"].iter().find_map(|it| answer[*it].as_str()))
                 .flatten()
                 .map(str::to_owned),
+            merged_at: moment(&answer["merged_at"]),
             updated: text(&answer["updated_at"]),
         })
     }

@@ -1,0 +1,218 @@
+//! Pull requests that were merged: what came of their plans goes into the comment that had shown them.
+//!
+//! Nothing is kept but on the forge: a process that begins anew asks once which ones were merged within a day.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::complain;
+use super::rounds::Rounds;
+use crate::adapters::forge::{ForgeError, PullRequest};
+use crate::api::node_plan::NodePlan;
+use crate::cli::output;
+use crate::render::posting::{Outcome, is_settled, marker, previewed, with_outcome};
+
+/// So long after its merge a pull request is followed.
+const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// So long after everything was done; what a cluster made of a plan is known a while after it.
+const SETTLED_FOR: Duration = Duration::from_hours(1);
+/// In the first minutes there is something new at every look; later it is looked for less often.
+const FIRST: Duration = Duration::from_mins(15);
+const APART: Duration = Duration::from_mins(5);
+/// Merged pull requests that are followed at once; of more, the last.
+const FOLLOWED_MAX: usize = 30;
+
+/// What is followed, by number.
+#[derive(Default)]
+pub struct Merged {
+    followed: BTreeMap<u64, Followed>,
+    has_asked: bool,
+    looked_at: Option<Instant>,
+}
+
+struct Followed {
+    merged_as: String,
+    base: String,
+    until: Timestamp,
+    since: Instant,
+    /// The comments, by their first line, as they were written last.
+    written: BTreeMap<String, String>,
+    /// When one of them changed, or this began.
+    changed: Instant,
+    is_settled: bool,
+}
+
+impl Followed {
+    fn of(pull_request: PullRequest) -> Option<Self> {
+        let merged_at = pull_request.merged_at.unwrap_or_else(Timestamp::now);
+        let now = Instant::now();
+        Some(Self {
+            merged_as: pull_request.merged_as?,
+            base: pull_request.base_reference,
+            until: merged_at.saturating_add(FOLLOWED_FOR).unwrap_or(merged_at),
+            since: now,
+            written: BTreeMap::new(),
+            changed: now,
+            is_settled: false,
+        })
+    }
+
+    fn is_over(&self, now: Timestamp) -> bool {
+        now > self.until || (self.is_settled && self.changed.elapsed() > SETTLED_FOR)
+    }
+}
+
+/// Looks at those that are followed. `closed`: numbers of pull requests that were open at the look before. Says whether all of it could
+/// be done.
+pub async fn look(rounds: &mut Rounds, closed: &[u64]) -> bool {
+    let is_complete = begin(rounds, closed).await;
+    let now = Timestamp::now();
+    let merged = rounds.merged();
+    merged.followed.retain(|_, followed| !followed.is_over(now));
+    while merged.followed.len() > FOLLOWED_MAX {
+        merged.followed.pop_first();
+    }
+    let has_new = merged.followed.values().any(|it| it.since.elapsed() < FIRST);
+    let is_due = merged.looked_at.is_none_or(|at| has_new || at.elapsed() >= APART);
+    if merged.followed.is_empty() || !is_due {
+        return is_complete;
+    }
+    merged.looked_at = Some(Instant::now());
+    let clusters = match rounds.node_plans().await {
+        Ok(clusters) => clusters,
+        Err(failure) => {
+            output::say(&format!("what came of merged pull requests can not be read: {:#}", failure.error));
+            return false;
+        }
+    };
+    let mut is_complete = is_complete;
+    for number in rounds.merged().followed.keys().copied().collect::<Vec<_>>() {
+        if let Err(error) = follow(rounds, number, &clusters).await {
+            complain(&format!("what came of pull request {number} can not be written"), &error);
+            is_complete = false;
+        }
+    }
+    is_complete
+}
+
+/// Notes which pull requests were merged since the look before; at the first look, within a day.
+async fn begin(rounds: &mut Rounds, closed: &[u64]) -> bool {
+    let mut found = Vec::new();
+    let mut is_complete = true;
+    if !rounds.merged().has_asked {
+        match rounds.forge().merged_pull_requests().await {
+            Ok(merged) => {
+                found.extend(merged);
+                rounds.merged().has_asked = true;
+            }
+            Err(error) => {
+                complain("the merged pull requests can not be read", &error);
+                is_complete = false;
+            }
+        }
+    }
+    for number in closed {
+        match rounds.forge().pull_request(*number).await {
+            Ok(pull_request) => found.push(pull_request),
+            Err(error) => {
+                complain(&format!("what became of pull request {number} can not be read"), &error);
+                // All of them are asked for at the next look.
+                rounds.merged().has_asked = false;
+                is_complete = false;
+            }
+        }
+    }
+    for pull_request in found {
+        let number = pull_request.number;
+        if let Some(followed) = Followed::of(pull_request) {
+            rounds.merged().followed.entry(number).or_insert(followed);
+        }
+    }
+    is_complete
+}
+
+async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodePlan>)]) -> Result<(), ForgeError> {
+    let Some(followed) = rounds.merged().followed.get(&number) else { return Ok(()) };
+    let (merged_as, base) = (followed.merged_as.clone(), followed.base.clone());
+    let mut found: Vec<(&str, Vec<&NodePlan>)> = Vec::new();
+    for (cluster, plans) in clusters {
+        let plans = of_merge(rounds, &merged_as, &base, plans).await;
+        if !plans.is_empty() {
+            found.push((cluster, plans));
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let is_done = found.iter().all(|(_, plans)| is_settled(plans));
+    let mut listed = None;
+    for (cluster, plans) in found {
+        let cluster = if cluster.is_empty() { cluster_of(&plans) } else { cluster.to_owned() };
+        let marker = marker(&cluster, rounds.environment(), rounds.name());
+        if listed.is_none() && !is_news(rounds, number, &marker, &merged_as, &plans) {
+            continue;
+        }
+        let comments = match &listed {
+            Some(comments) => comments,
+            None => listed.insert(rounds.forge().comments(number).await?),
+        };
+        let marked = comments.iter().filter(|it| it.body.lines().next().is_some_and(|line| line.trim_end() == marker));
+        let account = rounds.forge().account().await?.to_owned();
+        let Some(comment) = marked.filter(|it| rounds.forge().is_by(it, &account)).last() else { continue };
+        let previewed = previewed(&comment.body);
+        let outcome = Outcome { merged_as: &merged_as, plans: &plans, previewed: previewed.as_deref() };
+        let body = with_outcome(&comment.body, &outcome, rounds.room());
+        if body.trim_end() != comment.body.replace("\r\n", "\n").trim_end() {
+            rounds.forge().edit_comment(number, comment.id, &body).await?;
+            output::say(&format!("pull request {number}, merged as {merged_as}: its outcome in {cluster} is told"));
+        }
+        let key = key(&merged_as, &plans);
+        if let Some(followed) = rounds.merged().followed.get_mut(&number) {
+            followed.written.insert(marker, key);
+            followed.changed = Instant::now();
+        }
+    }
+    if let Some(followed) = rounds.merged().followed.get_mut(&number) {
+        followed.is_settled = is_done;
+    }
+    Ok(())
+}
+
+/// What of the plans the text is made from.
+fn key(merged_as: &str, plans: &[&NodePlan]) -> String {
+    let outcome = Outcome { merged_as, plans, previewed: None };
+    outcome.text()
+}
+
+fn is_news(rounds: &mut Rounds, number: u64, marker: &str, merged_as: &str, plans: &[&NodePlan]) -> bool {
+    let followed = rounds.merged().followed.get(&number);
+    followed.and_then(|it| it.written.get(marker)).is_none_or(|written| *written != key(merged_as, plans))
+}
+
+/// The cluster that plans say they are for.
+fn cluster_of(plans: &[&NodePlan]) -> String {
+    let named = plans.iter().find_map(|plan| plan.spec.plan.as_ref()?["cluster"].as_str());
+    named.unwrap_or_default().to_owned()
+}
+
+/// The plans of the commit, or else of the first revision after it of which there are some. Oldest first.
+async fn of_merge<'p>(rounds: &Rounds, merged_as: &str, base: &str, plans: &'p [NodePlan]) -> Vec<&'p NodePlan> {
+    let mut plans: Vec<&NodePlan> = plans.iter().filter(|plan| plan.page_number().is_none()).collect();
+    plans.sort_by(|one, two| one.spec.generated_for.cmp(&two.spec.generated_for));
+    let of = |revision: &str| -> Vec<&'p NodePlan> {
+        plans.iter().copied().filter(|plan| plan.spec.revision.id == revision).collect()
+    };
+    let own = of(merged_as);
+    if !own.is_empty() {
+        return own;
+    }
+    // Where it can not be fetched, the next look does.
+    if let Err(error) = rounds.histories().fetch(&format!("refs/heads/{base}")).await {
+        complain("a base can not be fetched", &error);
+        return Vec::new();
+    }
+    let later = plans.iter().find(|plan| rounds.histories().contains(&plan.spec.revision.id, merged_as));
+    later.map(|plan| of(&plan.spec.revision.id)).unwrap_or_default()
+}
