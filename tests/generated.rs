@@ -189,6 +189,7 @@ fn roles() -> Vec<(String, String)> {
         ("deploy/kustomize/base/roles.yaml", base),
         ("deploy/kustomize/enforce/role.yaml", role("ClusterRole", "cutlist-enforce", &enforce)),
         ("deploy/snapshots/role.yaml", role("ClusterRole", "cutlist-snapshots", &snapshots)),
+        ("deploy/chart/rbac/review.yaml", snapshots),
         ("deploy/chart/rbac/observe.yaml", observe),
         ("deploy/chart/rbac/enforce.yaml", enforce),
         ("deploy/chart/rbac/leader.yaml", leader),

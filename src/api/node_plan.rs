@@ -13,6 +13,9 @@ use super::validation::node_plan as rules;
 /// Annotation by which people approve a plan; its value says who did. The policy in `deploy/` sees to it that this is who they are.
 pub const APPROVED_BY: &str = "cutlist.dev/approved-by";
 
+/// Annotation beside it where a program approves for people who did so elsewhere: `pull request 7 by ada`.
+pub const APPROVED_ON: &str = "cutlist.dev/approved-on";
+
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "cutlist.dev",
@@ -114,6 +117,12 @@ pub enum NodePlanPhase {
 pub const HISTORY_PREFIX: &str = "history-";
 
 impl NodePlan {
+    /// Who approved it, as its annotation says.
+    pub fn approver(&self) -> Option<&str> {
+        let by = self.metadata.annotations.as_ref()?.get(APPROVED_BY)?.trim();
+        (!by.is_empty()).then_some(by)
+    }
+
     /// The number of a page of the history; `None` for a plan.
     pub fn page_number(&self) -> Option<usize> {
         self.metadata.name.as_deref()?.strip_prefix(HISTORY_PREFIX)?.parse().ok()

@@ -25,7 +25,7 @@ pub fn run(arguments: &ApproveArguments) -> Result<Outcome, Failure> {
             (Some(known), _) => known,
             (None, by) => by.or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".to_owned()),
         };
-        let approval = approve(&connection.client, &arguments.plan, &by).await;
+        let approval = approve(&connection.client, &arguments.plan, &by, None).await;
         let list = "`kubectl get nodeplans` lists the plans there are";
         match approval.map_err(|error| unreadable(error, &connection.address))? {
             Approval::Given { name, by } => {

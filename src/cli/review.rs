@@ -48,6 +48,13 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let Some(seconds) = arguments.interval.seconds() else {
         return Err(Failure::usage(2, anyhow!("--interval must be a duration, not Never")));
     };
+    if arguments.manner.approve_merged && !arguments.clusters.is_empty() {
+        return Err(Failure::usage(
+            2,
+            anyhow!("--approve-merged approves in a living cluster, and --cluster names a snapshot"),
+        )
+        .with_hint("leave out --cluster, and name the cluster with --kubeconfig"));
+    }
     let interval = Duration::from_secs(seconds);
     let resolved = resolve(&arguments.forge, None)?;
     let ended = runtime.block_on(async {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::api::approval_rules::ApprovalRules;
-use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
+use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::core::plan::{Note, NoteCode, Plan};
 use crate::core::snapshot::Snapshot;
 use crate::definitions::Masks;
@@ -44,12 +44,6 @@ pub struct Approved {
     pub by: Option<String>,
     /// A call failed when it was carried out: once more, with the next plan.
     pub failed: bool,
-}
-
-/// Who approved, as the annotation says.
-pub fn approver(object: &NodePlan) -> Option<&str> {
-    let by = object.metadata.annotations.as_ref()?.get(APPROVED_BY)?.trim();
-    (!by.is_empty()).then_some(by)
 }
 
 /// The object of a plan.
@@ -110,7 +104,7 @@ pub fn of_earlier_leader<'a>(snapshot: &'a Snapshot, waiting: &Waiting) -> Optio
             && spec.approval_becomes == waiting.rules
             && plan.is_some_and(|plan| signature(&plan) == signature(&waiting.plan))
     };
-    snapshot.node_plans.iter().filter(asks_the_same).find(|object| approver(object).is_some())
+    snapshot.node_plans.iter().filter(asks_the_same).find(|object| object.approver().is_some())
 }
 
 /// Whether the text that people read is the plan's own. Of an object that this process did not write nothing else is known.

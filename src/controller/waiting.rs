@@ -13,7 +13,7 @@ use crate::core::snapshot::Snapshot;
 use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, chain};
 
 use super::apply::steps_of;
-use super::approvals::{self, Approved, Waiting, approver};
+use super::approvals::{self, Approved, Waiting};
 use super::events::Event;
 use super::gate::removal_to_confirm;
 use super::records::{self, Gate};
@@ -35,7 +35,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         if self.approved.as_ref().is_some_and(|approved| approved.by.is_none()) {
             return;
         }
-        let by = approvals::object_of(snapshot, &waiting.plan.id).and_then(approver).map(str::to_owned);
+        let by = approvals::object_of(snapshot, &waiting.plan.id).and_then(NodePlan::approver).map(str::to_owned);
         let is_author = |by: &String| approvals::is_one_of(by, &waiting.not_approved_by);
         if let Some(by) = by.clone().filter(is_author) {
             self.approved = None;
@@ -102,7 +102,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return None;
         }
         let object = approvals::of_earlier_leader(snapshot, waiting)?;
-        let (by, plan_id) = (approver(object)?.to_owned(), object.spec.plan_id.clone());
+        let (by, plan_id) = (object.approver()?.to_owned(), object.spec.plan_id.clone());
         if !approvals::text_is_of_plan(object, &self.revisions.masks()) {
             self.refuse_approval(plan_id, by, "its object was changed after it was posted: status.text", now);
             return None;

@@ -28,6 +28,16 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
         &["--set", "repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca,repository.allowOlderRevision=true"],
         &["--set", "approval={disrupt=manual,confirmPoolRemovalAbove=10%}", "--set", "storage=5Gi"],
         &["--set", "admissionPolicies=false"],
+        &[
+            "--set",
+            "review.enabled=true,review.repository=acme/nodes,review.tokenSecret=forge,review.hooks.secret=hooks",
+        ],
+        &[
+            "--set",
+            "review.enabled=true,review.repository=acme/nodes,review.app.id=a,review.app.keySecret=app",
+            "--set",
+            "review.requireApproval=true,review.approveMerged=true",
+        ],
         &["--set", "extraArguments={--cloud,embedded}", "--set", "nodeSelector.team=platform,image.tag=test"],
     ] {
         let rendered = plane.tool("helm", &[CHART, URL, arguments].concat()).unwrap();
@@ -46,6 +56,9 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
         (&["--set", "approval={disrupt=maybe}"], "approval"),
         (&["--set", "storage=much"], "storage"),
         (&["--set", "repository.ulr=a"], "ulr"),
+        (&["--set", "review.enabled=true"], "review.repository"),
+        (&["--set", "review.enabled=true,review.repository=a/b"], "review.tokenSecret"),
+        (&["--set", "review.approveMerged=true"], "requireApproval"),
     ] {
         let url = if arguments.is_empty() { &[] } else { URL };
         let refused = plane.tool("helm", &[CHART, url, arguments].concat()).unwrap_err();
@@ -71,31 +84,37 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
 /// Rendered with everything that can be mounted.
 pub fn pods_have_no_more_than_they_need(plane: &mut ControlPlane) {
     let all = "repository.credentialsSecret=git,repository.knownHostsConfigMap=hosts,repository.caConfigMap=ca";
-    let chart = plane.tool("helm", &[CHART, URL, &["--set", all]].concat()).unwrap();
+    let review = "review.enabled=true,review.repository=acme/nodes,review.tokenSecret=forge,review.hooks.secret=hooks";
+    let chart = plane.tool("helm", &[CHART, URL, &["--set", all, "--set", review]].concat()).unwrap();
     let base = plane.tool("kubectl", &["kustomize", "deploy/kustomize/enforce"]).unwrap();
     for rendered in [&chart, &base] {
         let objects = documents(rendered);
-        let of_kind = |kind: &str| objects.iter().find(|object| object["kind"] == kind).unwrap();
-        assert_eq!(of_kind("ServiceAccount")["automountServiceAccountToken"], json!(false));
+        let of_kind = |kind: &'static str| objects.iter().filter(move |object| object["kind"] == kind);
+        for account in of_kind("ServiceAccount") {
+            assert_eq!(account["automountServiceAccountToken"], json!(false));
+        }
         assert!(objects.iter().any(|object| object["kind"] == "ValidatingAdmissionPolicyBinding"));
-        let pod = &of_kind("Deployment")["spec"]["template"]["spec"];
-        let container = &pod["containers"][0];
-        assert_eq!(pod["securityContext"]["runAsNonRoot"], json!(true));
-        assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
-        let security = &container["securityContext"];
-        assert_eq!(security["readOnlyRootFilesystem"], json!(true));
-        assert_eq!(security["allowPrivilegeEscalation"], json!(false));
-        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
-        for limit in ["memory", "ephemeral-storage"] {
-            assert!(container["resources"]["limits"][limit].is_string(), "{limit}: {}", container["resources"]);
-        }
-        for volume in pod["volumes"].as_array().unwrap() {
-            let empty = &volume["emptyDir"];
-            assert!(empty.is_null() || empty["sizeLimit"].is_string(), "{volume}");
-        }
-        for mount in container["volumeMounts"].as_array().unwrap() {
-            assert!(mount["name"] == "temporary" || mount["readOnly"] == json!(true), "{mount}");
-        }
+        of_kind("Deployment").for_each(|deployment| has_no_more(&deployment["spec"]["template"]["spec"]));
+    }
+}
+
+fn has_no_more(pod: &Value) {
+    let container = &pod["containers"][0];
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], json!(true));
+    assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    let security = &container["securityContext"];
+    assert_eq!(security["readOnlyRootFilesystem"], json!(true));
+    assert_eq!(security["allowPrivilegeEscalation"], json!(false));
+    assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+    for limit in ["memory", "ephemeral-storage"] {
+        assert!(container["resources"]["limits"][limit].is_string(), "{limit}: {}", container["resources"]);
+    }
+    for volume in pod["volumes"].as_array().unwrap() {
+        let empty = &volume["emptyDir"];
+        assert!(empty.is_null() || empty["sizeLimit"].is_string(), "{volume}");
+    }
+    for mount in container["volumeMounts"].as_array().unwrap() {
+        assert!(mount["name"] == "temporary" || mount["readOnly"] == json!(true), "{mount}");
     }
 }
 

@@ -18,14 +18,21 @@ mod cluster;
 mod control_plane;
 mod definitions;
 mod deploy;
+#[expect(dead_code, reason = "of the forges only one is played here")]
+#[path = "../post/forges/mod.rs"]
+mod forges;
 mod interruptions;
 mod load;
+mod merged;
 mod played;
 mod program;
 mod proxy;
 mod refusals;
 mod rights;
 mod self_tests;
+#[expect(dead_code, reason = "not everything that a forge can be told is told here")]
+#[path = "../post/server.rs"]
+mod server;
 #[path = "../scenarios/state.rs"]
 mod state;
 #[path = "../scenarios/table.rs"]
@@ -83,6 +90,10 @@ const CASES: &[Case] = &[
     case("scenario_pool_label", |plane| played::play(plane, "pool-label")),
     case("pods_come_to_be_where_the_plan_says", turns::pods_come_to_be_where_the_plan_says),
     case("plans_hold_in_random_order", binding_order::plans_hold_in_random_order),
+    case(
+        "what_was_approved_on_a_pull_request_is_carried_out_after_its_merge",
+        merged::what_was_approved_on_a_pull_request_is_carried_out_after_its_merge,
+    ),
     case("slow_etcd", interruptions::slow_etcd),
     case("says_what_is_wrong_with_credentials", rights::says_what_is_wrong_with_credentials),
     case("objects_of_a_mebibyte", refusals::objects_of_a_mebibyte),

@@ -527,6 +527,11 @@ pub fn web() -> String {
     std::fs::read_to_string(folder().join("objects/web.yaml")).unwrap()
 }
 
+/// The pool of the scenario with another label.
+pub fn patched_pool() -> Vec<u8> {
+    std::fs::read(folder().join("patches/nodepool.yaml")).unwrap()
+}
+
 fn folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label")
 }

@@ -267,6 +267,13 @@ fn a_merge_of_which_there_is_no_plan_came_with_the_one_after_it() {
     assert!(body.contains("under way"), "{body}");
 }
 
+#[test]
+fn nothing_is_approved_in_a_snapshot() {
+    let desk = stage(GITHUB, "a-change");
+    let ran = ended(desk.command(&["--once", "--require-approval", "--approve-merged"]).spawn().unwrap());
+    assert!(ran.code == 2 && ran.stderr.contains("--cluster names a snapshot"), "{}", ran.stderr);
+}
+
 fn stopped(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();

@@ -13,3 +13,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
+
+{{- /* Not those of the controller, whose selector would take these pods for its own. */ -}}
+{{- define "cutlist.reviewSelector" -}}
+app.kubernetes.io/name: cutlist-review
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "cutlist.reviewLabels" -}}
+{{ include "cutlist.reviewSelector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{- end }}

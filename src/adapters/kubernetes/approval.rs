@@ -5,7 +5,7 @@ use kube::api::{ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Error};
 use serde_json::json;
 
-use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
+use crate::api::node_plan::{APPROVED_BY, APPROVED_ON, NodePlan, NodePlanPhase};
 use crate::ports::PortError;
 
 use super::failure::port_error;
@@ -29,8 +29,8 @@ pub async fn user_name(client: &Client) -> Result<Option<String>, PortError> {
     }
 }
 
-/// Approves the plan whose name, or identity, begins with `plan`.
-pub async fn approve(client: &Client, plan: &str, by: &str) -> Result<Approval, PortError> {
+/// Approves the plan whose name, or identity, begins with `plan`. `on`: on what other people approved it, whom `by` stands in for.
+pub async fn approve(client: &Client, plan: &str, by: &str, on: Option<&str>) -> Result<Approval, PortError> {
     let api: Api<NodePlan> = Api::all(client.clone());
     let plans = api.list(&ListParams::default()).await.map_err(|error| port_error("list nodeplans", error))?;
     let is_meant = |object: &&NodePlan| {
@@ -47,7 +47,7 @@ pub async fn approve(client: &Client, plan: &str, by: &str) -> Result<Approval, 
             if phase != NodePlanPhase::WaitsForApproval {
                 return Ok(Approval::NotWaiting { name, phase });
             }
-            let patch = json!({ "metadata": { "annotations": { APPROVED_BY: by } } });
+            let patch = json!({ "metadata": { "annotations": { APPROVED_BY: by, APPROVED_ON: on } } });
             let operation = format!("patch nodeplan {name}");
             let patched = api.patch(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
             patched.map_err(|error| port_error(operation, error))?;

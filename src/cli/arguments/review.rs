@@ -65,6 +65,11 @@ pub struct ReviewManner {
     /// Take no approval from the author of the pull request
     #[arg(long)]
     pub require_two_people: bool,
+    /// Once a pull request is merged, approve its node plan in the cluster where it is the plan that was approved on the pull request
+    ///
+    /// This process approves in its own name, so it needs `patch` on nodeplans, and must not be the one that carries plans out.
+    #[arg(long, requires = "require_approval")]
+    pub approve_merged: bool,
     /// Receive webhooks here, at /hooks, which shorten the wait
     #[arg(long, value_name = "ADDRESS:PORT", requires = "hook_secret_file")]
     pub listen_hooks: Option<std::net::SocketAddr>,

@@ -6,7 +6,7 @@
 use super::approvals::{Approvals, DIGITS, short};
 use super::rounds::Rounds;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest, Right};
-use crate::render::posting::{answer, answer_marker};
+use crate::render::posting::{ApprovedPlans, answer, answer_marker};
 
 const PREFIX: &str = "/cutlist";
 /// Answers in one round to one pull request: nobody types more, and a script should not make this program do so.
@@ -39,6 +39,7 @@ pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<boo
     let open = unanswered(rounds, &all).await?;
     let mut wants_plan = false;
     for (comment, command) in open.into_iter().take(ANSWERS_MAX) {
+        let mut approved = None;
         let text = match command {
             Command::Unknown => "I know `/cutlist plan` and `/cutlist approve DIGEST`".replace('`', ""),
             command => {
@@ -55,16 +56,21 @@ pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<boo
                 } else if right < Some(Right::Write) {
                     format!("{}: only those who may write to this repository can ask for that", comment.author)
                 } else if let Command::Approve(digits) = command {
-                    let answer = approve(rounds, pull_request, &comment, &digits);
-                    wants_plan |= answer.is_ok();
-                    answer.unwrap_or_else(|refusal| refusal)
+                    match approve(rounds, pull_request, &comment, &digits) {
+                        Ok((text, plans)) => {
+                            wants_plan = true;
+                            approved = Some(plans);
+                            text
+                        }
+                        Err(refusal) => refusal,
+                    }
                 } else {
                     wants_plan = true;
                     format!("Planned again for {}", short(&pull_request.head))
                 }
             }
         };
-        let body = answer(comment.id, rounds.name(), &text);
+        let body = answer(comment.id, rounds.name(), &text, approved.as_ref());
         rounds.forge().create_comment(pull_request.number, &body).await?;
     }
     Ok(wants_plan)
@@ -90,7 +96,12 @@ async fn unanswered(rounds: &Rounds, all: &[Comment]) -> Result<Vec<(Comment, Co
 }
 
 /// What is answered: an approval, or why there is none.
-fn approve(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Comment, digits: &str) -> Result<String, String> {
+fn approve(
+    rounds: &mut Rounds,
+    pull_request: &PullRequest,
+    comment: &Comment,
+    digits: &str,
+) -> Result<(String, ApprovedPlans), String> {
     if rounds.manner().require_two_people && comment.author == pull_request.author {
         return Err(format!("{}: an approval must come from somebody else than the author", comment.author));
     }
@@ -118,7 +129,9 @@ fn approve(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Comment, d
     for (_, digest) in &meant {
         seen.approvals.add(digest, &comment.author);
     }
-    Ok(format!("Approved by {}: {}", comment.author, listed.join(", ")))
+    let digests = meant.into_iter().map(|(_, digest)| digest).collect();
+    let approved = ApprovedPlans { by: comment.author.clone(), digests };
+    Ok((format!("Approved by {}: {}", comment.author, listed.join(", ")), approved))
 }
 
 #[cfg(test)]

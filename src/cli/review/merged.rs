@@ -9,10 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::complain;
 use super::rounds::Rounds;
-use crate::adapters::forge::{ForgeError, PullRequest};
-use crate::api::node_plan::NodePlan;
+use crate::adapters::forge::{Comment, ForgeError, PullRequest};
+use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::cli::output;
-use crate::render::posting::{Outcome, is_settled, marker, previewed, with_outcome};
+use crate::render::posting::{
+    ApprovedPlans, Outcome, approved_by, approved_in, is_settled, marker, previewed, with_outcome,
+};
 
 /// So long after its merge a pull request is followed.
 const FOLLOWED_FOR: SignedDuration = SignedDuration::from_hours(24);
@@ -33,13 +35,14 @@ pub struct Merged {
 }
 
 struct Followed {
+    author: String,
     merged_as: String,
     base: String,
     until: Timestamp,
     since: Instant,
-    /// The comments, by their first line, as they were written last.
-    written: BTreeMap<String, String>,
-    /// When one of them changed, or this began.
+    /// By cluster: what was told last.
+    told: BTreeMap<String, String>,
+    /// When that changed, or this began.
     changed: Instant,
     is_settled: bool,
 }
@@ -49,11 +52,12 @@ impl Followed {
         let merged_at = pull_request.merged_at.unwrap_or_else(Timestamp::now);
         let now = Instant::now();
         Some(Self {
+            author: pull_request.author,
             merged_as: pull_request.merged_as?,
             base: pull_request.base_reference,
             until: merged_at.saturating_add(FOLLOWED_FOR).unwrap_or(merged_at),
             since: now,
-            written: BTreeMap::new(),
+            told: BTreeMap::new(),
             changed: now,
             is_settled: false,
         })
@@ -136,41 +140,24 @@ async fn begin(rounds: &mut Rounds, closed: &[u64]) -> bool {
 async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodePlan>)]) -> Result<(), ForgeError> {
     let Some(followed) = rounds.merged().followed.get(&number) else { return Ok(()) };
     let (merged_as, base) = (followed.merged_as.clone(), followed.base.clone());
-    let mut found: Vec<(&str, Vec<&NodePlan>)> = Vec::new();
+    let mut comments = None;
+    let mut is_done = true;
     for (cluster, plans) in clusters {
         let plans = of_merge(rounds, &merged_as, &base, plans).await;
-        if !plans.is_empty() {
-            found.push((cluster, plans));
-        }
-    }
-    if found.is_empty() {
-        return Ok(());
-    }
-    let is_done = found.iter().all(|(_, plans)| is_settled(plans));
-    let mut listed = None;
-    for (cluster, plans) in found {
+        is_done &= is_settled(&plans);
         let cluster = if cluster.is_empty() { cluster_of(&plans) } else { cluster.to_owned() };
-        let marker = marker(&cluster, rounds.environment(), rounds.name());
-        if listed.is_none() && !is_news(rounds, number, &marker, &merged_as, &plans) {
+        let key = Outcome { merged_as: &merged_as, plans: &plans, previewed: None, approved: &[] }.text();
+        let known = rounds.merged().followed.get(&number).and_then(|it| it.told.get(&cluster));
+        if plans.is_empty() || known == Some(&key) {
             continue;
         }
-        let comments = match &listed {
+        let comments = match &comments {
             Some(comments) => comments,
-            None => listed.insert(rounds.forge().comments(number).await?),
+            None => comments.insert(own(rounds, number).await?),
         };
-        let marked = comments.iter().filter(|it| it.body.lines().next().is_some_and(|line| line.trim_end() == marker));
-        let account = rounds.forge().account().await?.to_owned();
-        let Some(comment) = marked.filter(|it| rounds.forge().is_by(it, &account)).last() else { continue };
-        let previewed = previewed(&comment.body);
-        let outcome = Outcome { merged_as: &merged_as, plans: &plans, previewed: previewed.as_deref() };
-        let body = with_outcome(&comment.body, &outcome, rounds.room());
-        if body.trim_end() != comment.body.replace("\r\n", "\n").trim_end() {
-            rounds.forge().edit_comment(number, comment.id, &body).await?;
-            output::say(&format!("pull request {number}, merged as {merged_as}: its outcome in {cluster} is told"));
-        }
-        let key = key(&merged_as, &plans);
-        if let Some(followed) = rounds.merged().followed.get_mut(&number) {
-            followed.written.insert(marker, key);
+        let is_told = tell(rounds, (number, &merged_as), &cluster, &plans, comments).await?;
+        if let Some(followed) = rounds.merged().followed.get_mut(&number).filter(|_| is_told) {
+            followed.told.insert(cluster, key);
             followed.changed = Instant::now();
         }
     }
@@ -180,15 +167,64 @@ async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodeP
     Ok(())
 }
 
-/// What of the plans the text is made from.
-fn key(merged_as: &str, plans: &[&NodePlan]) -> String {
-    let outcome = Outcome { merged_as, plans, previewed: None };
-    outcome.text()
+/// The comments of this program.
+async fn own(rounds: &Rounds, number: u64) -> Result<Vec<Comment>, ForgeError> {
+    let mut comments = rounds.forge().comments(number).await?;
+    let account = rounds.forge().account().await?;
+    comments.retain(|comment| rounds.forge().is_by(comment, account));
+    Ok(comments)
 }
 
-fn is_news(rounds: &mut Rounds, number: u64, marker: &str, merged_as: &str, plans: &[&NodePlan]) -> bool {
-    let followed = rounds.merged().followed.get(&number);
-    followed.and_then(|it| it.written.get(marker)).is_none_or(|written| *written != key(merged_as, plans))
+/// Approves what was approved before, and writes what came of the plans. Says whether nothing is left to do for what is known now.
+async fn tell(
+    rounds: &mut Rounds,
+    (number, merged_as): (u64, &str),
+    cluster: &str,
+    plans: &[&NodePlan],
+    comments: &[Comment],
+) -> Result<bool, ForgeError> {
+    let unchanged = comments.iter().filter(|comment| !comment.is_edited);
+    let mut approved: Vec<ApprovedPlans> = unchanged.filter_map(|it| approved_in(&it.body, rounds.name())).collect();
+    let author = rounds.merged().followed.get(&number).map(|it| it.author.clone());
+    if plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty()) {
+        // Two people are asked for. The forge's names are not those of commits.
+        approved.retain(|it| Some(&it.by) != author.as_ref());
+    }
+    let is_complete = approve(rounds, number, plans, &approved).await;
+    let marker = marker(cluster, rounds.environment(), rounds.name());
+    let is_marked = |it: &&Comment| it.body.lines().next().is_some_and(|line| line.trim_end() == marker);
+    let Some(comment) = comments.iter().filter(is_marked).last() else { return Ok(is_complete) };
+    let previewed = previewed(&comment.body);
+    let outcome = Outcome { merged_as, plans, previewed: previewed.as_deref(), approved: &approved };
+    let body = with_outcome(&comment.body, &outcome, rounds.room());
+    if body.trim_end() != comment.body.replace("\r\n", "\n").trim_end() {
+        rounds.forge().edit_comment(number, comment.id, &body).await?;
+        output::say(&format!("pull request {number}, merged as {merged_as}: what came of it in {cluster} is told"));
+    }
+    Ok(is_complete)
+}
+
+/// Approves the plans that wait and are those that were approved on the pull request, where that is asked for. What is refused is said,
+/// and tried at the next look.
+async fn approve(rounds: &Rounds, number: u64, plans: &[&NodePlan], approved: &[ApprovedPlans]) -> bool {
+    let waits = |plan: &NodePlan| {
+        plan.status.as_ref().is_some_and(|status| status.phase == NodePlanPhase::WaitsForApproval)
+            && plan.approver().is_none()
+    };
+    let mut is_complete = true;
+    for plan in plans.iter().filter(|plan| rounds.manner().approve_merged && waits(plan)) {
+        let Some(by) = approved_by(plan, approved) else { continue };
+        let name = plan.metadata.name.as_deref().unwrap_or_default();
+        let on = format!("pull request {number} by {by}");
+        match rounds.approve(name, &on).await {
+            Ok(()) => output::say(&format!("nodeplan {name} is approved, as {by} did on pull request {number}")),
+            Err(failure) => {
+                output::say(&format!("nodeplan {name} can not be approved: {:#}", failure.error));
+                is_complete = false;
+            }
+        }
+    }
+    is_complete
 }
 
 /// The cluster that plans say they are for.

@@ -3,14 +3,18 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
+
 use super::approvals::Approvals;
 use super::merged::Merged;
 use super::{commands, comments, complain, merged};
 use crate::adapters::forge::{HostedRepository, Posting, PullRequest, TargetPosting, post};
 use crate::adapters::git::Histories;
+use crate::adapters::kubernetes::{Approval, approve, user_name};
 use crate::api::node_plan::NodePlan;
 use crate::api::preview::Preview;
 use crate::cli::arguments::{PreviewArguments, ReviewManner};
+use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::Failure;
 use crate::cli::post::{Resolved, Shown, assembled, room, tell};
 use crate::cli::{output, preview};
@@ -254,6 +258,21 @@ impl Rounds {
         let arguments = PreviewArguments { path: self.histories.folder().to_owned(), ..self.preview.clone() };
         let read = tokio::task::spawn_blocking(move || preview::node_plans(&arguments));
         read.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+    }
+
+    /// Approves a plan in the living cluster, in the name of this process. `on`: where it was approved, and by whom.
+    pub(super) async fn approve(&self, plan: &str, on: &str) -> Result<(), Failure> {
+        let connection = connected(&self.preview.live).await?;
+        let refused = |error| unreadable(error, &connection.address);
+        let name = user_name(&connection.client).await.map_err(refused)?;
+        let by = name.unwrap_or_else(|| self.shown.name.clone());
+        match approve(&connection.client, plan, &by, Some(on)).await.map_err(refused)? {
+            // One that does not wait any more was approved by somebody else, or another took its place.
+            Approval::Given { .. } | Approval::NotWaiting { .. } | Approval::NoSuchPlan => Ok(()),
+            Approval::Ambiguous { names } => {
+                Err(Failure::usage(super::FAILURE, anyhow!("{plan} may be any of {}", names.join(", "))))
+            }
+        }
     }
 
     pub(super) fn seen(&mut self, number: u64) -> Option<&mut Seen> {

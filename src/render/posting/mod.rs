@@ -1,12 +1,13 @@
 //! A preview as what forges show: one comment for each cluster and environment, the line of a status, the text of a check. Never longer
 //! than the forge takes; what is too long goes section by section, never within one.
 
+mod answers;
 mod outcome;
 mod pieces;
 mod status;
 mod summary;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::api::preview::{Preview, PreviewSection, PreviewTarget, PreviewVerdict};
 
@@ -14,7 +15,8 @@ use super::plan::markdown::escape::{code, comment as hidden, prose};
 use super::plan::short;
 use pieces::is_closed;
 
-pub use outcome::{OUTCOME_CHARACTERS, Outcome, is_settled, previewed, with_outcome};
+pub use answers::{ApprovedPlans, answer, answer_marker, approved_in};
+pub use outcome::{OUTCOME_CHARACTERS, Outcome, approved_by, is_settled, previewed, with_outcome};
 pub use status::{context, description, fitted_line, is_stale};
 pub use summary::summary;
 
@@ -90,18 +92,13 @@ fn data(target: &PreviewTarget) -> String {
         "headline": (!planned).then_some(&target.headline),
         "stale": is_stale(target),
     });
-    // Within JSON's strings both signs may be written as escapes, and then nothing can end the comment.
-    format!("<!-- cutlist:data {} -->", data.to_string().replace('-', "\\u002d").replace('>', "\\u003e"))
+    format!("<!-- cutlist:data {} -->", hidden_json(&data))
 }
 
-/// The answer to a command: a comment of its own, which says of which comment it is the answer.
-pub fn answer(command: u64, name: &str, text: &str) -> String {
-    format!("{}\n{}\n", answer_marker(command, name), prose(text))
-}
-
-/// The first line of an answer.
-pub fn answer_marker(command: u64, name: &str) -> String {
-    format!("<!-- cutlist:answer:v{VERSION} to={command} by={} -->", hidden(name))
+/// For a comment of Markdown. Within JSON's strings both signs may be written as escapes, and then nothing can end the comment; outside of
+/// them a `-` stands before a number only, and no number here is below zero.
+fn hidden_json(data: &Value) -> String {
+    data.to_string().replace('-', "\\u002d").replace('>', "\\u003e")
 }
 
 fn heading(target: &PreviewTarget) -> String {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Room;
+use super::answers::ApprovedPlans;
 use super::status::cut;
 use crate::api::node_plan::{Fidelity, NodePlan, NodePlanPhase, NodePlanStatus};
 use crate::core::plan::Plan;
@@ -31,6 +32,8 @@ pub struct Outcome<'a> {
     pub plans: &'a [&'a NodePlan],
     /// Of the plan that the comment shows ([`previewed()`]).
     pub previewed: Option<&'a str>,
+    /// What was approved on the pull request.
+    pub approved: &'a [ApprovedPlans],
 }
 
 /// The identity of the plan that a comment shows, from its second line.
@@ -58,7 +61,7 @@ impl Outcome<'_> {
         let mut text = format!("#### After the merge\n\nMerged as {merged}{with}. {}\n\n", self.compared());
         text.push_str("| plan | for | created | removed | price | |\n|---|---|---:|---:|---:|---|\n");
         let earlier = self.plans.len().saturating_sub(ROWS_MAX);
-        self.plans.iter().skip(earlier).for_each(|plan| text.push_str(&row(plan)));
+        self.plans.iter().skip(earlier).for_each(|plan| text.push_str(&self.row(plan)));
         if earlier > 0 {
             text.push_str(&format!("\n{} before these.\n", count(earlier, "plan")));
         }
@@ -67,28 +70,54 @@ impl Outcome<'_> {
 
     /// Whether the first plan is the one that was shown.
     fn compared(&self) -> &'static str {
-        let Some(first) = self.plans.first() else { return "" };
-        let plan: Option<Plan> = first.spec.plan.clone().and_then(|plan| serde_json::from_value(plan).ok());
-        match (self.previewed, plan) {
-            (Some(previewed), Some(plan)) if digest(&plan) == previewed => "The first plan is the one shown below.",
+        match (self.previewed, self.plans.first().and_then(|first| digest_of(first))) {
+            (Some(previewed), Some(first)) if first == previewed => "The first plan is the one shown below.",
             (Some(_), Some(_)) => "The first plan is another one than the one shown below: the cluster had changed.",
             _ => "The first plan can not be compared with what is shown below.",
         }
     }
+
+    fn row(&self, plan: &NodePlan) -> String {
+        let spec = &plan.spec;
+        let status = plan.status.clone().unwrap_or_default();
+        let mut became = became(&spec.plan_id, &status);
+        if status.phase == NodePlanPhase::WaitsForApproval {
+            became.push_str(&self.approved_before(plan));
+        }
+        let cells = [
+            code(&short(&clean(&spec.plan_id), DIGITS)),
+            prose(&clean(&spec.generated_for)),
+            spec.nodes_created.to_string(),
+            spec.nodes_removed.to_string(),
+            prose(&clean(&spec.price_change)),
+            became,
+        ];
+        format!("| {} |\n", cells.join(" | "))
+    }
+
+    /// What approvals on the pull request say of a plan that waits for one.
+    fn approved_before(&self, plan: &NodePlan) -> String {
+        match (approved_by(plan, self.approved), self.approved.last()) {
+            (Some(by), _) => format!("; on this pull request {} approved it", prose(&clean(by))),
+            (None, Some(last)) => {
+                format!("; what {} approved on this pull request was another plan", prose(&clean(&last.by)))
+            }
+            (None, None) => String::new(),
+        }
+    }
 }
 
-fn row(plan: &NodePlan) -> String {
-    let spec = &plan.spec;
-    let status = plan.status.clone().unwrap_or_default();
-    let cells = [
-        code(&short(&clean(&spec.plan_id), DIGITS)),
-        prose(&clean(&spec.generated_for)),
-        spec.nodes_created.to_string(),
-        spec.nodes_removed.to_string(),
-        prose(&clean(&spec.price_change)),
-        became(&spec.plan_id, &status),
-    ];
-    format!("| {} |\n", cells.join(" | "))
+/// What identifies what a plan decides; `None` where its object does not hold the plan.
+fn digest_of(plan: &NodePlan) -> Option<String> {
+    let plan: Plan = serde_json::from_value(plan.spec.plan.clone()?).ok()?;
+    Some(digest(&plan))
+}
+
+/// Who approved exactly this plan on the pull request.
+pub fn approved_by<'a>(plan: &NodePlan, approved: &'a [ApprovedPlans]) -> Option<&'a str> {
+    // To parse a plan of thousands of nodes takes a while.
+    let digest = if approved.is_empty() { None } else { digest_of(plan) }?;
+    approved.iter().find(|it| it.digests.contains(&digest)).map(|it| it.by.as_str())
 }
 
 /// What became of a plan.
@@ -171,7 +200,11 @@ mod tests {
 
     fn shown(plans: &[NodePlan], body: &str) -> String {
         let plans: Vec<&NodePlan> = plans.iter().collect();
-        with_outcome(body, &Outcome { merged_as: "0123456789", plans: &plans, previewed: Some("aa") }, ROOM)
+        with_outcome(
+            body,
+            &Outcome { merged_as: "0123456789", plans: &plans, previewed: Some("aa"), approved: &[] },
+            ROOM,
+        )
     }
 
     #[test]

@@ -1,0 +1,56 @@
+//! Answers to commands: comments of their own, each of which says of which comment it is the answer. One that approves also says so to
+//! programs: a later one goes by that, and not by a status, which everybody who may write can set.
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::{VERSION, hidden_json};
+use crate::render::plan::markdown::escape::{comment as hidden, prose};
+
+/// Plans that somebody approved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovedPlans {
+    pub by: String,
+    /// Whole ([`crate::core::preview::digest`]).
+    pub digests: Vec<String>,
+}
+
+const APPROVED: &str = "<!-- cutlist:approved ";
+const END: &str = " -->";
+
+/// The answer to a command. `approved`: what it approves, if it does.
+pub fn answer(command: u64, name: &str, text: &str, approved: Option<&ApprovedPlans>) -> String {
+    let approved = approved.map_or_else(String::new, |it| format!("{APPROVED}{}{END}\n", hidden_json(&json!(it))));
+    format!("{}\n{approved}{}\n", answer_marker(command, name), prose(text))
+}
+
+/// The first line of an answer.
+pub fn answer_marker(command: u64, name: &str) -> String {
+    format!("<!-- cutlist:answer:v{VERSION} to={command} by={} -->", hidden(name))
+}
+
+/// What a comment of this program approves.
+pub fn approved_in(body: &str, name: &str) -> Option<ApprovedPlans> {
+    let mut lines = body.lines().map(str::trim_end);
+    let command = lines.next()?.strip_prefix(&format!("<!-- cutlist:answer:v{VERSION} to="))?;
+    let command: u64 = command.split(' ').next()?.parse().ok()?;
+    let is_ours = body.lines().next().map(str::trim_end) == Some(answer_marker(command, name).as_str());
+    let data = lines.next()?.strip_prefix(APPROVED)?.strip_suffix(END)?;
+    is_ours.then(|| serde_json::from_str(data).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_approval_is_read_as_it_was_written_and_by_its_own_program() {
+        let approved = ApprovedPlans { by: "--> ada".to_owned(), digests: vec!["ab".repeat(32)] };
+        let body = answer(7, "cutlist", "Approved", Some(&approved));
+        assert_eq!(body.matches("-->").count(), 2, "{body}");
+        assert_eq!(approved_in(&body.replace('\n', "\r\n"), "cutlist"), Some(approved));
+        assert_eq!(approved_in(&body, "another"), None);
+        assert_eq!(approved_in(&answer(7, "cutlist", "<!-- cutlist:approved {} -->", None), "cutlist"), None);
+        assert_eq!(approved_in(&format!("> {body}"), "cutlist"), None);
+    }
+}
