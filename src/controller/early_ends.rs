@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
@@ -20,7 +19,6 @@ use super::claims::Claims;
 use super::effects::unless_gone;
 use super::events::Event;
 use super::journal::Journal;
-use super::others::is_disowned;
 use super::revisions::InForce;
 use super::view::{View, label, name_of, provider_id};
 
@@ -115,14 +113,14 @@ impl Watch {
         journal: &mut Journal,
     ) -> Result<(), PortError> {
         let now = around.now;
-        for (pool, applied) in pools(around) {
+        for (pool, applied) in around.in_force.node_pools(around.view.snapshot) {
             let name = pool.metadata.name.as_deref().unwrap_or_default();
             let of_pool = ended.iter().filter(|(claim, _)| label(claim, keys::NODE_POOL) == name);
             let counted: Vec<_> = of_pool.filter(|(_, end)| !end.cause.is_shortage()).collect();
             if counted.is_empty() {
                 continue;
             }
-            let class = class_of(pool, around);
+            let class = around.in_force.class_of(pool, around.view.snapshot);
             let joined = joined(around.view.snapshot.node_claims.iter(), pool);
             let before = self.latest(applied, name, now);
             let after = counted.iter().fold(before.clone(), |before, (claim, end)| {
@@ -159,11 +157,12 @@ impl Watch {
         around: &Around<'_, K, E>,
     ) -> Result<bool, PortError> {
         let mut wrote = false;
-        for (pool, applied) in pools(around) {
+        for (pool, applied) in around.in_force.node_pools(around.view.snapshot) {
             let Some(noted) = EarlyEnds::noted_on(applied) else { continue };
             let joined = joined(around.view.snapshot.node_claims.iter(), pool);
             let name = pool.metadata.name.as_deref().unwrap_or_default();
-            if noted.are_in_row(pool, class_of(pool, around), joined, around.now) {
+            let class = around.in_force.class_of(pool, around.view.snapshot);
+            if noted.are_in_row(pool, class, joined, around.now) {
                 continue;
             }
             self.noted.remove(name);
@@ -187,25 +186,6 @@ impl Watch {
 async fn patch<K: Cluster>(cluster: &K, name: &str, value: serde_json::Value) -> Result<(), PortError> {
     let patch = json!({ "metadata": { "annotations": { keys::EARLY_ENDS: value } } });
     unless_gone(cluster.patch_node_pool(name, &patch).await)
-}
-
-/// Pools of the definitions, each as the cluster has it.
-fn pools<'a, K, E>(around: &Around<'a, K, E>) -> impl Iterator<Item = (&'a NodePool, &'a NodePool)> {
-    let applied = around.view.snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
-    let definitions = &around.in_force.definitions.node_pools;
-    let defined = move |applied: &'a NodePool| {
-        let same = definitions.iter().find(|it| it.value.metadata.name == applied.metadata.name)?;
-        Some((&same.value, applied))
-    };
-    applied.filter_map(defined)
-}
-
-/// As a plan has it: that of the definitions, or else the cluster's.
-fn class_of<'a, K, E>(pool: &NodePool, around: &Around<'a, K, E>) -> Option<&'a EC2NodeClass> {
-    let name = Some(&pool.spec.template.spec.node_class_ref.name);
-    let mut defined = around.in_force.definitions.node_classes.iter().map(|it| &it.value);
-    let defined = defined.find(|class| class.metadata.name.as_ref() == name);
-    defined.or_else(|| around.view.snapshot.node_classes.iter().find(|class| class.metadata.name.as_ref() == name))
 }
 
 /// Whether the claim has an instance, and no node yet.

@@ -14,7 +14,6 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::events::Event;
 use super::journal::Journal;
-use super::others::is_disowned;
 use super::revisions::InForce;
 
 /// Notes what the plan says, on each pool where that is news, and says it. Where a pool is gone nobody can know it any more.
@@ -55,14 +54,7 @@ pub async fn note<K: Cluster>(
 
 /// What is noted on the pool as it is in the cluster, of nodes as the definitions have them.
 fn noted_on(snapshot: &Snapshot, in_force: &InForce, name: &str) -> Option<Noted> {
-    let definitions = &in_force.definitions;
-    let is_named = |its: Option<&str>| its == Some(name);
-    let mut ours = snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
-    let applied = ours.find(|pool| is_named(pool.metadata.name.as_deref()))?;
-    let mut pools = definitions.node_pools.iter().map(|it| &it.value);
-    let pool = pools.find(|pool| is_named(pool.metadata.name.as_deref()))?;
-    let class_name = &pool.spec.template.spec.node_class_ref.name;
-    let mut classes = definitions.node_classes.iter().map(|it| &it.value);
-    let class = classes.find(|class| class.metadata.name.as_ref() == Some(class_name));
-    Some(Noted::on(applied, pool, class))
+    let mut pools = in_force.node_pools(snapshot);
+    let (pool, applied) = pools.find(|(pool, _)| pool.metadata.name.as_deref() == Some(name))?;
+    Some(Noted::on(applied, pool, in_force.class_of(pool, snapshot)))
 }

@@ -17,6 +17,7 @@ use crate::render::plan::fenced;
 use crate::render::terminal::clean_lines;
 
 use super::events::Event;
+use super::others::is_disowned;
 use super::{Controller, RETRY, inventory};
 
 /// How often it is said of a repository that it can not be read: what is in force goes on, but nobody's changes come.
@@ -48,6 +49,25 @@ pub struct InForce {
     pub shown: bool,
     /// Whether its definitions are in the cluster.
     pub applied: bool,
+}
+
+impl InForce {
+    /// The pools that the cluster has and that are ours: each as it is defined, and as it is applied.
+    pub fn node_pools<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a NodePool, &'a NodePool)> {
+        let applied = snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
+        applied.filter_map(|applied| {
+            let name = &applied.metadata.name;
+            let defined = self.definitions.node_pools.iter().find(|it| it.value.metadata.name == *name)?;
+            Some((&defined.value, applied))
+        })
+    }
+
+    /// The class of a pool as a plan has it: that of the definitions, or else the cluster's.
+    pub fn class_of<'a>(&'a self, pool: &NodePool, snapshot: &'a Snapshot) -> Option<&'a EC2NodeClass> {
+        let name = Some(&pool.spec.template.spec.node_class_ref.name);
+        let defined = self.definitions.node_classes.iter().map(|it| &it.value);
+        defined.chain(snapshot.node_classes.iter()).find(|class| class.metadata.name.as_ref() == name)
+    }
 }
 
 impl Revisions {

@@ -16,7 +16,6 @@ use crate::ports::{Cluster, PortError};
 
 use super::events::Event;
 use super::journal::Journal;
-use super::others::is_disowned;
 use super::revisions::InForce;
 use super::view::{View, label, name_of};
 
@@ -37,24 +36,21 @@ impl Noted {
         now: Timestamp,
         journal: &mut Journal,
     ) -> Result<bool, PortError> {
-        let definitions = &in_force.definitions;
-        let most = definitions.settings.disruption.rollout.halt_after_failures;
+        let most = in_force.definitions.settings.disruption.rollout.halt_after_failures;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         if most == 0 {
             return Ok(false);
         }
         let mut wrote = false;
         let awaited = view.awaited_claims();
-        for pool in definitions.node_pools.iter().map(|it| &it.value) {
+        for (pool, applied) in in_force.node_pools(view.snapshot) {
             let failing = failing(view, pool, &awaited, now);
+            if failing.is_empty() {
+                continue;
+            }
             let name = pool.metadata.name.as_deref().unwrap_or_default();
-            let mut applied = view.snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
-            let applied = applied.find(|applied| applied.metadata.name.as_deref() == Some(name));
-            let Some(applied) = applied.filter(|_| !failing.is_empty()) else { continue };
             let before = self.latest(applied, name, now);
-            let class_name = &pool.spec.template.spec.node_class_ref.name;
-            let mut classes = definitions.node_classes.iter().map(|it| &it.value);
-            let class = classes.find(|class| class.metadata.name.as_ref() == Some(class_name));
+            let class = in_force.class_of(pool, view.snapshot);
             let became_ready = became_ready(view, pool);
             let revision = in_force.revision.id.as_str();
             let after = failing.iter().fold(before.clone(), |before, claim| {

@@ -123,7 +123,7 @@ fn status_of_pool(
         None => ("False", "NodeClassNotFound", format!("there is no EC2NodeClass {class_name}")),
     };
     let rollout = Rollout::of(pool, &claims, plan);
-    let failures = failures(pool, in_force);
+    let failures = failures(pool, snapshot, in_force);
     let halted =
         failures.as_ref().filter(|_| class.is_some()).filter(|failures| failures.halt).map(|it| it.text.clone());
     let (stalled, why_stalled, stalled_message) = match halted {
@@ -152,13 +152,11 @@ struct Failing {
     halt: bool,
 }
 
-fn failures(applied: &NodePool, in_force: &InForce) -> Option<Failing> {
+fn failures(applied: &NodePool, snapshot: &Snapshot, in_force: &InForce) -> Option<Failing> {
     let definitions = &in_force.definitions;
     let mut pools = definitions.node_pools.iter().map(|it| &it.value);
     let pool = pools.find(|pool| pool.metadata.name == applied.metadata.name)?;
-    let class_name = &pool.spec.template.spec.node_class_ref.name;
-    let mut classes = definitions.node_classes.iter().map(|it| &it.value);
-    let class = classes.find(|class| class.metadata.name.as_ref() == Some(class_name));
+    let class = in_force.class_of(pool, snapshot);
     let most = definitions.settings.disruption.rollout.halt_after_failures;
     let halt = Failures::halting(applied, pool, class, most).is_some();
     let failures = Failures::noted_on(applied).filter(|failures| failures.are_of(pool, class))?;

@@ -5,9 +5,10 @@ use cutlist::api::keys;
 use cutlist::controller::events::Event;
 use cutlist::core::lifecycle::DeletionCause;
 use cutlist::core::plan::{ReasonCode, StepKind};
+use cutlist::core::snapshot::Snapshot;
 use serde_json::json;
 
-use crate::stage::{POOL, SETTINGS, Stage};
+use crate::stage::{POOL, SETTINGS, Stage, apart};
 
 /// Any number of nodes may go at once, and each has room for one pod.
 fn pool() -> String {
@@ -145,6 +146,22 @@ async fn nodes_that_never_join_halt_the_rollout() {
 #[tokio::test(start_paused = true)]
 async fn nodes_that_never_get_ready_halt_the_rollout() {
     halts_and_goes_on(NodeFault::NeverReady, DeletionCause::InitializationTimeout).await;
+}
+
+/// The class is somebody else's, such as Terraform's, and no file of the repository.
+#[tokio::test(start_paused = true)]
+async fn a_rollout_halts_where_the_class_is_in_the_cluster_only() {
+    let without_class = |text: &str| text.split_once("---\n").unwrap().0.to_owned();
+    let class = serde_yaml::from_str(POOL.split_once("---\n").unwrap().1).unwrap();
+    let mut stage = Stage::new(SETTINGS);
+    stage.world.with(|world| world.load(Snapshot { node_classes: vec![class].into(), ..apart(4) }));
+    stage.script.commit("begin", &[("pool.yaml", &without_class(&pool())), ("cutlist.yaml", SETTINGS)]);
+    assert!(stage.settle().await);
+    stage.world.with(|world| world.spoil_nodes("default", Some(NodeFault::NeverJoins)));
+    stage.script.commit("second", &[("pool.yaml", &without_class(&labelled("second"))), ("cutlist.yaml", SETTINGS)]);
+    stage.run_for(3 * 3600).await;
+    assert_eq!((given_up(&stage, DeletionCause::RegistrationTimeout), halts(&stage).len()), (3, 1));
+    assert_eq!(condition(&stage, "Stalled"), ("True".to_owned(), "RolloutHalted".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]
