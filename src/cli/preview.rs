@@ -5,11 +5,13 @@ mod snapshots;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use anyhow::anyhow;
 use jiff::Timestamp;
 
 use super::arguments::{InputArguments, PlanOutput, PlanningArguments, PreviewArguments, SimulateArguments};
 use super::exit::{Failure, INTERNAL, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
+use super::why::{self, Question};
 use super::{output, simulate};
 use crate::adapters::git::{self, Merge};
 use crate::api::node_plan::NodePlan;
@@ -71,6 +73,25 @@ pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<
     let (targets, plans): (Vec<_>, Vec<Option<Plan>>) = all.into_iter().map(|it| (it.target, it.plan)).unzip();
     preview.targets = targets;
     Ok((preview, plans))
+}
+
+/// The answer to a question for each cluster, as if the change were merged. Blocks while it reads and plans.
+pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Result<Vec<(String, String)>, Failure> {
+    let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
+    let answer = |cluster: &Cluster| {
+        let read = Read::of(arguments, &cluster.folder)?;
+        let Ok(merged) = read.merged else {
+            return Err(Failure::usage(ERROR, anyhow!("the head can not be merged")));
+        };
+        let name = cluster.name_for(&merged.definitions);
+        if merged.definitions.has_errors() {
+            return Err(Failure::usage(ERROR, anyhow!("the definitions can not be used")));
+        }
+        let (inputs, saved) = (inputs_of(arguments, now), cluster.read(arguments, now)?);
+        let read = inputs::with_cluster(&inputs, merged, saved.snapshot, saved.notes)?;
+        Ok((name, output::hidden().text(&why::answered(question, &inputs, &read)?)))
+    };
+    snapshots::clusters(arguments)?.iter().map(answer).collect()
 }
 
 /// The plans that were posted in each cluster, by its name: empty for the living one. Blocks while it reads.
@@ -188,7 +209,7 @@ fn sentence(failure: &Failure) -> String {
 
 fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan>]) -> Result<Outcome, Failure> {
     if plans.iter().flatten().any(|plan| !plan.is_sound()) {
-        let error = anyhow::anyhow!("a plan is wrong by a mistake in cutlist: its note BreaksRule says how");
+        let error = anyhow!("a plan is wrong by a mistake in cutlist: its note BreaksRule says how");
         return Err(
             Failure::usage(INTERNAL, error).with_hint("please report it with `cutlist snapshot` and the definitions")
         );

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use anyhow::anyhow;
 use serde::Serialize;
 
-use super::arguments::{WhyArguments, WhyNodeArguments, WhyOutput, WhyPodArguments, WhySubject};
+use super::arguments::{InputArguments, WhyArguments, WhyNodeArguments, WhyOutput, WhyPodArguments, WhySubject};
 use super::exit::{Failure, Outcome};
-use super::inputs;
+use super::inputs::{self, ReadInputs};
 use super::output;
 use crate::core::snapshot::{Pod, Snapshot};
-use crate::core::why::node::{Searched, searched, why_node};
-use crate::core::why::pod::why_pod;
+use crate::core::why::node::{Searched, WhyNode, searched, why_node};
+use crate::core::why::pod::{WhyPod, why_pod};
 use crate::definitions::suggest::nearest;
 use crate::render::terminal::Style;
 use crate::render::why as render;
@@ -31,23 +31,52 @@ pub fn run(arguments: &WhyArguments) -> Result<Outcome, Failure> {
 
 fn pod(arguments: &WhyPodArguments) -> Result<Outcome, Failure> {
     let read = inputs::read_all(&arguments.inputs)?;
-    let namespace = arguments.namespace.as_deref();
-    let positions = find(&read.snapshot, namespace, &arguments.pod).map_err(|unknown| {
+    let answer = of_pod(&arguments.inputs, &read, arguments.namespace.as_deref(), &arguments.pod)?;
+    say(arguments.output, &answer, |answer| render::pod(answer, Style::Coloured))
+}
+
+fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
+    let read = inputs::read_all(&arguments.inputs)?;
+    let answer = of_node(&arguments.inputs, &read, &arguments.node)?;
+    say(arguments.output, &answer, |answer| render::node(answer, Style::Coloured))
+}
+
+/// What is asked where there is no command line, such as on a pull request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Question {
+    /// `NAMESPACE/NAME`, or `NAME`.
+    Pod(String),
+    Node(String),
+}
+
+/// The answer as plain text.
+pub fn answered(question: &Question, arguments: &InputArguments, read: &ReadInputs) -> Result<String, Failure> {
+    match question {
+        Question::Pod(name) => of_pod(arguments, read, None, name).map(|answer| render::pod(&answer, Style::Plain)),
+        Question::Node(name) => of_node(arguments, read, name).map(|answer| render::node(&answer, Style::Plain)),
+    }
+}
+
+fn of_pod(
+    arguments: &InputArguments,
+    read: &ReadInputs,
+    namespace: Option<&str>,
+    typed: &str,
+) -> Result<WhyPod, Failure> {
+    let positions = find(&read.snapshot, namespace, typed).map_err(|unknown| {
         let failure = Failure::usage(ERROR, anyhow!(unknown.text));
         match unknown.hint {
             Some(hint) => failure.with_hint(hint),
             None => failure,
         }
     })?;
-    let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| why_pod(inputs, &positions));
-    let answer = answer.ok_or_else(|| Failure::usage(ERROR, anyhow!("there is no pod to answer for")))?;
-    say(arguments.output, &answer, |answer| render::pod(answer, Style::Coloured))
+    let answer = inputs::with_inputs(arguments, read, |inputs| why_pod(inputs, &positions));
+    answer.ok_or_else(|| Failure::usage(ERROR, anyhow!("there is no pod to answer for")))
 }
 
-fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
-    let read = inputs::read_all(&arguments.inputs)?;
-    let name = arguments.node.strip_prefix("node/").unwrap_or(&arguments.node);
-    let answer = inputs::with_inputs(&arguments.inputs, &read, |inputs| {
+fn of_node(arguments: &InputArguments, read: &ReadInputs, typed: &str) -> Result<WhyNode, Failure> {
+    let name = typed.strip_prefix("node/").unwrap_or(typed);
+    inputs::with_inputs(arguments, read, |inputs| {
         why_node(inputs, name).ok_or_else(|| {
             let Searched { names, records, records_unread } = searched(inputs);
             let unread = match records_unread {
@@ -66,8 +95,7 @@ fn node(arguments: &WhyNodeArguments) -> Result<Outcome, Failure> {
                 None => failure,
             }
         })
-    })?;
-    say(arguments.output, &answer, |answer| render::node(answer, Style::Coloured))
+    })
 }
 
 fn say<A: Serialize>(form: WhyOutput, answer: &A, text: impl Fn(&A) -> String) -> Result<Outcome, Failure> {

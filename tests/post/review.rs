@@ -274,6 +274,25 @@ fn nothing_is_approved_in_a_snapshot() {
     assert!(ran.code == 2 && ran.stderr.contains("--cluster names a snapshot"), "{}", ran.stderr);
 }
 
+#[test]
+fn a_question_is_answered_as_it_would_be_after_the_merge() {
+    let desk = stage(GITHUB, "a-change");
+    desk.look(&[]);
+    for (author, text) in [
+        ("reader", "/cutlist why pod api"),
+        ("writer", "/cutlist why pod shop/api"),
+        ("writer", "/cutlist why node ip-10-0-1-10.ec2.internal"),
+        ("writer", "/cutlist why pod shop/apj-5ndtddlp8h-w7mn8"),
+        ("writer", "/cutlist why"),
+    ] {
+        desk.says(author, text);
+    }
+    desk.look(&[]);
+    let answers: Vec<String> = desk.bodies().into_iter().filter(|it| it.contains("cutlist:answer")).collect();
+    let shown = answers.iter().map(|it| it.replace(&desk.head[..7], "HEAD000")).collect::<Vec<_>>().join("----\n");
+    insta::assert_snapshot!(shown);
+}
+
 fn stopped(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();

@@ -1,4 +1,4 @@
-//! What people write on a pull request: `/cutlist plan` and `/cutlist approve DIGEST`.
+//! What people write on a pull request: `/cutlist plan`, `/cutlist why pod NAME` and `/cutlist approve DIGEST`.
 //!
 //! Each command gets one answer, a comment that names the command's: by that a later process knows that it was obeyed. Comments that
 //! were edited, that are by this program, or in which the command is not the first thing, are no commands.
@@ -6,6 +6,8 @@
 use super::approvals::{Approvals, DIGITS, short};
 use super::rounds::Rounds;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest, Right};
+use crate::cli::output;
+use crate::cli::why::Question;
 use crate::render::posting::{ApprovedPlans, answer, answer_marker};
 
 const PREFIX: &str = "/cutlist";
@@ -15,6 +17,7 @@ const ANSWERS_MAX: usize = 10;
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Command {
     Plan,
+    Why(Question),
     Approve(String),
     Unknown,
 }
@@ -27,10 +30,28 @@ fn parse(body: &str) -> Option<Command> {
     let rest: Vec<&str> = words.collect();
     Some(match rest.as_slice() {
         ["plan"] => Command::Plan,
+        ["why", "pod", name] => Command::Why(Question::Pod((*name).to_owned())),
+        ["why", "node", name] => Command::Why(Question::Node((*name).to_owned())),
         ["approve"] => Command::Approve(String::new()),
         ["approve", digits] => Command::Approve(digits.to_ascii_lowercase()),
         _ => Command::Unknown,
     })
+}
+
+/// What is answered, and what comes of it.
+#[derive(Default)]
+struct Reply {
+    text: String,
+    /// Shown as it is, below the text.
+    block: String,
+    approved: Option<ApprovedPlans>,
+    wants_plan: bool,
+}
+
+impl From<String> for Reply {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
 }
 
 /// Obeys what was not answered yet; says whether the pull request is to be planned again.
@@ -39,41 +60,65 @@ pub async fn obey(rounds: &mut Rounds, pull_request: &PullRequest) -> Result<boo
     let open = unanswered(rounds, &all).await?;
     let mut wants_plan = false;
     for (comment, command) in open.into_iter().take(ANSWERS_MAX) {
-        let mut approved = None;
-        let text = match command {
-            Command::Unknown => "I know `/cutlist plan` and `/cutlist approve DIGEST`".replace('`', ""),
-            command => {
-                let right = match rounds.forge().permission(&comment.author, comment.author_id).await {
-                    Ok(right) => Some(right),
-                    // Not every forge tells it to everybody who may write.
-                    Err(error) if error.is_denied() => None,
-                    Err(error) => return Err(error),
-                };
-                if right.is_none() {
-                    "Who may write to this repository is not told to this account: make it an administrator of the \
-                     repository, and ask again"
-                        .to_owned()
-                } else if right < Some(Right::Write) {
-                    format!("{}: only those who may write to this repository can ask for that", comment.author)
-                } else if let Command::Approve(digits) = command {
-                    match approve(rounds, pull_request, &comment, &digits) {
-                        Ok((text, plans)) => {
-                            wants_plan = true;
-                            approved = Some(plans);
-                            text
-                        }
-                        Err(refusal) => refusal,
-                    }
-                } else {
-                    wants_plan = true;
-                    format!("Planned again for {}", short(&pull_request.head))
-                }
-            }
+        let reply = match refusal(rounds, &comment, &command).await? {
+            Some(refusal) => refusal.into(),
+            None => reply(rounds, pull_request, &comment, command).await,
         };
-        let body = answer(comment.id, rounds.name(), &text, approved.as_ref());
+        wants_plan |= reply.wants_plan;
+        let body = answer(comment.id, rounds.name(), &reply.text, &reply.block, reply.approved.as_ref());
         rounds.forge().create_comment(pull_request.number, &body).await?;
     }
     Ok(wants_plan)
+}
+
+/// Why a command is not obeyed, whoever is right about it.
+async fn refusal(rounds: &Rounds, comment: &Comment, command: &Command) -> Result<Option<String>, ForgeError> {
+    if *command == Command::Unknown {
+        let known =
+            "I know /cutlist plan, /cutlist why pod NAMESPACE/NAME, /cutlist why node NAME and /cutlist approve DIGEST";
+        return Ok(Some(known.to_owned()));
+    }
+    match rounds.forge().permission(&comment.author, comment.author_id).await {
+        Ok(right) if right >= Right::Write => Ok(None),
+        Ok(_) => {
+            Ok(Some(format!("{}: only those who may write to this repository can ask for that", comment.author)))
+        }
+        // Not every forge tells it to everybody who may write.
+        Err(error) if error.is_denied() => Ok(Some(
+            "Who may write to this repository is not told to this account: make it an administrator of the repository, and ask again"
+                .to_owned(),
+        )),
+        Err(error) => Err(error),
+    }
+}
+
+async fn reply(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Comment, command: Command) -> Reply {
+    match command {
+        Command::Approve(digits) => match approve(rounds, pull_request, comment, &digits) {
+            Ok((text, approved)) => Reply { text, approved: Some(approved), wants_plan: true, ..Reply::default() },
+            Err(refusal) => refusal.into(),
+        },
+        Command::Why(question) => match rounds.answered(pull_request, question).await {
+            Ok(answers) => Reply {
+                text: format!("{}, as {} would be once it is merged:", comment.author, short(&pull_request.head)),
+                block: answers
+                    .into_iter()
+                    .map(|(cluster, text)| format!("{cluster}: {text}"))
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+                ..Reply::default()
+            },
+            Err(failure) => {
+                let hint = failure.hint.map_or_else(String::new, |hint| format!("; {hint}"));
+                format!("{}: {}", comment.author, output::shown(&format!("{:#}{hint}", failure.error))).into()
+            }
+        },
+        Command::Plan | Command::Unknown => Reply {
+            text: format!("Planned again for {}", short(&pull_request.head)),
+            wants_plan: true,
+            ..Reply::default()
+        },
+    }
 }
 
 async fn unanswered(rounds: &Rounds, all: &[Comment]) -> Result<Vec<(Comment, Command)>, ForgeError> {
@@ -143,7 +188,11 @@ mod tests {
         assert_eq!(parse("/cutlist plan"), Some(Command::Plan));
         assert_eq!(parse("/cutlist  approve 3F2A91C\r\n\nlooks good"), Some(Command::Approve("3f2a91c".to_owned())));
         assert_eq!(parse("/cutlist approve"), Some(Command::Approve(String::new())));
-        assert_eq!(parse("/cutlist destroy all"), Some(Command::Unknown));
+        assert_eq!(parse("/cutlist why pod shop/web"), Some(Command::Why(Question::Pod("shop/web".to_owned()))));
+        assert_eq!(parse("/cutlist why node a"), Some(Command::Why(Question::Node("a".to_owned()))));
+        for text in ["/cutlist destroy all", "/cutlist why", "/cutlist why pod a b"] {
+            assert_eq!(parse(text), Some(Command::Unknown), "{text}");
+        }
         for text in [
             "",
             "> /cutlist approve 3f2a91c",

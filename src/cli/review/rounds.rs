@@ -17,6 +17,7 @@ use crate::cli::arguments::{PreviewArguments, ReviewManner};
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::Failure;
 use crate::cli::post::{Resolved, Shown, assembled, room, tell};
+use crate::cli::why::Question;
 use crate::cli::{output, preview};
 use crate::render::posting::Room;
 
@@ -227,11 +228,7 @@ impl Rounds {
 
     /// Beside this thread: a plan may take seconds.
     async fn planned(&self, pull_request: &PullRequest) -> Result<Preview, Failure> {
-        let arguments = PreviewArguments {
-            base: pull_request.base_reference.clone(),
-            head: pull_request.head.clone(),
-            ..self.preview.clone()
-        };
+        let arguments = self.preview_of(pull_request);
         let made = tokio::task::spawn_blocking(move || preview::made(&arguments).map(|(preview, _)| preview));
         made.await.map_err(|error| Failure::usage(super::FAILURE, error))?
     }
@@ -258,6 +255,25 @@ impl Rounds {
         let arguments = PreviewArguments { path: self.histories.folder().to_owned(), ..self.preview.clone() };
         let read = tokio::task::spawn_blocking(move || preview::node_plans(&arguments));
         read.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+    }
+
+    /// The answer for each cluster, as if the pull request were merged.
+    pub(super) async fn answered(
+        &self,
+        pull_request: &PullRequest,
+        question: Question,
+    ) -> Result<Vec<(String, String)>, Failure> {
+        let arguments = self.preview_of(pull_request);
+        let answered = tokio::task::spawn_blocking(move || preview::answered(&arguments, &question));
+        answered.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+    }
+
+    fn preview_of(&self, pull_request: &PullRequest) -> PreviewArguments {
+        PreviewArguments {
+            base: pull_request.base_reference.clone(),
+            head: pull_request.head.clone(),
+            ..self.preview.clone()
+        }
     }
 
     /// Approves a plan in the living cluster, in the name of this process. `on`: where it was approved, and by whom.

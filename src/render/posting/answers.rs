@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::{VERSION, hidden_json};
-use crate::render::plan::markdown::escape::{comment as hidden, prose};
+use crate::render::plan::fenced;
+use crate::render::plan::markdown::escape::{comment as hidden, in_fence, prose};
+use crate::render::terminal::clean_lines;
 
 /// Plans that somebody approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,10 +20,21 @@ pub struct ApprovedPlans {
 const APPROVED: &str = "<!-- cutlist:approved ";
 const END: &str = " -->";
 
-/// The answer to a command. `approved`: what it approves, if it does.
-pub fn answer(command: u64, name: &str, text: &str, approved: Option<&ApprovedPlans>) -> String {
+/// A longer block is cut: a comment takes more, and nobody reads it.
+const BLOCK_CHARACTERS_MAX: usize = 12_000;
+
+/// The answer to a command. `block`: what is shown below the text as it is; may be empty. `approved`: what it approves, if it does.
+pub fn answer(command: u64, name: &str, text: &str, block: &str, approved: Option<&ApprovedPlans>) -> String {
     let approved = approved.map_or_else(String::new, |it| format!("{APPROVED}{}{END}\n", hidden_json(&json!(it))));
-    format!("{}\n{approved}{}\n", answer_marker(command, name), prose(text))
+    let block = match in_fence(&clean_lines(block)) {
+        block if block.is_empty() => block,
+        block => {
+            let kept: String = block.chars().take(BLOCK_CHARACTERS_MAX).collect();
+            let cut = if kept.len() < block.len() { "\n(cut)" } else { "" };
+            format!("\n{}", fenced("", &format!("{}{cut}\n", kept.trim_end())))
+        }
+    };
+    format!("{}\n{approved}{}\n{block}", answer_marker(command, name), prose(text))
 }
 
 /// The first line of an answer.
@@ -46,11 +59,11 @@ mod tests {
     #[test]
     fn an_approval_is_read_as_it_was_written_and_by_its_own_program() {
         let approved = ApprovedPlans { by: "--> ada".to_owned(), digests: vec!["ab".repeat(32)] };
-        let body = answer(7, "cutlist", "Approved", Some(&approved));
+        let body = answer(7, "cutlist", "Approved", "", Some(&approved));
         assert_eq!(body.matches("-->").count(), 2, "{body}");
         assert_eq!(approved_in(&body.replace('\n', "\r\n"), "cutlist"), Some(approved));
         assert_eq!(approved_in(&body, "another"), None);
-        assert_eq!(approved_in(&answer(7, "cutlist", "<!-- cutlist:approved {} -->", None), "cutlist"), None);
+        assert_eq!(approved_in(&answer(7, "cutlist", "<!-- cutlist:approved {} -->", "", None), "cutlist"), None);
         assert_eq!(approved_in(&format!("> {body}"), "cutlist"), None);
     }
 }
