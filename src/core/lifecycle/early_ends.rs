@@ -16,6 +16,7 @@ use crate::core::plan::{EndCause, EndedInstances, Note, NoteCode};
 
 use super::conditions::{REGISTERED, transition};
 use super::expiry::is_of_other_template;
+use super::noted_claims::{self, NAMES_SHOWN, NotedClaim};
 use super::rollout_failures::template_hash;
 
 /// So many in a row open the breaker.
@@ -28,8 +29,6 @@ const WAIT_MAX: SignedDuration = SignedDuration::from_hours(2);
 const REMEMBERED: SignedDuration = SignedDuration::from_hours(1);
 /// More are not told apart from those that end next: hundreds may end at once.
 const REMEMBERED_CLAIMS: usize = 20;
-/// More names than these nobody reads.
-const NAMES_SHOWN: usize = 3;
 
 /// Instances in a row, of one template, that ended before their nodes joined.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ pub struct EarlyEnds {
     /// Of the pool and its class.
     template_hash: String,
     /// The last of them, oldest first.
-    node_claims: Vec<Ended>,
+    node_claims: Vec<NotedClaim>,
     count: u32,
     cause: EndCause,
     code: String,
@@ -47,14 +46,6 @@ pub struct EarlyEnds {
     last: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     paused: Option<Pause>,
-}
-
-/// One of them. Names come again, UIDs do not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Ended {
-    name: String,
-    uid: String,
 }
 
 /// That none is launched.
@@ -113,13 +104,10 @@ impl EarlyEnds {
             paused: None,
         });
         let metadata = &end.claim.metadata;
-        let uid = metadata.uid.as_deref().unwrap_or_default();
-        if ends.node_claims.iter().any(|known| known.uid == uid) {
+        let [name, uid] = [&metadata.name, &metadata.uid].map(|it| it.as_deref().unwrap_or_default());
+        if !noted_claims::add(&mut ends.node_claims, name, uid, REMEMBERED_CLAIMS) {
             return ends;
         }
-        ends.node_claims.push(Ended { name: metadata.name.clone().unwrap_or_default(), uid: uid.to_owned() });
-        let surplus = ends.node_claims.len().saturating_sub(REMEMBERED_CLAIMS);
-        ends.node_claims.drain(..surplus);
         ends.count = ends.count.saturating_add(1);
         ends.cause = end.cause;
         end.code.clone_into(&mut ends.code);
@@ -241,4 +229,67 @@ pub fn in_plan(inputs: &Inputs<'_>) -> (Vec<EndedInstances>, Vec<Note>) {
 /// How people end the wait.
 fn lifted() -> String {
     format!("a change of its template or class, or the removal of its annotation {}, ends that", keys::EARLY_ENDS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::testing;
+
+    const BEGIN: &str = "2026-11-20T09:00:00Z";
+
+    fn at(minutes: i64) -> Timestamp {
+        BEGIN.parse::<Timestamp>().unwrap() + SignedDuration::from_mins(minutes)
+    }
+
+    /// One more, of a claim that was made as the minute began.
+    fn with(before: Option<EarlyEnds>, name: &str, pool: &NodePool, joined: Option<i64>, minutes: i64) -> EarlyEnds {
+        let claim: NodeClaim = serde_json::from_value(serde_json::json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": name, "uid": name, "creationTimestamp": at(minutes).to_string() },
+            "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [],
+            },
+        }))
+        .unwrap();
+        let now = at(minutes);
+        let end = End { claim: &claim, cause: EndCause::Encryption, code: "Client.Error", text: "it ended", now };
+        EarlyEnds::with(before, &end, pool, None, joined.map(at))
+    }
+
+    #[test]
+    fn three_in_a_row_open_the_breaker_and_each_further_one_doubles_the_wait() {
+        let pool = testing::pool_with_budgets(serde_json::json!([]));
+        let one = with(None, "a", &pool, None, 0);
+        let again = with(Some(one.clone()), "a", &pool, None, 1);
+        assert_eq!(again.count, 1, "the process ended between two notes");
+        assert_eq!(one.text(), "1 instance ended before its node joined (a): it ended");
+        let three = with(Some(with(Some(one), "b", &pool, None, 1)), "c", &pool, None, 2);
+        assert_eq!((three.breaker(at(3)), three.next()), (Breaker::Open(at(7)), Some(at(7))));
+        assert_eq!(three.breaker(at(7)), Breaker::OneAlone);
+        let four = with(Some(three.clone()), "d", &pool, None, 8);
+        assert_eq!(four.next(), Some(at(18)));
+        assert_eq!(
+            four.text(),
+            "4 instances in a row ended before their nodes joined (b, c, d and 1 before): it ended"
+        );
+        let made_before_the_pause = with(Some(three), "e", &pool, None, 2);
+        assert_eq!(made_before_the_pause.next(), Some(at(7)));
+        let read: EarlyEnds = serde_json::from_str(&four.to_annotation()).unwrap();
+        assert_eq!(read, four);
+    }
+
+    #[test]
+    fn one_that_joins_another_template_and_time_begin_anew() {
+        let pool = testing::pool_with_budgets(serde_json::json!([]));
+        let two = with(Some(with(None, "a", &pool, None, 0)), "b", &pool, None, 1);
+        let mut other = pool.clone();
+        other.spec.template.spec.termination_grace_period = Some("1h".parse().unwrap());
+        assert!(two.are_in_row(&pool, None, Some(at(0)), at(30)));
+        assert!(!two.are_in_row(&pool, None, Some(at(2)), at(30)), "one joined");
+        assert!(!two.are_in_row(&other, None, None, at(30)), "it is another template");
+        assert!(!two.are_in_row(&pool, None, None, at(61)), "that was long ago");
+        assert_eq!(with(Some(two), "c", &pool, Some(2), 30).count, 1);
+    }
 }

@@ -26,6 +26,7 @@ mod initialization;
 pub mod interruption;
 pub mod launches;
 mod liveness;
+mod noted_claims;
 mod registration;
 pub mod rollout_failures;
 pub mod selectors;

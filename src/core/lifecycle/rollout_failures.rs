@@ -9,12 +9,12 @@ use crate::api::keys;
 use crate::api::node_pool::NodePool;
 use crate::core::model::hexadecimal;
 
+use super::noted_claims::{self, NAMES_SHOWN, NotedClaim};
+
 /// Characters of a hash that tell templates of one pool apart.
 const HASH_CHARACTERS: usize = 16;
 /// Characters of a commit's hash that people read.
 const COMMIT_CHARACTERS: usize = 7;
-/// More names than these nobody reads.
-const NAMES_SHOWN: usize = 3;
 
 /// Nodes in a row, of one template, that did not become ready.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,17 +25,9 @@ pub struct Failures {
     /// The revision of the definitions when the last of them was given up.
     revision: String,
     /// Oldest first.
-    node_claims: Vec<Failed>,
+    node_claims: Vec<NotedClaim>,
     /// When the last of them was given up.
     last: Timestamp,
-}
-
-/// One of them. Names come again, UIDs do not.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Failed {
-    name: String,
-    uid: String,
 }
 
 /// A new node that did not become ready, and what it was made from.
@@ -76,11 +68,7 @@ impl Failures {
             before.are_of(pool, class) && (is_halted || given_up.became_ready.is_none_or(|ready| ready <= before.last))
         };
         let mut node_claims = before.filter(is_in_row).map(|before| before.node_claims).unwrap_or_default();
-        if !node_claims.iter().any(|failed| failed.uid == uid) {
-            node_claims.push(Failed { name: name.to_owned(), uid: uid.to_owned() });
-        }
-        let surplus = node_claims.len().saturating_sub(most.max(1));
-        node_claims.drain(..surplus);
+        noted_claims::add(&mut node_claims, name, uid, most.max(1));
         let revision = given_up.revision.to_owned();
         Self { template_hash: template_hash(pool, class), revision, node_claims, last: given_up.now }
     }
@@ -95,7 +83,7 @@ impl Failures {
         self.node_claims.len()
     }
 
-    pub fn node_claims(&self) -> &[Failed] {
+    pub fn node_claims(&self) -> &[NotedClaim] {
         &self.node_claims
     }
 
