@@ -12,6 +12,7 @@ mod previews;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/mod.rs"]
 mod program;
+mod proxies;
 mod review;
 mod server;
 mod shown;

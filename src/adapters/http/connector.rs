@@ -1,14 +1,21 @@
-//! Connections: TLS with the certificates that the system trusts.
+//! Connections: TLS with the certificates that the system trusts, through the proxy that the environment names.
 
+use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use hyper::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use rustls::ClientConfig;
 use rustls_platform_verifier::BuilderVerifierExt;
+use tower::Service;
 
-pub type Connector = HttpsConnector<HttpConnector>;
+pub type Connector = HttpsConnector<ThroughProxy>;
 
 /// Plain where the address says so: which addresses may, the adapter decides.
 pub fn connector(within: Duration) -> Result<Connector, rustls::Error> {
@@ -21,5 +28,66 @@ pub fn connector(within: Duration) -> Result<Connector, rustls::Error> {
     plain.enforce_http(false);
     plain.set_connect_timeout(Some(within));
     plain.set_nodelay(true);
-    Ok(HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(plain))
+    let through = ThroughProxy { direct: plain, proxies: Arc::new(Matcher::from_env()) };
+    Ok(HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(through))
+}
+
+/// Connects as `HTTPS_PROXY` (or `ALL_PROXY`) and `NO_PROXY` say, which is what Git does as well. The proxy only carries what is encrypted
+/// from here to the server, so it sees no token; what is plain goes to its server and no other way.
+#[derive(Clone)]
+pub struct ThroughProxy {
+    direct: HttpConnector,
+    proxies: Arc<Matcher>,
+}
+
+/// Why there is no connection. A proxy's address may hold a password, so it is not named.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    #[error(transparent)]
+    Direct(Box<dyn std::error::Error + Send + Sync>),
+    #[error("the proxy that HTTPS_PROXY or ALL_PROXY names makes no connection")]
+    Proxy(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("HTTPS_PROXY or ALL_PROXY names a proxy of the kind `{0}`: only http is spoken with proxies")]
+    KindOfProxy(String),
+}
+
+type Connected = <HttpConnector as Service<Uri>>::Response;
+
+impl ThroughProxy {
+    fn proxy(&self, to: &Uri) -> Option<Intercept> {
+        let is_encrypted = to.scheme_str() == Some("https");
+        if is_encrypted && !is_this_machine(to) { self.proxies.intercept(to) } else { None }
+    }
+}
+
+impl Service<Uri> for ThroughProxy {
+    type Response = Connected;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<Connected, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        self.direct.poll_ready(context).map_err(|error| ConnectError::Direct(error.into()))
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let Some(proxy) = self.proxy(&to) else {
+            let connected = self.direct.call(to);
+            return Box::pin(async { connected.await.map_err(|error| ConnectError::Direct(error.into())) });
+        };
+        if proxy.uri().scheme_str() != Some("http") {
+            let kind = proxy.uri().scheme_str().unwrap_or_default().to_owned();
+            return Box::pin(async { Err(ConnectError::KindOfProxy(kind)) });
+        }
+        let mut tunnel = Tunnel::new(proxy.uri().clone(), self.direct.clone());
+        if let Some(credential) = proxy.basic_auth() {
+            tunnel = tunnel.with_auth(credential.clone());
+        }
+        let connected = tunnel.call(to);
+        Box::pin(async { connected.await.map_err(|error| ConnectError::Proxy(error.into())) })
+    }
+}
+
+fn is_this_machine(to: &Uri) -> bool {
+    let host = to.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
