@@ -316,7 +316,7 @@ const RINGS: &[Ring] = &[
     },
     Ring {
         files: "adapters/kubernetes",
-        may_use: ADAPTER,
+        may_use: ADAPTER_AND_HTTP,
         except: &[],
         crates: Some(&[
             "either",
@@ -349,7 +349,9 @@ const RINGS: &[Ring] = &[
             "hyper_util",
             "rustls",
             "rustls_platform_verifier",
+            "thiserror",
             "tokio",
+            "tower",
             "tracing",
         ]),
         forbidden: &["std::process"],

@@ -1,4 +1,4 @@
-//! Forges behind a proxy, which the environment names.
+//! Forges and API servers behind a proxy, which the environment names.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -58,4 +58,42 @@ fn no_proxy_is_asked_where_it_is_said() {
     let ran = post(&[("HTTPS_PROXY", "socks5://127.0.0.1:9")]);
     assert!(ran.stderr.contains("only http is spoken with proxies"), "{}", ran.stderr);
     assert!(heard.lock().unwrap().is_empty());
+}
+
+/// Plans on the cluster of a kubeconfig.
+fn plan(cluster: &serde_json::Value, variables: &[(&str, &str)]) -> Ran {
+    let folder = tempfile::tempdir().unwrap();
+    let kubeconfig = serde_json::json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{ "name": "c", "cluster": cluster }],
+        "users": [{ "name": "u", "user": { "token": OURS } }],
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+    });
+    std::fs::write(folder.path().join("kubeconfig"), kubeconfig.to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
+    command.current_dir(folder.path()).env_clear().envs(variables.iter().copied());
+    command.args(["snapshot", "--kubeconfig", "kubeconfig"]);
+    ended(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
+}
+
+#[test]
+fn an_api_server_is_reached_through_a_proxy_unless_it_is_said_to_need_none() {
+    let (proxy, heard) = refusing_proxy();
+    let url = format!("http://{proxy}");
+    let heard = || std::mem::take(&mut *heard.lock().unwrap());
+    let cluster = serde_json::json!({ "server": "https://api.example.invalid:6443" });
+    for (cluster, variables, asks) in [
+        (&cluster, &[("HTTPS_PROXY", url.as_str())] as &[(&str, &str)], true),
+        (&cluster, &[("HTTPS_PROXY", &url), ("NO_PROXY", ".example.invalid")], false),
+        (&serde_json::json!({ "server": "https://127.0.0.1:1" }), &[("HTTPS_PROXY", &url)], false),
+        // The kubeconfig's own.
+        (&serde_json::json!({ "server": "https://api.example.invalid:6443", "proxy-url": url }), &[], true),
+    ] {
+        let ran = plan(cluster, variables);
+        assert_ne!(ran.code, 0);
+        let asked = heard();
+        let is_asked = asked.iter().any(|head| head.starts_with("CONNECT api.example.invalid:6443"));
+        assert_eq!(is_asked, asks, "{cluster} {variables:?}: {asked:?}\n{}", ran.stderr);
+        assert!(asks || asked.is_empty(), "{asked:?}");
+    }
 }

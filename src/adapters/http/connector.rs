@@ -32,6 +32,16 @@ pub fn connector(within: Duration) -> Result<Connector, rustls::Error> {
     Ok(HttpsConnectorBuilder::new().with_tls_config(config).https_or_http().enable_http1().wrap_connector(through))
 }
 
+/// Whether the environment names a proxy for what is there.
+pub fn has_proxy(to: &Uri) -> bool {
+    proxy_of(&Matcher::from_env(), to).is_some()
+}
+
+fn proxy_of(proxies: &Matcher, to: &Uri) -> Option<Intercept> {
+    let is_encrypted = to.scheme_str() == Some("https");
+    if is_encrypted && !is_this_machine(to) { proxies.intercept(to) } else { None }
+}
+
 /// Connects as `HTTPS_PROXY` (or `ALL_PROXY`) and `NO_PROXY` say, which is what Git does as well. The proxy only carries what is encrypted
 /// from here to the server, so it sees no token; what is plain goes to its server and no other way.
 #[derive(Clone)]
@@ -53,13 +63,6 @@ pub enum ConnectError {
 
 type Connected = <HttpConnector as Service<Uri>>::Response;
 
-impl ThroughProxy {
-    fn proxy(&self, to: &Uri) -> Option<Intercept> {
-        let is_encrypted = to.scheme_str() == Some("https");
-        if is_encrypted && !is_this_machine(to) { self.proxies.intercept(to) } else { None }
-    }
-}
-
 impl Service<Uri> for ThroughProxy {
     type Response = Connected;
     type Error = ConnectError;
@@ -70,7 +73,7 @@ impl Service<Uri> for ThroughProxy {
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let Some(proxy) = self.proxy(&to) else {
+        let Some(proxy) = proxy_of(&self.proxies, &to) else {
             let connected = self.direct.call(to);
             return Box::pin(async { connected.await.map_err(|error| ConnectError::Direct(error.into())) });
         };

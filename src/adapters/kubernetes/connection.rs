@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::header::DATE;
-use http::{Request, Response};
+use http::{Request, Response, Uri};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -12,6 +12,7 @@ use tower::util::{MapRequestLayer, MapResponseLayer};
 
 use super::calls::Calls;
 use super::server_time::ServerTime;
+use crate::adapters::http::has_proxy;
 
 /// An API server that does not answer within this time is not there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -72,6 +73,8 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         }
     };
     config.connect_timeout = Some(CONNECT_TIMEOUT);
+    // The library takes the environment's proxy without asking NO_PROXY about the API server.
+    config.proxy_url = config.proxy_url.filter(|proxy| !is_of_environment(proxy) || has_proxy(&config.cluster_url));
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
     let (calls, time) = (Calls::default(), ServerTime::default());
@@ -93,6 +96,12 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         calls: calls.clone(),
         time: time.clone(),
     })
+}
+
+/// Whether a proxy is not the kubeconfig's own.
+fn is_of_environment(proxy: &Uri) -> bool {
+    let names = |name: &str| std::env::var(name).is_ok_and(|its| its.parse().is_ok_and(|its: Uri| its == *proxy));
+    ["HTTPS_PROXY", "https_proxy"].into_iter().any(names)
 }
 
 /// A client whose requests are counted, and whose answers say what time it is.
