@@ -232,7 +232,10 @@ fn what_came_of_a_merge_is_told_where_it_was_previewed() {
             told.contains(&format!("Merged as <code>{}</code>. The first plan is the one shown below.", &merge[..7])),
             "{told}"
         );
-        assert!(told.contains("waits for an approval") && told.contains("moves 1 and 2 wait"), "{told}");
+        assert!(
+            told.contains("**waits for an approval**: <code>cutlist approve ") && told.contains("2026-11-20 09:01 UTC"),
+            "{told}"
+        );
         assert!(told.ends_with(before[0].splitn(3, '\n').nth(2).unwrap()), "{told}");
         // A later process has nothing to add.
         let writes = desk.server.world().writes().len();

@@ -166,6 +166,19 @@ impl KubernetesCluster {
         }
     }
 
+    /// The same for a plan.
+    pub(super) fn latest_plan(&self, name: &str) -> Option<NodePlan> {
+        self.node_plans.unseen("", name).unwrap_or_else(|| {
+            let snapshot = self.snapshot.borrow();
+            snapshot.node_plans.iter().find(|plan| plan.metadata.name.as_deref() == Some(name)).cloned()
+        })
+    }
+
+    /// The cluster as it was observed last.
+    pub(super) fn observed(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.snapshot.borrow())
+    }
+
     /// Whether there is such a plan, as far as it is known.
     pub(super) fn has_plan(&self, name: &str) -> bool {
         self.node_plans.resource_version("", name).is_some()

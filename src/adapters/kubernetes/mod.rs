@@ -33,6 +33,7 @@ mod events;
 mod failure;
 mod following;
 mod leadership;
+mod merge_patch;
 pub mod nodes;
 mod once;
 mod others;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use either::Either;
 use k8s_openapi::api::core::v1::{Node, Pod as CorePod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{ApiResource, DynamicObject, GroupVersionKind, Request};
 use kube::{Api, Error, Resource};
@@ -20,6 +21,7 @@ use crate::ports::{Cluster, PortError, PortErrorKind};
 
 use super::cluster::KubernetesCluster;
 use super::failure::port_error;
+use super::merge_patch::merge_patch;
 use super::reflector::Reflector;
 use super::watched::Watched;
 
@@ -56,7 +58,8 @@ impl Cluster for KubernetesCluster {
     async fn write_status(&self, object: &Value) -> Result<(), PortError> {
         let (api, name, operation) = self.addressed(object, "write the status of")?;
         self.leads(&operation)?;
-        let patch = json!({ "status": object.get("status") });
+        let kind = object["kind"].as_str().unwrap_or_default();
+        let patch = json!({ "status": merge_patch(&self.observed_status(kind, &name), &object["status"]) });
         let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         written.map(|_| ()).map_err(|error| port_error(operation, error))
     }
@@ -97,7 +100,7 @@ impl Cluster for KubernetesCluster {
         if claim.status != before.status
             && let Some(status) = &claim.status
         {
-            let patch = json!({ "status": status });
+            let patch = json!({ "status": merge_patch(&json!(before.status), &json!(status)) });
             let written = self.claims().patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
             self.node_claims.wrote(written.map_err(failed)?);
         }
@@ -213,7 +216,8 @@ impl Cluster for KubernetesCluster {
                 Err(error) => return Err(port_error(operation, error)),
             }
         }
-        let patch = json!({ "status": plan.status });
+        let before = self.latest_plan(&name).and_then(|plan| plan.status);
+        let patch = json!({ "status": merge_patch(&json!(before), &json!(plan.status)) });
         let written = api.patch_status(&name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         self.node_plans.wrote(written.map_err(|error| port_error(operation, error))?);
         Ok(())
@@ -297,6 +301,17 @@ impl KubernetesCluster {
     }
 
     /// Where an object that is given as JSON lives; its name; what is about to be done to it.
+    /// The status of a definition, as it was observed.
+    fn observed_status(&self, kind: &str, name: &str) -> Value {
+        let snapshot = self.observed();
+        let is_it = |metadata: &ObjectMeta| metadata.name.as_deref() == Some(name);
+        match kind {
+            "NodePool" => json!(snapshot.node_pools.iter().find(|it| is_it(&it.metadata)).map(|it| &it.status)),
+            "EC2NodeClass" => json!(snapshot.node_classes.iter().find(|it| is_it(&it.metadata)).map(|it| &it.status)),
+            _ => Value::Null,
+        }
+    }
+
     fn addressed(&self, object: &Value, verb: &str) -> Result<(Api<DynamicObject>, String, String), PortError> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
         let kind = text("/kind");

@@ -1,5 +1,6 @@
 //! What came of a pull request after it was merged: the plans that were posted for it, in the comment that had shown them beforehand.
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use super::Room;
@@ -86,7 +87,7 @@ impl Outcome<'_> {
         }
         let cells = [
             code(&short(&clean(&spec.plan_id), DIGITS)),
-            prose(&clean(&spec.generated_for)),
+            moment(&spec.generated_for),
             spec.nodes_created.to_string(),
             spec.nodes_removed.to_string(),
             prose(&clean(&spec.price_change)),
@@ -134,9 +135,10 @@ fn became(plan_id: &str, status: &NodePlanStatus) -> String {
         NodePlanPhase::Applied => "**done**".to_owned(),
         NodePlanPhase::Superseded => "given up".to_owned(),
     };
+    // Of one that waits it says how to approve it; of one that is done it would be what was said before.
     let message = cut(&clean(&status.message), MESSAGE_CHARACTERS_MAX);
-    if !message.is_empty() {
-        words.push_str(&format!("; {}", prose(&message)));
+    if status.phase == NodePlanPhase::Superseded && !message.is_empty() {
+        words.push_str(&format!(": {}", prose(&message)));
     }
     if let Some(fidelity) = &status.fidelity {
         words.push_str(&format!("; {}", as_planned(fidelity)));
@@ -147,10 +149,16 @@ fn became(plan_id: &str, status: &NodePlanStatus) -> String {
 /// `11 of 12 pods and 2 of 2 nodes as planned, $0.19/h`
 fn as_planned(fidelity: &Fidelity) -> String {
     let Fidelity { pods_planned, pods_as_planned, nodes_planned, nodes_as_planned, price_launched, .. } = fidelity;
+    let of = |some: &u32, all: &u32, what: &str| (*all > 0).then(|| format!("{some} of {all} {what}"));
+    let parts = [of(pods_as_planned, pods_planned, "pods"), of(nodes_as_planned, nodes_planned, "nodes")];
     let price = if price_launched.is_empty() { String::new() } else { format!(", {}", prose(&clean(price_launched))) };
-    format!(
-        "{pods_as_planned} of {pods_planned} pods and {nodes_as_planned} of {nodes_planned} nodes as planned{price}"
-    )
+    format!("{} as planned{price}", parts.into_iter().flatten().collect::<Vec<_>>().join(" and "))
+}
+
+/// To the minute, which is as exact as anybody reads it.
+fn moment(text: &str) -> String {
+    let parsed: Result<Timestamp, _> = text.parse();
+    parsed.map_or_else(|_| prose(&clean(text)), |moment| moment.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// The comment with the outcome behind its two hidden lines, in the place of an earlier one. Where there is no room for both, the outcome
@@ -209,8 +217,7 @@ mod tests {
 
     #[test]
     fn an_outcome_takes_the_place_of_the_one_before() {
-        let waits =
-            plan("6e4f22aa", "0123456789", json!({ "phase": "WaitsForApproval", "message": "move 1 waits | *" }));
+        let waits = plan("6e4f22aa", "0123456789", json!({ "phase": "WaitsForApproval", "message": "move 1 waits" }));
         let once = shown(&[waits], BODY);
         assert!(once.contains("<code>cutlist approve 6e4f22a</code>") && once.ends_with("three\n"), "{once}");
         assert_eq!(previewed(&once).as_deref(), Some("aa"));
