@@ -187,9 +187,10 @@ fn reviewed(stage: &Stage) {
         head = stage.gitea.call("PUT", &path, &stage.author, &body)["commit"]["sha"].as_str().unwrap().to_owned();
     }
     let number = stage.open(&stage.author, "author:pools");
+    let clusters = stage.folder.path().join("blue.yaml");
+    std::fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preview/clusters/blue.yaml"), &clusters).unwrap();
     let review = |more: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cutlist"));
-        let clusters = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/preview/clusters/blue.yaml");
         command.arg("review").arg(format!("{}/owner/nodes.git", stage.gitea.url()));
         command.arg("--cluster").arg(format!("blue={}", clusters.display())).args(["--forge", "gitea", "--url"]);
         command.arg(stage.gitea.url()).args([
@@ -234,6 +235,32 @@ fn reviewed(stage: &Stage) {
     once();
     assert_eq!(ours().len(), 4, "a comment and three answers: {:?}", ours());
     soon_after_a_webhook(stage, &review);
+    let before = ours().len();
+    merged_and_planned(stage, number, &clusters);
+    once();
+    let told = ours().into_iter().next().unwrap();
+    assert!(told.contains("#### After the merge") && told.contains("**done**"), "{told}");
+    assert!(told.contains("<details>"), "the preview stays: {told}");
+    assert_eq!(ours().len(), before);
+}
+
+/// The owner merges it, and a plan of the merge is in the cluster.
+fn merged_and_planned(stage: &Stage, number: u64, cluster: &Path) {
+    let merge = format!("{REPOSITORY}/pulls/{number}/merge");
+    let is_merged = || stage.gitea.ask("POST", &merge, &stage.owner, &json!({ "Do": "merge" })).0 == 200;
+    until(Duration::from_secs(20), "it can be merged", is_merged);
+    let pull_request = stage.gitea.call("GET", &format!("{REPOSITORY}/pulls/{number}"), &stage.owner, &Value::Null);
+    let revision = pull_request["merge_commit_sha"].as_str().unwrap();
+    let plan = json!({
+        "apiVersion": "cutlist.dev/v1alpha1", "kind": "NodePlan", "metadata": { "name": "6e4f22aa" },
+        "spec": {
+            "planId": "6e4f22aa", "revision": { "id": revision, "reference": "main" }, "generatedFor": "2026-11-20T09:00:00Z",
+            "nodesCreated": 1, "nodesRemoved": 1, "priceChange": "+$0.0000/h",
+        },
+        "status": { "phase": "Applied" },
+    });
+    let text = std::fs::read_to_string(cluster).unwrap();
+    std::fs::write(cluster, format!("{text}\n---\n{plan}\n")).unwrap();
 }
 
 /// With an interval of an hour, only the webhook tells that there is a new head.

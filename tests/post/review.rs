@@ -229,7 +229,10 @@ fn what_came_of_a_merge_is_told_where_it_was_previewed() {
         assert_eq!(bodies.len(), 1, "{}: {bodies:?}", forge.name);
         let told = &bodies[0];
         assert!(
-            told.contains(&format!("Merged as <code>{}</code>. The first plan is the one shown below.", &merge[..7])),
+            told.contains(&format!(
+                "Merged as <code>{}</code>. The first plan is the one shown below.",
+                digits(&merge)
+            )),
             "{told}"
         );
         assert!(
@@ -264,7 +267,7 @@ fn a_merge_of_which_there_is_no_plan_came_with_the_one_after_it() {
     stopped(child);
     let body = desk.bodies().remove(0);
     assert!(
-        body.contains(&format!("planned with what came after it as <code>{}</code>", &next.to_string()[..7])),
+        body.contains(&format!("planned with what came after it as <code>{}</code>", digits(&next.to_string()))),
         "{body}"
     );
     assert!(body.contains("under way"), "{body}");
@@ -292,8 +295,13 @@ fn a_question_is_answered_as_it_would_be_after_the_merge() {
     }
     desk.look(&[]);
     let answers: Vec<String> = desk.bodies().into_iter().filter(|it| it.contains("cutlist:answer")).collect();
-    let shown = answers.iter().map(|it| it.replace(&desk.head[..7], "HEAD000")).collect::<Vec<_>>().join("----\n");
+    let shown = answers.iter().map(|it| it.replace(digits(&desk.head), "HEAD000")).collect::<Vec<_>>().join("----\n");
     insta::assert_snapshot!(shown);
+}
+
+/// What people read of a commit.
+fn digits(commit: &str) -> &str {
+    commit.get(..7).unwrap()
 }
 
 fn stopped(mut child: Child) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::header::DATE;
-use http::{Request, Response, Uri};
+use http::{Request, Response};
 use kube::client::{Body, ClientBuilder};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
@@ -56,8 +56,12 @@ pub enum ConnectError {
 /// A client for the cluster that `kubeconfig` (else `KUBECONFIG`, `~/.kube/config`, or the pod's service account) names. Nothing
 /// is asked of the cluster yet.
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Connection, ConnectError> {
-    let mut config = match (kubeconfig, context) {
-        (None, None) => Config::infer().await.map_err(|source| ConnectError::NoCluster { source: Box::new(source) })?,
+    let (mut config, has_own_proxy) = match (kubeconfig, context) {
+        (None, None) => {
+            let config = Config::infer().await;
+            let config = config.map_err(|source| ConnectError::NoCluster { source: Box::new(source) })?;
+            (config, Kubeconfig::read().is_ok_and(|read| names_proxy(&read, None)))
+        }
         (path, context) => {
             let read = match path {
                 Some(path) => Kubeconfig::read_from(path),
@@ -65,16 +69,19 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
             };
             let path = path.map(Path::to_owned).unwrap_or_default();
             let read = read.map_err(|source| ConnectError::Kubeconfig { path, source: Box::new(source) })?;
+            let has_own_proxy = names_proxy(&read, context);
             let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
-            Config::from_custom_kubeconfig(read, &options).await.map_err(|source| ConnectError::Context {
+            let config = Config::from_custom_kubeconfig(read, &options).await;
+            let config = config.map_err(|source| ConnectError::Context {
                 context: context.map(str::to_owned),
                 source: Box::new(source),
-            })?
+            })?;
+            (config, has_own_proxy)
         }
     };
     config.connect_timeout = Some(CONNECT_TIMEOUT);
     // The library takes the environment's proxy without asking NO_PROXY about the API server.
-    config.proxy_url = config.proxy_url.filter(|proxy| !is_of_environment(proxy) || has_proxy(&config.cluster_url));
+    config.proxy_url = config.proxy_url.filter(|_| has_own_proxy || has_proxy(&config.cluster_url));
     let address = config.cluster_url.to_string();
     let namespace = config.default_namespace.clone();
     let (calls, time) = (Calls::default(), ServerTime::default());
@@ -98,10 +105,13 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     })
 }
 
-/// Whether a proxy is not the kubeconfig's own.
-fn is_of_environment(proxy: &Uri) -> bool {
-    let names = |name: &str| std::env::var(name).is_ok_and(|its| its.parse().is_ok_and(|its: Uri| its == *proxy));
-    ["HTTPS_PROXY", "https_proxy"].into_iter().any(names)
+/// Whether the kubeconfig itself names a proxy for the cluster of a context.
+fn names_proxy(kubeconfig: &Kubeconfig, context: Option<&str>) -> bool {
+    let used = context.or(kubeconfig.current_context.as_deref());
+    let context =
+        kubeconfig.contexts.iter().find(|it| Some(it.name.as_str()) == used).and_then(|it| it.context.as_ref());
+    let cluster = context.and_then(|it| kubeconfig.clusters.iter().find(|cluster| cluster.name == it.cluster));
+    cluster.and_then(|it| it.cluster.as_ref()?.proxy_url.as_ref()).is_some_and(|url| !url.is_empty())
 }
 
 /// A client whose requests are counted, and whose answers say what time it is.

@@ -19,9 +19,10 @@ use super::failure::port_error;
 use super::leadership::{LEASE, Leadership, Standing};
 use super::others::OtherEnforcer;
 
-/// Who was killed is waited for so long.
-const HELD_SECONDS: i32 = 6;
-const RENEWED_EVERY: Duration = Duration::from_secs(2);
+/// Who was killed is waited for so long: as long as one that stands for election.
+const HELD_SECONDS: i32 = 12;
+/// Twice before it is over, with time for an answer that is late.
+const RENEWED_EVERY: Duration = Duration::from_secs(5);
 /// How often it is looked whether another one still renews.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -29,6 +30,14 @@ const LOOK: Duration = Duration::from_millis(250);
 pub enum Taken {
     Ours(Leadership),
     Held(OtherEnforcer),
+}
+
+/// What came of a renewal.
+enum Renewal {
+    Written(Box<Lease>),
+    /// Somebody changed it meanwhile: who has it, is seen at the next look.
+    Overtaken,
+    Lost,
 }
 
 struct Holder<C> {
@@ -63,7 +72,7 @@ pub async fn take<C: Clock + Send + Sync + 'static>(
             }
         }
         match holder.write(found).await {
-            Ok(()) => return Ok(Taken::Ours(hold(holder))),
+            Ok(written) => return Ok(Taken::Ours(hold(holder, written))),
             // Somebody was faster: who, is seen at the next look.
             Err(error) if error.kind == PortErrorKind::Conflict => {}
             Err(error) => return Err(error),
@@ -86,19 +95,21 @@ fn duration_of(lease: &Lease) -> Duration {
 }
 
 /// Renews until it is told to stop, or another one has it.
-fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>) -> Leadership {
+fn hold<C: Clock + Send + Sync + 'static>(holder: Holder<C>, written: Lease) -> Leadership {
     let (tell, leads) = watch::channel(true);
     let standing = Arc::new(Standing::default());
     let stopped = standing.clone();
     let task = tokio::spawn(async move {
+        let mut known = Some(written);
         loop {
             tokio::select! {
                 () = sleep(RENEWED_EVERY) => {}
                 () = stopped.stop.notified() => return holder.give_back().await,
             }
-            match holder.renew().await {
-                Ok(true) => {}
-                Ok(false) => {
+            match holder.renew(known.take()).await {
+                Ok(Renewal::Written(lease)) => known = Some(*lease),
+                Ok(Renewal::Overtaken) => {}
+                Ok(Renewal::Lost) => {
                     let _nobody_listens = tell.send(false);
                     return;
                 }
@@ -131,20 +142,23 @@ impl<C: Clock> Holder<C> {
         is_free || until.is_none_or(|until| until < self.clock.now())
     }
 
-    /// Whether it is still ours; what nobody holds is.
-    async fn renew(&self) -> Result<bool, PortError> {
-        let found = self.found().await?;
+    /// Writes that it is still ours; what nobody holds is. `known`: as it was written last, which saves asking for it.
+    async fn renew(&self, known: Option<Lease>) -> Result<Renewal, PortError> {
+        let found = match known {
+            Some(known) => Some(known),
+            None => self.found().await?,
+        };
         if found.as_ref().is_some_and(|lease| !self.may_have(lease)) {
-            return Ok(false);
+            return Ok(Renewal::Lost);
         }
         match self.write(found).await {
-            Err(error) if error.kind == PortErrorKind::Conflict => Ok(true),
-            written => written.map(|()| true),
+            Err(error) if error.kind == PortErrorKind::Conflict => Ok(Renewal::Overtaken),
+            written => written.map(|lease| Renewal::Written(Box::new(lease))),
         }
     }
 
     /// Writes that this process holds it, unless it changed meanwhile.
-    async fn write(&self, found: Option<Lease>) -> Result<(), PortError> {
+    async fn write(&self, found: Option<Lease>) -> Result<Lease, PortError> {
         let operation = || format!("hold lease {}/{LEASE}", self.namespace);
         let parameters = PostParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PostParams::default() };
         let now = MicroTime(self.clock.now());
@@ -165,7 +179,7 @@ impl<C: Clock> Holder<C> {
             true => self.api.create(&parameters, &lease).await,
             false => self.api.replace(LEASE, &parameters, &lease).await,
         };
-        written.map(|_| ()).map_err(|error| port_error(operation(), error))
+        written.map_err(|error| port_error(operation(), error))
     }
 
     async fn give_back(&self) {

@@ -365,7 +365,7 @@ fn seen<T: Stored + Resource>(reflector: &Reflector<T>, object: T) {
     }
 }
 
-fn is_gone(metadata: &kube::core::ObjectMeta) -> bool {
+fn is_gone(metadata: &ObjectMeta) -> bool {
     metadata.deletion_timestamp.is_some() && metadata.finalizers.as_deref().unwrap_or_default().is_empty()
 }
 

@@ -193,7 +193,7 @@ async fn tell(
     let is_complete = approve(rounds, number, plans, &approved).await;
     let marker = marker(cluster, rounds.environment(), rounds.name());
     let is_marked = |it: &&Comment| it.body.lines().next().is_some_and(|line| line.trim_end() == marker);
-    let Some(comment) = comments.iter().filter(is_marked).last() else { return Ok(is_complete) };
+    let Some(comment) = comments.iter().rfind(is_marked) else { return Ok(is_complete) };
     let previewed = previewed(&comment.body);
     let outcome = Outcome { merged_as, plans, previewed: previewed.as_deref(), approved: &approved };
     let body = with_outcome(&comment.body, &outcome, rounds.room());

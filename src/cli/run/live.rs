@@ -42,7 +42,7 @@ use super::{
 const STOP_PATIENCE: Duration = Duration::from_secs(20);
 const STOP_LOOK: Duration = Duration::from_millis(250);
 /// How often it is looked for others that act.
-const OTHERS_LOOK: Duration = Duration::from_secs(10);
+const OTHERS_LOOK: Duration = Duration::from_secs(20);
 
 /// Until stopped, or until another replica leads.
 pub fn run(arguments: &RunArguments) -> Result<Outcome, Failure> {

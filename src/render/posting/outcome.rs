@@ -179,9 +179,9 @@ pub fn with_outcome(body: &str, outcome: &Outcome<'_>, room: Room) -> String {
 /// As it was before the outcome. Forges may have changed the ends of its lines.
 fn without_outcome(body: &str) -> String {
     let body = body.replace("\r\n", "\n");
-    let found = body.find(BEGIN).and_then(|begin| Some((begin, body[begin..].find(END)? + begin + END.len())));
-    match found {
-        Some((begin, end)) => format!("{}{}", &body[..begin], body[end..].trim_start_matches('\n')),
+    let parts = body.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
+    match parts {
+        Some((before, after)) => format!("{before}{}", after.trim_start_matches('\n')),
         None => body,
     }
 }
