@@ -126,6 +126,6 @@ async fn another_image_is_another_plan_to_approve() {
     assert_ne!(first.id, second.id);
     assert!(!stage.controller.approve(&first.id), "the one that was shown first no longer waits");
     assert!(stage.controller.approve(&second.id));
-    assert!(stage.settle().await);
+    stage.run_for(600).await;
     assert!(images(&stage).contains(&three.to_owned()) && !images(&stage).contains(&TWO.to_owned()));
 }
