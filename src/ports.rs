@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
+use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
 use crate::api::source::SourceFile;
@@ -141,6 +141,8 @@ pub struct LaunchRequest<'a> {
     pub assigned: Vec<&'a str>,
     /// Their EC2NodeClass; `None` where nobody knows it.
     pub class: Option<&'a EC2NodeClass>,
+    /// The images that were reviewed for the class, the first that fits counts; `None`: those of its status.
+    pub images: Option<&'a [Ami]>,
     /// The offerings that will do, best first.
     pub alternatives: &'a [Alternative],
 }

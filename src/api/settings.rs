@@ -50,6 +50,7 @@ pub struct Settings {
     pub limits: BTreeMap<String, IntOrString>,
     pub feature_gates: FeatureGates,
     pub approval: Approval,
+    pub images: ImageSettings,
     pub disruption: DisruptionSettings,
     pub batch: Batch,
     /// Which findings count in the report of `cutlist lint`. Plans and the controller do not go by it.
@@ -71,6 +72,7 @@ impl Default for Settings {
             limits: BTreeMap::new(),
             feature_gates: FeatureGates::default(),
             approval: Approval::default(),
+            images: ImageSettings::default(),
             disruption: DisruptionSettings::default(),
             batch: Batch::default(),
             lint: LintSettings::default(),
@@ -273,6 +275,15 @@ pub enum ApprovalMode {
     #[default]
     Automatic,
     Manual,
+}
+
+/// Which images nodes are launched with.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ImageSettings {
+    /// Whether nodes are launched only with images that `cutlist.lock` has for their EC2NodeClass. A class that is not locked launches
+    /// none, and none of its nodes is replaced because of its image.
+    pub require_lock: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! A file of a repository of definitions, as it is handed from the adapter that read it to the ring that understands it.
 
-use super::kustomization;
+use super::{image_lock, kustomization};
 
 /// Path with `/` between its parts, relative to the root (or the sub-path) that was asked for; and content.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,10 +37,13 @@ impl SourceFile {
     }
 }
 
-/// Whether a file may hold definitions: by extension, and not inside a folder (or with a name) that starts with a dot.
+/// Whether a file may hold definitions: by extension, or because it is called `cutlist.lock`, and not inside a folder (or with a name) that starts with a dot.
 pub fn may_hold_definitions(path: &str) -> bool {
-    let extension = path.rsplit('/').next().and_then(|name| name.rsplit_once('.')).map(|(_, extension)| extension);
-    let is_named_so = matches!(extension, Some("yaml" | "yml" | "json")) || kustomization::is_file(path);
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    let is_named_so = matches!(extension, Some("yaml" | "yml" | "json"))
+        || name == image_lock::FILE_NAME
+        || kustomization::is_file(path);
     is_named_so && !path.split('/').any(|part| part.len() > 1 && part.starts_with('.') && part != "..")
 }
 

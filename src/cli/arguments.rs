@@ -1,5 +1,6 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
+mod ami;
 mod lint;
 mod post;
 mod preview;
@@ -14,6 +15,7 @@ use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
+pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
 pub use preview::{NamedPath, PreviewArguments};
 
 pub use lint::{
@@ -54,6 +56,8 @@ pub enum Command {
     Post(PostArguments),
     /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
     Review(ReviewArguments),
+    /// Keep the images of EC2NodeClasses in Git: a newer one replaces nodes when somebody commits it
+    Ami(AmiArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -82,6 +86,7 @@ impl Command {
             Self::Simulate(arguments) => Some(&arguments.inputs.planning.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
             Self::Review(arguments) => Some(&arguments.definitions),
+            Self::Ami(arguments) => Some(&arguments.action.arguments().definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
             Self::Approve(_)
             | Self::Catalog(_)

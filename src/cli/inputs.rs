@@ -86,6 +86,14 @@ pub fn read_revision(arguments: &InputArguments, reference: Option<&str>) -> Res
     with_definitions(arguments, content)
 }
 
+/// The same of a folder without one of its files, whose content is given apart.
+pub fn read_without(arguments: &InputArguments, name: &str) -> Result<(ReadRevision, Option<Vec<u8>>), Failure> {
+    let mut content = git::read_folder(&arguments.path).map_err(|error| Failure::of_repository(ERROR, error))?;
+    let position = content.files.iter().position(|file| file.path == name && file.has_content());
+    let file = position.map(|position| content.files.remove(position).content);
+    Ok((with_definitions(arguments, content)?, file))
+}
+
 fn with_definitions(arguments: &InputArguments, content: RevisionContent) -> Result<ReadRevision, Failure> {
     let read = read_content(content, &arguments.planning.definitions);
     if read.definitions.has_errors() {

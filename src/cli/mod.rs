@@ -1,6 +1,7 @@
 //! The command line: one file per command, settings resolved in `settings.rs`. The only ring that builds adapters.
 #![expect(clippy::disallowed_methods, reason = "this ring reads files, settings and the environment for all others")]
 
+mod ami;
 mod approve;
 pub mod arguments;
 mod catalog;
@@ -51,6 +52,7 @@ fn parse_and_run() -> ExitCode {
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),
         Command::Post(arguments) => post::run(&arguments),
+        Command::Ami(arguments) => ami::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Crds => crds::run(),

@@ -12,7 +12,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
 use crate::core::disrupt::evictions::Refusals;
-use crate::core::inputs::RefusedOffering;
+use crate::core::inputs::{LockedImages, RefusedOffering};
 use crate::core::lifecycle::eviction_order::EvictionOrder;
 use crate::core::lifecycle::{self, Effect, Observation};
 use crate::core::offer::{AddedCapacity, REFUSED_SECONDS};
@@ -70,6 +70,7 @@ pub struct Surroundings<'a, K, E> {
     pub catalog: &'a Catalog,
     pub node_pools: &'a [NodePool],
     pub node_classes: &'a [EC2NodeClass],
+    pub images: &'a LockedImages,
     pub added_capacity: &'a AddedCapacity,
     pub installation: &'a str,
     pub now: Timestamp,

@@ -1,12 +1,16 @@
 //! From definitions, and the cluster that they are for, to the inputs of a plan: the one place where that is done.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::kustomization;
+use crate::api::node_pool::NodePool;
 use crate::core::catalog::Catalog;
-use crate::core::inputs::{Inputs, Policy};
-use crate::core::plan::{DefinitionPlace, DefinitionPlaces, Note, Revision};
+use crate::core::inputs::{Inputs, LockedImages, Policy};
+use crate::core::plan::{DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, Note, NoteCode, Revision};
 use crate::core::prepare::classes_of_cluster::add_classes_of_cluster;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definition, Definitions};
@@ -31,6 +35,9 @@ pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl 
     let node_pools = values(&definitions.node_pools);
     let mut node_classes = values(&definitions.node_classes);
     notes.extend(add_classes_of_cluster(&node_pools, &mut node_classes, snapshot));
+    let images = locked_images(definitions, &node_classes);
+    notes.extend(notes_of_lock(definitions, &node_pools, &node_classes, &images));
+    let policy = Policy { images, ..policy };
     then(&Inputs {
         revision: revision.clone(),
         cluster: &definitions.settings.cluster_name,
@@ -50,6 +57,49 @@ pub fn with_inputs<T>(definitions: &Definitions, beside: Beside<'_>, then: impl 
     })
 }
 
+/// The images that the lock of the definitions has for these classes.
+pub fn locked_images(definitions: &Definitions, node_classes: &[EC2NodeClass]) -> LockedImages {
+    let lock = definitions.image_lock.as_ref().map(|lock| &lock.value);
+    LockedImages::of(lock, node_classes, definitions.settings.images.require_lock)
+}
+
+/// What is not as the lock was made for, or lacks in it.
+fn notes_of_lock(
+    definitions: &Definitions,
+    node_pools: &[NodePool],
+    node_classes: &[EC2NodeClass],
+    images: &LockedImages,
+) -> Vec<Note> {
+    let is_used = |name: &str| {
+        let mut references = node_pools.iter().map(|pool| &pool.spec.template.spec.node_class_ref);
+        references.any(|reference| reference.name == name && !reference.is_of_auto_mode())
+    };
+    let in_lock = |name: &str| {
+        let lock = definitions.image_lock.as_ref().map(|lock| &lock.value);
+        lock.is_some_and(|lock| lock.node_classes.iter().any(|locked| locked.name == name))
+    };
+    let note = |class: &EC2NodeClass| {
+        let name = class.metadata.name.as_deref().filter(|name| is_used(name))?;
+        let is_outdated = in_lock(name) && images.of_class(name).is_none();
+        let then = match images.is_missing(name) {
+            true => "it launches no node, and none of its nodes is replaced because of its image",
+            false => "its terms decide",
+        };
+        let (code, text) = match is_outdated {
+            true => (
+                NoteCode::ImageLockOutdated,
+                format!("cutlist.lock has images for other terms than EC2NodeClass {name} has: {then}"),
+            ),
+            false if images.is_missing(name) => {
+                (NoteCode::ImagesNotLocked, format!("cutlist.lock has no images for EC2NodeClass {name}: {then}"))
+            }
+            false => return None,
+        };
+        Some(Note { code, text: format!("{text}; `cutlist ami lock` renews it") })
+    };
+    node_classes.iter().filter_map(note).collect()
+}
+
 /// A path of the repository, from its root. Kustomizations name files outside of what was asked for.
 pub fn from_root(prefix: &str, file: &str) -> String {
     kustomization::join(prefix, file).unwrap_or_else(|| file.to_owned())
@@ -59,6 +109,9 @@ fn places(definitions: &Definitions, prefix: &str) -> DefinitionPlaces {
     let mut places = DefinitionPlaces::default();
     add(&mut places, prefix, "NodePool", &definitions.node_pools, |it| &it.metadata);
     add(&mut places, prefix, "EC2NodeClass", &definitions.node_classes, |it| &it.metadata);
+    if let Some(lock) = &definitions.image_lock {
+        places.add(IMAGE_LOCK, "", from_root_all(prefix, &lock.places));
+    }
     add(&mut places, prefix, "DisruptionBudget", &definitions.disruption_budgets, |it| &it.metadata);
     places
 }
@@ -72,11 +125,15 @@ fn add<T>(
 ) {
     for definition in definitions {
         let name = metadata(&definition.value).name.as_deref().unwrap_or_default();
-        let from_root = |(pointer, place): (&String, &DefinitionPlace)| {
-            (pointer.clone(), DefinitionPlace { file: from_root(prefix, &place.file), line: place.line })
-        };
-        places.add(kind, name, definition.places.iter().map(from_root).collect());
+        places.add(kind, name, from_root_all(prefix, &definition.places));
     }
+}
+
+fn from_root_all(prefix: &str, places: &BTreeMap<String, DefinitionPlace>) -> BTreeMap<String, DefinitionPlace> {
+    let from_root = |(pointer, place): (&String, &DefinitionPlace)| {
+        (pointer.clone(), DefinitionPlace { file: from_root(prefix, &place.file), line: place.line })
+    };
+    places.iter().map(from_root).collect()
 }
 
 fn values<T: Clone>(definitions: &[Definition<T>]) -> Vec<T> {

@@ -89,6 +89,7 @@ impl<'c> Launch<'c> {
             claims: self.claims.clone(),
             assigned: of_launch.filter_map(provider_id).collect(),
             class: self.claims.first().and_then(|claim| class_of(claim, around.node_classes)),
+            images: self.claims.first().and_then(|claim| around.images.of_class(&claim.spec.node_class_ref.name)),
             alternatives: &self.alternatives,
         };
         let mut answers: Vec<_> = self.claims.iter().zip(around.cloud.launch(&request).await).collect();

@@ -242,6 +242,13 @@ struct Known {
 }
 
 impl Known {
+    /// Of all classes; `None` where the cloud says it of no subnet, as one in memory does not.
+    fn free_addresses(&self) -> Option<BTreeMap<String, u64>> {
+        let of_classes = self.classes.values().flat_map(|(_, facts)| &facts.free_addresses);
+        let free: BTreeMap<String, u64> = of_classes.map(|(subnet, free)| (subnet.clone(), *free)).collect();
+        (!free.is_empty()).then_some(free)
+    }
+
     fn zones_with_subnet(&self) -> BTreeMap<String, Vec<String>> {
         self.classes.iter().map(|(name, (_, facts))| (name.clone(), facts.zones.clone())).collect()
     }
@@ -428,6 +435,9 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let Some(known) = &self.catalog else { return Ok(false) };
         let node_pools = self.revisions.node_pools();
         let node_classes = self.node_classes(snapshot);
+        let in_force = self.revisions.in_force.as_ref();
+        let images = in_force.map(|in_force| inputs::locked_images(&in_force.definitions, &node_classes));
+        let images = images.unwrap_or_default();
         let added_capacity = self.added_capacity(snapshot, now);
         let around = Surroundings {
             cluster: &self.ports.cluster,
@@ -435,6 +445,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             catalog: &known.catalog,
             node_pools: &node_pools,
             node_classes: &node_classes,
+            images: &images,
             added_capacity: &added_capacity,
             installation: &self.options.installation,
             now,

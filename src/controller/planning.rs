@@ -243,6 +243,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             catalog: &known.catalog,
             policy: Policy {
                 zones_with_subnet: known.zones_with_subnet(),
+                free_addresses: known.free_addresses(),
                 owned_pools: inventory::managed_pools(snapshot).into_iter().collect(),
                 refused: self.claims.refused().to_vec(),
                 instances: self.garbage.live.known(now),

@@ -79,9 +79,13 @@ impl Shown {
     }
 }
 
-/// The steps without what is another one each time: names of claims and the plan's identity.
+/// The steps without what is another one each time: names of claims and the plan's identity. With the images that they launch: who
+/// approved one did not approve another.
 pub fn signature(plan: &Plan) -> Vec<String> {
-    plan.steps.iter().map(step_signature).collect()
+    let used = plan.cloud_facts.iter().filter(|fact| fact.used && !fact.code.is_fleeting());
+    let facts = used.map(|fact| format!("{} {} {:?}", fact.node_class, fact.subject, fact.after));
+    let facts: Vec<String> = if plan.steps.is_empty() { Vec::new() } else { facts.collect() };
+    plan.steps.iter().map(step_signature).chain(facts).collect()
 }
 
 fn step_signature(step: &Step) -> String {

@@ -8,7 +8,8 @@ use k8s_openapi::api::core::v1::PodTemplate;
 
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
-use crate::api::ec2_node_class::{EC2NodeClass, SecurityGroup};
+use crate::api::ec2_node_class::{Ami, EC2NodeClass, SecurityGroup};
+use crate::api::image_lock::ImageLock;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
@@ -59,9 +60,13 @@ pub struct Policy {
     /// By EC2NodeClass the zones in which it has a subnet, as the cloud said when it was asked. Of others the subnets in their status
     /// count; where there are none either, every zone of the catalog does.
     pub zones_with_subnet: BTreeMap<String, Vec<String>>,
+    /// By subnet ID the addresses that are free, as the cloud said; nothing for one of which it did not. `None` where no cloud was asked.
+    pub free_addresses: Option<BTreeMap<String, u64>>,
     /// By provider ID the instances that run, as the cloud said when it was asked. Of one that is not here nothing is known. Shared, since
     /// plans are tried with other policies.
     pub instances: Arc<BTreeMap<String, LiveInstance>>,
+    /// The images that were reviewed.
+    pub images: LockedImages,
     /// Who says that the region of the catalog is the right one.
     pub region_said_by: SaidBy,
     /// Whether moves of earlier plans are under way: then no node with pods goes to save money before it is known what those moves come
@@ -89,6 +94,38 @@ impl Policy {
             confirm_pool_removal_above: vec![settings.approval.confirm_pool_removal_above.clone()],
             ..Self::default()
         }
+    }
+}
+
+/// The images that `cutlist.lock` has for EC2NodeClasses, which count instead of those that their terms select.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LockedImages {
+    /// By name of the class; only of those whose terms are the ones that were locked.
+    classes: BTreeMap<String, Vec<Ami>>,
+    /// Whether classes that are not locked launch nothing.
+    is_required: bool,
+}
+
+impl LockedImages {
+    /// What the lock has for these classes.
+    pub fn of(lock: Option<&ImageLock>, classes: &[EC2NodeClass], is_required: bool) -> Self {
+        let of_class = |class: &EC2NodeClass| {
+            let name = class.metadata.name.as_ref()?;
+            let locked = lock?.node_classes.iter().find(|locked| locked.name == *name)?;
+            let counts = !locked.images.is_empty() && locked.is_for(&class.spec.ami_selector_terms);
+            counts.then(|| (name.clone(), locked.images.iter().map(Ami::from).collect()))
+        };
+        Self { classes: classes.iter().filter_map(of_class).collect(), is_required }
+    }
+
+    /// Those of a class, the first that fits counts; `None` where the terms of the class decide.
+    pub fn of_class(&self, name: &str) -> Option<&[Ami]> {
+        self.classes.get(name).map(Vec::as_slice)
+    }
+
+    /// Whether the class may launch nothing, since nobody reviewed its images.
+    pub fn is_missing(&self, class: &str) -> bool {
+        self.is_required && !self.classes.contains_key(class)
     }
 }
 

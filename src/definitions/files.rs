@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 
 use crate::api::source::SourceFile;
-use crate::api::{kustomization, scenario, settings};
+use crate::api::{image_lock, kustomization, scenario, settings};
 
 pub use crate::api::source::may_hold_definitions as is_candidate;
 
-/// Whether `paths` of the settings let the file in; without any, all are. Settings and scenario always are.
+/// Whether `paths` of the settings let the file in; without any, all are. Settings, scenario and image lock always are.
 pub fn is_selected(path: &str, paths: &[String]) -> bool {
     is_of_root(path) || paths.is_empty() || paths.iter().any(|entry| covers(entry, path))
 }
 
 /// Whether it is one of the files that are Cutlist's own.
 pub fn is_of_root(path: &str) -> bool {
-    path == settings::FILE_NAME || path == scenario::FILE_NAME
+    [settings::FILE_NAME, scenario::FILE_NAME, image_lock::FILE_NAME].contains(&path)
 }
 
 /// Whether `entry`, a file or folder as people write it (`./pools/`), is or holds `path`.
@@ -51,10 +51,10 @@ mod tests {
 
     #[test]
     fn takes_yaml_and_json_outside_dot_folders() {
-        for path in ["a.yaml", "x/b.yml", "c.json", "./a.yaml", "../a.yaml"] {
+        for path in ["a.yaml", "x/b.yml", "c.json", "./a.yaml", "../a.yaml", "cutlist.lock", "blue/cutlist.lock"] {
             assert!(is_candidate(path), "{path}");
         }
-        for path in ["a.txt", "yaml", ".github/workflows/ci.yaml", "x/.hidden.yaml", "a.yaml.swp"] {
+        for path in ["a.txt", "yaml", ".github/workflows/ci.yaml", "x/.hidden.yaml", "a.yaml.swp", "Cargo.lock"] {
             assert!(!is_candidate(path), "{path}");
         }
     }

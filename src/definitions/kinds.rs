@@ -14,10 +14,11 @@ pub enum Kind {
     DisruptionBudget,
     Settings,
     Scenario,
+    ImageLock,
 }
 
 impl Kind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NodePool,
         Self::EC2NodeClass,
         Self::NodeOverlay,
@@ -26,6 +27,7 @@ impl Kind {
         Self::DisruptionBudget,
         Self::Settings,
         Self::Scenario,
+        Self::ImageLock,
     ];
 
     pub fn name(self) -> &'static str {
@@ -38,6 +40,7 @@ impl Kind {
             Self::DisruptionBudget => "DisruptionBudget",
             Self::Settings => "Settings",
             Self::Scenario => "Scenario",
+            Self::ImageLock => "ImageLock",
         }
     }
 
@@ -48,13 +51,13 @@ impl Kind {
             Self::NodeOverlay => "karpenter.sh/v1alpha1",
             Self::CapacityBuffer => "autoscaling.x-k8s.io/v1beta1",
             Self::PodTemplate => "v1",
-            Self::DisruptionBudget | Self::Settings | Self::Scenario => "cutlist.dev/v1alpha1",
+            Self::DisruptionBudget | Self::Settings | Self::Scenario | Self::ImageLock => "cutlist.dev/v1alpha1",
         }
     }
 
     /// Whether it is an object of the cluster, with a name, rather than a file for Cutlist alone.
     pub fn is_object(self) -> bool {
-        !matches!(self, Self::Settings | Self::Scenario)
+        !matches!(self, Self::Settings | Self::Scenario | Self::ImageLock)
     }
 
     /// Whether the object lives in a namespace: `default`, where it names none.

@@ -43,6 +43,7 @@ use k8s_openapi::api::core::v1::PodTemplate;
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::image_lock::ImageLock;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 use crate::api::scenario::Scenario;
@@ -86,6 +87,8 @@ pub struct Definitions {
     pub disruption_budgets: Vec<Definition<DisruptionBudget>>,
     /// Only the embedded world plays it.
     pub scenario: Option<Definition<Scenario>>,
+    /// The places are those of classes by their names, and of images by `CLASS/IMAGE`.
+    pub image_lock: Option<Definition<ImageLock>>,
     /// In the order file, line, column, code.
     pub diagnostics: Vec<Diagnostic>,
     /// What was found and does not count, in the same order. Only of `lint`: else everything counts.

@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::document::Document;
 use super::findings::Place;
 use crate::core::plan::DefinitionPlace;
 
 /// Fields, and fields of which each entry has its place.
-const FIELDS: [&str; 6] = [
+const FIELDS: [&str; 9] = [
     "/spec/replicas",
     "/spec/disruption",
     "/spec/disruption/consolidateAfter",
     "/spec/template",
     "/spec/template/spec/expireAfter",
     "/spec/template/spec/requirements",
+    "/spec/amiSelectorTerms",
+    "/spec/securityGroupSelectorTerms",
+    "/spec/subnetSelectorTerms",
 ];
 const MAPPINGS: [&str; 1] = ["/spec/limits"];
 const LISTS: [&str; 2] = ["/spec/disruption/budgets", "/spec/template/spec/requirements"];
@@ -27,6 +32,20 @@ pub fn of(document: &Document, pointer: &str, paths: &[&str]) -> DefinitionPlace
         file: paths.get(file).copied().unwrap_or_default().to_owned(),
         line: document.place(pointer, place).line,
     }
+}
+
+/// The places of what an image lock has: of each class by its name, and of its images by `CLASS/IMAGE`.
+pub fn of_locked(document: &Document, paths: &[&str]) -> BTreeMap<String, DefinitionPlace> {
+    let mut places = BTreeMap::from([(String::new(), of(document, "", paths))]);
+    for (class, value) in document.items("/spec/nodeClasses") {
+        let Some(name) = value.get("name").and_then(Value::as_str) else { continue };
+        places.insert(name.to_owned(), of(document, &format!("{class}/name"), paths));
+        for (image, value) in document.items(&format!("{class}/images")) {
+            let Some(id) = value.get("id").and_then(Value::as_str) else { continue };
+            places.insert(format!("{name}/{id}"), of(document, &format!("{image}/id"), paths));
+        }
+    }
+    places
 }
 
 /// The places of the document and of those of the fields that are written.

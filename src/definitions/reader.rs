@@ -113,6 +113,7 @@ fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>) ->
     let paths = sources.iter().map(|source| source.path.as_str()).collect();
     let (objects, judge) = scope.into_parts();
     let revision = Revision { paths, objects };
+    findings.retain(|finding| !rules::image_lock::answers(&revision, finding));
     for rule in rules::all() {
         if let Check::Revision(check) = rule.check {
             findings.extend(
@@ -476,6 +477,10 @@ fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
             Kind::Scenario => {
                 definition(&document, &revision_paths, "/spec").map(|value| definitions.scenario = Some(value))
             }
+            Kind::ImageLock => definition(&document, &revision_paths, "/spec").map(|mut value: Definition<_>| {
+                value.places = places::of_locked(&document, &revision_paths);
+                definitions.image_lock = Some(value);
+            }),
         };
         let unread = result.err();
         match open {

@@ -3,29 +3,37 @@
 use super::document::{self, Document};
 use super::findings::{Finding, Place};
 use super::kinds::{Kind, OldKind};
+use super::rules::image_lock as image_lock_rules;
 use super::rules::kinds as rules;
 use super::rules::schema::UNKNOWN_FIELD;
 use super::suggest;
-use crate::api::{cluster_fields, scenario, settings};
+use crate::api::{cluster_fields, image_lock, scenario, settings};
 
-/// Settings and scenarios count only at their place.
+/// Settings, scenarios and image locks count only at their place.
 pub fn misplaced(kind: Kind, document: &Document, path: &str) -> Option<Finding> {
     let name = match kind {
         Kind::Settings => settings::FILE_NAME,
         Kind::Scenario => scenario::FILE_NAME,
+        Kind::ImageLock => image_lock::FILE_NAME,
         _ => return None,
     };
     let message = format!("{} is read only from {name} at the root: skipped", kind.name());
     (path != name).then(|| Finding::at(&rules::MISPLACED_FILE, document, "/kind", Place::Value, message))
 }
 
-/// The settings' file holds something else.
+/// The settings' file, or that of the image lock, holds something else.
 pub fn no_settings(document: &Document, path: &str) -> Option<Finding> {
-    (path == settings::FILE_NAME).then(|| {
-        let message = format!("{} is for the settings of Cutlist, and holds something else", settings::FILE_NAME);
-        Finding::at(&rules::NO_SETTINGS, document, "/kind", Place::Value, message)
-            .hint("write `kind: Settings` and `apiVersion: cutlist.dev/v1alpha1`")
-    })
+    let (rule, what, hint) = match path {
+        settings::FILE_NAME => (
+            &rules::NO_SETTINGS,
+            "the settings of Cutlist",
+            "write `kind: Settings` and `apiVersion: cutlist.dev/v1alpha1`",
+        ),
+        image_lock::FILE_NAME => (&image_lock_rules::NO_LOCK, "locked images", "`cutlist ami lock` writes it anew"),
+        _ => return None,
+    };
+    let message = format!("{path} is for {what}, and holds something else");
+    Some(Finding::at(rule, document, "/kind", Place::Value, message).hint(hint))
 }
 
 /// A document without apiVersion and kind: a slip in these words, or another tool's file.

@@ -48,6 +48,7 @@ pub async fn pass(
         claims: lacking.iter().map(|index| &all[*index]).collect(),
         assigned: all.iter().filter_map(provider_id).collect(),
         class: Some(class),
+        images: None,
         alternatives: offerings,
     };
     let mut failures = Vec::new();

@@ -42,7 +42,7 @@ fn complete(mut example: Value) -> Value {
         "DisruptionBudget" => {
             json!({ "apiVersion": "cutlist.dev/v1alpha1", "metadata": { "name": "all" }, "spec": { "nodes": "1" } })
         }
-        "Settings" | "Scenario" => json!({ "apiVersion": "cutlist.dev/v1alpha1" }),
+        "Settings" | "Scenario" | "ImageLock" => json!({ "apiVersion": "cutlist.dev/v1alpha1" }),
         _ => return example,
     };
     merge(&mut whole, example.take());

@@ -43,7 +43,7 @@ fn schemas_are_exported_for_other_validators() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("schemas");
     let (_, said, code) = cutlist(&["schema", "export", target.to_str().unwrap()]);
-    assert!(code == 0 && said.starts_with("wrote 7 schemas to "), "{said}");
+    assert!(code == 0 && said.starts_with("wrote 8 schemas to "), "{said}");
     let read =
         |name: &str| serde_json::from_str::<Value>(&std::fs::read_to_string(target.join(name)).unwrap()).unwrap();
     for name in [
@@ -53,6 +53,7 @@ fn schemas_are_exported_for_other_validators() {
         "cutlist.dev/disruptionbudget_v1alpha1.json",
         "cutlist.dev/settings_v1alpha1.json",
         "cutlist.dev/scenario_v1alpha1.json",
+        "cutlist.dev/imagelock_v1alpha1.json",
     ] {
         assert!(jsonschema::meta::is_valid(&read(name)), "{name}");
     }

@@ -6,6 +6,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
 
+mod ami;
 #[path = "../program/at_once.rs"]
 mod at_once;
 #[path = "../program/mod.rs"]

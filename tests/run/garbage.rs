@@ -42,6 +42,7 @@ async fn launch_unknown(stage: &Stage, uid: &str, node_pool: &str, installation:
         claims: vec![&claim],
         assigned: Vec::new(),
         class: None,
+        images: None,
         alternatives: &[cutlist::core::plan::Alternative {
             instance_type: known.instance_type,
             zone: known.zone,

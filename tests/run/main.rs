@@ -16,6 +16,7 @@ mod early_ends;
 mod faults;
 mod garbage;
 mod history;
+mod image_locks;
 mod in_the_middle;
 mod interruptions;
 mod judge;

@@ -65,6 +65,7 @@ fn launched(folder: &Path, turned: bool) -> Value {
         claims: claims.iter().collect(),
         assigned: Vec::new(),
         class: Some(&class),
+        images: None,
         alternatives: &input.alternatives,
     };
     for part in parts(&request) {

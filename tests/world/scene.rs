@@ -86,6 +86,7 @@ pub async fn launch(
         claims: vec![&claim],
         assigned: Vec::new(),
         class: None,
+        images: None,
         alternatives: &alternatives.collect::<Vec<_>>(),
     };
     cloud.launch(&request).await.remove(0).map_err(|failure| failure.error)

@@ -122,7 +122,7 @@ impl World {
             instance_type: alternative.instance_type.clone(),
             zone: alternative.zone.clone(),
             capacity_type: alternative.capacity_type.clone(),
-            image_id: self.image(request.class, &claim.spec.node_class_ref.name, &alternative.instance_type),
+            image_id: self.image(request, &claim.spec.node_class_ref.name, &alternative.instance_type),
             subnet_id: request.class.and_then(|class| subnet_in(class, &alternative.zone)),
             security_groups: request.class.map(security_groups).unwrap_or_default(),
             reservation_id: reservation.clone(),
@@ -141,8 +141,10 @@ impl World {
     }
 
     /// What the class selects, as far as that can be known without a cloud.
-    fn image(&self, class: Option<&EC2NodeClass>, class_name: &str, instance_type: &str) -> String {
-        let found = class.and_then(|class| class.status.as_ref()).map(|status| status.amis.as_slice());
+    fn image(&self, request: &LaunchRequest<'_>, class_name: &str, instance_type: &str) -> String {
+        let class = request.class;
+        let of_class = || class.and_then(|class| class.status.as_ref()).map(|status| status.amis.as_slice());
+        let found = request.images.or_else(of_class);
         let of_type = self.instance_type(instance_type);
         let found = of_type.and_then(|it| image_for(it, &BTreeMap::new(), found.unwrap_or_default()));
         let named = class.and_then(|class| class.spec.ami_selector_terms.iter().find_map(|term| term.id.as_deref()));

@@ -13,6 +13,7 @@
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
 //! | snapshots of clusters on a branch | `snapshots.rs` |
+//! | a commit of one file, for `cutlist ami bump` | `commit.rs` |
 //! | which files these are: links, and what kustomizations name | `walk.rs` |
 //! | what may be read at most, and what was left out | `collect.rs` |
 
@@ -23,6 +24,7 @@ mod asked;
 mod beside;
 mod cause;
 mod collect;
+mod commit;
 mod credentials;
 mod fetch;
 mod folder;
@@ -44,6 +46,7 @@ pub use address::{AddressError, redacted};
 pub use beside::Beside;
 pub use cause::GitCause;
 pub use collect::LimitError;
+pub use commit::{CommitError, Committer};
 pub use credentials::CredentialsError;
 pub use fetch::Earlier;
 pub use history::Histories;

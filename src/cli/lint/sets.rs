@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::adapters::git::{self, ReadError};
 use crate::api::source::{SourceFile, Standing};
-use crate::api::{kustomization, scenario, settings as settings_file};
+use crate::api::{image_lock, kustomization, scenario, settings as settings_file};
 use crate::cli::exit::Failure;
 use crate::cli::inputs;
 use crate::ports::RevisionContent;
@@ -42,10 +42,9 @@ pub fn sets(paths: &[PathBuf], revision: Option<&str>) -> Result<Vec<Set>, Failu
     let mut others = Vec::new();
     for path in paths {
         let content = read(path, revision)?;
-        let is_root = content
-            .files
-            .iter()
-            .any(|file| [settings_file::FILE_NAME, scenario::FILE_NAME].contains(&file.path.as_str()));
+        let is_root = content.files.iter().any(|file| {
+            [settings_file::FILE_NAME, scenario::FILE_NAME, image_lock::FILE_NAME].contains(&file.path.as_str())
+        });
         if is_root || (!path.is_file() && paths.len() == 1) {
             let typed = content.files.iter().map(|file| (file.path.clone(), typed(path, &file.path))).collect();
             sets.push(Set { files: content.files, typed });

@@ -6,7 +6,7 @@ use super::Proposal;
 use crate::api::node_pool::NodePool;
 use crate::api::preview::{PreviewCause, PreviewSeverity};
 use crate::controller::inputs::from_root;
-use crate::core::plan::{Plan, Step};
+use crate::core::plan::{IMAGE_LOCK, Plan, Step};
 use crate::core::preview::{Effect, caused_steps, pending, steps_taken_away};
 use crate::definitions::changes::{Change, ChangeKind};
 use crate::definitions::{Definition, Definitions};
@@ -50,7 +50,7 @@ fn pools_of(change: &Change, proposal: &Proposal<'_>) -> Option<BTreeSet<String>
             }
             Some(pools)
         }
-        "EC2NodeClass" => {
+        "EC2NodeClass" | IMAGE_LOCK => {
             let of = |definitions: &Definitions| -> Vec<String> {
                 let uses =
                     |pool: &&Definition<NodePool>| pool.value.spec.template.spec.node_class_ref.name == change.name;

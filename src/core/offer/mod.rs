@@ -1,6 +1,7 @@
 //! What each pool may buy, and at which price: the catalog as node classes, overlays, refusals and gates leave it.
 
 mod adjustment;
+pub mod image_lock;
 mod nothing;
 mod overlays;
 mod refused;
@@ -71,6 +72,15 @@ impl LeftOut {
         let text = format!("its EC2NodeClass {class} is neither in the definitions nor in the cluster");
         Self { node_pool, code: ReasonCode::NodeClassMissing, text }
     }
+
+    fn not_locked(pool: &NodePool) -> Self {
+        let class = &pool.spec.template.spec.node_class_ref.name;
+        let text = format!(
+            "cutlist.lock has no images for its EC2NodeClass {class} as it is now, and spec.images.requireLock of \
+             cutlist.yaml asks for them: `cutlist ami lock` writes them"
+        );
+        Self { node_pool: pool.metadata.name.clone().unwrap_or_default(), code: ReasonCode::ImagesNotLocked, text }
+    }
 }
 
 /// That few nodes of a pool are launched, or none, because the last instances ended before their nodes joined.
@@ -116,6 +126,11 @@ impl Offer {
             if class.is_none() {
                 offer.left_out.push(LeftOut::of(pool, is_ours));
             }
+            let class = class.filter(|_| {
+                let is_missing = inputs.policy.images.is_missing(name);
+                offer.left_out.extend(is_missing.then(|| LeftOut::not_locked(pool)));
+                !is_missing
+            });
             offer.look_at_early_ends(inputs, pool);
             let compile = |class: &crate::api::ec2_node_class::EC2NodeClass| {
                 let settings = NodeClassSettings::read(&class.spec).0;

@@ -32,6 +32,10 @@ pub fn field_of(pointer: &str, member: &str) -> String {
     format!("{pointer}/{}", member.replace('~', "~0").replace('/', "~1"))
 }
 
+/// The kind by which places of locked images are found; the lock has no name, and its fields are classes (`CLASS`) and images
+/// (`CLASS/IMAGE`).
+pub const IMAGE_LOCK: &str = "ImageLock";
+
 /// The places of all definitions; none of those that come from the cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DefinitionPlaces {

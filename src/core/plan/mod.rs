@@ -5,6 +5,7 @@
 mod against;
 pub mod calendar;
 pub mod change;
+mod cloud_fact;
 mod definition_place;
 mod ended;
 pub mod leaving;
@@ -26,7 +27,8 @@ use crate::core::snapshot::pod::BUFFER_POD_PREFIX;
 
 pub use against::compare;
 pub use change::Change;
-pub use definition_place::{DefinitionPlace, DefinitionPlaces, field_of, with_place};
+pub use cloud_fact::{CloudFact, CloudFactCode};
+pub use definition_place::{DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, field_of, with_place};
 pub use ended::{EndCause, EndedInstances};
 pub use note::{Note, NoteCode};
 pub use reason::{Reason, ReasonCode};
@@ -56,6 +58,9 @@ pub struct Plan {
     pub packing: String,
     /// In the order in which they are carried out: moves in ascending number, and in each move creations before removals.
     pub steps: Vec<Step>,
+    /// What EC2 says of what is launched and replaced, by EC2NodeClass.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cloud_facts: Vec<CloudFact>,
     /// Pods placed on nodes that exist already.
     pub placements: Vec<Placement>,
     pub pending: Vec<Pending>,
@@ -82,10 +87,12 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// SHA-256 over the JSON form without the id itself, in hexadecimal. A definition whose lines only moved makes no other plan.
+    /// SHA-256 over the JSON form without the id itself, in hexadecimal. A definition whose lines only moved makes no other plan, nor do
+    /// facts of EC2 that this plan does not use or that change from minute to minute; another image to launch does.
     pub fn content_hash(&self) -> String {
         let mut unnamed = Self { id: String::new(), ..self.clone() };
         unnamed.forget_places();
+        unnamed.cloud_facts.retain(|fact| fact.used && !fact.code.is_fleeting());
         // A plan is plain data; it always has a JSON form.
         let json = serde_json::to_vec(&unnamed).unwrap_or_default();
         hexadecimal(Sha256::digest(json))
@@ -97,6 +104,7 @@ impl Plan {
         self.pending.iter_mut().flat_map(|it| &mut it.reasons).for_each(|reason| reason.definition = None);
         self.held_back.iter_mut().for_each(|held| held.definition = None);
         self.budgets.iter_mut().for_each(|budget| budget.definition = None);
+        self.cloud_facts.iter_mut().for_each(|fact| fact.definition = None);
     }
 }
 

@@ -44,6 +44,10 @@ pub enum NoteCode {
     ExtraSecurityGroups,
     /// A feature gate of `cutlist.yaml` is off that something in the definitions needs.
     FeatureGateOff,
+    /// Images are locked for other terms than an EC2NodeClass has: they do not count.
+    ImageLockOutdated,
+    /// The images of an EC2NodeClass are not locked, which the settings require: it launches nothing.
+    ImagesNotLocked,
     /// Instances of a NodePool ended before their nodes joined.
     InstancesEndedEarly,
     /// An instance runs that no NodeClaim knows.

@@ -37,6 +37,8 @@ pub enum ReasonCode {
     NoNodePool,
     /// Pending: the EC2NodeClass of the pool is nowhere.
     NodeClassMissing,
+    /// Pending: `cutlist.lock` has no images for the EC2NodeClass of the pool, and the settings require it.
+    ImagesNotLocked,
     /// Pending: EKS Auto Mode makes the nodes of the pool.
     NodePoolOfAutoMode,
     /// Pending: the pool or its class is not ready, or goes.

@@ -2,8 +2,9 @@
 //!
 //! `decide` is the one function that decides; `build` names nodes and makes steps of purchases and removals. The others say what
 //! goes beside the steps: `report` the sums, the notes and why pods wait; `risks` and `drains` what may go wrong and how long it takes;
-//! `calendar`, `moments` and `leaving` what time brings.
+//! `addresses` what new nodes take of their subnets; `calendar`, `moments` and `leaving` what time brings.
 
+mod addresses;
 pub mod build;
 pub mod calendar;
 pub mod decide;

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::{Definition, Definitions};
 use crate::api::source::SourceFile;
+use crate::core::plan::IMAGE_LOCK;
 
 pub use fields::FieldChange;
 
@@ -104,6 +105,14 @@ fn objects(definitions: &Definitions) -> BTreeMap<Key, Object<'_>> {
     add(&mut objects, "CapacityBuffer", &definitions.capacity_buffers);
     add(&mut objects, "PodTemplate", &definitions.pod_templates);
     add(&mut objects, "DisruptionBudget", &definitions.disruption_budgets);
+    if let Some(lock) = &definitions.image_lock {
+        for class in &lock.value.node_classes {
+            let place = lock.places.get(&class.name);
+            let line = place.map_or(lock.line, |place| place.line);
+            let value = serde_json::to_value(class).unwrap_or_default();
+            objects.insert((IMAGE_LOCK, class.name.clone()), Object { value, file: &lock.file, line });
+        }
+    }
     objects
 }
 

@@ -116,7 +116,7 @@ pub static UNPINNED_ALIAS: Rule = Rule::document(
     "CL0464",
     "unpinned-alias",
     Note,
-    "An alias with `@latest` replaces every node when a new image comes out.",
+    "An alias with `@latest` replaces every node when a new image comes out, unless `cutlist.lock` holds it.",
     CLASSES,
     unpinned_alias,
 );
@@ -169,7 +169,7 @@ fn unpinned_alias(document: &Document) -> Vec<Finding> {
         let Some(alias) = alias.filter(unpinned) else { continue };
         let message = format!("`{alias}`: a new image drifts every node of the class when it comes out");
         let finding = Finding::at(&UNPINNED_ALIAS, document, &format!("{pointer}/alias"), Place::Value, message);
-        findings.push(finding.hint("pin a version to choose the moment yourself, such as `al2023@v20240807`"));
+        findings.push(finding.hint("pin a version to choose the moment yourself, such as `al2023@v20240807`, or hold the images with `cutlist ami lock`"));
     }
     findings
 }

@@ -13,6 +13,7 @@ const PAGES: &[&str] = &[
     include_str!("capacity_buffer.md"),
     include_str!("ec2_node_class.md"),
     include_str!("files.md"),
+    include_str!("image_lock.md"),
     include_str!("kinds.md"),
     include_str!("kubelet.md"),
     include_str!("kubelet_types.md"),

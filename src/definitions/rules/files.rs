@@ -1,4 +1,4 @@
-//! CL0650 to CL0699: settings and scenarios.
+//! CL0650 to CL0679: settings and scenarios.
 
 use std::collections::BTreeMap;
 

@@ -55,7 +55,7 @@ pub static MISPLACED_FILE: Rule = Rule::pass(
     "CL0109",
     "misplaced-file",
     Warning,
-    "Settings are read from cutlist.yaml and a scenario from scenario.yaml, both at the root.",
+    "Settings are read from cutlist.yaml, a scenario from scenario.yaml and locked images from cutlist.lock, all at the root.",
 );
 
 pub static EMPTY_PATH: Rule =

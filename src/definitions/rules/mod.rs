@@ -10,6 +10,7 @@ pub mod capacity_buffer;
 pub mod ec2_node_class;
 pub mod explained;
 pub mod files;
+pub mod image_lock;
 pub mod kinds;
 pub mod kubelet;
 pub mod kubelet_types;
@@ -185,6 +186,7 @@ pub fn all() -> &'static [&'static Rule] {
             references::RULES,
             auto_mode::RULES,
             files::RULES,
+            image_lock::RULES,
             node_overlay::RULES,
             capacity_buffer::RULES,
             suppression::RULES,

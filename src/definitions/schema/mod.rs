@@ -23,6 +23,7 @@ use super::rules::schema as rules;
 use crate::api::capacity_buffer::CapacityBuffer;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::image_lock::ImageLockDocument;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::NodePool;
 use crate::api::scenario::ScenarioDocument;
@@ -68,6 +69,7 @@ pub fn published(kind: Kind) -> Value {
         Kind::DisruptionBudget => DisruptionBudget::crd(),
         Kind::Settings => return file_schema::<SettingsDocument>(),
         Kind::Scenario => return file_schema::<ScenarioDocument>(),
+        Kind::ImageLock => return file_schema::<ImageLockDocument>(),
     };
     let version = definition.spec.versions.into_iter().next();
     let schema = version.and_then(|version| version.schema).and_then(|schema| schema.open_api_v3_schema);

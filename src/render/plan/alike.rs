@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::core::plan::{DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
+use crate::core::plan::{CloudFact, DefinitionPlace, HeldBack, Pending, ReasonCode, Risk, RiskCode};
 
 /// The sentence without what differs from node to node: words with a digit or a slash.
 fn shape(text: &str) -> String {
@@ -114,4 +114,13 @@ mod tests {
         let rows: Vec<(usize, usize, &str)> = alike.iter().map(|row| (row.nodes.len(), row.texts, row.text)).collect();
         assert_eq!(rows, [(2, 2, nodes[0].text.as_str()), (1, 1, "nothing would be saved")]);
     }
+}
+
+/// Facts by EC2NodeClass, in the plan's order; those of the account have the empty name.
+pub fn by_class(facts: &[CloudFact]) -> BTreeMap<&str, Vec<&CloudFact>> {
+    let mut grouped: BTreeMap<&str, Vec<&CloudFact>> = BTreeMap::new();
+    for fact in facts {
+        grouped.entry(&fact.node_class).or_default().push(fact);
+    }
+    grouped
 }

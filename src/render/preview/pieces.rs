@@ -5,6 +5,7 @@ use crate::core::plan::{Note, NoteCode, Plan, Step};
 use crate::core::preview::{caused_steps, held_back, pending, risks, steps_anyway, steps_taken_away};
 use crate::render::plan::markdown::details::{self, Detail};
 use crate::render::plan::markdown::escape::{code, prose};
+use crate::render::plan::markdown::facts;
 use crate::render::plan::units::{count, thousands};
 use crate::render::plan::{PLAN_DIGITS, budget, short};
 
@@ -158,6 +159,7 @@ fn sections(plan: &Plan, base: Option<&Plan>) -> Vec<PreviewSection> {
     let mut add = |title: &str, write: &dyn Fn(Detail, &mut String)| sections.extend(section(title, write));
     add("because of this change", &|detail, text| details::titled(title, &caused, detail, text));
     add("no longer planned", &|detail, text| details::titled("No longer planned", &gone, detail, text));
+    add("EC2", &|detail, text| facts::by_class(plan, detail, text));
     add("risks", &|detail, text| details::risks(&risks.caused, detail, text));
     add("pods that wait", &|detail, text| details::pending(&pending.caused, "wait because of it", detail, text));
     add("nodes held back", &|detail, text| {

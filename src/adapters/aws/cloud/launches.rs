@@ -213,6 +213,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         };
         let catalog = self.base_catalog().await.map_err(|error| Said::new(error.kind, chain(&error)))?;
         let mut resolved = Resolved::of(&class, &cluster, &self.settings.identity.region);
+        resolved.images = request.images.unwrap_or(resolved.images);
         resolved.placement_group = match facts.placement_group.value() {
             Some(Ok(group)) => group.as_ref().map(|group| crate::adapters::aws::launch_templates::PlacementGroup {
                 id: group.id.clone(),

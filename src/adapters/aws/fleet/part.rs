@@ -71,6 +71,7 @@ mod tests {
             claims: claims.iter().collect(),
             assigned: Vec::new(),
             class: None,
+            images: None,
             alternatives: &[],
         };
         let found = parts(&request);

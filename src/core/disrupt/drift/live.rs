@@ -16,6 +16,13 @@ pub fn of<'i>(inputs: &'i Inputs<'_>, machine: &Machine<'_>) -> Option<&'i LiveI
     inputs.policy.instances.get(provider_id)
 }
 
+/// The image that a machine runs, as the cloud or else its claim says.
+pub fn image_of<'i>(inputs: &'i Inputs<'_>, machine: &Machine<'i>) -> Option<&'i str> {
+    let of_claim = machine.claim?.status.as_ref().and_then(|status| status.image_id.as_deref());
+    let of_instance = of(inputs, machine).and_then(|instance| instance.image_id.as_deref());
+    of_instance.or(of_claim).filter(|image| !image.is_empty())
+}
+
 /// Security groups of a machine by those that its class selects.
 pub struct Groups<'i> {
     /// Selected, and not attached.

@@ -2,6 +2,7 @@
 //! Behaviour: reference, section 5 (order of evaluation) and 4.8.
 
 mod condition;
+mod images;
 mod live;
 mod selected;
 
@@ -17,12 +18,13 @@ use crate::core::lifecycle::expiry::{expired, is_of_other_template};
 use crate::core::model::static_hash::{HASH_VERSION, class_hash, node_pool_hash};
 use crate::core::model::time::seconds_between;
 use crate::core::model::{Requirement, Requirements};
-use crate::core::plan::{DefinitionPlace, Reason, ReasonCode};
+use crate::core::plan::{DefinitionPlace, IMAGE_LOCK, Reason, ReasonCode};
 use crate::core::snapshot::nodes::Machine;
 
 use super::removed_pools::is_from_definitions;
 
 pub use condition::to_mark;
+pub use images::facts;
 pub use selected::notes;
 use selected::{Selector, Verdict};
 
@@ -70,6 +72,18 @@ pub fn definition(inputs: &Inputs<'_>, machine: &Machine<'_>, code: ReasonCode) 
             DriftsFrom::Requirement(position) => {
                 inputs.places.of_pool(name, &format!("/spec/template/spec/requirements/{position}"))
             }
+            DriftsFrom::Selector(Selector::Images)
+                if inputs.policy.images.of_class(&template.node_class_ref.name).is_some() =>
+            {
+                let class = &template.node_class_ref.name;
+                let locked = selected::classes(inputs, machine.claim?, pool)?;
+                let image = &locked.locked_image(inputs, machine)?.id;
+                inputs.places.of(IMAGE_LOCK, "", &format!("{class}/{image}"))
+            }
+            DriftsFrom::Selector(selector) => {
+                let field = format!("/spec/{}", selector.field());
+                inputs.places.of("EC2NodeClass", &template.node_class_ref.name, &field)
+            }
             DriftsFrom::NodeClass => inputs.places.of("EC2NodeClass", &template.node_class_ref.name, ""),
             DriftsFrom::Catalog => None,
         },
@@ -84,6 +98,7 @@ enum DriftsFrom {
     /// Its position in the pool.
     Requirement(usize),
     NodeClass,
+    Selector(Selector),
     Catalog,
 }
 
@@ -118,8 +133,8 @@ fn seen(inputs: &Inputs<'_>, machine: &Machine<'_>, pool: &NodePool) -> Option<(
     if let Some(text) = instance_type_gone(inputs, machine) {
         return Some((text, DriftsFrom::Catalog));
     }
-    let of_class = class_drift(inputs, claim, pool).or_else(|| selection_drift(inputs, machine, claim, pool));
-    of_class.map(|text| (text, DriftsFrom::NodeClass))
+    let of_class = class_drift(inputs, claim, pool).map(|text| (text, DriftsFrom::NodeClass));
+    of_class.or_else(|| selection_drift(inputs, machine, claim, pool))
 }
 
 /// As [`is_of_other_template`]; of a claim whose hash is of another version, by that of the applied pool, if that has the same
@@ -190,13 +205,23 @@ fn class_hashes_differ(claim: &NodeClaim, applied: &EC2NodeClass) -> Option<bool
 }
 
 /// What the class selects in EC2 is not what the instance has.
-fn selection_drift(inputs: &Inputs<'_>, machine: &Machine<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
+fn selection_drift(
+    inputs: &Inputs<'_>,
+    machine: &Machine<'_>,
+    claim: &NodeClaim,
+    pool: &NodePool,
+) -> Option<(String, DriftsFrom)> {
     let classes = selected::classes(inputs, claim, pool)?;
     let drifts = Selector::ALL.into_iter().find_map(|selector| match classes.verdict(selector, inputs, machine) {
-        Verdict::Drifts(text) => Some(text),
+        Verdict::Drifts(text) => Some((text, DriftsFrom::Selector(selector))),
         Verdict::AsSelected | Verdict::NotCompared | Verdict::MayDrift => None,
     });
     drifts.filter(|_| !defined_class(inputs, pool).is_some_and(has_open_variable))
+}
+
+/// Whether the class of a pool can be compared at all: a variable without a value makes it differ from any other.
+fn is_comparable(inputs: &Inputs<'_>, pool: &NodePool) -> bool {
+    defined_class(inputs, pool).is_some_and(|class| !has_open_variable(class))
 }
 
 /// What only the cloud can see, and what cannot be compared here, as the claim reports it.

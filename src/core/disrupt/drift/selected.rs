@@ -9,7 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api::ec2_node_class::{AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
+use crate::api::ec2_node_class::{Ami, AmiSelectorTerm, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
@@ -63,7 +63,7 @@ impl Selector {
     }
 
     /// Whether the terms are the same, in any order.
-    fn is_same(self, one: &Selectors, other: &Selectors) -> bool {
+    pub fn is_same(self, one: &Selectors, other: &Selectors) -> bool {
         let is_identical = match self {
             Self::Images => one.ami_selector_terms == other.ami_selector_terms,
             Self::SecurityGroups => one.security_group_selector_terms == other.security_group_selector_terms,
@@ -90,7 +90,17 @@ impl Selector {
         matches!(self, Self::SecurityGroups | Self::Subnets)
     }
 
-    fn field(self) -> &'static str {
+    /// In sentences.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Images => "image",
+            Self::SecurityGroups => "security groups",
+            Self::Subnets => "subnets",
+            Self::CapacityReservations => "capacity reservations",
+        }
+    }
+
+    pub fn field(self) -> &'static str {
         match self {
             Self::Images => "amiSelectorTerms",
             Self::SecurityGroups => "securityGroupSelectorTerms",
@@ -226,6 +236,9 @@ impl<'a> Classes<'a> {
             Ok(()) => Verdict::AsSelected,
             Err(text) => Verdict::Drifts(format!("{}: {text}", selector.reason())),
         };
+        if selector == Selector::Images && inputs.policy.images.is_missing(self.name) {
+            return Verdict::NotCompared;
+        }
         let by_facts = match selector {
             Selector::Images => self.by_image(inputs, machine),
             Selector::SecurityGroups => {
@@ -237,6 +250,9 @@ impl<'a> Classes<'a> {
         };
         if let Some(result) = by_facts {
             return said(result);
+        }
+        if selector == Selector::Images && inputs.policy.images.of_class(self.name).is_some() {
+            return Verdict::NotCompared;
         }
         let Some(before) = self.before() else { return Verdict::NotCompared };
         if selector.is_same(before, &self.defined) {
@@ -253,12 +269,23 @@ impl<'a> Classes<'a> {
         self.applied.as_ref().is_some_and(|(applied, _)| selector.is_same(applied, &self.defined))
     }
 
-    /// By the image that it runs, as the cloud or the claim says.
+    /// The image that is locked for the machine; `None` where none is, or nobody knows its instance type.
+    pub fn locked_image<'i>(&self, inputs: &'i Inputs<'_>, machine: &Machine<'_>) -> Option<&'i Ami> {
+        let locked = inputs.policy.images.of_class(self.name)?;
+        let name = machine.label(keys::INSTANCE_TYPE)?;
+        let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
+        image_for(instance_type, &machine.labels, locked)
+    }
+
+    /// By the image that it runs, as the cloud or the claim says. Where images are locked, they alone count: nobody reviewed another.
     fn by_image(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> Option<Result<(), String>> {
-        let of_claim = machine.claim?.status.as_ref().and_then(|status| status.image_id.as_deref());
-        let of_instance = live::of(inputs, machine).and_then(|instance| instance.image_id.as_deref());
-        let image = of_instance.or(of_claim).filter(|image| !image.is_empty())?;
+        let image = live::image_of(inputs, machine)?;
         let class = self.name;
+        if inputs.policy.images.of_class(class).is_some() {
+            let locked = self.locked_image(inputs, machine)?;
+            let text = || format!("cutlist.lock has {} for EC2NodeClass {class}, the node runs {image}", locked.id);
+            return Some(if locked.id == image { Ok(()) } else { Err(text()) });
+        }
         if let Some(found) = self.status_for(Selector::Images, &self.defined).filter(|found| !found.amis.is_empty()) {
             let name = machine.label(keys::INSTANCE_TYPE)?;
             let instance_type = inputs.catalog.instance_types.iter().find(|it| it.name == name)?;
@@ -446,7 +473,13 @@ impl Extra {
     }
 }
 
-fn nodes_text(nodes: usize) -> String {
+/// The terms of a class for a sentence: `al2023@latest`.
+pub fn terms_text(selector: Selector, class: &EC2NodeClass) -> String {
+    selector.terms(&Selectors::of(&class.spec)).text()
+}
+
+/// `1 node`
+pub fn nodes_text(nodes: usize) -> String {
     if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
 }
 

@@ -3,6 +3,7 @@
 
 pub(in crate::render) mod details;
 pub(in crate::render) mod escape;
+pub(in crate::render) mod facts;
 
 use serde_json::json;
 
@@ -36,6 +37,7 @@ pub fn markdown(plan: &Plan) -> String {
 
 fn page(plan: &Plan, detail: Detail) -> String {
     let mut text = head(plan);
+    facts::by_class(plan, detail, &mut text);
     details::pools(plan, detail, &mut text);
     details::placements(&plan.placements, detail, &mut text);
     details::pending(&plan.pending, "pending", detail, &mut text);

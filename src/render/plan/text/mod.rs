@@ -1,5 +1,6 @@
 //! The plan on a terminal: what happens to the nodes, what does not and why, what it costs. At most [`COLUMNS`] wide.
 
+mod facts;
 mod nodes;
 mod report;
 
@@ -17,6 +18,7 @@ pub fn text(plan: &Plan, style: Style) -> String {
     let mut page = Page { style, text: String::new() };
     header(plan, &mut page);
     page.blank();
+    facts::by_class(plan, &mut page);
     steps(plan, &mut page);
     report::placements(plan, &mut page);
     report::pending(plan, &mut page);

@@ -1,0 +1,128 @@
+//! What new nodes and their pods take of the addresses that are free in the subnets of their class.
+
+use std::collections::BTreeMap;
+
+use crate::core::inputs::Inputs;
+use crate::core::model::resources::PODS;
+use crate::core::model::words::pods_text;
+use crate::core::offer::status_now;
+use crate::core::plan::{CloudFact, CloudFactCode, Step, StepKind};
+
+/// Subnets that one fact names.
+const SUBNETS_NAMED: usize = 3;
+
+/// What is launched of a class in a zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Launched {
+    nodes: u64,
+    /// With those of DaemonSets. On the host's network a pod takes no address, which is not counted off here.
+    pods: u64,
+}
+
+impl Launched {
+    /// One address for the interface of each node, and one for each pod.
+    fn addresses(self) -> u64 {
+        self.nodes + self.pods
+    }
+}
+
+/// For each class and zone that this plan launches in, what is free there and what is left; nothing where no cloud was asked.
+/// O(steps + subnets).
+pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
+    let Some(free) = &inputs.policy.free_addresses else { return Vec::new() };
+    let mut launched: BTreeMap<(&str, &str), Launched> = BTreeMap::new();
+    for step in steps.iter().filter(|step| step.kind == StepKind::Create) {
+        let mut pools = inputs.node_pools.iter();
+        let pool = pools.find(|pool| pool.metadata.name.as_deref() == Some(&step.node_pool));
+        let Some(pool) = pool else { continue };
+        let entry = launched.entry((&pool.spec.template.spec.node_class_ref.name, &step.zone)).or_default();
+        entry.nodes += 1;
+        entry.pods += u64::try_from(step.requested.get(PODS)).unwrap_or_default().max(step.pods.len() as u64);
+    }
+    launched.into_iter().map(|((class, zone), launched)| of_zone(inputs, free, class, zone, launched)).collect()
+}
+
+fn of_zone(
+    inputs: &Inputs<'_>,
+    free: &BTreeMap<String, u64>,
+    class: &str,
+    zone: &str,
+    launched: Launched,
+) -> CloudFact {
+    let applied = inputs.snapshot.node_classes.iter().find(|it| it.metadata.name.as_deref() == Some(class));
+    let subnets = applied.and_then(status_now).into_iter().flat_map(|status| &status.subnets);
+    let subnets = subnets.filter(|subnet| subnet.zone == zone);
+    let known: Vec<(&str, u64)> =
+        subnets.filter_map(|subnet| Some((subnet.id.as_str(), *free.get(&subnet.id)?))).collect();
+    let (code, text) = said(&known, launched);
+    CloudFact {
+        node_class: class.to_owned(),
+        subject: format!("addresses {zone}"),
+        code,
+        before: Vec::new(),
+        after: None,
+        nodes: usize::try_from(launched.nodes).unwrap_or(usize::MAX),
+        replaces: BTreeMap::new(),
+        used: false,
+        text,
+        definition: None,
+    }
+}
+
+fn said(known: &[(&str, u64)], launched: Launched) -> (CloudFactCode, String) {
+    let nodes = if launched.nodes == 1 { "1 node".to_owned() } else { format!("{} nodes", launched.nodes) };
+    let pods = pods_text(usize::try_from(launched.pods).unwrap_or(usize::MAX));
+    let needed = launched.addresses();
+    let takes = format!("this plan takes up to {needed} ({nodes}, {pods})");
+    if known.is_empty() {
+        return (CloudFactCode::AddressesUnknown, format!("how many are free is not known; {takes}"));
+    }
+    let total: u64 = known.iter().map(|(_, free)| *free).sum();
+    let mut named: Vec<String> =
+        known.iter().take(SUBNETS_NAMED).map(|(subnet, free)| format!("{subnet} {free} free")).collect();
+    if known.len() > SUBNETS_NAMED {
+        named.push(format!("{} more", known.len() - SUBNETS_NAMED));
+    }
+    let named = named.join(", ");
+    match total.checked_sub(needed) {
+        Some(left) => (CloudFactCode::AddressesFree, format!("{named}; {takes} -> {left} left")),
+        None => (
+            CloudFactCode::AddressesShort,
+            format!(
+                "{named}; {takes}, {} more than there are: some of its nodes will have to be elsewhere",
+                needed - total
+            ),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_and_what_lacks_is_said() {
+        let launched = Launched { nodes: 2, pods: 58 };
+        let cases: [(&[(&str, u64)], CloudFactCode, &str); 3] = [
+            (
+                &[("subnet-a", 200), ("subnet-b", 11)],
+                CloudFactCode::AddressesFree,
+                "subnet-a 200 free, subnet-b 11 free; this plan takes up to 60 (2 nodes, 58 pods) -> 151 left",
+            ),
+            (
+                &[("subnet-b", 31)],
+                CloudFactCode::AddressesShort,
+                "subnet-b 31 free; this plan takes up to 60 (2 nodes, 58 pods), 29 more than there are: some of its nodes will have to be \
+                 elsewhere",
+            ),
+            (
+                &[],
+                CloudFactCode::AddressesUnknown,
+                "how many are free is not known; this plan takes up to 60 (2 nodes, 58 pods)",
+            ),
+        ];
+        for (known, code, text) in cases {
+            assert_eq!(said(known, launched), (code, text.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! What EC2 says of what a plan launches and replaces, by class: as a list that stands before the nodes.
+
+use crate::core::plan::{Plan, with_place};
+use crate::render::plan::alike::by_class as grouped;
+
+use super::details::Detail;
+use super::escape::{code, prose};
+
+/// Everything; in short forms only what replaces nodes or needs a look.
+pub(in crate::render) fn by_class(plan: &Plan, detail: Detail, text: &mut String) {
+    for (class, mut facts) in grouped(&plan.cloud_facts) {
+        facts.retain(|fact| detail <= Detail::ChangeOnly || fact.code.mark() != '=');
+        if facts.is_empty() || detail == Detail::CountsOnly {
+            continue;
+        }
+        let title = if class.is_empty() { "EC2".to_owned() } else { format!("EC2NodeClass {}", code(class)) };
+        text.push_str(&format!("\n#### {title}\n\n"));
+        for fact in facts {
+            let sentence = with_place(&fact.text, fact.definition.as_ref());
+            let mark = code(&fact.code.mark().to_string());
+            text.push_str(&format!("- {mark} **{}** {}\n", prose(&fact.subject), prose(&sentence)));
+        }
+    }
+}
