@@ -7,7 +7,8 @@ use crate::core::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, r
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::early_ends;
 use crate::core::plan::{
-    FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, StepKind,
+    FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, Step, StepKind,
+    Summary,
 };
 use crate::core::prepare;
 use crate::core::prepare::buffers;
@@ -101,13 +102,7 @@ pub fn assemble(
     let mut summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
     summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements);
     summary.fewer_nodes = provisioning.fewer_nodes;
-    summary.costs_per_hour = costs::per_hour(inputs, problem, &builder.steps, &summary);
-    if let Some(bounds) = report::bounds(inputs, problem, provisioning, &disruption) {
-        summary.lower_bound_price_per_hour = Some(bounds.price);
-        if let Some(costs) = &mut summary.costs_per_hour {
-            costs.lower_bound = Some(bounds.cost);
-        }
-    }
+    add_costs(inputs, problem, provisioning, &disruption, &builder.steps, &mut summary);
     let mut notes = inputs.notes.clone();
     notes.extend(further_notes);
     notes.extend(report::notes(inputs, problem));
@@ -155,6 +150,23 @@ pub fn assemble(
     };
     plan.id = plan.content_hash();
     plan
+}
+
+/// What nodes cost after the steps, and what they cost at least.
+fn add_costs(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    disruption: &Disruption,
+    steps: &[Step],
+    summary: &mut Summary,
+) {
+    summary.costs_per_hour = costs::per_hour(inputs, problem, steps, summary);
+    let Some(bounds) = report::bounds(inputs, problem, provisioning, disruption) else { return };
+    summary.lower_bound_price_per_hour = Some(bounds.price);
+    if let Some(costs) = &mut summary.costs_per_hour {
+        costs.lower_bound = Some(bounds.cost);
+    }
 }
 
 /// A node that a confirmation is needed for.
