@@ -83,18 +83,34 @@ impl Default for Settings {
 /// One to two seconds on one core in a release build.
 pub const DEFAULT_SEARCH_WORK: u64 = 20_000_000;
 
-/// Costs that no price list has. They decide which nodes are bought and which pods share them; prices that are shown are
-/// without them. No running pod is moved to lower one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Dollars per hour for every node unless the settings say otherwise.
+pub const DEFAULT_PER_NODE_PER_HOUR: f64 = 0.02;
+
+/// Costs that no price list has. They decide which nodes are bought, which are worth keeping, and which pods share them; the price of
+/// a plan is without them. No running pod is moved to lower a concentration.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Penalties {
-    /// US dollars for every hour of every node: licences and agents that are paid by the node.
+    /// US dollars for every hour of every node, beside its instance, volumes, public address and detailed monitoring, which are counted
+    /// as the EC2NodeClass says. It stands for agents that are licensed by the host (monitoring of infrastructure is commonly listed at
+    /// about $15 a host and month, $0.0205 an hour), and for what each node more costs the API server, the address space and the people
+    /// who look after it. 0 counts nothing, and plans may then split pods over very many very small nodes.
     #[schemars(range(min = 0))]
     pub per_node_per_hour: f64,
     /// Pods of one workload on one node, which are gone together when it fails.
     pub blast_radius: ConcentrationPenalty,
     /// Pods of one workload on spot nodes of one instance type in one zone, which EC2 takes back together.
     pub spot_concentration: ConcentrationPenalty,
+}
+
+impl Default for Penalties {
+    fn default() -> Self {
+        Self {
+            per_node_per_hour: DEFAULT_PER_NODE_PER_HOUR,
+            blast_radius: ConcentrationPenalty::default(),
+            spot_concentration: ConcentrationPenalty::default(),
+        }
+    }
 }
 
 /// What it counts as when too many pods of a workload share one fate. A workload is what made the pods (a ReplicaSet, a

@@ -15,6 +15,7 @@ use crate::api::node_pool::{IntOrString, NodePool};
 use crate::api::settings::{DisruptionSettings, FeatureGates, Packing, Penalties, Scheduling, Settings};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::SaidBy;
+use crate::core::model::HourlyPrice;
 use crate::core::plan::{DefinitionPlaces, Note, Revision};
 use crate::core::snapshot::Snapshot;
 
@@ -81,6 +82,15 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// What is counted for every node, whatever it is; nothing under `packing: karpenter`. What is no price is found by lint, and counts
+    /// as nothing.
+    pub fn price_per_node(&self) -> HourlyPrice {
+        match self.packing {
+            Packing::Cheapest => HourlyPrice::from_dollars(self.penalties.per_node_per_hour).unwrap_or_default(),
+            Packing::Karpenter => HourlyPrice::ZERO,
+        }
+    }
+
     /// What `cutlist.yaml` says; the rest is the caller's to fill in.
     pub fn of(settings: &Settings) -> Self {
         Self {

@@ -445,7 +445,9 @@ fn spread(index: usize) -> Value {
 
 /// Price of the plan and its lower bound; `None` when nothing is bought or something is left pending.
 fn planned(demand: &Demand) -> Option<(f64, f64)> {
-    let built = demand.built();
+    let mut built = demand.built();
+    // The bound is on what instances cost, so nothing else is to decide.
+    built.penalties.per_node_per_hour = 0.0;
     let plan = decide(&built.inputs(Packing::Cheapest));
     let summary = plan.summary;
     let bound = summary.lower_bound_price_per_hour.filter(|_| summary.pods_pending == 0)?;

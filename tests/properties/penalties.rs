@@ -67,12 +67,14 @@ fn plans_that_count_penalties_are_the_better_by_them() {
     let (all, all_otherwise) = (Cell::new(HourlyPrice::ZERO), Cell::new(HourlyPrice::ZERO));
     for_worlds_of(WORLDS, worlds.prop_map(bought), |built| {
         let inputs = built.inputs(Packing::Cheapest);
-        let policy = Policy { penalties: Penalties::default(), ..inputs.policy.clone() };
+        let none = Penalties { per_node_per_hour: 0.0, ..Penalties::default() };
+        let policy = Policy { penalties: none, ..inputs.policy.clone() };
         let without = Inputs { policy, ..inputs.clone() };
         let (plan, plain) = (decide(&inputs), decide(&without));
         let (counted, otherwise) = (total(&plan, built, &inputs), total(&plain, built, &inputs));
         let said = plan.summary.penalties_per_hour.unwrap_or_default();
-        let said = plan.summary.price_per_hour_after + said.nodes + said.blast_radius + said.spot_concentration;
+        let per_node = plan.summary.costs_per_hour.unwrap_or_default().per_node;
+        let said = plan.summary.price_per_hour_after + per_node + said.blast_radius + said.spot_concentration;
         if counted != said {
             return Err(format!("{counted} are counted, the plan says {said}"));
         }

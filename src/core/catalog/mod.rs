@@ -13,6 +13,7 @@ mod kubelet;
 pub mod labels;
 pub mod matching;
 pub mod node_class;
+mod node_costs;
 mod parse;
 pub mod regions;
 pub mod tables;
@@ -29,7 +30,8 @@ use crate::core::model::shared::Shared;
 use crate::core::model::{HourlyPrice, Resources};
 
 pub use built_in::{Assumed, Assumption, BuiltInError, assumptions};
-pub use node_class::{NodeClassProblem, NodeClassSettings, for_node_class, volume_of_pods};
+pub use node_class::{NodeClassProblem, NodeClassSettings, default_volumes, for_node_class, volume_of_pods};
+pub use node_costs::NodeCosts;
 pub use parse::CatalogError;
 
 /// The version of the exchange format that this program writes and reads.

@@ -253,6 +253,16 @@ fn windows_build(family: AmiFamily) -> Option<&'static str> {
     }
 }
 
+/// Devices and GiB of the volumes that nodes get whose class names none; all are gp3. Source: reference, section 6.3.
+pub fn default_volumes(family: AmiFamily) -> &'static [(&'static str, i32)] {
+    match family {
+        AmiFamily::AL2 | AmiFamily::AL2023 => &[("/dev/xvda", 20)],
+        AmiFamily::Bottlerocket => &[("/dev/xvda", 4), ("/dev/xvdb", 20)],
+        AmiFamily::Windows2019 | AmiFamily::Windows2022 | AmiFamily::Windows2025 => &[("/dev/sda1", 50)],
+        AmiFamily::Custom => &[],
+    }
+}
+
 /// The device that holds pods' data; `None`: known only to the image.
 fn ephemeral_device(family: AmiFamily) -> Option<&'static str> {
     match family {

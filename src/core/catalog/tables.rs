@@ -90,7 +90,7 @@ fn parse(region: &'static str, text: &'static str) -> OnDemandPrices {
     OnDemandPrices { region, date, prices }
 }
 
-fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+pub(super) fn rows(text: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
     text.lines().filter(|line| !line.starts_with('#')).map(|line| line.split('\t').collect())
 }
 

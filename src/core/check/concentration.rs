@@ -111,19 +111,16 @@ fn beyond<'a>(penalty: &ConcentrationPenalty, replicas: usize, homes: impl Itera
     penalty.per_pod_per_hour.max(0.0) * f64::from(u32::try_from(pods).unwrap_or(u32::MAX))
 }
 
-/// What the plan says penalties come to.
+/// What the plan says concentration counts.
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let Some(stated) = &plan.summary.penalties_per_hour else { return };
     let mut after = Whereabouts::provisioned(plan, known);
     let moves: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
     moves.into_iter().for_each(|number| after.carry_out(number, plan, known));
     let (on_nodes, in_pools) = after.cost(known);
-    let nodes = f64::from(u32::try_from(plan.summary.nodes_after).unwrap_or(u32::MAX));
-    for (name, stated, counted) in [
-        ("nodes", stated.nodes, nodes * known.inputs.policy.penalties.per_node_per_hour.max(0.0)),
-        ("blastRadius", stated.blast_radius, on_nodes),
-        ("spotConcentration", stated.spot_concentration, in_pools),
-    ] {
+    for (name, stated, counted) in
+        [("blastRadius", stated.blast_radius, on_nodes), ("spotConcentration", stated.spot_concentration, in_pools)]
+    {
         // Prices are rounded to a billionth of a dollar, once for each pod or node.
         if (stated.dollars() - counted).abs() > 1e-6 {
             let text = format!("penaltiesPerHour.{name} is {counted}, not {stated}");

@@ -5,7 +5,7 @@
 //! here. Slow on purpose where slow is simpler.
 //!
 //! Whether a pod may run on a node [`crate::core::kube_scheduler`] says; `plan` goes through a whole plan, one file for each kind of rule: `structure`, `adoptions`, `creations`, `placements`, `removals`, `disks`, `repairs`, `rollouts`, `worth`,
-//! `budgets`, `concentration`, `summary`.
+//! `budgets`, `concentration`, `costs`, `summary`.
 
 pub mod plan;
 pub mod violation;
@@ -14,6 +14,7 @@ mod adoptions;
 mod budgets;
 mod buffers;
 mod concentration;
+mod costs;
 mod creations;
 pub mod daemons;
 mod disks;

@@ -6,8 +6,8 @@ use crate::core::plan::{Plan, Step};
 use super::known::Known;
 use super::violation::{Findings, Violation};
 use super::{
-    adoptions, budgets, buffers, concentration, creations, disks, placements, removals, rollouts, spread_defaults,
-    structure, summary, worth,
+    adoptions, budgets, buffers, concentration, costs, creations, disks, placements, removals, rollouts,
+    spread_defaults, structure, summary, worth,
 };
 
 /// Everything in `plan` that breaks a rule of Kubernetes, of Karpenter's definitions or of the plan format; empty when
@@ -36,6 +36,7 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Vio
     worth::check(plan, &known, &mut findings);
     budgets::check(plan, &known, &mut findings);
     concentration::check(plan, &known, &mut findings);
+    costs::check(plan, &known, &mut findings);
     summary::check(plan, &known, &mut findings);
     findings.into_sorted()
 }

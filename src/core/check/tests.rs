@@ -17,11 +17,11 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_overlay::NodeOverlay;
 use crate::api::node_pool::{IntOrString, NodePool};
-use crate::api::settings::MinValuesPolicy;
-use crate::core::catalog::Catalog;
+use crate::api::settings::{MinValuesPolicy, Penalties};
+use crate::core::catalog::{Catalog, NodeCosts};
 use crate::core::inputs::{Inputs, Policy, RefusedOffering};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Plan, ReasonCode, Revision, Step};
+use crate::core::plan::{CostsPerHour, Plan, ReasonCode, Revision, Step};
 use crate::core::snapshot::Snapshot;
 use crate::core::testing::{BuildNode, BuildPod, Merge, node, object, pod, snapshot};
 
@@ -229,7 +229,7 @@ fn valid() -> Case {
             ],
         })),
         zones_with_subnet: BTreeMap::new(),
-        policy: Policy::default(),
+        policy: Policy { penalties: Penalties { per_node_per_hour: 0.0, ..Penalties::default() }, ..Policy::default() },
         plan: object(valid_plan()),
     }
 }
@@ -553,6 +553,37 @@ fn what_a_move_must_be_worth() {
         case.plan.placements.push(object(json!({ "pod": "default/web-0", "node": "node-kept" })));
         case.edit_claim("claim-kept", json!({ "status": { "lastPodEventTime": "2026-11-20T11:59:50Z" } }));
     });
+}
+
+#[test]
+fn what_nodes_cost_beside_their_instances() {
+    let dollars = |dollars: f64| HourlyPrice::from_dollars(dollars).unwrap();
+    let mut case = valid();
+    case.policy.penalties.per_node_per_hour = 0.02;
+    case.classes[0].spec.associate_public_ip_address = Some(true);
+    let nodes = case.plan.summary.nodes_after;
+    let volumes = NodeCosts::of_class(&case.classes[0].spec).volumes;
+    case.plan.summary.costs_per_hour = Some(CostsPerHour {
+        instances: case.plan.summary.price_per_hour_after,
+        volumes: volumes.times(nodes),
+        addresses: dollars(0.005).times(nodes),
+        per_node: dollars(0.02).times(nodes),
+        ..CostsPerHour::default()
+    });
+    assert_eq!(case.check(), []);
+    let is_wrong = |change: fn(&mut CostsPerHour)| {
+        let mut wrong = case.plan.clone();
+        change(wrong.summary.costs_per_hour.as_mut().unwrap());
+        let found = check(&wrong, &case.inputs());
+        found.iter().any(|it| it.code == Code::WrongSummary && it.text.contains("costsPerHour"))
+    };
+    assert!(is_wrong(|costs| costs.instances += HourlyPrice::from_nanodollars(1)));
+    assert!(is_wrong(|costs| costs.volumes += HourlyPrice::from_nanodollars(2_000)));
+    assert!(is_wrong(|costs| costs.addresses = HourlyPrice::ZERO));
+    assert!(is_wrong(|costs| costs.monitoring = HourlyPrice::MAX));
+    assert!(is_wrong(|costs| costs.per_node = HourlyPrice::ZERO));
+    case.plan.summary.costs_per_hour = None;
+    assert!(case.check().iter().any(|it| it.code == Code::WrongSummary));
 }
 
 #[test]

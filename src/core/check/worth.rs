@@ -14,6 +14,7 @@ use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
 use super::concentration::Whereabouts;
+use super::costs;
 use super::known::{Known, must_move, removed_node, steps};
 use super::plan::place;
 use super::removals::eviction_cost;
@@ -85,14 +86,10 @@ impl Saving<'_> {
         self.created.iter().map(|step| step.price_per_hour).sum()
     }
 
-    /// In dollars per hour, with what every node costs beside its price and what concentration counts more.
+    /// In dollars per hour, with what every node costs beside its instance and what concentration counts more.
     fn saved(&self, known: &Known<'_>) -> f64 {
-        let policy = &known.inputs.policy;
-        let per_node =
-            if policy.packing == Packing::Cheapest { policy.penalties.per_node_per_hour.max(0.0) } else { 0.0 };
-        let nodes = |steps: &[&Step]| f64::from(u32::try_from(steps.len()).unwrap_or(u32::MAX));
-        (self.before() - self.after()).dollars() + per_node * (nodes(&self.removed) - nodes(&self.created))
-            - self.concentration
+        let beside = |steps: &[&Step]| -> f64 { steps.iter().map(|step| costs::of_step(step, known)).sum() };
+        (self.before() - self.after()).dollars() + beside(&self.removed) - beside(&self.created) - self.concentration
     }
 }
 

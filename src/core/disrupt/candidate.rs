@@ -39,7 +39,10 @@ pub struct Candidate {
     pub unknown_room: Option<(ReasonCode, String)>,
     /// Of the pool: its replacement comes from no pool of a lower one.
     pub weight: i32,
+    /// Of its instance.
     pub price: Option<HourlyPrice>,
+    /// What it costs beside its instance, as plans count it.
+    pub cost_beside: HourlyPrice,
     /// Positions of the pods that would have to move.
     pub pods: Vec<usize>,
     /// Those of them that can run nowhere else, because one of their volumes is a disk of this node.
@@ -244,6 +247,7 @@ fn candidate(
         disruption: pool.map(|pool| pool.spec.disruption.clone()),
         weight: pool.and_then(|pool| pool.spec.weight).unwrap_or(0),
         price,
+        cost_beside: engine.problem.nodes[host].cost_beside,
         disruption_cost: cost::of_pods(pods.iter().map(|pod| &snapshot.pods[*pod])),
         move_nanodollars: costs.of_leaving(engine.problem, host, price.unwrap_or_default(), &pods),
         payback_seconds: payback_seconds(inputs, pool),

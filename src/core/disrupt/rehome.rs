@@ -368,7 +368,8 @@ fn buy(engine: &mut Engine<'_, '_>, since: Mark, mut demand: Demand, packing: Pa
     demand
 }
 
-/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most`. Pods give up only what
+/// One new node for everything that is left, of a pool of at least this weight, if one costs less than `most` with what it costs beside
+/// its instance; says what it costs. Pods give up only what
 /// no new node would have.
 pub fn one_cheaper_node(
     engine: &mut Engine<'_, '_>,
@@ -384,9 +385,9 @@ pub fn one_cheaper_node(
             demand.keys().map(|class| Some((*class, variant_to_buy_for(engine, *class, level)?))).collect();
         let mut left = demand.clone();
         improve::in_one_node(engine, &variants?, &mut left, least_weight, most);
-        let price = improve::price_since(engine, since);
-        if left.is_empty() && price < most {
-            return Some(price);
+        let cost = improve::cost_since(engine, since);
+        if left.is_empty() && cost < most {
+            return Some(cost);
         }
         engine.revert(since);
     }

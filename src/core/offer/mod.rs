@@ -11,10 +11,11 @@ mod subnets;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
-use crate::api::node_pool::NodePool;
+use crate::api::node_pool::{NodeClassReference, NodePool};
 use crate::core::catalog::node_class::NodeClassSettings;
-use crate::core::catalog::{InstanceType, Offering};
+use crate::core::catalog::{InstanceType, NodeCosts, Offering};
 use crate::core::inputs::Inputs;
 pub use crate::core::inputs::RefusedOffering;
 use crate::core::lifecycle::early_ends::{self, Breaker};
@@ -47,6 +48,8 @@ pub struct Offer {
     /// By position of the pool in the inputs.
     reserved: Vec<Vec<Reserved>>,
     reservations: Vec<Rc<Reservation>>,
+    /// By EC2NodeClass, what a node of it costs beside its instance.
+    costs_of_class: BTreeMap<String, NodeCosts>,
     left_out: Vec<LeftOut>,
     /// How many nodes of a pool may be on their way, and why, where instances of it end early.
     paused: BTreeMap<String, Paused>,
@@ -112,6 +115,7 @@ impl Offer {
             zones: Vec::new(),
             reserved: Vec::new(),
             reservations: reservations.all(),
+            costs_of_class: costs_of_class(inputs),
             left_out: Vec::new(),
             paused: BTreeMap::new(),
             notes: refusals.notes(inputs.now),
@@ -132,7 +136,7 @@ impl Offer {
                 !is_missing
             });
             offer.look_at_early_ends(inputs, pool);
-            let compile = |class: &crate::api::ec2_node_class::EC2NodeClass| {
+            let compile = |class: &EC2NodeClass| {
                 let settings = NodeClassSettings::read(&class.spec).0;
                 let mut types: Vec<InstanceType> =
                     inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
@@ -224,6 +228,28 @@ impl Offer {
         Some(offering.price)
     }
 
+    /// What a new node of the pool costs beside its instance; nothing where its class is not known.
+    pub fn costs_of_pool(&self, pool: &NodePool) -> NodeCosts {
+        self.costs_of(&pool.spec.template.spec.node_class_ref)
+    }
+
+    /// What a machine costs beside its instance, by what its class says now; nothing where nobody knows its class.
+    pub fn costs_of_machine(&self, inputs: &Inputs<'_>, machine: &Machine<'_>) -> NodeCosts {
+        let of_claim = machine.claim.map(|claim| &claim.spec.node_class_ref);
+        let of_pool = || {
+            let name = machine.node_pool()?;
+            let mut pools = inputs.node_pools.iter();
+            let pool = pools.find(|pool| pool.metadata.name.as_deref() == Some(name))?;
+            Some(&pool.spec.template.spec.node_class_ref)
+        };
+        of_claim.or_else(of_pool).map(|class| self.costs_of(class)).unwrap_or_default()
+    }
+
+    fn costs_of(&self, class: &NodeClassReference) -> NodeCosts {
+        let of_class = self.costs_of_class.get(&class.name).filter(|_| !class.is_of_auto_mode());
+        of_class.copied().unwrap_or_default()
+    }
+
     /// Pools without a class that this can use.
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
@@ -233,6 +259,12 @@ impl Offer {
     pub fn notes(&self) -> &[Note] {
         &self.notes
     }
+}
+
+fn costs_of_class(inputs: &Inputs<'_>) -> BTreeMap<String, NodeCosts> {
+    let named = |class: &EC2NodeClass| Some((class.metadata.name.clone()?, NodeCosts::of_class(&class.spec)));
+    // Of several of one name the first counts, as for everything else.
+    inputs.node_classes.iter().rev().filter_map(named).collect()
 }
 
 /// Gives zones the ids that they have in the account. Whatever is sold there gets the same.

@@ -33,7 +33,7 @@ pub use ended::{EndCause, EndedInstances};
 pub use note::{Note, NoteCode};
 pub use reason::{Reason, ReasonCode};
 pub use risk::{Risk, RiskCode};
-pub use summary::{LongestDrain, Outlook, PenaltiesPerHour, Summary};
+pub use summary::{CostsPerHour, FewerNodes, LongestDrain, Outlook, PenaltiesPerHour, Summary};
 
 /// The version of the plan format that this program writes and reads.
 pub const FORMAT_VERSION: u32 = 1;

@@ -19,12 +19,21 @@ pub struct Summary {
     pub nodes_created: usize,
     pub nodes_replaced: usize,
     pub nodes_removed: usize,
+    /// Of the instances, as is the one after.
     pub price_per_hour_before: HourlyPrice,
     pub price_per_hour_after: HourlyPrice,
+    /// What all nodes cost after the plan, apart, as the choice of nodes counts it. Absent where it goes by other prices than these
+    /// (`packing: karpenter`), or by those of instances alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub costs_per_hour: Option<CostsPerHour>,
+    /// The same pods on fewer nodes, where much fewer would do for little more; absent otherwise, and where few nodes are bought.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fewer_nodes: Option<FewerNodes>,
     /// No fleet for the same pods can cost less, while nodes that may not go stay; absent when it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lower_bound_price_per_hour: Option<HourlyPrice>,
-    /// What the penalties of `cutlist.yaml` come to after the plan; not in the prices. Absent where none counts.
+    /// What concentration of pods counts after the plan, by the penalties of `cutlist.yaml`; not in the prices. Absent where it counts
+    /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub penalties_per_hour: Option<PenaltiesPerHour>,
     /// Pending pods that got a place.
@@ -46,6 +55,48 @@ pub struct Summary {
     /// What moving pods to save money came to; absent where no node may go for that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consolidation: Option<Outlook>,
+}
+
+/// Dollars per hour, for all nodes after the plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CostsPerHour {
+    /// The same as `pricePerHourAfter`.
+    pub instances: HourlyPrice,
+    /// Root and data volumes, by the EC2NodeClass of each node; of nodes without one nothing is known.
+    pub volumes: HourlyPrice,
+    /// Public IPv4 addresses.
+    pub addresses: HourlyPrice,
+    /// Detailed monitoring.
+    pub monitoring: HourlyPrice,
+    /// `penalties.perNodePerHour` of `cutlist.yaml`.
+    pub per_node: HourlyPrice,
+    /// What all of it comes to at least for the same pods, while nodes that may not go stay; absent when it was not computed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bound: Option<HourlyPrice>,
+}
+
+impl CostsPerHour {
+    /// Everything that a node costs beside its instance.
+    pub fn beside_instances(&self) -> HourlyPrice {
+        self.volumes + self.addresses + self.monitoring + self.per_node
+    }
+
+    pub fn total(&self) -> HourlyPrice {
+        self.instances + self.beside_instances()
+    }
+}
+
+/// Another point of the curve of nodes against money.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FewerNodes {
+    /// So many new nodes for pending pods would do.
+    pub nodes: usize,
+    /// Of those that the plan buys for them.
+    pub instead: usize,
+    /// What they cost more in dollars per hour: instances, volumes, addresses and monitoring, without the amount for each node.
+    pub per_hour: HourlyPrice,
 }
 
 /// What consolidation found.
@@ -72,11 +123,10 @@ pub struct LongestDrain {
     pub text: String,
 }
 
-/// Dollars per hour of what no price list has, for all nodes after the plan.
+/// Dollars per hour of what no price list has, for all pods after the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PenaltiesPerHour {
-    pub nodes: HourlyPrice,
     pub blast_radius: HourlyPrice,
     pub spot_concentration: HourlyPrice,
 }

@@ -7,7 +7,8 @@ use crate::core::disrupt::{Disruption, Going, Removal, disrupt, doubts, drift, r
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::early_ends;
 use crate::core::plan::{
-    FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, StepKind,
+    FORMAT_VERSION, Note, Pending, Placement, Plan, Precondition, Reason, ReasonCode, RemovalMode, Step, StepKind,
+    Summary,
 };
 use crate::core::prepare;
 use crate::core::prepare::buffers;
@@ -16,7 +17,8 @@ use crate::core::scheduler::{HostIndex, Problem};
 
 use super::build::{Builder, NodeStep};
 use super::disturbed::Disturbed;
-use super::{addresses, drains, penalties, report, risks};
+use super::fewer_nodes::fewer_nodes;
+use super::{addresses, costs, drains, penalties, report, risks};
 
 /// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
 /// the sum over candidates of the pods they hold.
@@ -36,10 +38,10 @@ pub enum Phase {
 pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Plan {
     let snapshot = prepare::complete(inputs);
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
-    let problem = Problem::new(inputs);
+    let mut problem = Problem::new(inputs);
     done(Phase::Compiled);
     let mut engine = provision::engine(&problem, inputs);
-    let provisioning = provision(&mut engine, inputs, inputs.policy.packing);
+    let mut provisioning = provision(&mut engine, inputs, inputs.policy.packing);
     done(Phase::Provisioned);
     let (explained, changes_not_tried) = report::pending(&engine, inputs, &provisioning);
     let reasons = report::creation_reasons(&engine, inputs, &provisioning);
@@ -55,6 +57,8 @@ pub fn decide_in_phases(inputs: &Inputs<'_>, done: &mut dyn FnMut(Phase)) -> Pla
     notes.extend(drift::notes(inputs, &problem.machines));
     notes.extend(doubts::notes(inputs));
     let disruption = disrupt(&mut engine, inputs, &provisioning);
+    drop(engine);
+    provisioning.fewer_nodes = fewer_nodes(inputs, &mut problem, &provisioning);
     done(Phase::Disrupted);
     assemble(inputs, &problem, &provisioning, reasons, explained, disruption, notes)
 }
@@ -96,7 +100,9 @@ pub fn assemble(
         .collect();
     placements.sort();
     let mut summary = report::summary(inputs, problem, provisioning, &disruption, &builder.steps);
-    summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements, summary.nodes_after);
+    summary.penalties_per_hour = penalties::per_hour(inputs, problem, &builder.steps, &placements);
+    summary.fewer_nodes = provisioning.fewer_nodes;
+    add_costs(inputs, problem, provisioning, &disruption, &builder.steps, &mut summary);
     let mut notes = inputs.notes.clone();
     notes.extend(further_notes);
     notes.extend(report::notes(inputs, problem));
@@ -148,6 +154,23 @@ pub fn assemble(
     };
     plan.id = plan.content_hash();
     plan
+}
+
+/// What nodes cost after the steps, and what they cost at least.
+fn add_costs(
+    inputs: &Inputs<'_>,
+    problem: &Problem<'_>,
+    provisioning: &Provisioning,
+    disruption: &Disruption,
+    steps: &[Step],
+    summary: &mut Summary,
+) {
+    summary.costs_per_hour = costs::per_hour(inputs, problem, steps, summary);
+    let Some(bounds) = report::bounds(inputs, problem, provisioning, disruption) else { return };
+    summary.lower_bound_price_per_hour = Some(bounds.price);
+    if let Some(costs) = &mut summary.costs_per_hour {
+        costs.lower_bound = Some(bounds.cost);
+    }
 }
 
 /// A node that a confirmation is needed for.

@@ -1,15 +1,18 @@
 //! Makes the plan: asks `prepare`, `provision` and `disrupt` in their order, and writes down what they came to.
 //!
 //! `decide` is the one function that decides; `build` names nodes and makes steps of purchases and removals. The others say what
-//! goes beside the steps: `report` the sums, the notes and why pods wait; `risks` and `drains` what may go wrong and how long it takes;
-//! `addresses` what new nodes take of their subnets; `calendar`, `moments` and `leaving` what time brings.
+//! goes beside the steps: `report` the sums, the notes and why pods wait; `costs`, `fewer_nodes` and `penalties` what counts beside prices;
+//! `risks` and `drains` what may go wrong and how long it takes; `addresses` what new nodes take of their subnets; `calendar`, `moments` and
+//! `leaving` what time brings.
 
 mod addresses;
 pub mod build;
 pub mod calendar;
+mod costs;
 pub mod decide;
 mod disturbed;
 mod drains;
+mod fewer_nodes;
 pub mod leaving;
 pub mod moments;
 mod names;

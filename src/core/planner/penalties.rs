@@ -1,9 +1,10 @@
-//! What penalties of `cutlist.yaml` come to: counted from where pods are once a plan is carried out, not from how it was found.
+//! What concentration counts by the penalties of `cutlist.yaml`: from where pods are once a plan is carried out, not from how it was
+//! found; and what penalties change about purchases.
 
 use std::collections::BTreeMap;
 
 use crate::api::keys;
-use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
+use crate::api::settings::{ConcentrationPenalty, DEFAULT_PER_NODE_PER_HOUR, Packing, Penalties};
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::model::HourlyPrice;
 use crate::core::model::words::pods_text;
@@ -130,29 +131,23 @@ impl<'a> Homes<'a> {
     }
 }
 
-/// `None` where no penalty counts.
+/// `None` where no concentration counts.
 pub fn per_hour(
     inputs: &Inputs<'_>,
     problem: &Problem<'_>,
     steps: &[Step],
     placements: &[Placement],
-    nodes_after: usize,
 ) -> Option<PenaltiesPerHour> {
-    if inputs.policy.packing != Packing::Cheapest
-        || (problem.per_node == HourlyPrice::ZERO && problem.concentration.is_none())
-    {
-        return None;
-    }
-    let mut totals = PenaltiesPerHour { nodes: problem.per_node.times(nodes_after), ..PenaltiesPerHour::default() };
-    if let Some(concentration) = &problem.concentration {
-        let concentrated = Homes::now(inputs, problem).planned(inputs, problem, steps, placements).concentrated(inputs);
-        totals.blast_radius = concentration.on_node.per_pod.times(concentrated.on_nodes);
-        totals.spot_concentration = concentration.in_spot_pool.per_pod.times(concentrated.in_spot_pools);
-    }
-    Some(totals)
+    let concentration = problem.concentration.as_ref().filter(|_| inputs.policy.packing == Packing::Cheapest)?;
+    let concentrated = Homes::now(inputs, problem).planned(inputs, problem, steps, placements).concentrated(inputs);
+    Some(PenaltiesPerHour {
+        blast_radius: concentration.on_node.per_pod.times(concentrated.on_nodes),
+        spot_concentration: concentration.in_spot_pool.per_pod.times(concentrated.in_spot_pools),
+    })
 }
 
-/// How penalties changed what is bought and placed for pending pods, in real money; `None` where they had no say.
+/// How penalties that somebody set changed what is bought and placed for pending pods, in prices of instances; `None` where they had no
+/// say. The amount for each node counts as set where it is not the default.
 pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Option<Note> {
     if inputs.policy.packing == Packing::Karpenter {
         return is_any_set(&inputs.policy.penalties).then(|| Note {
@@ -160,13 +155,14 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
             text: "packing: karpenter looks at no prices but those of nodes: spec.penalties are not counted".to_owned(),
         });
     }
-    let per_node = problem.per_node > HourlyPrice::ZERO && !provisioning.purchases.is_empty();
+    let per_node = sets_amount_per_node(&inputs.policy.penalties) && !provisioning.purchases.is_empty();
     let any_placed = !provisioning.purchases.is_empty() || !provisioning.placements.is_empty();
     if !per_node && (problem.concentration.is_none() || !any_placed) {
         return None;
     }
-    let plain =
-        Inputs { policy: Policy { penalties: Penalties::default(), ..inputs.policy.clone() }, ..inputs.clone() };
+    let per_node_per_hour = if per_node { 0.0 } else { inputs.policy.penalties.per_node_per_hour };
+    let penalties = Penalties { per_node_per_hour, ..Penalties::default() };
+    let plain = Inputs { policy: Policy { penalties, ..inputs.policy.clone() }, ..inputs.clone() };
     let plain_problem = Problem::new(&plain);
     let mut engine = provision::engine(&plain_problem, &plain);
     let without = provision::provision(&mut engine, &plain, plain.policy.packing);
@@ -178,7 +174,8 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
     };
     let mut counted = Vec::new();
     if per_node {
-        counted.push(format!("penalties.perNodePerHour {} was counted for every new node", problem.per_node));
+        let amount = inputs.policy.price_per_node();
+        counted.push(format!("penalties.perNodePerHour {amount} was counted for every new node"));
     }
     counted.extend(texts_of_concentration(inputs, problem, now, otherwise));
     let it = if counted.len() == 1 { "it" } else { "them" };
@@ -204,7 +201,13 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
 
 fn is_any_set(penalties: &Penalties) -> bool {
     let concentration = [&penalties.blast_radius, &penalties.spot_concentration];
-    penalties.per_node_per_hour > 0.0 || concentration.iter().any(|penalty| penalty.per_pod_per_hour > 0.0)
+    sets_amount_per_node(penalties) || concentration.iter().any(|penalty| penalty.per_pod_per_hour > 0.0)
+}
+
+/// Whether an amount for each node counts that somebody chose.
+fn sets_amount_per_node(penalties: &Penalties) -> bool {
+    let is_default = (penalties.per_node_per_hour - DEFAULT_PER_NODE_PER_HOUR).abs() < f64::EPSILON;
+    penalties.per_node_per_hour > 0.0 && !is_default
 }
 
 fn after_provisioning(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Concentrated {

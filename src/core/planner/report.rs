@@ -21,6 +21,7 @@ use crate::core::plan::{
 };
 use crate::core::provision::advice::Adviser;
 use crate::core::provision::bound::{Open, lower_bound};
+use crate::core::provision::cheapest::market::Counted;
 use crate::core::provision::explain::{amount, explain, why_not_existing};
 use crate::core::provision::priority::may_preempt;
 use crate::core::provision::purchase::Lowered;
@@ -154,7 +155,9 @@ pub fn summary(
         price_per_hour_before: price_before,
         price_per_hour_after: price_after,
         penalties_per_hour: None,
-        lower_bound_price_per_hour: bound(inputs, problem, provisioning, disruption),
+        costs_per_hour: None,
+        fewer_nodes: None,
+        lower_bound_price_per_hour: None,
         pods_placed,
         pods_pending: pods_pending.len(),
         buffer_pods_placed: buffer_pods.len(),
@@ -171,20 +174,29 @@ fn going(disruption: &Disruption) -> impl Iterator<Item = &Going> {
     disruption.removals.iter().flat_map(|removal| &removal.nodes)
 }
 
+/// What no fleet for the same pods can cost less than: in the prices of instances, and with what nodes cost beside them.
+pub struct Bounds {
+    pub price: HourlyPrice,
+    pub cost: HourlyPrice,
+}
+
 /// The nodes that can not go, and the least that nodes for everything else can cost.
-fn bound(
+pub fn bounds(
     inputs: &Inputs<'_>,
     problem: &Problem<'_>,
     provisioning: &Provisioning,
     disruption: &Disruption,
-) -> Option<HourlyPrice> {
+) -> Option<Bounds> {
     let removed: BTreeSet<HostIndex> = going(disruption).map(|going| going.host).collect();
     let open: Vec<Open> = disruption.open.iter().filter(|open| !removed.contains(&open.host)).cloned().collect();
-    let counted: BTreeSet<HostIndex> = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
-    let stays = |host: &HostIndex, machine: &Machine<'_>| !counted.contains(host) && !machine.is_being_removed();
+    let open_or_removed: BTreeSet<HostIndex> =
+        removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
+    let stays =
+        |host: &HostIndex, machine: &Machine<'_>| !open_or_removed.contains(host) && !machine.is_being_removed();
     let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
-    let price_of_staying: HourlyPrice =
-        staying.filter_map(|(_, machine)| problem.offer.price_of(inputs, machine)).sum();
+    let price = |machine| problem.offer.price_of(inputs, machine).unwrap_or_default();
+    let staying: Vec<(HourlyPrice, HourlyPrice)> =
+        staying.map(|(host, machine)| (price(machine), problem.nodes[host].cost_beside)).collect();
     let purchases =
         provisioning.purchases.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.purchases));
     let purchases: Vec<&Purchase> = purchases.collect();
@@ -205,7 +217,25 @@ fn bound(
     for class in pods.filter_map(|pod| problem.class_of_pod[*pod]) {
         *demand.entry(class).or_default() += 1;
     }
-    Some(price_of_staying + lower_bound(problem, &demand, &removed, &open, !provisioning.counted_nodes_alone)?)
+    let spreads_hold = !provisioning.counted_nodes_alone;
+    let least = |counted| lower_bound(problem, &demand, &removed, &open, spreads_hold, counted);
+    let price = least(Counted::Instance)?;
+    let mut cost = price;
+    let beside = beside_at_least(problem, &open);
+    if beside > Some(HourlyPrice::ZERO) {
+        // Parts of large nodes have next to no part of it, but where anything is to be paid for there is one node at least.
+        let of_one = beside.filter(|_| price > HourlyPrice::ZERO).unwrap_or_default();
+        cost = least(Counted::WholeNode)?.max(price + of_one);
+    }
+    let price_of_staying: HourlyPrice = staying.iter().map(|(price, _)| *price).sum();
+    let beside_staying: HourlyPrice = staying.iter().map(|(_, beside)| *beside).sum();
+    Some(Bounds { price: price_of_staying + price, cost: price_of_staying + beside_staying + cost })
+}
+
+/// What a node that is bought or kept for its price costs beside its instance at least.
+fn beside_at_least(problem: &Problem<'_>, open: &[Open]) -> Option<HourlyPrice> {
+    let of_new = problem.templates.iter().map(|template| template.cost_beside);
+    of_new.chain(open.iter().map(|open| problem.nodes[open.host].cost_beside)).min()
 }
 
 /// Reasons for which nodes of a pool go that no budget limits now.

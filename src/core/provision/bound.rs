@@ -14,7 +14,7 @@ use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
 use super::cheapest::kinds::{Kind, Place, kinds};
-use super::cheapest::market::{Offer, Purpose, item, offers, prices, unlimited};
+use super::cheapest::market::{Counted, Offer, Purpose, item, offers, prices, unlimited};
 use super::cheapest::weights::weights;
 use super::cheapest::zones::{self, Counts};
 
@@ -34,6 +34,7 @@ const DEARER_MIN: f64 = 0.003;
 #[derive(Clone, Debug)]
 pub struct Open {
     pub host: HostIndex,
+    /// Of its instance.
     pub price: HourlyPrice,
     /// Positions of the pods on it that would have to move.
     pub pods: Vec<usize>,
@@ -41,7 +42,7 @@ pub struct Open {
 
 /// The least that nodes for the demand can cost, new ones and any number like those in `open`, when other nodes that exist (but
 /// those removed) give all their free room for nothing. The demand has the pods of the open nodes, too. `spreads_hold`: over zones
-/// they are over all that pools have. `None` when a class can
+/// they are over all that pools have. `counted`: what of each node counts as its cost. `None` when a class can
 /// not be hosted at all. O(classes x offers + pods of the largest class x offers).
 pub fn lower_bound(
     problem: &Problem<'_>,
@@ -49,13 +50,14 @@ pub fn lower_bound(
     removed: &BTreeSet<HostIndex>,
     open: &[Open],
     spreads_hold: bool,
+    counted: Counted,
 ) -> Option<HourlyPrice> {
     // Alternative terms of node affinity are variants, too, so a class may end up as any of them.
     let variants = demand.keys().map(|class| (*class, problem.classes[*class].variants.clone())).collect();
     let (kinds, places) = kinds(problem, demand, &variants);
     let start: Option<Vec<f64>> = weights(problem, &kinds).into_iter().collect();
     let start = start?;
-    let offers = all_offers(problem, &kinds, open);
+    let offers = all_offers(problem, &kinds, open, counted);
     let taken = removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let mut free = free_room(problem, &taken);
     let pods: usize = demand.values().sum();
@@ -69,7 +71,7 @@ pub fn lower_bound(
             best = best.max(exact(&offers, kind, left));
         }
     }
-    let program = Program { problem, places, open, free: &free };
+    let program = Program { problem, places, open, free: &free, counted };
     let (per_pod, mut proven) = program.solve(&kinds, &offers, &start, BOUND_WORK);
     if let Some(counts) = zones::certain(problem, &kinds, demand).filter(|_| spreads_hold) {
         proven = proven.max(program.proven_by_zone(&kinds, &counts, &per_pod, proven));
@@ -85,9 +87,9 @@ pub fn lower_bound(
 }
 
 /// New nodes, and any number like those that are open.
-fn all_offers(problem: &Problem<'_>, kinds: &[Kind], open: &[Open]) -> Vec<Offer> {
-    let new = offers(problem, kinds, None, HourlyPrice::ZERO, Purpose::Pricing);
-    unlimited(kinds, &new).cloned().chain(like_those_open(problem, kinds, open)).collect()
+fn all_offers(problem: &Problem<'_>, kinds: &[Kind], open: &[Open], counted: Counted) -> Vec<Offer> {
+    let new = offers(problem, kinds, None, counted, Purpose::Pricing);
+    unlimited(kinds, &new).cloned().chain(like_those_open(problem, kinds, open, counted)).collect()
 }
 
 /// The linear program, for one way or another to look at kinds.
@@ -97,6 +99,7 @@ struct Program<'p> {
     places: usize,
     open: &'p [Open],
     free: &'p [&'p Vector],
+    counted: Counted,
 }
 
 impl Program<'_> {
@@ -115,7 +118,7 @@ impl Program<'_> {
         in_zones.retain(|(_, place), _| !place.is_empty());
         let solve = |counts: &Counts, start: &[f64], work: u64| {
             let divided = zones::divided(kinds, counts);
-            self.solve(&divided, &all_offers(self.problem, &divided, self.open), start, work)
+            self.solve(&divided, &all_offers(self.problem, &divided, self.open, self.counted), start, work)
         };
         let start: Vec<f64> = in_zones.keys().map(|(kind, _)| per_pod[*kind]).collect();
         let (alone, _) = solve(&in_zones, &start, BOUND_WORK);
@@ -132,14 +135,15 @@ impl Program<'_> {
 }
 
 /// One offer for all open nodes that are alike.
-fn like_those_open(problem: &Problem<'_>, kinds: &[Kind], open: &[Open]) -> Vec<Offer> {
+fn like_those_open(problem: &Problem<'_>, kinds: &[Kind], open: &[Open], counted: Counted) -> Vec<Offer> {
     let mut alike: BTreeMap<(HourlyPrice, usize, Vector), HostIndex> = BTreeMap::new();
     for Open { host, price, pods } in open {
+        let price = *price + counted.beside_node(problem, *host);
         let mut room = problem.nodes[*host].free.clone();
         for class in pods.iter().filter_map(|pod| problem.class_of_pod[*pod]) {
             vectors::add(&mut room, &problem.classes[class].request, 1);
         }
-        alike.entry((*price, problem.nodes[*host].group, room)).or_insert(*host);
+        alike.entry((price, problem.nodes[*host].group, room)).or_insert(*host);
     }
     let offer = |((price, _, room), host)| Offer::of_node(problem, kinds, host, price, room);
     alike.into_iter().map(offer).collect()

@@ -146,8 +146,15 @@ pub fn capacity_of(engine: &Engine<'_, '_>, open: &OpenNode, choice: &Choice) ->
     template.limited_capacity.get(choice.instance_type).cloned().unwrap_or_else(|| engine.problem.limited.nothing())
 }
 
-/// What all open nodes together would cost.
-pub fn price_of_open(engine: &Engine<'_, '_>) -> HourlyPrice {
-    let open = engine.open_hosts().filter(|host| !engine.is_closed(*host)).filter_map(|host| engine.open_node(host));
-    open.filter_map(|open| choose(engine, open)).map(|choice| choice.price).sum()
+/// What an open node would cost, with what it costs beside its instance: the figure by which all nodes that could be bought are
+/// compared.
+pub fn cost_of(engine: &Engine<'_, '_>, host: HostIndex) -> HourlyPrice {
+    let Some(open) = engine.open_node(host) else { return HourlyPrice::ZERO };
+    let beside = engine.problem.templates[open.template].cost_beside;
+    choose(engine, open).map_or(HourlyPrice::ZERO, |choice| choice.price + beside)
+}
+
+/// The same for all open nodes together.
+pub fn cost_of_open(engine: &Engine<'_, '_>) -> HourlyPrice {
+    engine.open_hosts().filter(|host| !engine.is_closed(*host)).map(|host| cost_of(engine, host)).sum()
 }

@@ -25,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::settings::{MinValuesPolicy, Packing};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::ending::without_future;
+use crate::core::plan::FewerNodes;
 use crate::core::scheduler::topology::GroupIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
@@ -63,6 +64,8 @@ pub struct Provisioning {
     pub counted_nodes_alone: bool,
     /// Pods that others may come before and be in the way of: positions in the snapshot.
     pub order_matters: Vec<usize>,
+    /// What the planner finds out afterwards.
+    pub fewer_nodes: Option<FewerNodes>,
 }
 
 /// Gives every waiting pod a place, as far as there is one. The engine then holds the result.
@@ -129,6 +132,7 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         budget,
         counted_nodes_alone,
         order_matters,
+        fewer_nodes: None,
     }
 }
 

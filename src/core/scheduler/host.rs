@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::model::Requirements;
+use crate::core::model::{HourlyPrice, Requirements};
 
 use super::class::{ClassIndex, HostPort};
 use super::concentration::SpotPool;
@@ -38,6 +38,8 @@ pub struct ExistingNode {
     /// Most volumes that may be attached, by driver.
     pub attachment_limits: BTreeMap<String, usize>,
     pub being_removed: bool,
+    /// What it costs beside its instance, as plans count it.
+    pub cost_beside: HourlyPrice,
 }
 
 /// A node that would be created: which types and slots it may still become.

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::api::settings::{DEFAULT_SEARCH_WORK, Packing};
+use crate::api::settings::DEFAULT_SEARCH_WORK;
 use crate::core::devices::Device;
 use crate::core::inputs::Inputs;
 use crate::core::model::requirements::normalized;
@@ -14,6 +14,7 @@ use crate::core::offer::{NothingOffered, Offer, Types};
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
 
+use super::beside::cost_beside;
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
 use super::daemons::{Daemon, daemons};
@@ -55,8 +56,6 @@ pub struct Problem<'a> {
     pub variants: Vec<Variant>,
     pub groups: Vec<Group>,
     pub domains: Domains,
-    /// What every node costs beside its price; nothing under `packing: karpenter`.
-    pub per_node: HourlyPrice,
     /// What concentration of pods count; `None`: nothing.
     pub concentration: Option<ConcentrationPenalties>,
     /// How much is searched, counted in looks.
@@ -99,14 +98,6 @@ pub struct Problem<'a> {
     counts_template: Vec<Vec<bool>>,
     /// By group and group of nodes.
     counts_node_group: Vec<Vec<bool>>,
-}
-
-/// What is no price is found by lint; here it counts as nothing.
-fn penalty_per_node(inputs: &Inputs<'_>) -> HourlyPrice {
-    match inputs.policy.packing {
-        Packing::Cheapest => HourlyPrice::from_dollars(inputs.policy.penalties.per_node_per_hour).unwrap_or_default(),
-        Packing::Karpenter => HourlyPrice::ZERO,
-    }
 }
 
 fn taints_of(machine: &Machine<'_>) -> Vec<EffectiveTaint> {
@@ -169,7 +160,6 @@ impl<'a> Problem<'a> {
             variants,
             groups,
             domains,
-            per_node: penalty_per_node(inputs),
             concentration,
             search_work: inputs.policy.search_work.unwrap_or(DEFAULT_SEARCH_WORK),
             templates,
@@ -194,7 +184,7 @@ impl<'a> Problem<'a> {
             counts_template: Vec::new(),
             counts_node_group: Vec::new(),
         };
-        problem.compile_nodes(node_taints);
+        problem.compile_nodes(inputs, node_taints);
         problem.compile_devices();
         problem.compile_profiles();
         problem.compile_groups();
@@ -202,7 +192,7 @@ impl<'a> Problem<'a> {
         problem
     }
 
-    fn compile_nodes(&mut self, node_taints: Vec<Vec<EffectiveTaint>>) {
+    fn compile_nodes(&mut self, inputs: &Inputs<'_>, node_taints: Vec<Vec<EffectiveTaint>>) {
         let looked_at = self.labels_looked_at();
         let attachment_limits = attachment_limits(self.snapshot);
         let position_by_name: BTreeMap<&str, usize> =
@@ -237,7 +227,9 @@ impl<'a> Problem<'a> {
             let next = groups.len();
             let group = *groups.entry((labels, taints.clone())).or_insert(next);
             let nominated = nominated_by_machine.remove(&position).unwrap_or_default();
-            let node = self.compile_node(position, taints, (pods, nominated), group, &attachment_limits);
+            let mut node = self.compile_node(position, taints, (pods, nominated), group, &attachment_limits);
+            let machine = &self.machines[position];
+            node.cost_beside = cost_beside(inputs, self.offer.costs_of_machine(inputs, machine));
             self.nodes.push(node);
         }
     }
@@ -299,6 +291,7 @@ impl<'a> Problem<'a> {
             host_ports,
             attachment_limits: attachment_limits.get(machine.name).cloned().unwrap_or_default(),
             being_removed: machine.is_being_removed(),
+            cost_beside: HourlyPrice::ZERO,
         }
     }
 
@@ -609,7 +602,8 @@ fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimen
             compiled.push((Rc::clone(types), Rc::clone(&offerings)));
             offerings
         });
-        let mut template = Template { replicas, ..Template::new(position, pool, offerings) };
+        let cost_beside = cost_beside(inputs, offer.costs_of_pool(pool));
+        let mut template = Template { replicas, cost_beside, ..Template::new(position, pool, offerings) };
         if template.set.types().is_clear() {
             template.nothing_offered = Some(Rc::new(NothingOffered::of(inputs, pool, types)));
         }
@@ -617,7 +611,7 @@ fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimen
         // Nodes of a static pool are there whether or not anything is reserved.
         for reserved in offer.reserved_of_pool(position).iter().filter(|_| replicas.is_none()) {
             let offerings = Rc::new(Offerings::new(&reserved.types, &inputs.catalog.region, zones, dimensions));
-            let mut template = Template::new(position, pool, offerings);
+            let mut template = Template { cost_beside, ..Template::new(position, pool, offerings) };
             if !template.set.types().is_clear() {
                 template.reservation = Some(Rc::clone(&reserved.reservation));
                 templates.push(template);

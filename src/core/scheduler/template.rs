@@ -6,7 +6,7 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::model::{Requirement, Requirements};
+use crate::core::model::{HourlyPrice, Requirement, Requirements};
 use crate::core::offer::{NothingOffered, Reservation};
 
 use super::class::HostPort;
@@ -86,6 +86,8 @@ pub struct Template {
     pub replicas: Option<Replicas>,
     /// Into which its nodes are launched; beside it the pool has a template of its own, for nodes that are not reserved.
     pub reservation: Option<Rc<Reservation>>,
+    /// What each of its nodes costs beside its instance, as plans count it.
+    pub cost_beside: HourlyPrice,
     /// Label keys with the number of distinct values that a node's types must offer.
     pub min_values: Vec<(String, usize)>,
 }
@@ -144,6 +146,7 @@ impl Template {
             nothing_offered: None,
             replicas: None,
             reservation: None,
+            cost_beside: HourlyPrice::ZERO,
         }
     }
 

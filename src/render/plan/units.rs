@@ -2,7 +2,7 @@
 
 use crate::core::model::resources::{CPU, MEMORY};
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::Summary;
+use crate::core::plan::{FewerNodes, Summary};
 
 pub use crate::core::model::money::thousands;
 
@@ -61,9 +61,38 @@ pub fn change(summary: &Summary) -> HourlyPrice {
 /// nodes that it counts. The JSON form has it all the same.
 const PER_MILLE_WORTH_SAYING: i128 = 200;
 
-/// `within 1.2 % of the cheapest possible`, when that is known and says something.
+/// `within 1.2 % of the cheapest possible`, when that is known and says something: of all that nodes cost, where that decides.
 pub fn distance_from_cheapest(summary: &Summary) -> Option<String> {
-    distance(summary.price_per_hour_after, summary.lower_bound_price_per_hour)
+    match &summary.costs_per_hour {
+        Some(costs) => distance(costs.total(), costs.lower_bound),
+        None => distance(summary.price_per_hour_after, summary.lower_bound_price_per_hour),
+    }
+}
+
+/// `with 31 nodes instead of 125: +$0.4200/h`: another point of the curve, where it is worth knowing.
+pub fn fewer_nodes(summary: &Summary) -> Option<String> {
+    let FewerNodes { nodes, instead, per_hour } = summary.fewer_nodes.as_ref()?;
+    let (nodes, instead) = (count(*nodes, "new node"), thousands(&instead.to_string()));
+    Some(format!("with {nodes} instead of {instead}: {}", signed_per_hour(*per_hour)))
+}
+
+/// `instances $51.6200/h, volumes $0.1490/h, per node $1.3600/h`: what the nodes cost after a plan, apart; `None` where only instances
+/// count.
+pub fn costs(summary: &Summary) -> Option<String> {
+    let costs = summary.costs_per_hour.as_ref()?;
+    let parts = [
+        ("volumes", costs.volumes),
+        ("addresses", costs.addresses),
+        ("monitoring", costs.monitoring),
+        ("per node", costs.per_node),
+    ];
+    let parts = parts.into_iter().filter(|(_, cost)| *cost > HourlyPrice::ZERO);
+    let parts: Vec<String> = [("instances", costs.instances)]
+        .into_iter()
+        .chain(parts)
+        .map(|(name, cost)| format!("{name} {cost}"))
+        .collect();
+    Some(parts.join(", "))
 }
 
 /// The same for a price and a bound.

@@ -2,6 +2,7 @@
 
 use crate::api::ec2_node_class::{AmiFamily, BlockDevice as OfClass, BlockDeviceMapping, EC2NodeClassSpec};
 use crate::core::catalog::arithmetic::GIBIBYTE;
+use crate::core::catalog::default_volumes;
 use crate::core::model::Quantity;
 
 use super::{BlockDevice, TemplateError};
@@ -16,12 +17,6 @@ pub(super) fn of_class(class: &EC2NodeClassSpec) -> Result<Vec<BlockDevice>, Tem
 
 /// gp3, encrypted; Bottlerocket keeps its system apart from its data. Source: reference, section 6.3.
 fn of_family(family: AmiFamily) -> Vec<BlockDevice> {
-    let volumes: &[(&str, i32)] = match family {
-        AmiFamily::AL2 | AmiFamily::AL2023 => &[("/dev/xvda", 20)],
-        AmiFamily::Bottlerocket => &[("/dev/xvda", 4), ("/dev/xvdb", 20)],
-        AmiFamily::Windows2019 | AmiFamily::Windows2022 | AmiFamily::Windows2025 => &[("/dev/sda1", 50)],
-        AmiFamily::Custom => &[],
-    };
     let volume = |(name, gibibytes): &(&str, i32)| BlockDevice {
         device_name: (*name).to_owned(),
         encrypted: Some(true),
@@ -29,7 +24,7 @@ fn of_family(family: AmiFamily) -> Vec<BlockDevice> {
         volume_type: Some("gp3".to_owned()),
         ..BlockDevice::default()
     };
-    volumes.iter().map(volume).collect()
+    default_volumes(family).iter().map(volume).collect()
 }
 
 fn of_mapping(index: usize, mapping: &BlockDeviceMapping) -> Result<BlockDevice, TemplateError> {

@@ -26,7 +26,7 @@ pub struct Frontier(Vec<(f64, f64)>);
 impl Frontier {
     /// Of all nodes that have a price; `None` where nothing can be bought.
     pub fn new(inputs: &Inputs<'_>) -> Option<Self> {
-        let problem = Problem::new(inputs);
+        let problem = Problem::new(inputs).at_prices_of_instances();
         let mut engine = provision::engine(&problem, inputs);
         let provisioning = provision(&mut engine, inputs, inputs.policy.packing);
         let costs = MoveCosts::new(inputs, &problem);

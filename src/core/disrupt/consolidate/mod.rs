@@ -30,7 +30,15 @@ use super::refused::Refused;
 #[derive(Clone, Copy, Debug)]
 struct Source<'c> {
     candidate: &'c Candidate,
+    /// Of its instance.
     price: HourlyPrice,
+}
+
+impl Source<'_> {
+    /// With what it costs beside its instance: what is saved without it.
+    fn cost(&self) -> HourlyPrice {
+        self.price + self.candidate.cost_beside
+    }
 }
 
 impl Pass<'_, '_> {

@@ -68,7 +68,7 @@ impl Pass<'_, '_> {
     }
 
     fn try_prefix(&self, engine: &mut Engine<'_, '_>, prefix: &[Source<'_>]) -> Option<Trial> {
-        let before: HourlyPrice = prefix.iter().map(|source| source.price).sum();
+        let before: HourlyPrice = prefix.iter().map(Source::cost).sum();
         let least_weight = prefix.iter().map(|source| source.candidate.weight).max().unwrap_or_default();
         let buy = |engine: &mut Engine<'_, '_>, most| {
             without(engine, prefix, &mut self.all_rooms(engine), Buying::OneNode { least_weight, most }).ok()
@@ -87,7 +87,7 @@ impl Pass<'_, '_> {
     pub(super) fn one_at_a_time(&mut self, engine: &mut Engine<'_, '_>, source: Source<'_>) -> Result<(), Refused> {
         self.is_not_receiving(source.candidate)?;
         let mut rooms = self.all_rooms(engine);
-        let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.price };
+        let buying = Buying::OneNode { least_weight: source.candidate.weight, most: source.cost() };
         let trial =
             without(engine, &[source], &mut rooms, buying).map_err(|without_room| no_place(source, without_room))?;
         self.keep(engine, &[source], &trial).map_err(NotKept::into_refused)

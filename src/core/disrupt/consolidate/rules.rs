@@ -104,11 +104,11 @@ impl Pass<'_, '_> {
     ) -> Result<(Reason, Rehoming, Vec<Balance>), NotKept> {
         self.refuse_spot_to_spot(engine, going, trial)?;
         // Most trials end here, before anything is worked out that only those need which are kept.
-        self.check_payback(engine, going, trial, HourlyPrice::ZERO, 0)?;
+        self.check_payback(going, trial, HourlyPrice::ZERO, 0)?;
         let mut rehoming = rehome::outcome(engine, going, trial.mark);
         let crossing = zone_crossings(engine, &rehoming, going);
         if crossing > 0 {
-            self.check_payback(engine, going, trial, HourlyPrice::ZERO, crossing)?;
+            self.check_payback(going, trial, HourlyPrice::ZERO, crossing)?;
         }
         self.check_likeness(engine, going, &rehoming.purchases)?;
         let bought = rehoming.purchases.len();
@@ -153,7 +153,7 @@ impl Pass<'_, '_> {
         purchase.alternatives.retain(|alternative| {
             let dearer = (alternative.price_per_hour - shown).times(bought);
             let like = (alternative.instance_type.clone(), alternative.zone.clone(), alternative.capacity_type.clone());
-            self.check_payback(engine, going, trial, dearer, crossing).is_ok() && !gone.contains(&like)
+            self.check_payback(going, trial, dearer, crossing).is_ok() && !gone.contains(&like)
         });
     }
 
@@ -212,15 +212,13 @@ impl Pass<'_, '_> {
     /// `dearer` is what the new nodes cost more than the trial says; `crossing` how many pods come to another zone.
     fn check_payback(
         &self,
-        engine: &Engine<'_, '_>,
         going: &[&Candidate],
         trial: &Trial,
         dearer: HourlyPrice,
         crossing: usize,
     ) -> Result<(), Refused> {
         let bought = trial.bought + dearer;
-        let penalty = |nodes: usize| engine.problem.per_node.times(nodes);
-        let without_concentration = trial.before + penalty(going.len()) - bought - penalty(trial.nodes_bought);
+        let without_concentration = trial.before - bought + trial.saved_beside;
         let saving = without_concentration - trial.concentration;
         if saving <= HourlyPrice::ZERO && without_concentration > HourlyPrice::ZERO {
             let concentration = trial.concentration;
@@ -356,6 +354,11 @@ fn zone_crossings(engine: &Engine<'_, '_>, rehoming: &Rehoming, going: &[&Candid
     to_existing.chain(to_new).filter(|(pod, zone)| from.get(pod).is_some_and(|from| from != zone)).count()
 }
 
+/// `1 node`, `5 nodes`
+fn nodes_text(nodes: usize) -> String {
+    if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") }
+}
+
 /// What is done, and what it saves.
 fn text(going: &[&Candidate], trial: &Trial, balances: &[Balance]) -> String {
     let of_pool = |balance| format!("; Balanced: {} for {}", part_saved(balance), part_disrupted(balance));
@@ -366,6 +369,15 @@ fn text_of_move(going: &[&Candidate], trial: &Trial) -> String {
     let Trial { before, bought, nodes_bought, .. } = trial;
     let saving = *before - *bought;
     let all: usize = going.iter().map(|candidate| candidate.displaced().count()).sum();
+    if saving <= HourlyPrice::ZERO && *nodes_bought > 0 {
+        let beside = trial.saved_beside;
+        let more = if saving < HourlyPrice::ZERO { format!("{} more", -saving) } else { "no more".to_owned() };
+        return format!(
+            "Underutilized: {} for {bought} instead of {} for {before}: {more} for instances, {beside} less beside them",
+            nodes_text(*nodes_bought),
+            nodes_text(going.len())
+        );
+    }
     match (going.len(), nodes_bought) {
         (1, 0) => format!("Underutilized: its {} on other nodes, saves {saving}", fit_text(all)),
         (1, 1) => format!("Underutilized: a node for {bought} is enough, saves {saving}"),

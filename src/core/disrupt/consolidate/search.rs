@@ -204,13 +204,14 @@ impl Pass<'_, '_> {
             let machine = |host: HostIndex| &engine.problem.machines[host];
             let of_node = |host| engine.problem.offer.price_of(self.inputs, machine(host)).unwrap_or_default();
             let gone: HourlyPrice = removal.nodes.iter().map(|going| of_node(going.host)).sum();
-            let fewer = engine.problem.per_node.times(removal.nodes.len())
-                - engine.problem.per_node.times(removal.purchases.len());
+            let beside: HourlyPrice =
+                removal.nodes.iter().map(|going| engine.problem.nodes[going.host].cost_beside).sum();
+            let beside_new = engine.problem.cost_beside_new(removal.purchases.iter().map(|purchase| purchase.template));
             let leaving =
                 |going: &Going| self.costs.of_leaving(engine.problem, going.host, of_node(going.host), &going.pods);
             let pods = removal.nodes.iter().map(leaving).fold(0, i64::saturating_add);
             let cost = self.costs.of_move(bought, pods, 0);
-            gain += i128::from((gone - bought + fewer).nanodollars()) * i128::from(horizon_seconds);
+            gain += i128::from((gone + beside - bought - beside_new).nanodollars()) * i128::from(horizon_seconds);
             gain -= i128::from(cost) * 3_600;
         }
         gain
@@ -533,7 +534,8 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
     fn one_by_one(&mut self, engine: &mut Engine<'_, '_>, budget: &mut WorkBudget) -> Vec<(usize, Refused)> {
         let mut refusals = Vec::new();
         for source in 0..self.sources.len() {
-            let Source { candidate, price } = self.sources[source];
+            let Source { candidate, .. } = self.sources[source];
+            let cost = self.sources[source].cost();
             if self.pass.done.contains(&candidate.host) {
                 continue;
             }
@@ -549,7 +551,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             let pays = bound.is_some_and(|bound| self.could_pay(&[source], bound));
             let refused = if pays {
                 budget.spend_on_pods(candidate.pods.len());
-                let buying = Buying::OneNode { least_weight: candidate.weight, most: price };
+                let buying = Buying::OneNode { least_weight: candidate.weight, most: cost };
                 self.try_set(engine, &[self.sources[source]], buying).err()
             } else {
                 Some(NotKept::Refused(self.not_cheaper(engine, source, bound)))
@@ -590,9 +592,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let all = pods_text(candidate.displaced().count());
         let Unplaceable { pods: unplaceable, preferring, .. } = self.unplaceable_of(engine, source);
         let text = match unplaceable {
-            _ if self.sources[source].price + engine.problem.per_node <= HourlyPrice::ZERO => {
-                "it costs nothing".to_owned()
-            }
+            _ if self.sources[source].cost() <= HourlyPrice::ZERO => "it costs nothing".to_owned(),
             0 => format!(
                 "each of its {all} fits on another node, but not all of them do, and new ones would cost as much"
             ),
@@ -610,9 +610,9 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let mut at_most = AtMost { saving: HourlyPrice::ZERO, bought: HourlyPrice::ZERO };
         for source in set {
             let bought = self.unplaceable_of(engine, *source).worth?;
-            let price = self.sources[*source].price + engine.problem.per_node;
+            let cost = self.sources[*source].cost();
             let bought = HourlyPrice::from_dollars(bought * (1.0 - 1e-9)).unwrap_or(HourlyPrice::MAX);
-            at_most.saving += price - bought;
+            at_most.saving += cost - bought;
             at_most.bought += bought;
         }
         Some(at_most)

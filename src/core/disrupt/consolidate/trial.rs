@@ -16,7 +16,7 @@ use super::Source;
 /// What may be bought for pods that no other node has room for.
 pub(super) enum Buying<'b> {
     Nothing,
-    /// One node of a pool of at least this weight that costs less.
+    /// One node of a pool of at least this weight that costs less, with what it costs beside its instance.
     OneNode {
         least_weight: i32,
         most: HourlyPrice,
@@ -34,9 +34,12 @@ pub(super) enum Buying<'b> {
 #[derive(Debug)]
 pub(super) struct Trial {
     pub mark: Mark,
+    /// What the instances of the nodes cost together.
     pub before: HourlyPrice,
-    /// What the new nodes cost together.
+    /// What the instances of the new nodes cost together.
     pub bought: HourlyPrice,
+    /// What the nodes cost beside their instances, less what the new ones do.
+    pub saved_beside: HourlyPrice,
     pub nodes_bought: usize,
     /// What concentration counts more afterwards; nothing where it counts less, since no pod is moved for its sake.
     pub concentration: HourlyPrice,
@@ -93,10 +96,14 @@ pub(super) fn without(
         return Err(NoRoom::Pods { all: without_room, preferring });
     }
     let nodes_bought = engine.open_hosts_since(mark).filter(|host| !engine.is_closed(*host)).count();
+    let bought = improve::price_since(engine, mark);
+    let beside_new = improve::cost_since(engine, mark) - bought;
+    let beside: HourlyPrice = sources.iter().map(|source| source.candidate.cost_beside).sum();
     Ok(Trial {
         mark,
         before: sources.iter().map(|source| source.price).sum(),
-        bought: improve::price_since(engine, mark),
+        bought,
+        saved_beside: beside - beside_new,
         nodes_bought,
         concentration: (engine.price_of_concentration() - concentration_before).max(HourlyPrice::ZERO),
     })
@@ -198,8 +205,7 @@ fn buy(
     for how in hows {
         let left = go(engine, how, budget);
         let nodes = engine.open_hosts_since(since).filter(|host| !engine.is_closed(*host)).count();
-        let price =
-            improve::price_since(engine, since) + problem.per_node.times(nodes) + engine.price_of_concentration();
+        let price = improve::cost_since(engine, since) + engine.price_of_concentration();
         let cost = (left.values().sum::<usize>(), price, nodes);
         if best.as_ref().is_none_or(|(least, _)| cost < *least) {
             best = Some((cost, how));

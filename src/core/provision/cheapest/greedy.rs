@@ -17,7 +17,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::WorkBudget;
 use super::kinds::{Kind, kinds};
-use super::market::{Allotment, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, offers, prices};
+use super::market::{Allotment, Counted, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, offers, prices};
 use super::node_filling::NodeFilling;
 use super::planned::{Planned, Plans};
 use super::shopping::Shopping;
@@ -217,7 +217,7 @@ impl Market {
         // What nothing can host is not shopped for.
         let hosted = weights(problem, &all).into_iter().zip(all).filter_map(|(weight, kind)| Some((weight?, kind)));
         let (alone, kinds): (Vec<f64>, Vec<Kind>) = hosted.unzip();
-        let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), problem.per_node, purpose);
+        let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), Counted::WholeNode, purpose);
         let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
         let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
         let (worth, bound) = (priced.per_pod, priced.bound);

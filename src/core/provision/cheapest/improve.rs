@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::api::keys;
 use crate::core::model::HourlyPrice;
-use crate::core::provision::choice::{Choice, alternatives_of, capacity_of, choose};
+use crate::core::provision::choice::{Choice, alternatives_of, capacity_of, choose, cost_of};
 use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::bits;
@@ -99,7 +99,7 @@ fn rebuild(
     markets: &Markets,
     budget: &mut WorkBudget,
 ) -> bool {
-    let before = (cost_of(engine, ruined) + engine.price_of_concentration(), ruined.len());
+    let before = (cost_of_all(engine, ruined) + engine.price_of_concentration(), ruined.len());
     let weights_before = pods_by_weight(engine, ruined);
     let highest_weight =
         ruined.iter().filter_map(|host| engine.open_node(*host)).map(|open| weight_of(engine, open)).max();
@@ -107,31 +107,22 @@ fn rebuild(
     let too_full_before = engine.domains_that_may_be_too_full().len();
     let mark = engine.mark();
     let avoided = engine.avoids_concentration();
-    let mut ways = vec![(true, false), (false, false)];
-    if engine.problem.concentration.is_some() {
-        ways.extend([(true, true), (false, true)]);
-    }
-    for (together, avoids) in ways {
+    for (how, avoids) in ways_to_rebuild(engine, ruined) {
         engine.avoid_concentration(avoids);
         let mut demand = discard_all(engine, ruined);
         budget.spend_on_pods(1 + demand.values().sum::<usize>());
-        if together {
-            let problem = engine.problem;
-            let variant = |class: &ClassIndex| problem.classes[*class].variants.get(level).copied();
-            let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
-                demand.keys().map(|class| Some((*class, variant(class)?))).collect();
-            if let Some(variants) = variants {
-                let most = before.0 - problem.per_node;
-                in_one_node(engine, &variants, &mut demand, highest_weight.unwrap_or_default(), most);
+        match how {
+            Rebuilding::Together => on_own_nodes(engine, level, &mut demand, 1, highest_weight, before.0),
+            Rebuilding::Halved => on_own_nodes(engine, level, &mut demand, 2, highest_weight, before.0),
+            Rebuilding::WithRoomOfOthers => {
+                with_others_room(engine, since, level, &mut demand, before.0, markets, budget);
             }
-        } else {
-            with_others_room(engine, since, level, &mut demand, before.0, markets, budget);
         }
         let bought = opened_since(engine, mark);
         for host in &bought {
             tighten(engine, *host);
         }
-        let after = (cost_of(engine, &bought) + engine.price_of_concentration(), bought.len());
+        let after = (cost_of_all(engine, &bought) + engine.price_of_concentration(), bought.len());
         engine.avoid_concentration(avoided);
         let as_spread =
             || engine.keeps_spreads(&skews_before) && engine.domains_that_may_be_too_full().len() <= too_full_before;
@@ -141,6 +132,58 @@ fn rebuild(
         engine.revert(mark);
     }
     false
+}
+
+/// Where pods of nodes that are given up go.
+#[derive(Clone, Copy)]
+enum Rebuilding {
+    /// All on one node.
+    Together,
+    /// Half of each class on one node, and the rest on another.
+    Halved,
+    WithRoomOfOthers,
+}
+
+/// Each with whether it avoids concentration. What pods are worth is what they cost beside the most others, so where each node costs
+/// something beside its instance nothing that is bought by worth is ever half a node, whatever concentration counts.
+fn ways_to_rebuild(engine: &Engine<'_, '_>, ruined: &[HostIndex]) -> Vec<(Rebuilding, bool)> {
+    let mut ways = vec![(Rebuilding::Together, false), (Rebuilding::WithRoomOfOthers, false)];
+    if engine.problem.concentration.is_some() {
+        ways.extend([(Rebuilding::Together, true), (Rebuilding::WithRoomOfOthers, true)]);
+        if ruined.len() == 1 {
+            ways.push((Rebuilding::Halved, false));
+        }
+    }
+    ways
+}
+
+/// Equal parts of each class on so many new nodes of their own, as in [`in_one_node`]; the demand is empty afterwards, or what was placed
+/// is of no use.
+fn on_own_nodes(
+    engine: &mut Engine<'_, '_>,
+    level: usize,
+    demand: &mut Demand,
+    nodes: usize,
+    least_weight: Option<i32>,
+    most: HourlyPrice,
+) {
+    let mut left = demand.clone();
+    for nodes_left in (1..=nodes).rev() {
+        let part = left.iter().map(|(class, count)| (*class, count.div_ceil(nodes_left)));
+        let mut part: Demand = part.filter(|(_, count)| *count > 0).collect();
+        for (class, count) in &part {
+            left.entry(*class).and_modify(|left| *left -= count);
+        }
+        let variant = |class: &ClassIndex| engine.problem.classes[*class].variants.get(level).copied();
+        let variants: Option<Vec<(ClassIndex, VariantIndex)>> =
+            part.keys().map(|class| Some((*class, variant(class)?))).collect();
+        let Some(variants) = variants.filter(|_| !part.is_empty()) else { return };
+        in_one_node(engine, &variants, &mut part, least_weight.unwrap_or_default(), most);
+        if !part.is_empty() {
+            return;
+        }
+    }
+    demand.clear();
 }
 
 fn weight_of(engine: &Engine<'_, '_>, open: &OpenNode) -> i32 {
@@ -171,7 +214,7 @@ fn discard_all(engine: &mut Engine<'_, '_>, hosts: &[HostIndex]) -> Demand {
 }
 
 /// Everything on one node of the cheapest type that holds it, of a pool of at least this weight, if it costs no more than
-/// `most`; the demand is empty afterwards, or nothing has changed. `variants`: what each class asks for. O(templates x types), then O(pods).
+/// `most` with what it costs beside its instance; the demand is empty afterwards, or nothing has changed. `variants`: what each class asks for. O(templates x types), then O(pods).
 pub fn in_one_node(
     engine: &mut Engine<'_, '_>,
     variants: &[(ClassIndex, VariantIndex)],
@@ -195,7 +238,7 @@ pub fn in_one_node(
     }
 }
 
-/// The cheapest type of a template with room for all of the demand, by resources and requirements alone.
+/// The cheapest type of a template with room for all of the demand, by resources and requirements alone, and what a node of it costs.
 fn cheapest_that_holds(
     problem: &Problem<'_>,
     template: TemplateIndex,
@@ -214,7 +257,7 @@ fn cheapest_that_holds(
         );
     }
     set.keep_types(&compiled.rooms.fitting(&requested, set.types()));
-    compiled.offerings.cheapest(&set).map(|(position, _, price)| (price, template, position))
+    compiled.offerings.cheapest(&set).map(|(position, _, price)| (price + compiled.cost_beside, template, position))
 }
 
 /// Opens a node of the type and puts every pod on it; false when one finds no place, or a limit does not allow the node.
@@ -260,18 +303,19 @@ fn with_others_room(
     markets.fill(engine, since.hosts(), demand, most, budget);
 }
 
-/// What the nodes opened since the mark cost together.
+/// What the instances of the nodes opened since the mark cost together.
 pub fn price_since(engine: &Engine<'_, '_>, since: Mark) -> HourlyPrice {
-    price_of(engine, &opened_since(engine, since))
+    let price = |host: &HostIndex| Some(choose(engine, engine.open_node(*host)?)?.price);
+    opened_since(engine, since).iter().filter_map(price).sum()
 }
 
-/// The price, and what each node costs beside it.
-fn cost_of(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {
-    price_of(engine, hosts) + engine.problem.per_node.times(hosts.len())
+/// What the nodes opened since the mark cost together, with what they cost beside their instances.
+pub fn cost_since(engine: &Engine<'_, '_>, since: Mark) -> HourlyPrice {
+    cost_of_all(engine, &opened_since(engine, since))
 }
 
-fn price_of(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {
-    hosts.iter().filter_map(|host| Some(choose(engine, engine.open_node(*host)?)?.price)).sum()
+fn cost_of_all(engine: &Engine<'_, '_>, hosts: &[HostIndex]) -> HourlyPrice {
+    hosts.iter().map(|host| cost_of(engine, *host)).sum()
 }
 
 /// Settles an open node on the cheapest type that holds its pods. False when the pool's limits allow none.

@@ -20,7 +20,7 @@ use super::kinds::{Kind, Place};
 pub struct Offer {
     pub template: TemplateIndex,
     pub instance_type: usize,
-    /// With what every node costs beside it.
+    /// With what a node costs beside it, where that counts.
     pub price: HourlyPrice,
     pub slots: Slots,
     /// Allocatable less DaemonSets.
@@ -89,13 +89,39 @@ pub enum Purpose {
     Pricing,
 }
 
+/// What of a node counts as its price.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Its instance and what it costs beside that, which decides what is bought.
+    WholeNode,
+    /// Its instance alone.
+    Instance,
+}
+
+impl Counted {
+    fn beside(self, template: &Template) -> HourlyPrice {
+        match self {
+            Self::WholeNode => template.cost_beside,
+            Self::Instance => HourlyPrice::ZERO,
+        }
+    }
+
+    /// The same for a node that exists.
+    pub fn beside_node(self, problem: &Problem<'_>, host: HostIndex) -> HourlyPrice {
+        match self {
+            Self::WholeNode => problem.nodes[host].cost_beside,
+            Self::Instance => HourlyPrice::ZERO,
+        }
+    }
+}
+
 /// Types of the templates (of one weight, if given), without those that another one beats in price and every dimension and for
-/// every kind. `per_node` is added to every price. O(types x kept x compatibilities).
+/// every kind. O(types x kept x compatibilities).
 pub fn offers(
     problem: &Problem<'_>,
     kinds: &[Kind],
     weight: Option<i32>,
-    per_node: HourlyPrice,
+    counted: Counted,
     purpose: Purpose,
 ) -> Vec<Offer> {
     let slots_matter = purpose == Purpose::Buying && slots_matter(problem);
@@ -105,7 +131,7 @@ pub fn offers(
     let one_each: Vec<&Kind> = by_compatibility.into_values().collect();
     let mut kept: Vec<Offer> = Vec::new();
     for (position, template) in templates.iter().filter(of_weight) {
-        let mut offers = all_offers(problem, &one_each, *position, per_node);
+        let mut offers = all_offers(problem, &one_each, *position, counted);
         if purpose == Purpose::Pricing {
             offers = offers.into_iter().flat_map(Offer::divided).collect();
         }
@@ -126,8 +152,9 @@ pub fn offers(
 }
 
 /// Everything that a template sells to some kind; `kinds` has one for each compatibility, in their order.
-fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_node: HourlyPrice) -> Vec<Offer> {
+fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, counted: Counted) -> Vec<Offer> {
     let template = &problem.templates[index];
+    let beside = counted.beside(template);
     let mut sets: Vec<(usize, Vec<&OfferingSet>, Slots)> = Vec::new();
     for kind in kinds {
         let purchasable = kind.variants.iter().filter_map(|variant| problem.purchasable(*variant, index).ok());
@@ -148,7 +175,7 @@ fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, per_
             offers.push(Offer {
                 template: index,
                 instance_type: position,
-                price: price + per_node,
+                price: price + beside,
                 slots,
                 room: template.room[position].clone(),
                 allowed: within(&allowed, slots),

@@ -32,7 +32,7 @@ pub mod zones;
 use crate::core::model::HourlyPrice;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 
-use super::choice::price_of_open;
+use super::choice::cost_of_open;
 use super::karpenter::{self, Cursor, place_on_existing};
 use super::static_capacity;
 use crate::core::scheduler::Demand;
@@ -212,13 +212,12 @@ fn use_existing(engine: &mut Engine<'_, '_>, order: &[ClassIndex], level: usize,
     wanted.retain(|_, count| *count > 0);
 }
 
-/// How good a purchase is; smaller is better: pods left out, then price with penalties, then nodes.
+/// How good a purchase is; smaller is better: pods left out, then what nodes cost with penalties, then nodes.
 type Cost = (usize, HourlyPrice, usize);
 
 fn cost(engine: &Engine<'_, '_>, leftover: &Demand) -> Cost {
     let nodes = engine.open_hosts().filter(|host| !engine.is_closed(*host)).count();
-    let price = price_of_open(engine) + engine.problem.per_node.times(nodes) + engine.price_of_concentration();
-    (leftover.values().sum(), price, nodes)
+    (leftover.values().sum(), cost_of_open(engine) + engine.price_of_concentration(), nodes)
 }
 
 /// Ways to buy for a demand.

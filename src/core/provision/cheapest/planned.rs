@@ -22,7 +22,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use super::WorkBudget;
 use super::greedy::{Market, add, open, use_those_open};
 use super::kinds::{Kind, Place};
-use super::market::{Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
+use super::market::{Counted, Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
 use super::weights::share;
 use super::zones::{self, Counts};
 
@@ -91,7 +91,7 @@ impl Planned {
         }
         let problem = engine.problem;
         let weight = Some(market.weight_of_pools);
-        let offers = offers(problem, &kinds, weight, problem.per_node, Purpose::Pricing);
+        let offers = offers(problem, &kinds, weight, Counted::WholeNode, Purpose::Pricing);
         let (offers, bins) = with_bins(&kinds, &items, offers.into_iter());
         let mut worth: Vec<f64> = kinds.iter().map(|kind| market.worth[market.kind_of[&kind.classes[0]]]).collect();
         if kinds.iter().any(|kind| !kind.place.is_empty()) {

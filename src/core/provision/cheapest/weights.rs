@@ -26,7 +26,7 @@ pub fn weights(problem: &Problem<'_>, kinds: &[Kind]) -> Vec<Option<f64>> {
     kinds.iter().map(weight).collect()
 }
 
-/// A type that is for sale: what it costs, and what it has room for.
+/// A type that is for sale: what a node of it costs, and what it has room for.
 type Room<'p> = (HourlyPrice, &'p Vector);
 
 /// Cheapest first, without types that a cheaper one has more room than.
@@ -41,9 +41,9 @@ fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &Kind, reserved: bool) -> Vec<R
                 .offerings
                 .offered(set)
                 .map(|(instance_type, entry)| (entry.cheapest(set.slots), instance_type));
-            all.extend(
-                prices.filter_map(|(cheapest, instance_type)| Some((cheapest?.1, &template.room[instance_type]))),
-            );
+            all.extend(prices.filter_map(|(cheapest, instance_type)| {
+                Some((cheapest?.1 + template.cost_beside, &template.room[instance_type]))
+            }));
         }
     }
     all.sort_by_key(|(price, _)| *price);

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::core::plan::Plan;
 
 use super::text::{budget, counts, longest_drain};
-use super::units::{change, count, distance_from_cheapest, money, thousands};
+use super::units::{change, costs, count, distance_from_cheapest, fewer_nodes, money, thousands};
 use super::{PLAN_DIGITS, revision, short};
 use details::Detail;
 use escape::{code, comment, prose};
@@ -86,6 +86,12 @@ fn head(plan: &Plan) -> String {
         thousands(&summary.pods_disrupted.to_string()),
         thousands(&summary.pods_pending.to_string()),
     ));
+    if let Some(costs) = costs(summary) {
+        text.push_str(&format!("\nAfter: {costs}\n"));
+    }
+    if let Some(fewer) = fewer_nodes(summary) {
+        text.push_str(&format!("\nThe next point of the curve: {fewer}\n"));
+    }
     if let Some(drain) = &summary.longest_drain {
         text.push_str(&format!("\nLongest drain: {}\n", prose(&longest_drain(drain))));
     }

@@ -7,7 +7,7 @@ use crate::render::chart::duration;
 use crate::render::terminal::{COLUMNS, Tone, clean, left, width, wrap, wrap_first};
 
 use super::super::alike::{HeldBackAlike, PendingAlike, held_back_alike, pending_alike, risks_by_code};
-use super::super::units::{change, count, distance_from_cheapest, money, thousands};
+use super::super::units::{change, costs, count, distance_from_cheapest, fewer_nodes, money, thousands};
 use super::super::workloads::by_workload;
 use super::Page;
 
@@ -222,6 +222,9 @@ pub(super) fn summary(plan: &Plan, page: &mut Page) {
         for line in wrap(&format!("the change alone: {} against {base}", money(difference)), COLUMNS) {
             page.line(&line);
         }
+    }
+    for text in costs(summary).into_iter().chain(fewer_nodes(summary)) {
+        wrap(&text, COLUMNS).iter().for_each(|line| page.line(line));
     }
     if let Some(drain) = &summary.longest_drain {
         for line in wrap(&clean(&format!("longest drain: {}", longest_drain(drain))), COLUMNS) {

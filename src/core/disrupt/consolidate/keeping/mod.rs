@@ -119,7 +119,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
             for item in source.candidate.displaced().filter_map(|pod| self.item_of(pod, host)) {
                 *own.entry(item).or_default() += 1.0;
             }
-            let price = (source.price + self.engine.problem.per_node).dollars();
+            let price = source.cost().dollars();
             Stock { price, own: own.into_iter().collect(), bin: self.bin_of_host(host) }
         };
         let going: BTreeSet<HostIndex> = sources.iter().map(|source| source.candidate.host).collect();
