@@ -126,6 +126,10 @@ impl Pass<'_, '_> {
             return vec![Way::least_used(engine, sources)];
         }
         let mut ways: Vec<Way<'c>> = kept.into_iter().map(|kept| Self::as_kept(sources, kept)).collect();
+        if sources.len() <= SET_NODES_MAX && self.budgets_cut(sources) {
+            // The program knows no budgets. A set that it would replace may use up what two nodes that can be emptied need.
+            ways.push(Way::least_used(engine, sources));
+        }
         if self.is_patient(sources) && ways.iter().any(Way::has_large_sets) {
             let larger = |way: &Way<'c>| Way { set_nodes_max: LARGE_SET_NODES_MAX, ..way.clone() };
             ways.extend(ways.iter().map(larger).collect::<Vec<_>>());
@@ -185,6 +189,13 @@ impl Pass<'_, '_> {
             let waits = (ReasonCode::WaitsForOtherMove, text).into();
             self.hold_back(engine, candidate.host, self.is_not_receiving(candidate).err().unwrap_or(waits));
         }
+    }
+
+    /// Whether budgets let fewer go than there are.
+    fn budgets_cut(&self, sources: &[Source<'_>]) -> bool {
+        let mut all: Vec<usize> = (0..sources.len()).collect();
+        self.cut_to_budget(&mut all, sources);
+        all.len() < sources.len()
     }
 
     /// The first of these sources, as many as budgets allow together.
