@@ -16,7 +16,7 @@ use crate::core::scheduler::{HostIndex, Problem};
 
 use super::build::{Builder, NodeStep};
 use super::disturbed::Disturbed;
-use super::{addresses, drains, penalties, report, risks};
+use super::{cloud_facts, drains, penalties, report, risks};
 
 /// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
 /// the sum over candidates of the pods they hold.
@@ -114,9 +114,7 @@ pub fn assemble(
     let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, inputs.now, waves);
     notes.extend(notes_of_risks);
     summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, inputs.now);
-    let mut cloud_facts = drift::facts(inputs, &problem.machines, &builder.steps);
-    cloud_facts.extend(addresses::facts(inputs, &builder.steps));
-    cloud_facts.sort();
+    let cloud_facts = cloud_facts::facts(inputs, &problem.machines, &builder.steps);
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

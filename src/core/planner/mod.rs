@@ -2,11 +2,12 @@
 //!
 //! `decide` is the one function that decides; `build` names nodes and makes steps of purchases and removals. The others say what
 //! goes beside the steps: `report` the sums, the notes and why pods wait; `risks` and `drains` what may go wrong and how long it takes;
-//! `addresses` what new nodes take of their subnets; `calendar`, `moments` and `leaving` what time brings.
+//! `cloud_facts` what EC2 says, `addresses` what new nodes take of their subnets; `calendar`, `moments` and `leaving` what time brings.
 
 mod addresses;
 pub mod build;
 pub mod calendar;
+mod cloud_facts;
 pub mod decide;
 mod disturbed;
 mod drains;
