@@ -11,6 +11,7 @@ use std::path::Path;
 
 use cutlist::adapters::aws::api::policy::policy;
 use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS, Permission};
+use cutlist::api::cloud_facts::CloudFacts;
 use cutlist::api::definitions;
 use cutlist::api::image_lock::ImageLockDocument;
 use cutlist::api::preview::Preview;
@@ -34,6 +35,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("schemas/catalog.json", || schema::<cutlist::core::catalog::Catalog>("Cutlist catalog, version 1")),
     ("schemas/lint.json", || schema::<LintReport>("Findings of cutlist lint, version 1")),
     ("schemas/cutlist.json", || schema::<SettingsDocument>("cutlist.yaml")),
+    ("schemas/cloud-facts.json", || schema::<CloudFacts>("Cutlist facts of EC2, version 1")),
     ("schemas/image-lock.json", || schema::<ImageLockDocument>("cutlist.lock")),
     ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
     ("schemas/preview.json", || schema::<Preview>("Cutlist preview, version 1")),

@@ -5,6 +5,7 @@
 
 pub mod approval_rules;
 pub mod capacity_buffer;
+pub mod cloud_facts;
 pub mod cluster_fields;
 pub mod definitions;
 pub mod disruption_budget;

@@ -72,10 +72,10 @@ struct Renewed {
 
 impl Renewed {
     fn of(arguments: &AmiLockArguments) -> Result<Self, Failure> {
-        if arguments.snapshot.is_empty() && !arguments.cluster.are_given() {
+        if arguments.snapshot.is_empty() && !arguments.cluster.are_given() && arguments.facts.is_none() {
             let error = anyhow!("nobody says which images there are");
             return Err(Failure::usage(USAGE, error).with_hint(
-                "name a cluster: its EC2NodeClasses say it in their status (--snapshot FILE, or --context NAME)",
+                "name a cluster: its EC2NodeClasses say it in their status (--snapshot FILE, or --context NAME); or ask EC2 with `cutlist facts pull`, and give --facts FILE",
             ));
         }
         if !arguments.path.is_dir() {

@@ -1,6 +1,7 @@
 //! Exactly what was typed. What it means together with `cutlist.yaml` is resolved in `settings.rs`.
 
 mod ami;
+mod facts;
 mod lint;
 mod post;
 mod preview;
@@ -16,6 +17,7 @@ use crate::api::settings::ApprovalMode;
 
 pub use super::cluster::ClusterArguments;
 pub use ami::{AmiAction, AmiArguments, AmiLockArguments};
+pub use facts::{FactsAction, FactsArguments, FactsPullArguments};
 pub use preview::{NamedPath, PreviewArguments};
 
 pub use lint::{
@@ -58,6 +60,8 @@ pub enum Command {
     Review(ReviewArguments),
     /// Keep the images of EC2NodeClasses in Git: a newer one replaces nodes when somebody commits it
     Ami(AmiArguments),
+    /// What EC2 says of EC2NodeClasses, in a file for plans without EC2
+    Facts(FactsArguments),
     /// Show what EC2 sells
     Catalog(CatalogArguments),
     /// Let a plan go ahead that waits for approval
@@ -86,6 +90,7 @@ impl Command {
             Self::Simulate(arguments) => Some(&arguments.inputs.planning.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
             Self::Review(arguments) => Some(&arguments.definitions),
+            Self::Facts(FactsArguments { action: FactsAction::Pull(arguments) }) => Some(&arguments.definitions),
             Self::Ami(arguments) => Some(&arguments.action.arguments().definitions),
             Self::Run(arguments) => Some(&arguments.definitions),
             Self::Approve(_)
@@ -123,6 +128,9 @@ pub struct PlanningArguments {
     /// What EC2 sells, instead of the built-in catalog
     #[arg(long, value_name = "FILE")]
     pub catalog: Option<PathBuf>,
+    /// What EC2 says of the EC2NodeClasses, as `cutlist facts pull` wrote it, instead of what their status says
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
     #[arg(long, value_enum)]
     pub packing: Option<PackingArgument>,
     /// The moment to plan for, RFC 3339

@@ -20,7 +20,7 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     ),
     ("preview --detailed-exitcode", 2, "The change makes a difference to some cluster."),
     ("post, review --once", 1, "Not all of it could be posted."),
-    ("why, simulate, run, approve, snapshot, crds, catalog, ami", 1, "It could not do what it was asked for."),
+    ("why, simulate, run, approve, snapshot, crds, catalog, ami, facts", 1, "It could not do what it was asked for."),
     ("lint", 1, "There are findings."),
 ];
 

@@ -10,7 +10,9 @@ use super::arguments::{DefinitionArguments, InputArguments, PackingArgument};
 use super::exit::Failure;
 use super::{output, settings};
 use crate::adapters::git;
+use crate::api::cloud_facts::CloudFacts;
 use crate::api::settings::Packing;
+use crate::controller::facts as controller_facts;
 use crate::controller::preview::{Reading, Surroundings, with_inputs as with_inputs_in};
 use crate::core::catalog::regions::{self, Region, SaidBy};
 use crate::core::catalog::{self, Catalog};
@@ -32,6 +34,8 @@ pub struct ReadInputs {
     pub catalog: Catalog,
     pub region_said_by: SaidBy,
     pub now: Timestamp,
+    /// What a file says of EC2; the snapshot has it already.
+    pub facts: Option<CloudFacts>,
     /// What came up on the way, beside what the revision's content says.
     pub notes: Vec<Note>,
 }
@@ -55,11 +59,28 @@ pub fn with_cluster(
     snapshot: Snapshot,
     mut notes: Vec<Note>,
 ) -> Result<ReadInputs, Failure> {
+    let facts = arguments.planning.facts.as_deref().map(super::facts::read).transpose()?;
+    let snapshot = match &facts {
+        Some(facts) => {
+            let (overlaid, others) = controller_facts::overlaid(&snapshot, facts);
+            notes.extend(others.into_iter().map(note_of_other_class));
+            overlaid
+        }
+        None => snapshot,
+    };
     let (catalog, region_said_by, assumptions) = catalog(arguments, &head.definitions, &snapshot)?;
     notes.extend(assumptions);
     output::show_words_of(&catalog);
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
-    Ok(ReadInputs { head, snapshot, catalog, region_said_by, now, notes })
+    Ok(ReadInputs { head, snapshot, catalog, region_said_by, now, facts, notes })
+}
+
+fn note_of_other_class(class: String) -> Note {
+    let text = format!(
+        "the facts of EC2NodeClass {class} are about another definition than the cluster has: its status counts; `cutlist facts pull` \
+         asks anew"
+    );
+    Note { code: NoteCode::FactsOfOtherClass, text }
 }
 
 /// A revision and what it defines.
@@ -289,6 +310,7 @@ pub fn surroundings<'a>(arguments: &InputArguments, read: &'a ReadInputs) -> Sur
         }),
         seed: arguments.planning.seed,
         now: read.now,
+        facts: read.facts.as_ref(),
         notes: &read.notes,
         hidden: output::hidden(),
     }

@@ -9,6 +9,7 @@ mod cluster;
 mod crds;
 pub mod exit;
 mod explain;
+mod facts;
 mod inputs;
 mod lint;
 mod output;
@@ -53,6 +54,7 @@ fn parse_and_run() -> ExitCode {
         Command::Approve(arguments) => approve::run(&arguments),
         Command::Post(arguments) => post::run(&arguments),
         Command::Ami(arguments) => ami::run(&arguments),
+        Command::Facts(arguments) => facts::run(&arguments),
         Command::Catalog(arguments) => catalog::run(&arguments),
         Command::Snapshot(arguments) => snapshot::run(&arguments),
         Command::Crds => crds::run(),

@@ -29,6 +29,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
     let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
     let planning = PlanningArguments {
         catalog: arguments.catalog.clone(),
+        facts: None,
         packing: arguments.packing,
         now: None,
         seed: arguments.seed,

@@ -339,6 +339,8 @@ fn simulation(
         catalog: read.catalog.clone(),
         region_said_by: read.region_said_by,
         now,
+        // By then they are history.
+        facts: None,
         notes: Vec::new(),
     };
     let last = inputs::with_inputs(&arguments.inputs, &at_end, decide);

@@ -49,6 +49,7 @@ mod event_nodes;
 pub mod events;
 mod eviction_order;
 mod evictions;
+pub mod facts;
 mod fidelity;
 mod garbage;
 mod gate;

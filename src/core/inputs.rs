@@ -63,6 +63,8 @@ pub struct Policy {
     pub zones_with_subnet: BTreeMap<String, Vec<String>>,
     /// By subnet ID the addresses that are free, as the cloud said; nothing for one of which it did not. `None` where no cloud was asked.
     pub free_addresses: Option<BTreeMap<String, u64>>,
+    /// Where what is known of classes and subnets comes from a file.
+    pub facts: Option<FactsOfFile>,
     /// By provider ID the instances that run, as the cloud said when it was asked. Of one that is not here nothing is known. Shared, since
     /// plans are tried with other policies.
     pub instances: Arc<BTreeMap<String, LiveInstance>>,
@@ -137,6 +139,14 @@ impl LockedImages {
     pub fn is_missing(&self, class: &str) -> bool {
         self.is_required && !self.classes.contains_key(class)
     }
+}
+
+/// What a file of facts says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FactsOfFile {
+    pub taken_at: Timestamp,
+    /// What could not be asked, and why.
+    pub not_known: Vec<String>,
 }
 
 /// What an instance really has. What the cloud did not say is not known, which is never drift.

@@ -7,7 +7,7 @@ use cutlist::adapters::operations::Metrics;
 use cutlist::api::settings::SettingsDocument;
 use cutlist::cli::arguments::Arguments;
 use cutlist::cli::exit::EXIT_CODES;
-use cutlist::core::plan::{NoteCode, ReasonCode, RiskCode};
+use cutlist::core::plan::{CloudFactCode, NoteCode, ReasonCode, RiskCode};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
@@ -26,6 +26,7 @@ pub fn codes() -> String {
     for (title, schema) in [
         ("Reasons: why a step is taken, a pod stays pending, or a node is held back", schema::<ReasonCode>()),
         ("Notes: what to know beside the steps", schema::<NoteCode>()),
+        ("Facts: what EC2 says of what is launched and replaced", schema::<CloudFactCode>()),
         ("Risks: what may go wrong for pods that move", schema::<RiskCode>()),
     ] {
         write!(text, "\n## {title}\n\n| code | meaning |\n|---|---|\n").unwrap();

@@ -42,6 +42,9 @@ pub struct AmiLockArguments {
     pub snapshot: Vec<PathBuf>,
     #[command(flatten)]
     pub cluster: ClusterArguments,
+    /// What EC2 says of the EC2NodeClasses, as `cutlist facts pull` wrote it
+    #[arg(long, value_name = "FILE")]
+    pub facts: Option<PathBuf>,
     /// Renew only this EC2NodeClass, and leave the others as they are locked; repeatable
     #[arg(long = "class", value_name = "NAME")]
     pub classes: Vec<String>,
@@ -58,13 +61,18 @@ pub struct AmiLockArguments {
 impl AmiLockArguments {
     /// What the nodes to be replaced are counted by.
     pub fn inputs(&self) -> InputArguments {
-        let Self { path, snapshot, cluster, now, definitions, .. } = self;
+        let Self { path, snapshot, cluster, facts, now, definitions, .. } = self;
         InputArguments {
             path: path.clone(),
             revision: None,
             snapshot: snapshot.clone(),
             cluster: cluster.clone(),
-            planning: PlanningArguments { now: *now, definitions: definitions.clone(), ..PlanningArguments::default() },
+            planning: PlanningArguments {
+                facts: facts.clone(),
+                now: *now,
+                definitions: definitions.clone(),
+                ..PlanningArguments::default()
+            },
         }
     }
 }

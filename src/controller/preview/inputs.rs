@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use jiff::Timestamp;
 
 use super::Reading;
+use crate::api::cloud_facts::CloudFacts;
 use crate::api::settings::Packing;
 use crate::controller::inputs::{self, Beside};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::SaidBy;
-use crate::core::inputs::{Inputs, Policy};
+use crate::core::inputs::{FactsOfFile, Inputs, Policy};
 use crate::core::plan::Note;
 use crate::core::snapshot::Snapshot;
 use crate::definitions::{Definitions, Masks};
@@ -25,6 +26,8 @@ pub struct Surroundings<'a> {
     pub packing: Option<Packing>,
     pub seed: u64,
     pub now: Timestamp,
+    /// What a file says of EC2; the snapshot has what it says of classes.
+    pub facts: Option<&'a CloudFacts>,
     /// What came up while the cluster was read.
     pub notes: &'a [Note],
     /// Values that nobody is shown: they are hidden before anything is written, since escaping may change how they look.
@@ -50,6 +53,11 @@ pub fn with_inputs<T>(
     let policy = Policy {
         packing: on.packing.unwrap_or(settings.packing),
         region_said_by: on.region_said_by,
+        free_addresses: on.facts.map(|facts| facts.free_addresses.clone()),
+        facts: on.facts.and_then(|facts| {
+            let taken_at = facts.taken_at.parse().ok()?;
+            Some(FactsOfFile { taken_at, not_known: facts.not_known.clone() })
+        }),
         owned_pools: of_base.filter(|name| !definitions.may_name_pool(name)).collect(),
         ..settings
     };

@@ -57,6 +57,12 @@ pub enum CloudFactCode {
     AddressesShort,
     /// What is free could not be found out.
     AddressesUnknown,
+    /// When EC2 was asked, where the facts come from a file.
+    FactsOfFile,
+    /// The facts come from a file that is more than a day old.
+    FactsOld,
+    /// Something of EC2 could not be asked.
+    NotKnown,
 }
 
 impl CloudFactCode {
@@ -64,8 +70,8 @@ impl CloudFactCode {
     pub fn mark(self) -> char {
         match self {
             Self::ImageReplacesNodes | Self::SelectionReplacesNodes => '~',
-            Self::ImageUnknown | Self::AddressesShort | Self::AddressesUnknown => '!',
-            Self::ImageUnchanged | Self::ImageNewerThanLock | Self::AddressesFree => '=',
+            Self::ImageUnknown | Self::AddressesShort | Self::AddressesUnknown | Self::FactsOld | Self::NotKnown => '!',
+            Self::ImageUnchanged | Self::ImageNewerThanLock | Self::AddressesFree | Self::FactsOfFile => '=',
         }
     }
 

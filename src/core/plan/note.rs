@@ -42,6 +42,8 @@ pub enum NoteCode {
     DriftNotForeseen,
     /// Nodes have security groups that their class does not select: somebody attached them.
     ExtraSecurityGroups,
+    /// What a file of facts has is about another definition of an EC2NodeClass.
+    FactsOfOtherClass,
     /// A feature gate of `cutlist.yaml` is off that something in the definitions needs.
     FeatureGateOff,
     /// Images are locked for other terms than an EC2NodeClass has: they do not count.

@@ -18,7 +18,7 @@ use crate::core::scheduler::{HostIndex, Problem};
 use super::build::{Builder, NodeStep};
 use super::disturbed::Disturbed;
 use super::fewer_nodes::fewer_nodes;
-use super::{addresses, costs, drains, penalties, report, risks};
+use super::{cloud_facts, costs, drains, penalties, report, risks};
 
 /// Decides what to create, replace and remove. Pure; O((pods + nodes) log nodes) for provisioning and, for disruption,
 /// the sum over candidates of the pods they hold.
@@ -120,9 +120,7 @@ pub fn assemble(
     let (risks, notes_of_risks) = risks::risks(&builder.steps, problem, &disturbed, inputs.now, waves);
     notes.extend(notes_of_risks);
     summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, inputs.now);
-    let mut cloud_facts = drift::facts(inputs, &problem.machines, &builder.steps);
-    cloud_facts.extend(addresses::facts(inputs, &builder.steps));
-    cloud_facts.sort();
+    let cloud_facts = cloud_facts::facts(inputs, &problem.machines, &builder.steps);
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

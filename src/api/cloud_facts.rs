@@ -1,0 +1,34 @@
+//! What EC2 says of EC2NodeClasses, in a file: `cutlist facts pull` writes it, `plan --facts` reads it.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ec2_node_class::EC2NodeClass;
+
+/// The version of the form that this program writes and reads.
+pub const FORMAT_VERSION: u32 = 1;
+/// What it says of itself.
+pub const KIND: &str = "CloudFacts";
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CloudFacts {
+    /// `CloudFacts`
+    pub kind: String,
+    pub version: u32,
+    /// RFC 3339: when EC2 was asked.
+    pub taken_at: String,
+    pub region: String,
+    /// The classes as they are defined, each with the status that EC2's answers give it: images, subnets, security groups, capacity
+    /// reservations, instance profile, and conditions that say what was not found and what could not be asked.
+    #[schemars(with = "Vec<serde_json::Value>")]
+    pub node_classes: Vec<EC2NodeClass>,
+    /// By subnet ID; nothing for one of which that is not known.
+    #[serde(default)]
+    pub free_addresses: BTreeMap<String, u64>,
+    /// What could not be asked, and why.
+    #[serde(default)]
+    pub not_known: Vec<String>,
+}

@@ -1,0 +1,50 @@
+//! `cutlist facts`: what EC2 says of the classes, in a file; and the reading of such files.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::arguments::{FactsAction, FactsArguments};
+use super::exit::{Failure, Outcome};
+use super::inputs::{ERROR, read_file};
+use crate::api::cloud_facts::{CloudFacts, FORMAT_VERSION, KIND};
+
+#[cfg(feature = "aws")]
+mod pull;
+
+pub fn run(arguments: &FactsArguments) -> Result<Outcome, Failure> {
+    let FactsAction::Pull(arguments) = &arguments.action;
+    #[cfg(feature = "aws")]
+    return pull::run(arguments);
+    #[cfg(not(feature = "aws"))]
+    {
+        let path = arguments.path.display();
+        let error = anyhow::anyhow!(
+            "this build can not ask EC2 about the definitions in {path}: it is without the feature `aws`"
+        );
+        Err(Failure::usage(ERROR, error).with_hint("take a build with it: `cargo build --release --features aws`"))
+    }
+}
+
+/// Reads a file of facts; the error names it.
+pub fn read(path: &Path) -> Result<CloudFacts, Failure> {
+    let place = || format!("facts {}", path.display());
+    let bytes = read_file(path).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
+    let hint = |failure: Failure| failure.with_hint("`cutlist facts pull` writes it");
+    let facts: CloudFacts =
+        serde_json::from_slice(&bytes).with_context(place).map_err(|error| hint(Failure::usage(ERROR, error)))?;
+    if facts.kind != KIND || facts.version != FORMAT_VERSION {
+        let error = anyhow::anyhow!(
+            "{}: it is {} of version {}, and this reads {KIND} of version {FORMAT_VERSION}",
+            place(),
+            facts.kind,
+            facts.version
+        );
+        return Err(hint(Failure::usage(ERROR, error)));
+    }
+    if let Err(error) = facts.taken_at.parse::<jiff::Timestamp>() {
+        let error = anyhow::Error::new(error).context(format!("{}: takenAt", place()));
+        return Err(hint(Failure::usage(ERROR, error)));
+    }
+    Ok(facts)
+}

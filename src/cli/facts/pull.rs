@@ -1,0 +1,86 @@
+//! `cutlist facts pull`: asks EC2, and writes what it says.
+
+#![expect(clippy::disallowed_methods, reason = "this command writes a file")]
+
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use jiff::Timestamp;
+
+use crate::adapters::aws::calls::{Calls, Connection as Place};
+use crate::adapters::aws::cloud::{AwsCloud, Settings};
+use crate::adapters::aws::resolution::cluster::Identity;
+use crate::api::cloud_facts::CloudFacts;
+use crate::cli::arguments::{FactsPullArguments, InputArguments, PlanningArguments};
+use crate::cli::exit::{Failure, Outcome};
+use crate::cli::inputs::{self, ERROR};
+use crate::cli::output;
+use crate::controller::facts::pull;
+use crate::core::catalog::regions::SaidBy;
+use crate::ports::Clock;
+
+/// The clock of this machine: there is no cluster whose time would count.
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+pub fn run(arguments: &FactsPullArguments) -> Result<Outcome, Failure> {
+    let planning = PlanningArguments { definitions: arguments.definitions.clone(), ..PlanningArguments::default() };
+    let of_definitions = InputArguments {
+        path: arguments.path.clone(),
+        revision: None,
+        snapshot: Vec::new(),
+        cluster: Default::default(),
+        planning,
+    };
+    let read = inputs::read_revision(&of_definitions, None)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::usage(ERROR, error))?;
+    let facts = runtime.block_on(ask(arguments, &read))?;
+    let text = serde_json::to_string_pretty(&facts).context("write the facts as JSON");
+    let text = text.map_err(|error| Failure::usage(ERROR, error))? + "\n";
+    let write = std::fs::write(&arguments.write, text).with_context(|| arguments.write.display().to_string());
+    write.map_err(|error| Failure::usage(ERROR, error))?;
+    output::say(&format!(
+        "{}: {} EC2NodeClasses of {}, {} not known",
+        arguments.write.display(),
+        facts.node_classes.len(),
+        facts.region,
+        facts.not_known.len()
+    ));
+    Ok(Outcome::Clean)
+}
+
+async fn ask(arguments: &FactsPullArguments, read: &inputs::ReadRevision) -> Result<CloudFacts, Failure> {
+    let region = read.definitions.region();
+    let is_known = region.said_by != SaidBy::Nobody;
+    let place = Place { region: is_known.then(|| region.name.clone()), ..Place::default() };
+    let calls = Arc::new(Calls::connect(&place).await);
+    let identity = Identity {
+        cluster: arguments.cluster_name.clone(),
+        region: calls.region().to_owned(),
+        installation: "facts".to_owned(),
+        kubernetes_version: None,
+    };
+    let region = identity.region.clone();
+    let cloud = AwsCloud::new(calls, SystemClock, Settings { identity, queue: None, may_write: false });
+    let opening = cloud.open().await.map_err(|error| {
+        let text = error.text();
+        Failure::usage(ERROR, error).with_hint(format!("{text}; see that region and credentials are right"))
+    })?;
+    let classes: Vec<_> = read.definitions.node_classes.iter().map(|class| class.value.clone()).collect();
+    if classes.is_empty() {
+        let error = anyhow!("{} defines no EC2NodeClass", arguments.path.display());
+        return Err(Failure::usage(ERROR, error));
+    }
+    let facts = pull(&cloud, &classes, &region, Timestamp::now()).await;
+    let mut facts = facts.map_err(|error| Failure::usage(ERROR, error))?;
+    facts.not_known.extend(opening.missing);
+    facts.not_known.sort();
+    facts.not_known.dedup();
+    Ok(facts)
+}

@@ -1,0 +1,78 @@
+//! Everything that EC2 says and a plan shows, in its order.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::core::disrupt::drift;
+use crate::core::inputs::{FactsOfFile, Inputs};
+use crate::core::model::time::duration_text;
+use crate::core::plan::{CloudFact, CloudFactCode, Step};
+use crate::core::snapshot::nodes::Machine;
+
+use super::addresses;
+
+/// Facts that are older than this are no ground for a decision.
+const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
+
+/// Those of the account first: how old they are, and what could not be asked.
+pub fn facts(inputs: &Inputs<'_>, machines: &[Machine<'_>], steps: &[Step]) -> Vec<CloudFact> {
+    let mut facts = drift::facts(inputs, machines, steps);
+    facts.extend(addresses::facts(inputs, steps));
+    facts.extend(inputs.policy.facts.iter().flat_map(|file| of_file(file, inputs.now)));
+    facts.sort();
+    facts
+}
+
+fn of_file(file: &FactsOfFile, now: Timestamp) -> Vec<CloudFact> {
+    let fact = |subject: &str, code: CloudFactCode, text: String| CloudFact {
+        node_class: String::new(),
+        subject: subject.to_owned(),
+        code,
+        before: Vec::new(),
+        after: None,
+        nodes: 0,
+        replaces: BTreeMap::new(),
+        used: false,
+        text,
+        definition: None,
+    };
+    let age = now.duration_since(file.taken_at);
+    let (code, text) = match () {
+        () if age.is_negative() => {
+            (CloudFactCode::FactsOld, format!("of {}, which is still to come: is a clock wrong?", file.taken_at))
+        }
+        () if age > AGE_MAX => (
+            CloudFactCode::FactsOld,
+            format!("of {}, {} old: images, subnets and addresses may be others by now", file.taken_at, text_of(age)),
+        ),
+        () => (CloudFactCode::FactsOfFile, format!("of {}, {} old", file.taken_at, text_of(age))),
+    };
+    let mut facts = vec![fact("facts", code, text)];
+    facts.extend(file.not_known.iter().map(|why| fact("not known", CloudFactCode::NotKnown, why.clone())));
+    facts
+}
+
+fn text_of(age: SignedDuration) -> String {
+    duration_text(age.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_file_is_said_and_beyond_a_day_it_is_a_warning() {
+        let file = FactsOfFile {
+            taken_at: "2026-11-20T09:00:00Z".parse().unwrap(),
+            not_known: vec!["ssm:GetParameters denied".to_owned()],
+        };
+        let at = |now: &str| of_file(&file, now.parse().unwrap());
+        let fresh = at("2026-11-20T10:30:00Z");
+        assert_eq!(fresh[0].code, CloudFactCode::FactsOfFile);
+        assert!(fresh[0].text.starts_with("of 2026-11-20T09:00:00Z, 90m old"), "{}", fresh[0].text);
+        assert_eq!((fresh[1].code, fresh[1].text.as_str()), (CloudFactCode::NotKnown, "ssm:GetParameters denied"));
+        assert_eq!(at("2026-11-21T10:30:00Z")[0].code, CloudFactCode::FactsOld);
+        assert_eq!(at("2026-11-19T10:30:00Z")[0].code, CloudFactCode::FactsOld);
+    }
+}
