@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 use crate::api::cloud_facts::{CloudFacts, FORMAT_VERSION, KIND};
-use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
 use crate::core::snapshot::Snapshot;
 use crate::ports::{ClassCondition, Cloud, PortError};
 
@@ -56,7 +56,16 @@ fn condition(said: &ClassCondition, now: Timestamp) -> Condition {
     }
 }
 
-/// The cluster with what a file of facts says of its classes: of each that has the spec that EC2 was asked about, the status; and classes that
+/// Whether EC2 was asked the same for both. What else a class has, such as its role, is not in every snapshot.
+fn selects_the_same(one: &EC2NodeClassSpec, other: &EC2NodeClassSpec) -> bool {
+    one.ami_family == other.ami_family
+        && one.ami_selector_terms == other.ami_selector_terms
+        && one.subnet_selector_terms == other.subnet_selector_terms
+        && one.security_group_selector_terms == other.security_group_selector_terms
+        && one.capacity_reservation_selector_terms == other.capacity_reservation_selector_terms
+}
+
+/// The cluster with what a file of facts says of its classes: of each that selects what EC2 was asked about, the status; and classes that
 /// the cluster does not have. Beside it the classes of the file that are not as they are defined now.
 pub fn overlaid(snapshot: &Snapshot, facts: &CloudFacts) -> (Snapshot, Vec<String>) {
     let mut overlaid = snapshot.clone();
@@ -64,7 +73,7 @@ pub fn overlaid(snapshot: &Snapshot, facts: &CloudFacts) -> (Snapshot, Vec<Strin
     for asked in &facts.node_classes {
         let mut applied = overlaid.node_classes.iter_mut().filter(|it| it.metadata.name == asked.metadata.name);
         match applied.next() {
-            Some(applied) if applied.spec == asked.spec => {
+            Some(applied) if selects_the_same(&applied.spec, &asked.spec) => {
                 applied.status = asked.status.clone();
             }
             Some(_) => others.push(asked.metadata.name.clone().unwrap_or_default()),

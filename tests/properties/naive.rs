@@ -51,6 +51,7 @@ pub fn place_where_there_is_room(inputs: &Inputs<'_>) -> Plan {
         held_back: Vec::new(),
         refused_nodes: Vec::new(),
         ended_instances: Vec::new(),
+        cloud_facts: Vec::new(),
         unlimited: Vec::new(),
         budgets: Vec::new(),
         balances: Vec::new(),

@@ -12,7 +12,7 @@ use crate::core::snapshot::nodes::Machine;
 
 use super::addresses;
 
-/// Facts that are older than this are no ground for a decision.
+/// Beyond this it is said that what EC2 has may be other by now.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 
 /// Those of the account first: how old they are, and what could not be asked.
