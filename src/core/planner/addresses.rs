@@ -103,7 +103,8 @@ mod tests {
     #[test]
     fn what_is_left_and_what_lacks_is_said() {
         let launched = Launched { nodes: 2, pods: 58 };
-        let cases: [(&[(&str, u64)], CloudFactCode, &str); 3] = [
+        type Case = (&'static [(&'static str, u64)], CloudFactCode, &'static str);
+        let cases: [Case; 3] = [
             (
                 &[("subnet-a", 200), ("subnet-b", 11)],
                 CloudFactCode::AddressesFree,

@@ -74,8 +74,11 @@ fn name_of(class: &Value) -> Option<&str> {
     class.get("name").and_then(Value::as_str)
 }
 
-/// The lock, and what it has for each class: pointer and value. One that can not be read is found elsewhere.
-fn locked<'r>(revision: &'r Revision<'_>) -> Option<(&'r Document, BTreeMap<String, (String, LockedClass)>)> {
+/// By name: pointer and value.
+type LockedClasses = BTreeMap<String, (String, LockedClass)>;
+
+/// The lock, and what it has for each class. One that can not be read is found elsewhere.
+fn locked<'r>(revision: &'r Revision<'_>) -> Option<(&'r Document, LockedClasses)> {
     let document = &revision.of(Kind::ImageLock).find(|lock| lock.usable)?.document;
     let of_class = |(pointer, value): (String, &Value)| {
         let class: LockedClass = serde_json::from_value(value.clone()).ok()?;

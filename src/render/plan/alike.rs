@@ -93,6 +93,15 @@ pub fn pending_alike(pending: &[Pending]) -> Vec<PendingAlike<'_>> {
     alike
 }
 
+/// Facts by EC2NodeClass, in the plan's order; those of the account have the empty name.
+pub fn by_class(facts: &[CloudFact]) -> BTreeMap<&str, Vec<&CloudFact>> {
+    let mut grouped: BTreeMap<&str, Vec<&CloudFact>> = BTreeMap::new();
+    for fact in facts {
+        grouped.entry(&fact.node_class).or_default().push(fact);
+    }
+    grouped
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,13 +123,4 @@ mod tests {
         let rows: Vec<(usize, usize, &str)> = alike.iter().map(|row| (row.nodes.len(), row.texts, row.text)).collect();
         assert_eq!(rows, [(2, 2, nodes[0].text.as_str()), (1, 1, "nothing would be saved")]);
     }
-}
-
-/// Facts by EC2NodeClass, in the plan's order; those of the account have the empty name.
-pub fn by_class(facts: &[CloudFact]) -> BTreeMap<&str, Vec<&CloudFact>> {
-    let mut grouped: BTreeMap<&str, Vec<&CloudFact>> = BTreeMap::new();
-    for fact in facts {
-        grouped.entry(&fact.node_class).or_default().push(fact);
-    }
-    grouped
 }
