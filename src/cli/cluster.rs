@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::adapters::kubernetes::{ConnectError, Connection, connect, read_once};
+use crate::adapters::kubernetes::{ConnectError, Connection, connect, node_plans as posted_plans, read_once};
 use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::Snapshot;
 use crate::ports::{PortError, PortErrorKind};
@@ -33,22 +33,24 @@ impl ClusterArguments {
 
 /// Everything in the cluster as a snapshot, with what the reader should know.
 pub fn read(arguments: &ClusterArguments) -> Result<(Snapshot, Vec<String>), Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
-    runtime.block_on(async {
-        let connection = connected(arguments).await?;
-        read_once(&connection.client).await.map_err(|error| unreadable(error, &connection.address))
-    })
+    asked(arguments, async |connection| read_once(&connection.client).await)
 }
 
 /// The plans that were posted in it.
 pub fn node_plans(arguments: &ClusterArguments) -> Result<Vec<NodePlan>, Failure> {
+    asked(arguments, async |connection| posted_plans(&connection.client).await)
+}
+
+/// What the cluster answers to one question.
+fn asked<T>(
+    arguments: &ClusterArguments,
+    question: impl AsyncFnOnce(&Connection) -> Result<T, PortError>,
+) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::usage(FAILURE, error))?;
     runtime.block_on(async {
         let connection = connected(arguments).await?;
-        let plans = crate::adapters::kubernetes::node_plans(&connection.client).await;
-        plans.map_err(|error| unreadable(error, &connection.address))
+        question(&connection).await.map_err(|error| unreadable(error, &connection.address))
     })
 }
 

@@ -39,7 +39,7 @@ pub fn has_proxy(to: &Uri) -> bool {
 
 fn proxy_of(proxies: &Matcher, to: &Uri) -> Option<Intercept> {
     let is_encrypted = to.scheme_str() == Some("https");
-    if is_encrypted && !is_this_machine(to) { proxies.intercept(to) } else { None }
+    if is_encrypted && !is_this_machine(to.host().unwrap_or_default()) { proxies.intercept(to) } else { None }
 }
 
 /// Connects as `HTTPS_PROXY` (or `ALL_PROXY`) and `NO_PROXY` say, which is what Git does as well. The proxy only carries what is encrypted
@@ -90,7 +90,8 @@ impl Service<Uri> for ThroughProxy {
     }
 }
 
-fn is_this_machine(to: &Uri) -> bool {
-    let host = to.host().unwrap_or_default().trim_matches(['[', ']']);
+/// Whether a host is the machine that this runs on. An IPv6 address may have its brackets.
+pub fn is_this_machine(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }

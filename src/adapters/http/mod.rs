@@ -3,7 +3,7 @@
 mod connector;
 mod server;
 
-pub use connector::{Connector, connector, has_proxy};
+pub use connector::{Connector, connector, has_proxy, is_this_machine};
 pub use server::{CONNECTIONS_MAX, HEADERS_WITHIN, serve};
 
 /// What this program calls itself: GitHub refuses requests without a name.

@@ -3,6 +3,8 @@
 use hyper::Uri;
 use hyper::http::uri::Scheme;
 
+use crate::adapters::http::is_this_machine;
+
 #[derive(Debug, thiserror::Error)]
 pub enum AddressError {
     #[error("{0:?} is no address: write https://HOST, with a port and a path where they are needed")]
@@ -46,8 +48,7 @@ impl Address {
             authority: authority.as_str().to_owned(),
             path: uri.path().trim_end_matches('/').to_owned(),
         };
-        let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|it| it.is_loopback());
-        if address.scheme == Scheme::HTTP && !is_here && !allows_plain {
+        if address.scheme == Scheme::HTTP && !is_this_machine(&host) && !allows_plain {
             return Err(AddressError::NotEncrypted(address.to_string()));
         }
         Ok(address)
