@@ -5,8 +5,8 @@ use std::time::Duration;
 use cutlist::adapters::git::ScriptedRepository;
 use serde_json::{Value, json};
 
-use crate::cluster::{Apply, documents};
-use crate::control_plane::ControlPlane;
+use crate::cluster::{Apply, Cluster, documents};
+use crate::control_plane::{ControlPlane, Process};
 use crate::forges::GITHUB;
 use crate::interruptions::settles;
 use crate::program::{self, Program};
@@ -48,22 +48,10 @@ pub fn what_was_approved_on_a_pull_request_is_carried_out_after_its_merge(plane:
     };
     let before = names();
 
-    for object in documents(&plane.tool("helm", REVIEW).unwrap()) {
-        if object["kind"] != "Deployment" {
-            cluster.apply(&object, Apply::ForReal).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
-        }
-    }
     let (base, head) = propose(&repository);
     let forge = Server::start(GITHUB.router);
     forge.world().pull_requests = vec![pull_request(&base, &head)];
-    let token = plane.folder().join("forge-token");
-    std::fs::write(&token, OURS).unwrap();
-    let mut command = std::process::Command::new(program::program());
-    command.arg("review").arg(repository.path()).args(["--kubeconfig"]);
-    command.arg(plane.kubeconfig_of("cutlist", "cutlist-review")).args(["--forge", "github", "--url", &forge.url]);
-    command.args(["--repository", "acme/nodes", "--interval", "5s", "--token-file"]).arg(&token);
-    command.args(["--without-simulation", "--require-approval", "--require-two-people", "--approve-merged"]);
-    let mut review = plane.run("review", command);
+    let mut review = start_review(plane, &cluster, &repository, &forge);
 
     let approval = |state: &str| {
         let wanted = |what: &str| format!("the status of the approval is {state}: {what}");
@@ -83,18 +71,7 @@ pub fn what_was_approved_on_a_pull_request_is_carried_out_after_its_merge(plane:
     assert_eq!(approval("success"), format!("approved by writer: plan {digest}"));
     assert_eq!(names(), before, "nothing is done before the merge");
 
-    {
-        let mut world = forge.world();
-        world.last_id += 1;
-        let merged = &mut world.pull_requests[0];
-        merged["state"] = json!("closed");
-        merged["merged_at"] = json!(jiff::Timestamp::now());
-        merged["merge_commit_sha"] = json!(head);
-    }
-    git2::Repository::open(repository.path())
-        .unwrap()
-        .reference("refs/heads/main", git2::Oid::from_str(&head).unwrap(), true, "merged")
-        .unwrap();
+    merge(&forge, &repository, &head);
     // As with every roll-out one node goes first. What comes after it is another plan, which nobody has approved.
     cluster.wait("the node that was shown is replaced", PATIENCE, |_| {
         let now = names();
@@ -131,6 +108,37 @@ pub fn what_was_approved_on_a_pull_request_is_carried_out_after_its_merge(plane:
     settles(&cluster, &program, "after the change", 4);
     cutlist.must_run();
     review.must_run();
+}
+
+/// `cutlist review` with the rights that the chart gives it, and no others.
+fn start_review(plane: &ControlPlane, cluster: &Cluster, repository: &ScriptedRepository, forge: &Server) -> Process {
+    for object in documents(&plane.tool("helm", REVIEW).unwrap()) {
+        if object["kind"] != "Deployment" {
+            cluster.apply(&object, Apply::ForReal).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
+        }
+    }
+    let token = plane.folder().join("forge-token");
+    std::fs::write(&token, OURS).unwrap();
+    let mut command = std::process::Command::new(program::program());
+    command.arg("review").arg(repository.path()).args(["--kubeconfig"]);
+    command.arg(plane.kubeconfig_of("cutlist", "cutlist-review")).args(["--forge", "github", "--url", &forge.url]);
+    command.args(["--repository", "acme/nodes", "--interval", "5s", "--token-file"]).arg(&token);
+    command.args(["--without-simulation", "--require-approval", "--require-two-people", "--approve-merged"]);
+    plane.run("review", command)
+}
+
+/// The pull request is merged on the forge, and its commit is the newest of `main`.
+fn merge(forge: &Server, repository: &ScriptedRepository, head: &str) {
+    let mut world = forge.world();
+    world.last_id += 1;
+    let merged = &mut world.pull_requests[0];
+    merged["state"] = json!("closed");
+    merged["merged_at"] = json!(jiff::Timestamp::now());
+    merged["merge_commit_sha"] = json!(head);
+    git2::Repository::open(repository.path())
+        .unwrap()
+        .reference("refs/heads/main", git2::Oid::from_str(head).unwrap(), true, "merged")
+        .unwrap();
 }
 
 /// A commit that changes the pool, after that of `main`, and not yet there. Gives both.
