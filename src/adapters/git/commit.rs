@@ -17,6 +17,8 @@ pub enum CommitError {
     Bare(PathBuf),
     #[error("{file} has changes that are not committed")]
     Dirty { file: String },
+    #[error("{file} is not committed yet")]
+    Untracked { file: String },
     #[error("a merge, rebase or the like is under way in {}", .0.display())]
     UnderWay(PathBuf),
     #[error("the repository's configuration has no author")]
@@ -34,6 +36,7 @@ impl CommitError {
             Self::Read(error) => return error.hint(),
             Self::Bare(_) => "name a clone with a branch that is checked out".to_owned(),
             Self::Dirty { file } => format!("commit it, or take it back: git checkout -- {file}"),
+            Self::Untracked { file } => format!("commit it, or remove it: {file}"),
             Self::UnderWay(_) => "end it first: `git status` says how".to_owned(),
             Self::NoAuthor { .. } => "git config user.name NAME && git config user.email ADDRESS".to_owned(),
             Self::Write { .. } => "check the permissions of the folder".to_owned(),
@@ -65,6 +68,7 @@ impl Committer {
         let file = if sub_path.is_empty() { name.to_owned() } else { format!("{sub_path}/{name}") };
         match repository.status_file(Path::new(&file)) {
             Ok(Status::CURRENT) => {}
+            Ok(Status::WT_NEW) => return Err(CommitError::Untracked { file }),
             Ok(_) => return Err(CommitError::Dirty { file }),
             // Neither on disk nor committed.
             Err(error) if error.code() == ErrorCode::NotFound => {}
