@@ -18,6 +18,7 @@ use crate::cli::output;
 use crate::controller::facts::pull;
 use crate::core::catalog::regions::SaidBy;
 use crate::ports::Clock;
+use crate::render::plan::count;
 
 /// The clock of this machine: there is no cluster whose time would count.
 struct SystemClock;
@@ -46,9 +47,9 @@ pub fn run(arguments: &FactsPullArguments) -> Result<Outcome, Failure> {
     let write = std::fs::write(&arguments.write, text).with_context(|| arguments.write.display().to_string());
     write.map_err(|error| Failure::usage(ERROR, error))?;
     output::say(&format!(
-        "{}: {} EC2NodeClasses of {}, {} not known",
+        "{}: {} of {}, {} not known",
         arguments.write.display(),
-        facts.node_classes.len(),
+        count(facts.node_classes.len(), "EC2NodeClass"),
         facts.region,
         facts.not_known.len()
     ));
