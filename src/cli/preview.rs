@@ -47,14 +47,10 @@ pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<
         generated_for: now.to_string(),
         ..Preview::default()
     };
-    // Of the clusters that have the same definitions, these are read once.
-    let mut proposals: BTreeMap<&str, Read> = BTreeMap::new();
+    let mut proposals = Proposals::default();
     let mut all = Vec::new();
     for cluster in &clusters {
-        let proposal = match proposals.entry(&cluster.folder) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => new.insert(Read::of(arguments, &cluster.folder)?),
-        };
+        let proposal = proposals.of(arguments, cluster)?;
         let revision = |revision: &Revision| {
             let Revision { id, reference } = revision.clone();
             PreviewRevision { id, reference }
@@ -78,9 +74,9 @@ pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<
 /// The answer to a question for each cluster, as if the change were merged. Blocks while it reads and plans.
 pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Result<Vec<(String, String)>, Failure> {
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
+    let mut proposals = Proposals::default();
     let answer = |cluster: &Cluster| {
-        let read = Read::of(arguments, &cluster.folder)?;
-        let Ok(merged) = read.merged else {
+        let Ok(merged) = &proposals.of(arguments, cluster)?.merged else {
             return Err(Failure::usage(ERROR, anyhow!("the head can not be merged")));
         };
         let name = cluster.name_for(&merged.definitions);
@@ -88,7 +84,7 @@ pub(super) fn answered(arguments: &PreviewArguments, question: &Question) -> Res
             return Err(Failure::usage(ERROR, anyhow!("the definitions can not be used")));
         }
         let (inputs, saved) = (inputs_of(arguments, now), cluster.read(arguments, now)?);
-        let read = inputs::with_cluster(&inputs, merged, saved.snapshot, saved.notes)?;
+        let read = inputs::with_cluster(&inputs, merged.clone(), saved.snapshot, saved.notes)?;
         Ok((name, output::hidden().text(&why::answered(question, &inputs, &read)?)))
     };
     snapshots::clusters(arguments)?.iter().map(answer).collect()
@@ -101,6 +97,19 @@ pub(super) fn node_plans(arguments: &PreviewArguments) -> Result<Vec<(String, Ve
         Ok((cluster.name, plans))
     };
     snapshots::clusters(arguments)?.into_iter().map(read).collect()
+}
+
+/// By folder: clusters that have the same definitions share what was read of them.
+#[derive(Default)]
+struct Proposals(BTreeMap<String, Read>);
+
+impl Proposals {
+    fn of(&mut self, arguments: &PreviewArguments, cluster: &Cluster) -> Result<&Read, Failure> {
+        Ok(match self.0.entry(cluster.folder.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Read::of(arguments, &cluster.folder)?),
+        })
+    }
 }
 
 /// Both revisions of one folder, and what they define.
