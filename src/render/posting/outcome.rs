@@ -44,9 +44,9 @@ pub fn previewed(body: &str) -> Option<String> {
     data["plan"].as_str().map(str::to_owned)
 }
 
-/// Whether nothing more is to be expected of these plans.
+/// Whether nothing more is to be expected of these plans. Of none, a plan is to be expected.
 pub fn is_settled(plans: &[&NodePlan]) -> bool {
-    plans.iter().all(|plan| plan.status.as_ref().is_some_and(|status| status.phase.is_final()))
+    !plans.is_empty() && plans.iter().all(|plan| plan.status.as_ref().is_some_and(|status| status.phase.is_final()))
 }
 
 impl Outcome<'_> {
@@ -213,6 +213,15 @@ mod tests {
             &Outcome { merged_as: "0123456789", plans: &plans, previewed: Some("aa"), approved: &[] },
             ROOM,
         )
+    }
+
+    #[test]
+    fn a_merge_is_settled_when_its_plans_are() {
+        let done = plan("6e4f22aa", "0123456789", json!({ "phase": "Applied" }));
+        let waits = plan("7e4f22aa", "0123456789", json!({ "phase": "WaitsForApproval" }));
+        assert!(is_settled(&[&done]));
+        assert!(!is_settled(&[&done, &waits]));
+        assert!(!is_settled(&[]), "a plan is still to come");
     }
 
     #[test]
