@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fuzz fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -54,6 +54,16 @@ e2e-forge: ## posting to a real Gitea on loopback (a minute after the first time
 	@echo "== a real forge"
 	@tests/forge/build target/e2e/programs
 	@$(CARGO) test $(LOCKED) $(FEATURES) --test forge -- target/e2e/programs
+
+# Needs `cargo install cargo-fuzz` and a C++ compiler; works with a stable Rust, since no sanitizer is asked for: there is no unsafe code.
+# What is new and interesting goes to target/fuzz; what breaks a target belongs into tests/fuzz/corpus, by a name that says what it is.
+TARGET ?= definitions
+SECONDS ?= 600
+fuzz: ## look SECONDS long for input that breaks TARGET, one of tests/fuzz/targets.rs (ten minutes after building)
+	@mkdir -p target/fuzz/corpus/$(TARGET) target/fuzz/found
+	@cd tests/fuzz && $(CARGO) fuzz run --fuzz-dir . --sanitizer none --target-dir ../../target/fuzz $(TARGET) \
+	  ../../target/fuzz/corpus/$(TARGET) corpus/$(TARGET) \
+	  -- -max_total_time=$(SECONDS) -timeout=1 -rss_limit_mb=256 -artifact_prefix=../../target/fuzz/found/
 
 fmt: rustfmt ## format the code
 	$(CARGO) fmt
