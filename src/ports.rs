@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
+use crate::api::cloud_facts::VcpuQuotaUse;
 use crate::api::ec2_node_class::{Ami, EC2NodeClass, EC2NodeClassStatus, SecurityGroup};
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
@@ -254,6 +255,10 @@ pub trait Cloud {
     /// What a plan should say of the cloud itself: what could not be asked and why, and what is not as it is now. The same for as long as the
     /// trouble is.
     fn notes(&self) -> impl Future<Output = Vec<Note>> {
+        async { Vec::new() }
+    }
+    /// The account's quotas for instances, and what runs under them; of one that could not be asked nothing, which the notes say.
+    fn vcpu_quotas(&self) -> impl Future<Output = Vec<VcpuQuotaUse>> {
         async { Vec::new() }
     }
     /// Takes a message that was acted on off the queue; idempotent.

@@ -28,7 +28,23 @@ pub struct CloudFacts {
     /// By subnet ID; nothing for one of which that is not known.
     #[serde(default)]
     pub free_addresses: BTreeMap<String, u64>,
+    /// The account's quotas for instances; one that could not be asked is not among them.
+    #[serde(default)]
+    pub vcpu_quotas: Vec<VcpuQuotaUse>,
     /// What could not be asked, and why.
     #[serde(default)]
     pub not_known: Vec<String>,
+}
+
+/// A quota of the account for instances, and what runs under it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct VcpuQuotaUse {
+    /// As Service Quotas has it: `L-1216C47A`.
+    pub code: String,
+    /// Virtual processors that may run.
+    pub vcpus: u64,
+    /// Those that run, by anybody in the account; nothing where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<u64>,
 }

@@ -26,6 +26,7 @@ pub async fn pull<E: Cloud>(
         region: region.to_owned(),
         node_classes: Vec::new(),
         free_addresses: Default::default(),
+        vcpu_quotas: cloud.vcpu_quotas().await,
         not_known: Vec::new(),
     };
     for class in classes {

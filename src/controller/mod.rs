@@ -86,6 +86,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::api::approval_rules::ApprovalRules;
+use crate::api::cloud_facts::VcpuQuotaUse;
 use crate::api::ec2_node_class::{EC2NodeClass, EC2NodeClassSpec};
 use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
@@ -237,6 +238,8 @@ struct Known {
     prices: Prices,
     /// By name of the EC2NodeClass: what the cloud was asked, and what it answered.
     classes: BTreeMap<String, (EC2NodeClassSpec, ClassFacts)>,
+    /// The account's, and what runs under them.
+    vcpu_quotas: Vec<VcpuQuotaUse>,
     /// What the cloud says of itself.
     notes: Vec<Note>,
     until: Timestamp,
@@ -583,16 +586,20 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             let facts = self.ports.cloud.describe(&class).await?;
             classes.insert(class.metadata.name.unwrap_or_default(), (class.spec, facts));
         }
+        let vcpu_quotas = self.ports.cloud.vcpu_quotas().await;
         let notes = self.ports.cloud.notes().await;
         let before = self.catalog.as_mut();
-        if let Some(known) = before.filter(|it| Arc::ptr_eq(&it.catalog, &catalog) && it.classes == classes) {
+        let is_same = |it: &&mut Known| {
+            Arc::ptr_eq(&it.catalog, &catalog) && it.classes == classes && it.vcpu_quotas == vcpu_quotas
+        };
+        if let Some(known) = before.filter(is_same) {
             known.until = until;
             known.notes = notes;
             return Ok(());
         }
         let prices = Prices::new(&catalog);
         self.inputs_seen = InputsSeen::default();
-        self.catalog = Some(Known { catalog, prices, classes, notes, until });
+        self.catalog = Some(Known { catalog, prices, classes, vcpu_quotas, notes, until });
         Ok(())
     }
 

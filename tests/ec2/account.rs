@@ -40,6 +40,8 @@ pub struct Things {
     pub offerings: BTreeMap<String, Vec<String>>,
     /// Products of the Price List.
     pub products: Vec<serde_json::Value>,
+    /// Virtual processors by code.
+    pub quotas: BTreeMap<String, f64>,
     /// Type, zone, dollars.
     pub spot_prices: Vec<(String, String, f64)>,
 }
@@ -422,7 +424,10 @@ impl Ec2Api for Account {
         Ok(self.page(found.iter().map(ToString::to_string).collect(), page))
     }
 
-    async fn get_service_quota(&self, _: &str) -> Result<Quota, ApiError> {
-        nothing(Action::GetServiceQuota)
+    async fn get_service_quota(&self, code: &str) -> Result<Quota, ApiError> {
+        self.called(Action::GetServiceQuota, code)?;
+        let missing = || ApiError::of(Action::GetServiceQuota, "NoSuchResourceException", "no such quota");
+        let value = self.things.borrow().quotas.get(code).copied().ok_or_else(missing)?;
+        Ok(Quota { code: code.to_owned(), name: String::new(), value })
     }
 }

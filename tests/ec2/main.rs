@@ -16,6 +16,7 @@ mod drift;
 mod ends;
 mod fleets;
 mod launches;
+mod quotas;
 mod validation;
 
 use std::future::Future;

@@ -1,8 +1,8 @@
 //! EC2 as the controller asks it: the port over any [`Ec2Api`], so that everything that decides is built and tested without the SDK.
 //!
 //! Rooms: `classes` is what is known of EC2NodeClasses, `launches` makes instances of claims, `templates` keeps launch templates, `ends`
-//! ends instances, `names` writes names on them, `queue` hears what EC2 announces, `opening` is
-//! the first look, `pace` makes calls as fast as EC2 takes them.
+//! ends instances, `names` writes names on them, `queue` hears what EC2 announces, `quotas`
+//! is how much the account may have, `opening` is the first look, `pace` makes calls as fast as EC2 takes them.
 
 mod classes;
 mod ends;
@@ -11,6 +11,7 @@ mod names;
 mod opening;
 mod pace;
 mod queue;
+mod quotas;
 mod templates;
 
 use std::collections::BTreeMap;
@@ -23,13 +24,14 @@ use super::addresses::Addresses;
 use super::api::Ec2Api;
 use super::api::instances::InstanceAnswer;
 use super::catalog::LiveCatalog;
-use super::failures::quota_of;
 use super::instances::{self, Ended, instance_id};
 use super::resolution::cluster::Identity;
 use super::shortages::{Scarce, Shortages};
+use crate::api::cloud_facts::VcpuQuotaUse;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::node_claim::NodeClaim;
 use crate::core::catalog::Catalog;
+use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::plan::{EndCause, Note, NoteCode};
 use crate::ports::{
     ClassFacts, Clock, Cloud, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, Offering, PortError,
@@ -43,6 +45,7 @@ use names::Names;
 pub use opening::Opening;
 use pace::Pace;
 use queue::Queue;
+use quotas::Quotas;
 use templates::Templates;
 
 /// Whose nodes are launched, and how.
@@ -73,6 +76,7 @@ pub struct AwsCloud<P, C> {
     ends: Ends,
     names: Names,
     queue: Queue,
+    quotas: Quotas,
 }
 
 /// What there is none of at present.
@@ -111,6 +115,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
             ends: Ends::default(),
             names: Names::default(),
             queue,
+            quotas: Quotas::default(),
             settings,
         }
     }
@@ -125,6 +130,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> AwsCloud<P, C> {
         let doubts = self.catalog.lock().await.doubts();
         let mut troubles: Vec<String> = doubts.into_iter().map(|doubt| doubt.text).collect();
         troubles.extend(self.classes.troubles().await);
+        troubles.extend(self.quotas.troubles().await);
         if let Some(trouble) = self.queue.trouble().await {
             troubles.push(format!("what EC2 announces is not heard: {trouble}"));
         }
@@ -211,7 +217,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
             base.clone()
         } else {
             let mut changed = base.as_ref().clone();
-            let is_other = market.shortages.apply(&mut changed, quota_of, now);
+            let is_other = market.shortages.apply(&mut changed, code_of, now);
             if is_other { Arc::new(changed) } else { base.clone() }
         };
         market.made = Some(Made { of: base, catalog: catalog.clone(), until });
@@ -228,6 +234,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         let answers = self.launch_all(request).await;
         let launched = answers.iter().flatten().filter_map(|instance| instance_id(&instance.provider_id));
         self.ends.launched(launched, self.pace.now());
+        self.quotas.launched().await;
         answers
     }
 
@@ -274,6 +281,12 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     async fn notes(&self) -> Vec<Note> {
         let note = |text| Note { code: NoteCode::CloudNotKnown, text };
         self.troubles().await.into_iter().map(note).collect()
+    }
+
+    async fn vcpu_quotas(&self) -> Vec<VcpuQuotaUse> {
+        // Without it nothing is planned either, and the controller says why.
+        let Ok(catalog) = self.base_catalog().await else { return Vec::new() };
+        self.quotas.now(self.api(), &catalog.instance_types, self.pace.now()).await
     }
 
     async fn forget_message(&self, receipt: &str) -> Result<(), PortError> {

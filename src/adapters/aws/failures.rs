@@ -4,7 +4,6 @@
 //! corrections to it: a throttled answer says nothing about capacity (A#8923), a quota is no shortage of one offering, and an exhausted
 //! subnet says nothing about its zone.
 
-use crate::api::keys;
 use crate::ports::PortErrorKind;
 
 use self::FailureClass::{
@@ -56,7 +55,7 @@ pub enum Remembered {
     Offering,
     Subnet,
     Reservation,
-    /// Every offering under the same quota, see [`quota_of`].
+    /// Every offering under the same quota, see [`quota_of`](crate::core::catalog::vcpu_quotas::quota_of).
     Quota,
     /// Every offering of the placement group in this zone.
     PlacementGroupInZone,
@@ -250,24 +249,6 @@ pub fn classify(code: &str, message: &str) -> Failure {
     Failure { class, remembered: Remembered::Nothing, reason: "LaunchFailed" }
 }
 
-/// The quota, by its code, that instances of this type and capacity type count for; `None` where it has one of its own that is not known
-/// here. Reserved capacity has counted since it was reserved, and does not count again. Source: Service Quotas, service `ec2`.
-pub fn quota_of(instance_type: &str, capacity_type: &str) -> Option<&'static str> {
-    let letters = instance_type.find(|character: char| !character.is_ascii_lowercase()).unwrap_or(instance_type.len());
-    let (family, _) = instance_type.split_at_checked(letters)?;
-    let (on_demand, spot) = match family {
-        "a" | "c" | "d" | "h" | "i" | "im" | "is" | "m" | "r" | "t" | "z" => ("L-1216C47A", "L-34B43A08"),
-        "g" | "gr" | "vt" => ("L-DB2E81BA", "L-3819A6DF"),
-        "p" => ("L-417A185B", "L-7212CCBC"),
-        _ => return None,
-    };
-    match capacity_type {
-        keys::SPOT => Some(spot),
-        keys::ON_DEMAND => Some(on_demand),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -338,26 +319,6 @@ mod tests {
             ("", Server),
         ] {
             assert_eq!(classify(code, "").class, class, "{code}");
-        }
-    }
-
-    #[test]
-    fn types_of_one_quota_are_known() {
-        for (instance_type, capacity_type, quota) in [
-            ("m7i-flex.large", "on-demand", Some("L-1216C47A")),
-            ("im4gn.large", "on-demand", Some("L-1216C47A")),
-            ("im4gn.large", "reserved", None),
-            ("t3.micro", "spot", Some("L-34B43A08")),
-            ("g5.xlarge", "spot", Some("L-3819A6DF")),
-            ("vt1.3xlarge", "on-demand", Some("L-DB2E81BA")),
-            ("p5.48xlarge", "on-demand", Some("L-417A185B")),
-            ("inf2.xlarge", "on-demand", None),
-            ("x2idn.16xlarge", "spot", None),
-            ("u-6tb1.metal", "on-demand", None),
-            ("", "spot", None),
-            ("é", "spot", None),
-        ] {
-            assert_eq!(quota_of(instance_type, capacity_type), quota, "{instance_type}");
         }
     }
 }

@@ -33,6 +33,11 @@ pub async fn list(api: &impl Ec2Api, identity: &Identity) -> Result<Vec<Instance
     described(api, &filters).await
 }
 
+/// All instances of the account in the region that run or start, whoever launched them.
+pub async fn of_account(api: &impl Ec2Api) -> Result<Vec<InstanceAnswer>, ApiError> {
+    described(api, &[Filter::new("instance-state-name", ["pending", "running"])]).await
+}
+
 /// The instances of these launches, also those that have ended since: they still are the ones that were launched.
 pub async fn of_launches(api: &impl Ec2Api, launches: &BTreeSet<String>) -> Result<Vec<InstanceAnswer>, ApiError> {
     let filter = |values: &[&String]| Filter::new(format!("tag:{}", keys::LAUNCH), values.iter().copied());

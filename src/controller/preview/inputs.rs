@@ -54,6 +54,7 @@ pub fn with_inputs<T>(
         packing: on.packing.unwrap_or(settings.packing),
         region_said_by: on.region_said_by,
         free_addresses: on.facts.map(|facts| facts.free_addresses.clone()),
+        vcpu_quotas: on.facts.map(|facts| facts.vcpu_quotas.clone()).unwrap_or_default(),
         facts: on.facts.and_then(|facts| {
             let taken_at = facts.taken_at.parse().ok()?;
             Some(FactsOfFile { taken_at, not_known: facts.not_known.clone() })

@@ -18,6 +18,7 @@ mod parse;
 pub mod regions;
 pub mod tables;
 pub mod values;
+pub mod vcpu_quotas;
 
 use std::collections::BTreeMap;
 

@@ -4,6 +4,7 @@ mod adjustment;
 pub mod image_lock;
 mod nothing;
 mod overlays;
+mod quotas;
 mod refused;
 mod reservations;
 mod subnets;
@@ -26,6 +27,8 @@ use crate::core::snapshot::nodes::Machine;
 pub use nothing::NothingOffered;
 pub use overlays::AddedCapacity;
 use overlays::Overlays;
+use quotas::Quotas;
+pub use quotas::pools_short_of_quota;
 use refused::Refusals;
 pub use refused::{REFUSED_SECONDS, taken_back};
 pub use reservations::Reservation;
@@ -106,6 +109,7 @@ impl Offer {
     /// O(node classes x types + pools + overlays x pools x offerings).
     pub fn new(inputs: &Inputs<'_>) -> Self {
         let refusals = Refusals::new(inputs);
+        let quotas = Quotas::new(inputs);
         let overlays = Overlays::new(inputs);
         let mut of_class: BTreeMap<&str, Types> = BTreeMap::new();
         let reservations = Reservations::new(inputs);
@@ -141,6 +145,7 @@ impl Offer {
                 let mut types: Vec<InstanceType> =
                     inputs.catalog.instance_types.iter().map(|sold| settings.apply(sold)).collect();
                 refusals.leave_out(&mut types);
+                quotas.leave_out(&mut types);
                 // What is reserved is counted, and offered apart.
                 let is_reserved = |offering: &Offering| offering.capacity_type == keys::RESERVED;
                 for instance_type in types.iter_mut().filter(|it| it.offerings.iter().any(is_reserved)) {

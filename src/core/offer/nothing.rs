@@ -5,9 +5,12 @@ use crate::api::node_pool::NodePool;
 use crate::core::catalog::matching::{Entry, Matching, UnmatchedRequirements};
 use crate::core::catalog::node_class::NodeClassSettings;
 use crate::core::catalog::regions::SaidBy;
+use crate::core::catalog::vcpu_quotas::VcpuQuota;
 use crate::core::catalog::{InstanceType, Offering};
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, Requirements};
+
+use super::quotas::Quotas;
 
 /// Why a pool can launch nothing.
 #[derive(Debug)]
@@ -60,6 +63,10 @@ impl NothingOffered {
         } else if !launchable(inputs, pool, &names) {
             let class = &pool.spec.template.spec.node_class_ref.name;
             (format!("only {} match, which its EC2NodeClass {class} can not launch", named(&names)), Vec::new())
+        } else if let Some(quota) = quota_in_the_way(inputs, &found, allowed) {
+            let text =
+                format!("only {} match, for which the quota {} {} is too small", named(&names), quota.name, quota.code);
+            (text, Vec::new())
         } else {
             (format!("only {} match, for which EC2 has no capacity now", named(&names)), Vec::new())
         };
@@ -68,7 +75,7 @@ impl NothingOffered {
 }
 
 /// Requirements and labels of the pool.
-fn entries(pool: &NodePool) -> Vec<Entry> {
+pub(super) fn entries(pool: &NodePool) -> Vec<Entry> {
     let template = &pool.spec.template;
     let labels = template.metadata.labels.iter().map(|(key, value)| Entry::of_label(key, value));
     template.spec.requirements.iter().map(Entry::new).chain(labels).collect()
@@ -107,6 +114,17 @@ fn region_text(inputs: &Inputs<'_>) -> Option<String> {
         SaidBy::NodePools => Some(format!("; {region} is where the zones of other NodePools are")),
         SaidBy::Settings => None,
     }
+}
+
+/// The quota of which too little is left for what would do. What is sold, and not what the class leaves, since nothing is left there.
+fn quota_in_the_way(
+    inputs: &Inputs<'_>,
+    found: &[&InstanceType],
+    allowed: impl Fn(&&Offering) -> bool,
+) -> Option<&'static VcpuQuota> {
+    let quotas = Quotas::new(inputs);
+    let mut offerings = found.iter().flat_map(|it| it.offerings.iter().filter(&allowed).map(move |sold| (it, sold)));
+    offerings.find_map(|(it, sold)| quotas.too_small_for(it, sold))
 }
 
 /// `m5.large`, or the first of many.

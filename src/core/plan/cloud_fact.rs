@@ -57,6 +57,12 @@ pub enum CloudFactCode {
     AddressesShort,
     /// What is free could not be found out.
     AddressesUnknown,
+    /// The account's quota has virtual processors for what this plan launches.
+    QuotaLeft,
+    /// The account's quota is nearly used up, has less than this plan needs, or keeps a NodePool from what it may buy.
+    QuotaShort,
+    /// How much of the account's quota is used could not be found out.
+    QuotaUseUnknown,
     /// When EC2 was asked, where the facts come from a file.
     FactsOfFile,
     /// The facts come from a file that is more than a day old.
@@ -70,13 +76,31 @@ impl CloudFactCode {
     pub fn mark(self) -> char {
         match self {
             Self::ImageReplacesNodes | Self::SelectionReplacesNodes => '~',
-            Self::ImageUnknown | Self::AddressesShort | Self::AddressesUnknown | Self::FactsOld | Self::NotKnown => '!',
-            Self::ImageUnchanged | Self::ImageNewerThanLock | Self::AddressesFree | Self::FactsOfFile => '=',
+            Self::ImageUnknown
+            | Self::AddressesShort
+            | Self::AddressesUnknown
+            | Self::QuotaShort
+            | Self::QuotaUseUnknown
+            | Self::FactsOld
+            | Self::NotKnown => '!',
+            Self::ImageUnchanged
+            | Self::ImageNewerThanLock
+            | Self::AddressesFree
+            | Self::QuotaLeft
+            | Self::FactsOfFile => '=',
         }
     }
 
     /// Whether it changes from minute to minute, so that it can not be part of what is approved.
     pub fn is_fleeting(self) -> bool {
-        matches!(self, Self::AddressesFree | Self::AddressesShort | Self::AddressesUnknown)
+        matches!(
+            self,
+            Self::AddressesFree
+                | Self::AddressesShort
+                | Self::AddressesUnknown
+                | Self::QuotaLeft
+                | Self::QuotaShort
+                | Self::QuotaUseUnknown
+        )
     }
 }

@@ -10,7 +10,7 @@ use crate::core::model::time::duration_text;
 use crate::core::plan::{CloudFact, CloudFactCode, Step};
 use crate::core::snapshot::nodes::Machine;
 
-use super::addresses;
+use super::{addresses, quotas};
 
 /// Beyond this it is said that what EC2 has may be other by now.
 const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
@@ -19,6 +19,7 @@ const AGE_MAX: SignedDuration = SignedDuration::from_hours(24);
 pub fn facts(inputs: &Inputs<'_>, machines: &[Machine<'_>], steps: &[Step]) -> Vec<CloudFact> {
     let mut facts = drift::facts(inputs, machines, steps);
     facts.extend(addresses::facts(inputs, steps));
+    facts.extend(quotas::facts(inputs, steps));
     facts.extend(inputs.policy.facts.iter().flat_map(|file| of_file(file, inputs.now)));
     facts.sort();
     facts

@@ -19,6 +19,7 @@ pub mod moments;
 mod names;
 mod namespaces;
 pub mod penalties;
+mod quotas;
 pub mod report;
 mod risks;
 

@@ -17,7 +17,7 @@ use crate::adapters::aws::addresses::Needed;
 use crate::adapters::aws::api::instances::InstanceAnswer;
 use crate::adapters::aws::api::launch::{FleetAnswer, FleetRequest};
 use crate::adapters::aws::api::{Action, ApiError, Ec2Api};
-use crate::adapters::aws::failures::{FailureClass, Remembered, classify, quota_of};
+use crate::adapters::aws::failures::{FailureClass, Remembered, classify};
 use crate::adapters::aws::fleet::{
     self, LaunchedInstance, OfferingFailure, Order, Outcome, Part, Surroundings, assign, parts, read, requests,
 };
@@ -27,6 +27,7 @@ use crate::adapters::aws::refusals;
 use crate::adapters::aws::shortages::Scarce;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
+use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
 use crate::ports::{Clock, Instance, LaunchFailure, LaunchRequest, Offering, PortError, PortErrorKind, chain};
@@ -531,7 +532,7 @@ fn scarce(failure: &OfferingFailure) -> Option<Scarce> {
         Remembered::AllSpot => Some(Scarce::CapacityType(keys::SPOT.to_owned())),
         Remembered::Quota => {
             let offering = offering?;
-            let quota = quota_of(&offering.instance_type, &offering.capacity_type);
+            let quota = code_of(&offering.instance_type, &offering.capacity_type);
             Some(quota.map_or_else(|| Scarce::Offering(offering.clone()), |code| Scarce::Quota(code.to_owned())))
         }
     }

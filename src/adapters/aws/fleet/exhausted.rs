@@ -1,6 +1,7 @@
 //! What is not to be asked for again for a while, of what a launch was allowed to become.
 
-use crate::adapters::aws::failures::{Remembered, quota_of};
+use crate::adapters::aws::failures::Remembered;
+use crate::core::catalog::vcpu_quotas::code_of;
 use crate::api::keys;
 use crate::core::plan::Alternative;
 use crate::ports::Offering;
@@ -32,7 +33,7 @@ fn covers(failure: &OfferingFailure, offering: &Offering) -> bool {
             failed.is_some_and(|it| (&it.zone, &it.capacity_type) == (&offering.zone, &offering.capacity_type))
         }
         Remembered::Quota => failed.is_some_and(|it| {
-            let quota = |it: &Offering| quota_of(&it.instance_type, &it.capacity_type);
+            let quota = |it: &Offering| code_of(&it.instance_type, &it.capacity_type);
             it == offering || (quota(it).is_some() && quota(it) == quota(offering))
         }),
     }

@@ -1,0 +1,76 @@
+//! What the quotas of the account leave: an instance that needs more virtual processors than are left would be refused, so it is not offered.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::core::catalog::matching::Matching;
+use crate::core::catalog::vcpu_quotas::{VcpuQuota, quota_of};
+use crate::core::catalog::{InstanceType, Offering};
+use crate::core::inputs::Inputs;
+
+use super::nothing::entries;
+
+/// What is left of each quota of which it is known.
+#[derive(Debug, Default)]
+pub struct Quotas {
+    /// By code, virtual processors.
+    left: BTreeMap<String, u64>,
+}
+
+impl Quotas {
+    pub fn new(inputs: &Inputs<'_>) -> Self {
+        let known = inputs.policy.vcpu_quotas.iter();
+        let left = known.filter_map(|quota| Some((quota.code.clone(), quota.vcpus.saturating_sub(quota.used?))));
+        Self { left: left.collect() }
+    }
+
+    /// The quota of which too little is left for one such instance.
+    pub fn too_small_for(&self, instance_type: &InstanceType, offering: &Offering) -> Option<&'static VcpuQuota> {
+        let quota = quota_of(&instance_type.name, &offering.capacity_type)?;
+        let left = self.left.get(quota.code)?;
+        (instance_type.vcpus()? > *left).then_some(quota)
+    }
+
+    /// Takes what would be refused off the offer. O(offerings), and nothing where no quota is known.
+    pub fn leave_out(&self, types: &mut [InstanceType]) {
+        if self.left.is_empty() {
+            return;
+        }
+        for instance_type in types {
+            let is_refused = |it: &Offering| it.available && self.too_small_for(instance_type, it).is_some();
+            // A shared list is only copied where it changes.
+            let refused: BTreeSet<usize> =
+                (0..instance_type.offerings.len()).filter(|at| is_refused(&instance_type.offerings[*at])).collect();
+            if !refused.is_empty() {
+                let offerings = instance_type.offerings.iter_mut().enumerate();
+                offerings.filter(|(at, _)| refused.contains(at)).for_each(|(_, it)| it.available = false);
+            }
+        }
+    }
+}
+
+/// By the code of a quota, the NodePools that may buy what is too large for what is left of it. O(pools x requirements x types), and nothing
+/// where no quota is known.
+pub fn pools_short_of_quota(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Vec<String>> {
+    let quotas = Quotas::new(inputs);
+    let mut short: BTreeMap<&'static str, Vec<String>> = BTreeMap::new();
+    if quotas.left.is_empty() {
+        return short;
+    }
+    let matching = Matching::new(&inputs.catalog.instance_types, &inputs.catalog.region);
+    for pool in inputs.node_pools.iter().filter(|pool| !pool.spec.template.spec.node_class_ref.is_of_auto_mode()) {
+        let entries = entries(pool);
+        let relevant = matching.relevant(&entries);
+        let is_allowed = |it: &&Offering| {
+            it.available && relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true))
+        };
+        let of_type = |it: &InstanceType| {
+            let quotas = it.offerings.iter().filter(is_allowed).filter_map(|sold| quotas.too_small_for(it, sold));
+            quotas.map(|quota| quota.code).collect::<Vec<_>>()
+        };
+        let codes: BTreeSet<&'static str> = matching.types(&relevant).flat_map(of_type).collect();
+        for code in codes {
+            short.entry(code).or_default().push(pool.metadata.name.clone().unwrap_or_default());
+        }
+    }
+    short
+}
