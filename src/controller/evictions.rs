@@ -58,7 +58,7 @@ fn allowances<K: Cluster, E: Cloud>(view: &View<'_>, pods: &[&Pod], effects: &Ef
     for (position, pod) in pods.iter().enumerate() {
         let is_refused = allowances.permission(position) == Permission::Refused;
         if let Some(obstacle) = is_refused.then(|| budgets.obstacle(pod)).flatten() {
-            say_blocked(pod, obstacle, effects);
+            say_blocked(pod, obstacle.to_string(), effects);
         }
     }
     allowances

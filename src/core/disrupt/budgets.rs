@@ -2,13 +2,14 @@
 //! Behaviour: reference, section 4.6; `DisruptionBudget` is ours and adds pools together, with a time zone.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 
 use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces, ReasonCode};
+use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces};
 
 use super::refused::Refused;
 use super::windows::{Strike, Written, strike};
@@ -259,11 +260,9 @@ impl Ledger {
     pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Refused> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
         match applying.find(|line| line.left() == 0 || line.exceeds_money(price)) {
-            Some(line) => Err(Refused {
-                code: ReasonCode::BudgetExhausted,
-                text: describe(line, price),
-                definition: line.state.definition.clone(),
-            }),
+            Some(line) => {
+                Err(Refused { definition: line.state.definition.clone(), ..SpentBudget::of(line, price).into() })
+            }
             None => Ok(()),
         }
     }
@@ -326,31 +325,72 @@ fn denied_by(spec: &DisruptionBudgetSpec, strikes: &dyn Fn(Written<'_>) -> Strik
     })
 }
 
-fn describe(line: &Line, price: HourlyPrice) -> String {
-    let state = &line.state;
-    let kind = match state.kind {
-        BudgetKind::NodePool => "NodePool",
-        BudgetKind::DisruptionBudget => "DisruptionBudget",
-    };
-    if let Some(window) = &state.denied_by {
-        return format!("{kind} {} allows nothing now: {window}", state.name);
+/// A budget that lets no more nodes go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpentBudget {
+    kind: BudgetKind,
+    name: String,
+    spent: Spent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Spent {
+    /// By a window, in words.
+    ByWindow(String),
+    Money {
+        limit_per_hour: HourlyPrice,
+        left: HourlyPrice,
+        /// What the node costs.
+        price: HourlyPrice,
+    },
+    Nodes {
+        allowed: usize,
+        counted: usize,
+        /// As written.
+        nodes: String,
+        taken: usize,
+    },
+}
+
+impl SpentBudget {
+    fn of(line: &Line, price: HourlyPrice) -> Self {
+        let state = &line.state;
+        let money = state.money.filter(|_| line.left() > 0 && line.exceeds_money(price));
+        let spent = match (&state.denied_by, money) {
+            (Some(window), _) => Spent::ByWindow(window.clone()),
+            (None, Some(money)) => Spent::Money {
+                limit_per_hour: money.limit_per_hour,
+                left: line.money_left().unwrap_or_default().max(HourlyPrice::ZERO),
+                price,
+            },
+            (None, None) => Spent::Nodes {
+                allowed: state.allowed,
+                counted: state.nodes_counted,
+                nodes: state.nodes.clone(),
+                taken: line.taken(),
+            },
+        };
+        Self { kind: state.kind, name: state.name.clone(), spent }
     }
-    if let Some(money) = state.money.filter(|_| line.left() > 0 && line.exceeds_money(price)) {
-        let limit_per_hour = money.limit_per_hour;
-        let left = line.money_left().unwrap_or_default().max(HourlyPrice::ZERO);
-        return format!(
-            "{kind} {} has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}",
-            state.name
-        );
+}
+
+impl fmt::Display for SpentBudget {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, spent } = self;
+        match kind {
+            BudgetKind::NodePool => write!(out, "NodePool {name} ")?,
+            BudgetKind::DisruptionBudget => write!(out, "DisruptionBudget {name} ")?,
+        }
+        match spent {
+            Spent::ByWindow(window) => write!(out, "allows nothing now: {window}"),
+            Spent::Money { limit_per_hour, left, price } => {
+                write!(out, "has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}")
+            }
+            Spent::Nodes { allowed, counted, nodes, taken } => {
+                write!(out, "allows {allowed} of {counted} nodes now ({nodes}), {taken} taken by this plan")
+            }
+        }
     }
-    format!(
-        "{kind} {} allows {} of {} nodes now ({}), {} taken by this plan",
-        state.name,
-        state.allowed,
-        state.nodes_counted,
-        state.nodes,
-        line.taken()
-    )
 }
 
 fn selects(budget: &DisruptionBudget, pool: &NodePool) -> bool {
@@ -432,7 +472,7 @@ mod tests {
         let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Underutilized).is_ok());
         let refused = take(DisruptionReason::Underutilized).unwrap_err();
-        assert_eq!(refused.text, "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
+        assert_eq!(refused.to_string(), "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
         assert!((0..3).all(|_| take(DisruptionReason::Empty).is_ok()) && take(DisruptionReason::Empty).is_err());
         assert!(take(DisruptionReason::Drifted).is_ok(), "no budget speaks of it");
     }
@@ -445,7 +485,7 @@ mod tests {
         (0..2).for_each(|_| ledger.take_by_force("a", HourlyPrice::ZERO));
         let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
         assert_eq!(
-            take(DisruptionReason::Drifted).unwrap_err().text,
+            take(DisruptionReason::Drifted).unwrap_err().to_string(),
             "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan"
         );
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Empty).is_err());
@@ -492,7 +532,7 @@ mod tests {
         ledger.take_by_force("a", dollars(0.75));
         assert!(ledger.check("a", DisruptionReason::Empty, dollars(0.25)).is_ok());
         assert_eq!(
-            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err().text,
+            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err().to_string(),
             "DisruptionBudget b has moneyPerHour $1.0000/h, of which $0.2500/h are left, and the node costs $0.3000/h"
         );
     }
