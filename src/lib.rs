@@ -54,7 +54,7 @@
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory. `aws` is
 //!   EC2: every call is a method of one trait over plain data, so what decides is built and tested without the SDK.
-//! - `controller` runs: observe, plan, post, gate, apply, record. While moves are under way it plans at every look, from what is
+//! - `controller` runs: observe, plan, post, gate, apply, record. Its page lists its rooms in their order. While moves are under way it plans at every look, from what is
 //!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
 //!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod. What a
 //!   look in between believes to be left over, or to be lacking for a few pods that still run, mostly is neither: plans that took nodes
