@@ -77,7 +77,7 @@ use observed::doubted::Doubted;
 use observed::kept_by_others;
 use observed::others::{Others, without_others};
 use observed::view::{Prices, View, without_auto_mode};
-use pace::{CATALOG_AGE, LEAST_PAUSE, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
+use pace::{CATALOG_AGE, PAUSE_MIN, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
 use plans::approvals::{Approved, Waiting};
 use plans::batch::BatchWindow;
 use plans::fidelity::Expectations;
@@ -87,7 +87,7 @@ use plans::shown::Shown;
 use revisions::{Revisions, inputs};
 
 pub use events::journal::Journal;
-pub use events::refusal::Refusal;
+pub use events::refusal::MoveRefusal;
 pub use revisions::facts;
 pub use shutdown::Shutdown;
 
@@ -319,7 +319,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         let now = self.ports.clock.now();
-        let pause = self.wake_at.map(|moment| moment.duration_since(now).max(LEAST_PAUSE));
+        let pause = self.wake_at.map(|moment| moment.duration_since(now).max(PAUSE_MIN));
         let pause = pause.map(|pause| Duration::try_from(pause).unwrap_or_default());
         let sleep = async {
             match pause {

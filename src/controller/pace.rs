@@ -8,7 +8,7 @@ pub const POLL: SignedDuration = SignedDuration::from_secs(10);
 /// How often, while moves are under way, it is searched for more than nodes that can simply go.
 pub const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
 /// A look that nothing but time asks for is later than the one that asked for it, or time would never pass.
-pub const LEAST_PAUSE: SignedDuration = SignedDuration::from_millis(1);
+pub const PAUSE_MIN: SignedDuration = SignedDuration::from_millis(1);
 /// How long a failed call is left alone at first. It doubles, since most of what fails twice fails again.
 pub const RETRY: SignedDuration = SignedDuration::from_secs(1);
 /// How long that gets where the answer was that it can not be done, which only somebody's change makes better.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
-use crate::controller::events::refusal::Refusal;
+use crate::controller::events::refusal::MoveRefusal;
 use crate::core::lifecycle::launches::launch_id;
 use crate::core::plan::ReasonCode;
 use crate::core::plan::{Alternative, Plan, Step, StepKind, buffer_of};
@@ -18,8 +18,8 @@ const ALTERNATIVES: &str = "cutlist.dev/launch-alternatives";
 const ALTERNATIVES_MAX: usize = 60;
 
 /// The NodeClaim of a creation as it is written: the plan's, with finalizer and notes.
-pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, Refusal> {
-    let unreadable = || Refusal::NodeClaimUnreadable { name: step.node_claim.clone() };
+pub fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, MoveRefusal> {
+    let unreadable = || MoveRefusal::NodeClaimUnreadable { name: step.node_claim.clone() };
     let launch = step.launch.as_ref().ok_or_else(unreadable)?;
     let mut claim: NodeClaim = serde_json::from_value(launch.node_claim.clone()).map_err(|_| unreadable())?;
     claim.metadata.name = Some(step.node_claim.clone());

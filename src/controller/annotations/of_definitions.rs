@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::controller::events::refusal::Refusal;
+use crate::controller::events::refusal::MoveRefusal;
 use crate::core::model::static_hash::node_pool_hash;
 use crate::core::plan::Revision;
 use crate::core::snapshot::Snapshot;
@@ -70,13 +70,13 @@ pub fn seen(snapshot: &Snapshot) -> Seen {
 }
 
 /// Whether the pool still has the content that was planned with, or that it had then.
-pub fn check_pool(snapshot: &Snapshot, name: &str, hash: &str, seen: &Seen) -> Result<(), Refusal> {
+pub fn check_pool(snapshot: &Snapshot, name: &str, hash: &str, seen: &Seen) -> Result<(), MoveRefusal> {
     let pool = snapshot.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == Some(name));
     let is_known = |found: &String| found == hash || seen.get(name) == Some(found);
     if pool.map(node_pool_hash).as_ref().is_some_and(is_known) {
         return Ok(());
     }
-    Err(Refusal::NodePoolChanged { name: name.to_owned() })
+    Err(MoveRefusal::NodePoolChanged { name: name.to_owned() })
 }
 
 /// Pools that are not in the cluster as they were applied, in words.

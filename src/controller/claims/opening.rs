@@ -80,7 +80,7 @@ fn is_closed(claim: &NodeClaim) -> bool {
 }
 
 /// A pod, and the node that it should land on.
-pub struct Place {
+pub struct Nomination {
     pub namespace: String,
     pub pod: String,
     pub node: String,
@@ -140,7 +140,7 @@ fn is_on_its_way(claim: &NodeClaim) -> bool {
 
 /// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. It forgets the name of a node
 /// that is closed when it next tries the pod, and most pods are not tried again before their node opens: told early they land there.
-pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Place> {
+pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
     if plan.placements.is_empty() {
         return Vec::new();
     }
@@ -149,7 +149,7 @@ pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Place> {
     let places = plan.placements.iter().filter_map(|placement| {
         let pod = unbound.get(&placement.pod).filter(|pod| !is_told(pod, &placement.node))?;
         let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
-        Some(Place { namespace, pod: name, node: placement.node.clone() })
+        Some(Nomination { namespace, pod: name, node: placement.node.clone() })
     });
     places.collect()
 }

@@ -21,7 +21,7 @@ use crate::definitions::Diagnostic;
 use crate::api::node_plan::Fidelity;
 
 use nodes::some_of;
-use refusal::Refusal;
+use refusal::MoveRefusal;
 
 pub use levels::Level;
 pub use nodes::{Disrupted, Replacement};
@@ -87,7 +87,7 @@ pub enum Event {
     PlanSuperseded {
         plan_id: String,
         move_number: Option<u32>,
-        refusal: Refusal,
+        refusal: MoveRefusal,
     },
     WaitsForApproval {
         plan_id: String,

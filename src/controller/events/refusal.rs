@@ -4,7 +4,7 @@ use crate::core::plan::ReasonCode;
 
 /// What changed between the plan and its application.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum MoveRefusal {
     #[error("NodePool {name} changed since")]
     NodePoolChanged { name: String },
     #[error("node {node} is gone")]

@@ -17,7 +17,7 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::annotations::of_definitions::{self, Seen};
 use crate::controller::events::journal::Journal;
-use crate::controller::events::refusal::Refusal;
+use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::events::{Disrupted, Event, Replacement};
 use crate::controller::observed::others::without_others;
 use crate::controller::observed::view::{View, must_move, name_of, node_name};
@@ -39,7 +39,7 @@ const LOOKED_AT_TOGETHER: usize = 16;
 #[derive(Debug)]
 pub enum ApplyError {
     /// The inputs changed; a new plan is needed.
-    Refused { move_number: u32, refusal: Refusal },
+    Refused { move_number: u32, refusal: MoveRefusal },
     /// A call failed; the next look goes on.
     Port(PortError),
 }
@@ -128,7 +128,7 @@ async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_
 }
 
 /// Nothing is removed on the word of what is in doubt, unless EC2 takes it away.
-fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
+fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), MoveRefusal> {
     if step.kind == StepKind::Create || matches!(step.mode, RemovalMode::AtOnce { .. }) {
         return Ok(());
     }
@@ -136,25 +136,25 @@ fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
         Some(claim) => view.doubt(claim),
         None => view.snapshot.doubts.of_kinds(),
     };
-    because.map_or(Ok(()), |because| Err(Refusal::InDoubt { because }))
+    because.map_or(Ok(()), |because| Err(MoveRefusal::InDoubt { because }))
 }
 
 /// What takes a node without waiting for anything must still be so.
-fn check_mode(step: &Step, view: &View<'_>) -> Result<(), Refusal> {
+fn check_mode(step: &Step, view: &View<'_>) -> Result<(), MoveRefusal> {
     let node = || step.node.clone().unwrap_or_default();
     let holds = match &step.mode {
         RemovalMode::Graceful => true,
         RemovalMode::AtOnce { .. } => view.claim(&step.node_claim).is_some_and(|claim| claim.is_true(INTERRUPTED)),
         RemovalMode::ByForce { condition, status } => {
-            let object = view.node(&node()).ok_or_else(|| Refusal::NodeGone { node: node() })?;
+            let object = view.node(&node()).ok_or_else(|| MoveRefusal::NodeGone { node: node() })?;
             let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
             conditions.unwrap_or_default().iter().any(|it| it.type_ == *condition && it.status == *status)
         }
     };
-    if holds { Ok(()) } else { Err(Refusal::NodeWell { node: node() }) }
+    if holds { Ok(()) } else { Err(MoveRefusal::NodeWell { node: node() }) }
 }
 
-fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), Refusal> {
+fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), MoveRefusal> {
     check_doubt(step, view)?;
     check_mode(step, view)?;
     for precondition in &step.preconditions {
@@ -163,7 +163,7 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
                 of_definitions::check_pool(view.snapshot, name, hash, seen)?;
             }
             Precondition::NodeHoldsOnly { node, pods, pods_hash } => {
-                let object = view.node(node).ok_or_else(|| Refusal::NodeGone { node: node.clone() })?;
+                let object = view.node(node).ok_or_else(|| MoveRefusal::NodeGone { node: node.clone() })?;
                 let found = || view.pods_on(Some(object)).iter().copied().filter(|pod| must_move(pod));
                 let is_planned = match pods_hash {
                     Some(planned) => hash_of_pods(found()) == *planned,
@@ -171,7 +171,7 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
                 };
                 if !is_planned || found().count() != *pods {
                     let found = found().count();
-                    return Err(Refusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
+                    return Err(MoveRefusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
                 }
             }
             // Held by `gate.rs`.
@@ -182,23 +182,23 @@ fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), R
     }
     match step.kind {
         StepKind::Create => match view.claim(&step.node_claim) {
-            Some(claim) if !is_of(claim, plan) => Err(Refusal::NodeClaimExists { name: step.node_claim.clone() }),
+            Some(claim) if !is_of(claim, plan) => Err(MoveRefusal::NodeClaimExists { name: step.node_claim.clone() }),
             _ => of_claims::planned_claim(plan, step).map(|_| ()),
         },
         StepKind::Remove => {
             let node = step.node.clone().unwrap_or_else(|| step.node_claim.clone());
-            let Some(claim) = view.claim(&step.node_claim) else { return Err(Refusal::NodeGone { node }) };
+            let Some(claim) = view.claim(&step.node_claim) else { return Err(MoveRefusal::NodeGone { node }) };
             let is_marked = of_claims::goes(claim) && !is_of(claim, plan);
             if claim.metadata.deletion_timestamp.is_some() || is_marked {
-                return Err(Refusal::NodeBeingRemoved { node });
+                return Err(MoveRefusal::NodeBeingRemoved { node });
             }
             Ok(())
         }
         StepKind::Adopt => match view.claim(&step.node_claim) {
             Some(claim) if claim.metadata.deletion_timestamp.is_none() => Ok(()),
-            _ => Err(Refusal::NodeGone { node: step.node.clone().unwrap_or_default() }),
+            _ => Err(MoveRefusal::NodeGone { node: step.node.clone().unwrap_or_default() }),
         },
-        StepKind::Hold => Err(Refusal::NotSupported { code: step.reason.code }),
+        StepKind::Hold => Err(MoveRefusal::NotSupported { code: step.reason.code }),
     }
 }
 
@@ -359,7 +359,7 @@ fn disrupted(step: &Step) -> Disrupted {
 }
 
 /// What to say of a move that was refused; `None` where it was not to save money.
-pub fn rejected(plan: &Plan, move_number: u32, refusal: &Refusal) -> Option<Event> {
+pub fn rejected(plan: &Plan, move_number: u32, refusal: &MoveRefusal) -> Option<Event> {
     let steps = steps_of(plan, move_number);
     let of_kind = |kind| steps.iter().copied().filter(move |step| step.kind == kind);
     let saves = |step: &&Step| matches!(step.reason.code, ReasonCode::Underutilized | ReasonCode::Empty);

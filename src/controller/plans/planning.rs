@@ -13,10 +13,10 @@ use crate::api::node_plan::NodePlanPhase;
 use crate::api::settings::Settings;
 use crate::controller::annotations::of_definitions::{self, Origin, Seen};
 use crate::controller::claims::effects::unless_gone;
-use crate::controller::claims::opening::{self, Place};
+use crate::controller::claims::opening::{self, Nomination};
 use crate::controller::claims::refused_nodes;
 use crate::controller::events::Event;
-use crate::controller::events::refusal::Refusal;
+use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::{self, ApplyError};
 use crate::controller::moves::gate::{Gated, gate};
 use crate::controller::observed::view::{View, name_of};
@@ -197,7 +197,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// Tells kube-scheduler where pods should land, several at a time.
-    async fn say_places(&mut self, places: &[Place], now: Timestamp) -> Result<(), PortError> {
+    async fn say_places(&mut self, places: &[Nomination], now: Timestamp) -> Result<(), PortError> {
         for together in places.chunks(PLACES_TOGETHER) {
             let cluster = &self.ports.cluster;
             let told = together.iter().map(|place| cluster.nominate(&place.namespace, &place.pod, &place.node));
@@ -351,7 +351,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             // When it comes again it is shown again, or nobody could approve it.
             self.shown.carried_out();
         }
-        self.supersede_waiting(Refusal::OtherPlan, now).await?;
+        self.supersede_waiting(MoveRefusal::OtherPlan, now).await?;
         if is_complete {
             self.records.enter(&self.ports.cluster, &plan.id, NodePlanPhase::Applied, "", now).await?;
         }

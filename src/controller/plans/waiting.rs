@@ -10,7 +10,7 @@ use crate::api::keys;
 use crate::api::node_plan::{NodePlan, NodePlanPhase};
 use crate::controller::Controller;
 use crate::controller::events::Event;
-use crate::controller::events::refusal::Refusal;
+use crate::controller::events::refusal::MoveRefusal;
 use crate::controller::moves::apply::steps_of;
 use crate::controller::moves::gate::removal_to_confirm;
 use crate::controller::pace::RETRY;
@@ -133,7 +133,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             return Ok(());
         }
         if !is_same {
-            self.supersede_waiting(Refusal::OtherPlan, now).await?;
+            self.supersede_waiting(MoveRefusal::OtherPlan, now).await?;
         }
         let Waiting { plan, moves, .. } = &waiting;
         let (name, rules) = (records::name_of(&plan.id), self.loosened());
@@ -158,7 +158,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     pub(in crate::controller) async fn supersede_waiting(
         &mut self,
-        refusal: Refusal,
+        refusal: MoveRefusal,
         now: Timestamp,
     ) -> Result<(), PortError> {
         self.approved = None;
@@ -171,7 +171,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     /// The same, where something else must not fail for it: the next plan that is posted closes what is open.
     pub(in crate::controller) async fn supersede_for_revision(&mut self, now: Timestamp) {
-        if let Err(error) = self.supersede_waiting(Refusal::OtherRevision, now).await {
+        if let Err(error) = self.supersede_waiting(MoveRefusal::OtherRevision, now).await {
             self.say_trouble(chain(&error), now);
         }
     }
@@ -185,7 +185,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         let (Some(waiting), Some(approved)) = (&self.waiting, self.approved.take()) else { return Ok(()) };
         let in_force = self.revisions.in_force.as_ref().map(|in_force| &in_force.revision);
         if in_force != Some(&waiting.plan.revision) {
-            return self.supersede_waiting(Refusal::OtherRevision, now).await;
+            return self.supersede_waiting(MoveRefusal::OtherRevision, now).await;
         }
         let written = self.records.written(&waiting.plan.id);
         let found = approvals::object_of(snapshot, &waiting.plan.id);
@@ -204,7 +204,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         }
         self.plan_due_at = now.saturating_add(RETRY).ok();
         self.wake(self.plan_due_at);
-        self.supersede_waiting(Refusal::ObjectChanged { field }, now).await
+        self.supersede_waiting(MoveRefusal::ObjectChanged { field }, now).await
     }
 
     /// An approval outlives a call that fails: what is begun is not begun twice, the rest is tried again.

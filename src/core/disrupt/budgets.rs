@@ -293,12 +293,12 @@ impl Ledger {
 }
 
 /// More than any fleet costs, and what a price can still say: a budget of more than that is one of that.
-const MONEY_MAX_DOLLARS: f64 = 8.9e9;
+const MONEY_DOLLARS_MAX: f64 = 8.9e9;
 
 /// What `moneyPerHour` leaves when nodes of this price are on their way out. What is no amount allows nothing; lint names it.
 fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
     let limit = limit?;
-    let limit = if limit > MONEY_MAX_DOLLARS { MONEY_MAX_DOLLARS } else { limit };
+    let limit = if limit > MONEY_DOLLARS_MAX { MONEY_DOLLARS_MAX } else { limit };
     let limit = HourlyPrice::from_dollars(limit).unwrap_or(HourlyPrice::ZERO);
     let allowed = (limit - disrupting).max(HourlyPrice::ZERO);
     Some(BudgetMoney { limit_per_hour: limit, allowed_per_hour: allowed, used_per_hour: HourlyPrice::ZERO })
@@ -511,7 +511,7 @@ mod tests {
 
     #[test]
     fn more_money_than_a_price_can_say_is_as_much_as_it_can() {
-        assert_eq!(money(Some(1e30), HourlyPrice::ZERO), money(Some(MONEY_MAX_DOLLARS), HourlyPrice::ZERO));
+        assert_eq!(money(Some(1e30), HourlyPrice::ZERO), money(Some(MONEY_DOLLARS_MAX), HourlyPrice::ZERO));
         assert!(money(Some(1e30), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour > HourlyPrice::ZERO));
         assert!(
             money(Some(f64::NAN), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour == HourlyPrice::ZERO)

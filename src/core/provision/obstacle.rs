@@ -60,7 +60,7 @@ pub enum PodObstacle {
     Unsettled {
         node: String,
         is_open: bool,
-        refusal: Option<kube_scheduler::Refusal>,
+        refusal: Option<kube_scheduler::FilterRefusal>,
     },
 }
 

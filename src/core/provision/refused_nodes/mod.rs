@@ -24,7 +24,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::inputs::Inputs;
-use crate::core::kube_scheduler::{FilterContext, Refusal};
+use crate::core::kube_scheduler::{FilterContext, FilterRefusal};
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::lifecycle::expiry::is_of_other_template;
 use crate::core::plan::{Note, NoteCode, RefusedNode};
@@ -559,7 +559,7 @@ impl<'j> Judge<'j, '_> {
     }
 
     /// Which filter keeps a pod from a node, as far as they are known here.
-    fn refusal(&mut self, position: usize, machine: &Machine<'_>) -> Option<Refusal> {
+    fn refusal(&mut self, position: usize, machine: &Machine<'_>) -> Option<FilterRefusal> {
         let snapshot = self.inputs.snapshot;
         let context = self.context.get_or_insert_with(|| judging(snapshot));
         context.examine(&snapshot.pods[position]).refusal(machine.node?)
@@ -583,7 +583,7 @@ impl<'j> Judge<'j, '_> {
         &self,
         bought: &Bought,
         machine: &Machine<'_>,
-        refusal: Option<&Refusal>,
+        refusal: Option<&FilterRefusal>,
         patience: SignedDuration,
         is_alone: bool,
     ) -> Option<Refused> {
