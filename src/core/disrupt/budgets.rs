@@ -43,6 +43,40 @@ struct Line {
 }
 
 impl Line {
+    /// What the two kinds of budget have in common.
+    fn new(
+        name: &str,
+        kind: BudgetKind,
+        nodes: &str,
+        reasons: Option<Vec<DisruptionReason>>,
+        window: Window,
+        counted: PoolNodes,
+        pools: Vec<String>,
+    ) -> Self {
+        let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
+        // An empty list names no reason, where no list stands for all.
+        let is_active = window != Window::Closed && reasons.as_ref().is_none_or(|reasons| !reasons.is_empty());
+        let allowed = if !is_active { counted.counted } else { limit.saturating_sub(counted.disrupting) };
+        let state = BudgetState {
+            name: name.to_owned(),
+            kind,
+            nodes: nodes.to_owned(),
+            reasons: reasons.iter().flatten().map(|reason| format!("{reason:?}")).collect(),
+            nodes_counted: counted.counted,
+            allowed,
+            used: 0,
+            forced: 0,
+            active: is_active,
+            money: None,
+            denied_by: None,
+            definition: None,
+        };
+        let is_of_none = window == Window::Open && counted.counted == 0;
+        let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
+        let price_otherwise = HourlyPrice::ZERO;
+        Self { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage }
+    }
+
     fn applies(&self, pool: &str, reason: DisruptionReason) -> bool {
         self.covers(pool) && self.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
     }
@@ -126,18 +160,10 @@ impl Ledger {
             for (position, budget) in pool.spec.disruption.budgets.iter().enumerate() {
                 let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), strikes);
                 let counted = nodes.get(&name).copied().unwrap_or_default();
-                ledger.add(
-                    &name,
-                    BudgetKind::NodePool,
-                    &budget.nodes,
-                    budget.reasons.clone(),
-                    window,
-                    counted,
-                    vec![name.clone()],
-                );
-                if let Some(line) = ledger.lines.last_mut() {
-                    line.position = position;
-                }
+                let pools = vec![name.clone()];
+                let reasons = budget.reasons.clone();
+                let line = Line::new(&name, BudgetKind::NodePool, &budget.nodes, reasons, window, counted, pools);
+                ledger.lines.push(Line { position, ..line });
             }
         }
         for budget in budgets {
@@ -157,62 +183,18 @@ impl Ledger {
             }
             let zone = spec.time_zone.as_deref();
             let window = window(spec.schedule.as_deref().map(|it| (it, spec.duration.as_ref(), zone)), strikes);
-            ledger.add(
-                &name,
-                BudgetKind::DisruptionBudget,
-                &spec.nodes,
-                spec.reasons.clone(),
-                window,
-                counted,
-                selected,
-            );
-            if let Some(line) = ledger.lines.last_mut().filter(|line| line.state.active) {
+            let (kind, reasons) = (BudgetKind::DisruptionBudget, spec.reasons.clone());
+            let mut line = Line::new(&name, kind, &spec.nodes, reasons, window, counted, selected);
+            if line.state.active {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
                 line.state.denied_by = denied_by(spec, strikes);
                 if line.state.denied_by.is_some() {
                     line.state.allowed = 0;
                 }
             }
+            ledger.lines.push(line);
         }
         ledger
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the two kinds of budget have these seven things in common and nothing else"
-    )]
-    fn add(
-        &mut self,
-        name: &str,
-        kind: BudgetKind,
-        nodes: &str,
-        reasons: Option<Vec<DisruptionReason>>,
-        window: Window,
-        counted: PoolNodes,
-        pools: Vec<String>,
-    ) {
-        let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
-        // An empty list names no reason, where no list stands for all.
-        let is_active = window != Window::Closed && reasons.as_ref().is_none_or(|reasons| !reasons.is_empty());
-        let allowed = if !is_active { counted.counted } else { limit.saturating_sub(counted.disrupting) };
-        let state = BudgetState {
-            name: name.to_owned(),
-            kind,
-            nodes: nodes.to_owned(),
-            reasons: reasons.iter().flatten().map(|reason| format!("{reason:?}")).collect(),
-            nodes_counted: counted.counted,
-            allowed,
-            used: 0,
-            forced: 0,
-            active: is_active,
-            money: None,
-            denied_by: None,
-            definition: None,
-        };
-        let is_of_none = window == Window::Open && counted.counted == 0;
-        let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
-        let price_otherwise = HourlyPrice::ZERO;
-        self.lines.push(Line { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage });
     }
 
     /// With the places of the definitions.
