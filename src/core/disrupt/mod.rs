@@ -27,10 +27,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::inputs::Inputs;
 pub use crate::core::plan::Outlook;
-use crate::core::plan::{Balance, DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode};
+use crate::core::plan::{Balance, DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{Engine, HostIndex};
 
 use budgets::{Ledger, PoolNodes};
@@ -43,6 +44,7 @@ use refused::{Cause, Refused};
 use rehome::{Rehoming, Target};
 use removed_pools::{Adoption, removed_pools};
 use rollout::{RolloutObstacle, Rollouts};
+use static_capacity::StaticObstacle;
 
 /// Nodes that go together, with the creations that have to come first.
 #[derive(Clone, Debug)]
@@ -175,7 +177,13 @@ impl Pass<'_, '_> {
     fn definition(&self, engine: &Engine<'_, '_>, host: HostIndex, obstacle: &NodeObstacle) -> Option<DefinitionPlace> {
         use NotConsolidatable::{Never, NotQuiet, OnlyWhenEmpty, StaticPool};
         let pool = engine.problem.machines[host].node_pool()?;
+        let limit;
         let pointer = match obstacle {
+            NodeObstacle::NoPlace { nearest, .. } => return nearest.as_ref()?.definition.clone(),
+            NodeObstacle::Static(StaticObstacle::Limit { scope: Scope::NodePool, resource }) => {
+                limit = field_of("/spec/limits", resource);
+                limit.as_str()
+            }
             NodeObstacle::NotConsolidatable(NotQuiet { .. }) => "/spec/disruption/consolidateAfter",
             NodeObstacle::NotConsolidatable(StaticPool { .. }) => "/spec/replicas",
             NodeObstacle::NotConsolidatable(Never | OnlyWhenEmpty)
