@@ -37,7 +37,18 @@
 //! | looks, budget of work | what a search may do, counted and not timed, so that the same input gives the same bytes |
 //! | nominated | `status.nominatedNodeName`: where kube-scheduler tries a pod first |
 //! | turn | one node's time to receive pods that are evicted elsewhere |
-//! | held back | a candidate that stays, with its reason |
+//! | held back | a candidate that stays, with its obstacle |
+//! | obstacle | what keeps a node from going, or a pod from being bought for: data with figures, said in words in the report |
+//! | refusal | why one place does not take one pod (`Refusal`); of kube-scheduler's filters (`FilterRefusal`); of a move (`MoveRefusal`) |
+//! | rollout, canary, wave | nodes that go because definitions changed; the first of them; those that go at one time |
+//! | need | pods of one workload that ask for the same, whatever they are called |
+//! | payback, horizon | in what time a move must repay itself; over what time moves are compared |
+//! | displaced, rehome | pods that lose their node; finding them other places |
+//! | quota, scope | something of which there is only so much; whose limit it is |
+//! | shortfall | nodes that a static NodePool has too few, and can not have |
+//! | doubt | what of the cluster is not known as it is now; nothing ends on its word |
+//! | early end | an instance that ends before its node joins |
+//! | look | one time that the controller sees everything and does what can be done |
 //! | judge | the check of a plan that shares no code with the planner |
 //!
 //! # Code map
@@ -54,8 +65,8 @@
 //! - [`adapters`] touch the world: one folder for each thing that is touched. `kubernetes` is a real cluster: watches feed one
 //!   snapshot, and a write is seen by the next look whether or not its event came. `embedded` is a cluster and a cloud in memory. `aws` is
 //!   EC2: every call is a method of one trait over plain data, so what decides is built and tested without the SDK.
-//! - `controller` runs: observe, plan, post, gate, apply, record. While moves are under way it plans at every look, from what is
-//!   there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
+//! - `controller` runs: observe, plan, post, gate, apply, record. Its page lists the rooms in their order. While moves are under way
+//!   it plans at every look, from what is there alone: where plans sent each pod stands on the NodeClaims, and the next plan starts from these places
 //!   (`core/provision/expected.rs`), or each look would pack, and buy, anew, and kube-scheduler be told two nodes for one pod. What a
 //!   look in between believes to be left over, or to be lacking for a few pods that still run, mostly is neither: plans that took nodes
 //!   off for the one, and bought for the other, chased each other.

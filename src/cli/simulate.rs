@@ -219,17 +219,17 @@ impl Bounds {
     /// input gives the same bytes.
     fn of_preview(snapshot: &Snapshot) -> Self {
         let objects = snapshot.pods.len() + snapshot.nodes.len();
-        Self { plans: PREVIEW_MOST_PLANS, looks: PREVIEW_WORK / objects.max(PREVIEW_SMALLEST) }
+        Self { plans: PREVIEW_PLANS_MAX, looks: PREVIEW_WORK / objects.max(PREVIEW_OBJECTS_MIN) }
     }
 }
 
 /// Virtual seconds of a preview.
 const DAY_SECONDS: u64 = 24 * 3_600;
-const PREVIEW_MOST_PLANS: usize = 60;
+const PREVIEW_PLANS_MAX: usize = 60;
 /// Looks times objects.
 const PREVIEW_WORK: usize = 400_000;
 /// Below this a look costs as much.
-const PREVIEW_SMALLEST: usize = 100;
+const PREVIEW_OBJECTS_MIN: usize = 100;
 
 /// What these arguments, which ask for nothing else, mean to simulate.
 pub fn of_next_day(inputs: InputArguments) -> SimulateArguments {

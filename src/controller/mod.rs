@@ -4,80 +4,51 @@
 //! another look may find something. All state that matters is in the cluster, so a controller may be dropped between any
 //! two calls and another one goes on.
 //!
+//! Its rooms in their order: each uses those before it, and no other, except for what stands on this page.
+//!
 //! | what | where |
 //! |---|---|
-//! | a revision comes: lint, use or refuse it | `revisions.rs` |
-//! | definitions into the cluster and out of it | `inventory.rs`, `definition_annotations.rs` |
-//! | pods collected before they are planned for | `batch.rs` |
-//! | how many looks may follow each other | `pace.rs` |
-//! | whether another plan could say anything else | `inputs_seen.rs` |
-//! | what another installation made | `others.rs` |
-//! | one more look before something ends | `afresh.rs` |
-//! | what is not seen as it is | `doubted.rs` |
-//! | whether a plan says something new | `shown.rs` |
-//! | which moves may go without asking | `gate.rs` |
-//! | plans that wait for an approval, and whose counts | `approvals.rs`, `waiting.rs` |
-//! | one move begun, its preconditions checked | `apply.rs`, `refusal.rs`, `claim_annotations.rs` |
-//! | moves under way, finished or rolled back | `moves.rs` |
-//! | each NodeClaim's life | `claims.rs`, `effects.rs`; decisions: `core::lifecycle` |
-//! | pods of nodes that go: whose turn it is, what budgets allow | `evictions.rs`, `eviction_order.rs` |
-//! | pods told to kube-scheduler before their nodes open | `opening.rs` |
-//! | new nodes that did not become ready, a rollout halted | `rollouts.rs` |
-//! | new nodes that kube-scheduler refused their pods | `refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
-//! | instances that end before their nodes join | `early_ends.rs`; decisions: `core::lifecycle::early_ends` |
-//! | what somebody else has not let go | `kept_by_others.rs` |
-//! | instances without claims, claims without instances | `garbage.rs`, `adoption.rs` |
-//! | what the cloud says of running instances, for drift | `live_instances.rs` |
-//! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
-//! | conditions and progress of pools and classes | `statuses.rs` |
+//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `journal.rs`, `refusal.rs` |
+//! | what is written on objects and read again | `annotations/`: `of_claims.rs`, `of_definitions.rs` |
+//! | looking things up in what is seen | `observed/view.rs` |
+//! | what another installation made | `observed/others.rs` |
+//! | one more look before something ends | `observed/afresh.rs` |
+//! | what is not seen as it is | `observed/doubted.rs` |
+//! | what somebody else has not let go | `observed/kept_by_others.rs` |
+//! | a revision comes: lint, use or refuse it | `revisions/mod.rs` |
+//! | definitions into the cluster and out of it | `revisions/inventory.rs` |
+//! | from definitions to what a plan is made from | `revisions/inputs.rs`, `facts.rs` |
+//! | conditions and progress of pools and classes | `revisions/statuses.rs` |
+//! | each NodeClaim's life | `claims/`: `mod.rs`, `effects.rs`, `launches.rs`; decisions: `core::lifecycle` |
+//! | pods of nodes that go: whose turn it is, what budgets allow | `claims/evictions.rs`, `eviction_order.rs` |
+//! | pods told to kube-scheduler before their nodes open | `claims/opening.rs` |
+//! | what EC2 announces | `claims/interruptions.rs` |
+//! | new nodes that did not become ready, a rollout halted | `claims/rollouts.rs` |
+//! | new nodes that kube-scheduler refused their pods | `claims/refused_nodes.rs`; decisions: `core::provision::refused_nodes` |
+//! | instances that end before their nodes join | `claims/early_ends.rs`; decisions: `core::lifecycle::early_ends` |
+//! | instances without claims, claims without instances | `claims/garbage.rs`, `adoption.rs` |
+//! | what the cloud says of running instances, for drift | `claims/live_instances.rs` |
+//! | moves under way, finished or rolled back | `moves/mod.rs` |
+//! | one move begun, its preconditions checked | `moves/apply.rs` |
+//! | which moves may go without asking | `moves/gate.rs` |
+//! | when to plan, and the way of a plan | `plans/planning.rs` |
+//! | pods collected before they are planned for | `plans/batch.rs` |
+//! | whether another plan could say anything else, or says something new | `plans/inputs_seen.rs`, `shown.rs` |
+//! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
+//! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
-//! | what is said | `events.rs`, `event_levels.rs`, `event_nodes.rs`, `journal.rs` |
+//! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
 
-mod adoption;
-mod afresh;
-mod apply;
-mod approvals;
-mod batch;
-mod claim_annotations;
+mod annotations;
 mod claims;
-mod definition_annotations;
-mod doubted;
-mod early_ends;
-mod effects;
-mod event_levels;
-mod event_nodes;
 pub mod events;
-mod eviction_order;
-mod evictions;
-pub mod facts;
-mod fidelity;
-mod garbage;
-mod gate;
-mod history;
-mod inputs;
-mod inputs_seen;
-mod interruptions;
-mod inventory;
-mod journal;
-mod kept_by_others;
-mod launches;
-mod live_instances;
 mod moves;
-mod opening;
-mod others;
+mod observed;
 mod pace;
-mod planning;
+mod plans;
 pub mod preview;
-mod records;
-mod refusal;
-mod refused_nodes;
 mod revisions;
-mod rollouts;
-mod shown;
 mod shutdown;
-mod statuses;
-mod view;
-mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -99,42 +70,27 @@ use crate::core::snapshot::Snapshot;
 use crate::definitions::Definitions;
 use crate::ports::{ClassFacts, Clock, Cloud, Cluster, Forge, PortError, PortErrorKind, Repository, chain};
 
-use approvals::{Approved, Waiting};
-use batch::BatchWindow;
-use claims::{Claims, Surroundings};
-use doubted::Doubted;
+use claims::garbage::{self, Found, Garbage};
+use claims::rollouts::Noted;
+use claims::{Claims, Surroundings, early_ends, interruptions};
 use events::{Event, Fleet};
-use fidelity::Expectations;
-use garbage::{Found, Garbage};
-use inputs_seen::InputsSeen;
-use others::{Others, without_others};
-use pace::Pace;
-use records::Records;
-use revisions::Revisions;
-use rollouts::Noted;
-use shown::Shown;
-use view::{Prices, View, without_auto_mode};
+use observed::doubted::Doubted;
+use observed::kept_by_others;
+use observed::others::{Others, without_others};
+use observed::view::{Prices, View, without_auto_mode};
+use pace::{CATALOG_AGE, PAUSE_MIN, POLL, Pace, RETRY, RETRY_REFUSED_MAX, TROUBLE_SAID_AGAIN, TROUBLES_MAX};
+use plans::approvals::{Approved, Waiting};
+use plans::batch::BatchWindow;
+use plans::fidelity::Expectations;
+use plans::inputs_seen::InputsSeen;
+use plans::records::Records;
+use plans::shown::Shown;
+use revisions::{Revisions, inputs};
 
-pub use journal::Journal;
-pub use refusal::Refusal;
+pub use events::journal::Journal;
+pub use events::refusal::MoveRefusal;
+pub use revisions::facts;
 pub use shutdown::Shutdown;
-
-/// How often disruption is looked for when nothing happens.
-const POLL: SignedDuration = SignedDuration::from_secs(10);
-/// How often, while moves are under way, it is searched for more than nodes that can simply go.
-const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
-/// A look that nothing but time asks for is later than the one that asked for it, or time would never pass.
-const LEAST_PAUSE: SignedDuration = SignedDuration::from_millis(1);
-/// How long a failed call is left alone at first. It doubles, since most of what fails twice fails again.
-const RETRY: SignedDuration = SignedDuration::from_secs(1);
-/// How long that gets where the answer was that it can not be done, which only somebody's change makes better.
-const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
-/// How often trouble that goes on is said.
-const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
-/// How many different troubles are said in that time.
-const TROUBLES_MAX: usize = 30;
-/// How old the catalog may get.
-const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
 
 /// The ports.
 pub struct Ports<R, K, E, F, C> {
@@ -366,7 +322,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             }
         }
         let now = self.ports.clock.now();
-        let pause = self.wake_at.map(|moment| moment.duration_since(now).max(LEAST_PAUSE));
+        let pause = self.wake_at.map(|moment| moment.duration_since(now).max(PAUSE_MIN));
         let pause = pause.map(|pause| Duration::try_from(pause).unwrap_or_default());
         let sleep = async {
             match pause {

@@ -3,6 +3,23 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+/// How often disruption is looked for when nothing happens.
+pub const POLL: SignedDuration = SignedDuration::from_secs(10);
+/// How often, while moves are under way, it is searched for more than nodes that can simply go.
+pub const SEARCH_UNDER_WAY: SignedDuration = SignedDuration::from_mins(1);
+/// A look that nothing but time asks for is later than the one that asked for it, or time would never pass.
+pub const PAUSE_MIN: SignedDuration = SignedDuration::from_millis(1);
+/// How long a failed call is left alone at first. It doubles, since most of what fails twice fails again.
+pub const RETRY: SignedDuration = SignedDuration::from_secs(1);
+/// How long that gets where the answer was that it can not be done, which only somebody's change makes better.
+pub const RETRY_REFUSED_MAX: SignedDuration = SignedDuration::from_mins(5);
+/// How often trouble that goes on is said.
+pub const TROUBLE_SAID_AGAIN: SignedDuration = SignedDuration::from_mins(1);
+/// How many different troubles are said in that time.
+pub const TROUBLES_MAX: usize = 30;
+/// How old the catalog may get.
+pub const CATALOG_AGE: SignedDuration = SignedDuration::from_secs(60);
+
 /// So many looks may follow each other at once: each write wakes another one, and a fleet comes up in a few dozen.
 const BURST: i32 = 200;
 /// In the long run there is one look in this time.

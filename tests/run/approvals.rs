@@ -4,7 +4,7 @@ use cutlist::adapters::embedded::Post;
 use cutlist::api::approval_rules::ApprovalRules;
 use cutlist::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
 use cutlist::api::settings::ApprovalMode;
-use cutlist::controller::Refusal;
+use cutlist::controller::MoveRefusal;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::Cluster;
@@ -60,7 +60,7 @@ fn refused(stage: &Stage, text: &str) -> usize {
 }
 
 fn superseded_by_revision(stage: &Stage) -> usize {
-    stage.count(|event| matches!(event, Event::PlanSuperseded { refusal: Refusal::OtherRevision, .. }))
+    stage.count(|event| matches!(event, Event::PlanSuperseded { refusal: MoveRefusal::OtherRevision, .. }))
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,6 +1,6 @@
 //! Capacity that runs out, budgets that block, approvals that are missing.
 
-use cutlist::controller::Refusal;
+use cutlist::controller::MoveRefusal;
 use cutlist::controller::events::Event;
 use cutlist::core::snapshot::Snapshot;
 use cutlist::ports::{Cluster, Offering};
@@ -187,7 +187,10 @@ async fn a_pod_that_was_exchanged_since_the_plan_keeps_its_node() {
     assert!(stage.controller.approve(plan));
     stage.run_for(5).await;
     let refused = |event: &Event| {
-        matches!(event, Event::PlanSuperseded { refusal: Refusal::NodeHoldsOtherPods { planned: 1, found: 1, .. }, .. })
+        matches!(
+            event,
+            Event::PlanSuperseded { refusal: MoveRefusal::NodeHoldsOtherPods { planned: 1, found: 1, .. }, .. }
+        )
     };
     assert_eq!(stage.count(refused), 1);
     assert_eq!(stage.count(|event| matches!(event, Event::MoveBegun { .. })), 1, "only the creation");

@@ -24,7 +24,7 @@ const PATIENCE_TO_SYNC: Duration = Duration::from_secs(120);
 const QUIET: Duration = Duration::from_millis(25);
 /// or when they have been coming for so long. A look at five thousand pods takes some milliseconds, and so do those of the control
 /// plane that it competes with.
-const COLLECTED_MOST: Duration = Duration::from_millis(200);
+const COLLECTED_MAX: Duration = Duration::from_millis(200);
 
 /// A cluster that is watched. For one thread; the watches run on the runtime.
 pub struct KubernetesCluster {
@@ -151,7 +151,7 @@ impl KubernetesCluster {
                 }
             }
         };
-        _ = tokio::time::timeout(COLLECTED_MOST, quiet).await;
+        _ = tokio::time::timeout(COLLECTED_MAX, quiet).await;
     }
 
     /// The claim with everything that was written to it, as far as it is known.

@@ -20,7 +20,7 @@ const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// A kind that is not seen for so long is more than a connection that was made anew.
-const DOUBTED_AT_MOST: Duration = Duration::from_secs(30);
+const DOUBTED_MAX: Duration = Duration::from_secs(30);
 
 /// Whether the controller has its view of the cluster, or waits to lead. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,7 @@ impl Readiness {
         }
         let doubted = self.doubted.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, why) = doubted.as_ref()?;
-        (now().duration_since(*since) >= DOUBTED_AT_MOST).then(|| why.clone())
+        (now().duration_since(*since) >= DOUBTED_MAX).then(|| why.clone())
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Proposal;
 use crate::api::node_pool::NodePool;
 use crate::api::preview::{PreviewCause, PreviewSeverity};
-use crate::controller::inputs::from_root;
+use crate::controller::revisions::inputs::from_root;
 use crate::core::plan::{IMAGE_LOCK, Plan, Step};
 use crate::core::preview::{Effect, caused_steps, pending, steps_taken_away};
 use crate::definitions::changes::{Change, ChangeKind};

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use super::Reading;
 use crate::api::cloud_facts::CloudFacts;
 use crate::api::settings::Packing;
-use crate::controller::inputs::{self, Beside};
+use crate::controller::revisions::inputs::{self, Beside};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::SaidBy;
 use crate::core::inputs::{FactsOfFile, Inputs, Policy};

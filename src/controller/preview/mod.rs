@@ -10,7 +10,7 @@ use crate::api::preview::{
     PreviewCause, PreviewMarkdown, PreviewSeverity, PreviewSnapshot, PreviewTarget, PreviewVerdict,
 };
 use crate::api::source::SourceFile;
-use crate::controller::inputs::from_root;
+use crate::controller::revisions::inputs::from_root;
 use crate::core::check::judged;
 use crate::core::plan::{Plan, Revision, compare};
 use crate::core::planner::decide;

@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 const FORMAT_VERSION: u32 = 1;
 
 /// Far above the 0.5 MB that the file holds: a damaged one can not fill the memory.
-const MAXIMUM_BYTES: u64 = 64 << 20;
+const BYTES_MAX: u64 = 64 << 20;
 
 const EMBEDDED: &[u8] = include_bytes!("data/instance-types.jsonl.gz");
 
@@ -204,7 +204,7 @@ impl Line {
 
 fn decompressed(compressed: &[u8]) -> Result<String, FactsError> {
     let mut text = String::new();
-    GzDecoder::new(compressed).take(MAXIMUM_BYTES).read_to_string(&mut text).map_err(FactsError::Compression)?;
+    GzDecoder::new(compressed).take(BYTES_MAX).read_to_string(&mut text).map_err(FactsError::Compression)?;
     Ok(text)
 }
 

@@ -15,7 +15,7 @@ use super::{Catalog, InstanceType, Offering};
 const OFFERING_LABELS: [&str; 3] = [keys::ZONE, keys::ZONE_ID, keys::CAPACITY_TYPE];
 
 /// Names shown when nothing is near.
-const MAXIMUM_SUGGESTIONS: usize = 5;
+const SUGGESTIONS_MAX: usize = 5;
 
 /// A condition as typed, before it is known which attribute is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,7 +248,7 @@ fn near<'a>(typed: &str, known: impl Iterator<Item = &'a &'a str>) -> Vec<String
         .collect();
     ranked.sort_unstable();
     ranked.dedup();
-    ranked.into_iter().take(MAXIMUM_SUGGESTIONS).map(|(_, name)| name.to_owned()).collect()
+    ranked.into_iter().take(SUGGESTIONS_MAX).map(|(_, name)| name.to_owned()).collect()
 }
 
 #[cfg(test)]

@@ -113,20 +113,20 @@ fn of_zone_id(id: &str) -> Option<&'static str> {
 
 /// What a name can be the name of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Locality {
     Zone,
     ZoneId,
     Region,
 }
 
 /// What the name is that of, by its form; of a region, if the built-in catalog has it.
-pub fn place(name: &str) -> Option<Place> {
+pub fn place(name: &str) -> Option<Locality> {
     if of_zone_name(name).is_some() {
-        Some(Place::Zone)
+        Some(Locality::Zone)
     } else if is_known(name) {
-        Some(Place::Region)
+        Some(Locality::Region)
     } else {
-        is_zone_id(name).then_some(Place::ZoneId)
+        is_zone_id(name).then_some(Locality::ZoneId)
     }
 }
 
@@ -148,14 +148,14 @@ fn is_zone_id(name: &str) -> bool {
 }
 
 /// The names of a kind in a region of the built-in catalog; of regions all.
-pub fn names(place: Place, region: &str) -> Vec<&'static str> {
+pub fn names(place: Locality, region: &str) -> Vec<&'static str> {
     let Ok(facts) = facts::embedded() else { return Vec::new() };
     let facts: &'static Facts = facts;
     let there = facts.zones.iter().filter(|zone| zone.region == region);
     match place {
-        Place::Zone => there.map(|zone| zone.name.as_str()).collect(),
-        Place::ZoneId => there.filter_map(|zone| zone.id.as_deref()).collect(),
-        Place::Region => facts.regions(),
+        Locality::Zone => there.map(|zone| zone.name.as_str()).collect(),
+        Locality::ZoneId => there.filter_map(|zone| zone.id.as_deref()).collect(),
+        Locality::Region => facts.regions(),
     }
 }
 
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn what_a_name_is_the_name_of() {
         for (name, place_of) in [
-            ("us-east-1a", Some(Place::Zone)),
-            ("us-west-2-lax-1a", Some(Place::Zone)),
-            ("us-east-1", Some(Place::Region)),
-            ("use1-az1", Some(Place::ZoneId)),
-            ("usw2-lax1-az1", Some(Place::ZoneId)),
+            ("us-east-1a", Some(Locality::Zone)),
+            ("us-west-2-lax-1a", Some(Locality::Zone)),
+            ("us-east-1", Some(Locality::Region)),
+            ("use1-az1", Some(Locality::ZoneId)),
+            ("usw2-lax1-az1", Some(Locality::ZoneId)),
             ("use1-az", None),
             ("use1-azx", None),
             ("az1", None),
@@ -229,7 +229,7 @@ mod tests {
         ] {
             assert_eq!(place(name), place_of, "{name}");
         }
-        assert!(names(Place::Zone, "us-east-1").contains(&"us-east-1a"));
+        assert!(names(Locality::Zone, "us-east-1").contains(&"us-east-1a"));
     }
 
     #[test]

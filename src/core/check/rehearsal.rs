@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Node;
 
-use crate::core::kube_scheduler::{Filter, FilterContext, Refusal};
+use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal};
 use crate::core::plan::{Plan, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -50,7 +50,7 @@ struct Stage<'p> {
 /// How it ended, and who was refused: `namespace/name`, node, why.
 pub(super) struct Ending<'s> {
     pub context: FilterContext<'s>,
-    pub refused: Vec<(String, String, Refusal)>,
+    pub refused: Vec<(String, String, FilterRefusal)>,
 }
 
 impl<'p> Scene<'p> {
@@ -155,7 +155,7 @@ impl<'p> Scene<'p> {
         stage: &Stage<'p>,
         instead: Option<&'s Variant>,
         context: &mut FilterContext<'s>,
-    ) -> Vec<(String, String, Refusal)> {
+    ) -> Vec<(String, String, FilterRefusal)> {
         for variant in stage.created.iter().filter_map(|name| self.shown_for(name)) {
             instead.filter(|instead| instead.step == variant.step).unwrap_or(variant).appear(context);
         }
@@ -261,7 +261,10 @@ pub(super) fn daemon_pods(node: &Node, known: &Known<'_>) -> Vec<Pod> {
 /// Places pods that are on no node, one by one as a scheduler could: a pod that is refused waits for those after it,
 /// because affinity and spread look at who is there already. An order is found when there is one among three; else the
 /// refusals of the first are given.
-fn place_all<'a>(moving: &[(&'a Pod, &'a str)], context: &mut FilterContext<'a>) -> Vec<(&'a Pod, &'a str, Refusal)> {
+fn place_all<'a>(
+    moving: &[(&'a Pod, &'a str)],
+    context: &mut FilterContext<'a>,
+) -> Vec<(&'a Pod, &'a str, FilterRefusal)> {
     let mut constrained_first = moving.to_vec();
     constrained_first.sort_by_key(|(pod, _)| pod.spec.topology_spread_constraints.is_empty());
     let reversed: Vec<_> = constrained_first.iter().rev().copied().collect();
@@ -284,7 +287,7 @@ fn place_all<'a>(moving: &[(&'a Pod, &'a str)], context: &mut FilterContext<'a>)
 fn place_in_order<'a>(
     order: &[(&'a Pod, &'a str)],
     context: &mut FilterContext<'a>,
-) -> Vec<(&'a Pod, &'a str, Refusal)> {
+) -> Vec<(&'a Pod, &'a str, FilterRefusal)> {
     let mut waiting = order.to_vec();
     loop {
         let mut refused = Vec::new();

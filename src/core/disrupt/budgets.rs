@@ -2,13 +2,14 @@
 //! Behaviour: reference, section 4.6; `DisruptionBudget` is ours and adds pools together, with a time zone.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 
 use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces, ReasonCode};
+use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces};
 
 use super::refused::Refused;
 use super::windows::{Strike, Written, strike};
@@ -42,6 +43,40 @@ struct Line {
 }
 
 impl Line {
+    /// What the two kinds of budget have in common.
+    fn new(
+        name: &str,
+        kind: BudgetKind,
+        nodes: &str,
+        reasons: Option<Vec<DisruptionReason>>,
+        window: Window,
+        counted: PoolNodes,
+        pools: Vec<String>,
+    ) -> Self {
+        let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
+        // An empty list names no reason, where no list stands for all.
+        let is_active = window != Window::Closed && reasons.as_ref().is_none_or(|reasons| !reasons.is_empty());
+        let allowed = if !is_active { counted.counted } else { limit.saturating_sub(counted.disrupting) };
+        let state = BudgetState {
+            name: name.to_owned(),
+            kind,
+            nodes: nodes.to_owned(),
+            reasons: reasons.iter().flatten().map(|reason| format!("{reason:?}")).collect(),
+            nodes_counted: counted.counted,
+            allowed,
+            used: 0,
+            forced: 0,
+            active: is_active,
+            money: None,
+            denied_by: None,
+            definition: None,
+        };
+        let is_of_none = window == Window::Open && counted.counted == 0;
+        let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
+        let price_otherwise = HourlyPrice::ZERO;
+        Self { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage }
+    }
+
     fn applies(&self, pool: &str, reason: DisruptionReason) -> bool {
         self.covers(pool) && self.reasons.as_ref().is_none_or(|reasons| reasons.contains(&reason))
     }
@@ -125,18 +160,10 @@ impl Ledger {
             for (position, budget) in pool.spec.disruption.budgets.iter().enumerate() {
                 let window = window(budget.schedule.as_deref().map(|it| (it, budget.duration.as_ref(), None)), strikes);
                 let counted = nodes.get(&name).copied().unwrap_or_default();
-                ledger.add(
-                    &name,
-                    BudgetKind::NodePool,
-                    &budget.nodes,
-                    budget.reasons.clone(),
-                    window,
-                    counted,
-                    vec![name.clone()],
-                );
-                if let Some(line) = ledger.lines.last_mut() {
-                    line.position = position;
-                }
+                let pools = vec![name.clone()];
+                let reasons = budget.reasons.clone();
+                let line = Line::new(&name, BudgetKind::NodePool, &budget.nodes, reasons, window, counted, pools);
+                ledger.lines.push(Line { position, ..line });
             }
         }
         for budget in budgets {
@@ -156,62 +183,18 @@ impl Ledger {
             }
             let zone = spec.time_zone.as_deref();
             let window = window(spec.schedule.as_deref().map(|it| (it, spec.duration.as_ref(), zone)), strikes);
-            ledger.add(
-                &name,
-                BudgetKind::DisruptionBudget,
-                &spec.nodes,
-                spec.reasons.clone(),
-                window,
-                counted,
-                selected,
-            );
-            if let Some(line) = ledger.lines.last_mut().filter(|line| line.state.active) {
+            let (kind, reasons) = (BudgetKind::DisruptionBudget, spec.reasons.clone());
+            let mut line = Line::new(&name, kind, &spec.nodes, reasons, window, counted, selected);
+            if line.state.active {
                 line.state.money = money(spec.money_per_hour, counted.price_disrupting);
                 line.state.denied_by = denied_by(spec, strikes);
                 if line.state.denied_by.is_some() {
                     line.state.allowed = 0;
                 }
             }
+            ledger.lines.push(line);
         }
         ledger
-    }
-
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the two kinds of budget have these seven things in common and nothing else"
-    )]
-    fn add(
-        &mut self,
-        name: &str,
-        kind: BudgetKind,
-        nodes: &str,
-        reasons: Option<Vec<DisruptionReason>>,
-        window: Window,
-        counted: PoolNodes,
-        pools: Vec<String>,
-    ) {
-        let limit = if window == Window::Unreadable { 0 } else { limit(nodes, counted.counted) };
-        // An empty list names no reason, where no list stands for all.
-        let is_active = window != Window::Closed && reasons.as_ref().is_none_or(|reasons| !reasons.is_empty());
-        let allowed = if !is_active { counted.counted } else { limit.saturating_sub(counted.disrupting) };
-        let state = BudgetState {
-            name: name.to_owned(),
-            kind,
-            nodes: nodes.to_owned(),
-            reasons: reasons.iter().flatten().map(|reason| format!("{reason:?}")).collect(),
-            nodes_counted: counted.counted,
-            allowed,
-            used: 0,
-            forced: 0,
-            active: is_active,
-            money: None,
-            denied_by: None,
-            definition: None,
-        };
-        let is_of_none = window == Window::Open && counted.counted == 0;
-        let percentage = percentage(nodes).filter(|percentage| is_of_none && *percentage > 0);
-        let price_otherwise = HourlyPrice::ZERO;
-        self.lines.push(Line { state, position: 0, pools, reasons, taken_otherwise: 0, price_otherwise, percentage });
     }
 
     /// With the places of the definitions.
@@ -259,11 +242,9 @@ impl Ledger {
     pub fn check(&self, pool: &str, reason: DisruptionReason, price: HourlyPrice) -> Result<(), Refused> {
         let mut applying = self.lines.iter().filter(|line| line.applies(pool, reason));
         match applying.find(|line| line.left() == 0 || line.exceeds_money(price)) {
-            Some(line) => Err(Refused {
-                code: ReasonCode::BudgetExhausted,
-                text: describe(line, price),
-                definition: line.state.definition.clone(),
-            }),
+            Some(line) => {
+                Err(Refused { definition: line.state.definition.clone(), ..SpentBudget::of(line, price).into() })
+            }
             None => Ok(()),
         }
     }
@@ -294,12 +275,12 @@ impl Ledger {
 }
 
 /// More than any fleet costs, and what a price can still say: a budget of more than that is one of that.
-const MONEY_MAX_DOLLARS: f64 = 8.9e9;
+const MONEY_DOLLARS_MAX: f64 = 8.9e9;
 
 /// What `moneyPerHour` leaves when nodes of this price are on their way out. What is no amount allows nothing; lint names it.
 fn money(limit: Option<f64>, disrupting: HourlyPrice) -> Option<BudgetMoney> {
     let limit = limit?;
-    let limit = if limit > MONEY_MAX_DOLLARS { MONEY_MAX_DOLLARS } else { limit };
+    let limit = if limit > MONEY_DOLLARS_MAX { MONEY_DOLLARS_MAX } else { limit };
     let limit = HourlyPrice::from_dollars(limit).unwrap_or(HourlyPrice::ZERO);
     let allowed = (limit - disrupting).max(HourlyPrice::ZERO);
     Some(BudgetMoney { limit_per_hour: limit, allowed_per_hour: allowed, used_per_hour: HourlyPrice::ZERO })
@@ -326,31 +307,72 @@ fn denied_by(spec: &DisruptionBudgetSpec, strikes: &dyn Fn(Written<'_>) -> Strik
     })
 }
 
-fn describe(line: &Line, price: HourlyPrice) -> String {
-    let state = &line.state;
-    let kind = match state.kind {
-        BudgetKind::NodePool => "NodePool",
-        BudgetKind::DisruptionBudget => "DisruptionBudget",
-    };
-    if let Some(window) = &state.denied_by {
-        return format!("{kind} {} allows nothing now: {window}", state.name);
+/// A budget that lets no more nodes go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpentBudget {
+    kind: BudgetKind,
+    name: String,
+    spent: Spent,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Spent {
+    /// By a window, in words.
+    ByWindow(String),
+    Money {
+        limit_per_hour: HourlyPrice,
+        left: HourlyPrice,
+        /// What the node costs.
+        price: HourlyPrice,
+    },
+    Nodes {
+        allowed: usize,
+        counted: usize,
+        /// As written.
+        nodes: String,
+        taken: usize,
+    },
+}
+
+impl SpentBudget {
+    fn of(line: &Line, price: HourlyPrice) -> Self {
+        let state = &line.state;
+        let money = state.money.filter(|_| line.left() > 0 && line.exceeds_money(price));
+        let spent = match (&state.denied_by, money) {
+            (Some(window), _) => Spent::ByWindow(window.clone()),
+            (None, Some(money)) => Spent::Money {
+                limit_per_hour: money.limit_per_hour,
+                left: line.money_left().unwrap_or_default().max(HourlyPrice::ZERO),
+                price,
+            },
+            (None, None) => Spent::Nodes {
+                allowed: state.allowed,
+                counted: state.nodes_counted,
+                nodes: state.nodes.clone(),
+                taken: line.taken(),
+            },
+        };
+        Self { kind: state.kind, name: state.name.clone(), spent }
     }
-    if let Some(money) = state.money.filter(|_| line.left() > 0 && line.exceeds_money(price)) {
-        let limit_per_hour = money.limit_per_hour;
-        let left = line.money_left().unwrap_or_default().max(HourlyPrice::ZERO);
-        return format!(
-            "{kind} {} has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}",
-            state.name
-        );
+}
+
+impl fmt::Display for SpentBudget {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, spent } = self;
+        match kind {
+            BudgetKind::NodePool => write!(out, "NodePool {name} ")?,
+            BudgetKind::DisruptionBudget => write!(out, "DisruptionBudget {name} ")?,
+        }
+        match spent {
+            Spent::ByWindow(window) => write!(out, "allows nothing now: {window}"),
+            Spent::Money { limit_per_hour, left, price } => {
+                write!(out, "has moneyPerHour {limit_per_hour}, of which {left} are left, and the node costs {price}")
+            }
+            Spent::Nodes { allowed, counted, nodes, taken } => {
+                write!(out, "allows {allowed} of {counted} nodes now ({nodes}), {taken} taken by this plan")
+            }
+        }
     }
-    format!(
-        "{kind} {} allows {} of {} nodes now ({}), {} taken by this plan",
-        state.name,
-        state.allowed,
-        state.nodes_counted,
-        state.nodes,
-        line.taken()
-    )
 }
 
 fn selects(budget: &DisruptionBudget, pool: &NodePool) -> bool {
@@ -432,7 +454,7 @@ mod tests {
         let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Underutilized).is_ok());
         let refused = take(DisruptionReason::Underutilized).unwrap_err();
-        assert_eq!(refused.text, "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
+        assert_eq!(refused.to_string(), "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan");
         assert!((0..3).all(|_| take(DisruptionReason::Empty).is_ok()) && take(DisruptionReason::Empty).is_err());
         assert!(take(DisruptionReason::Drifted).is_ok(), "no budget speaks of it");
     }
@@ -445,7 +467,7 @@ mod tests {
         (0..2).for_each(|_| ledger.take_by_force("a", HourlyPrice::ZERO));
         let mut take = |reason| ledger.take("a", reason, HourlyPrice::ZERO);
         assert_eq!(
-            take(DisruptionReason::Drifted).unwrap_err().text,
+            take(DisruptionReason::Drifted).unwrap_err().to_string(),
             "NodePool a allows 2 of 10 nodes now (2), 2 taken by this plan"
         );
         assert!(take(DisruptionReason::Empty).is_ok() && take(DisruptionReason::Empty).is_err());
@@ -471,7 +493,7 @@ mod tests {
 
     #[test]
     fn more_money_than_a_price_can_say_is_as_much_as_it_can() {
-        assert_eq!(money(Some(1e30), HourlyPrice::ZERO), money(Some(MONEY_MAX_DOLLARS), HourlyPrice::ZERO));
+        assert_eq!(money(Some(1e30), HourlyPrice::ZERO), money(Some(MONEY_DOLLARS_MAX), HourlyPrice::ZERO));
         assert!(money(Some(1e30), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour > HourlyPrice::ZERO));
         assert!(
             money(Some(f64::NAN), HourlyPrice::ZERO).is_some_and(|money| money.allowed_per_hour == HourlyPrice::ZERO)
@@ -492,7 +514,7 @@ mod tests {
         ledger.take_by_force("a", dollars(0.75));
         assert!(ledger.check("a", DisruptionReason::Empty, dollars(0.25)).is_ok());
         assert_eq!(
-            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err().text,
+            ledger.check("a", DisruptionReason::Empty, dollars(0.3)).unwrap_err().to_string(),
             "DisruptionBudget b has moneyPerHour $1.0000/h, of which $0.2500/h are left, and the node costs $0.3000/h"
         );
     }

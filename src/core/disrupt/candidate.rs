@@ -2,6 +2,7 @@
 //! Behaviour: reference, section 4.2.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use jiff::Timestamp;
 
@@ -25,6 +26,7 @@ use crate::core::snapshot::pod::is_of_buffer;
 
 use super::cost::{self, MoveCosts};
 use super::drift;
+use super::obstacle::{HoldingPod, NodeObstacle};
 use super::pod_disruption_budgets::PodDisruptionBudgets;
 
 /// A node that could go.
@@ -36,7 +38,7 @@ pub struct Candidate {
     /// `None` when the pool left the definitions.
     pub disruption: Option<Disruption>,
     /// That it is not known what room one of them takes.
-    pub unknown_room: Option<(ReasonCode, String)>,
+    pub unknown_room: Option<HoldingPod>,
     /// Of the pool: its replacement comes from no pool of a lower one.
     pub weight: i32,
     /// Of its instance.
@@ -64,9 +66,9 @@ pub struct Candidate {
     /// By whoever watches its pods, for the time that the pool asks for.
     marked_consolidatable: bool,
     /// Why no method may touch it.
-    pub obstacle: Option<(ReasonCode, String)>,
+    pub obstacle: Option<NodeObstacle>,
     /// What of its pods keeps it from going to save money, although it may go for what else it has to go for.
-    waived: Option<(ReasonCode, String)>,
+    waived: Option<NodeObstacle>,
 }
 
 impl Candidate {
@@ -92,53 +94,40 @@ impl Candidate {
     }
 
     /// Whether its pods let it go to save money and `consolidateAfter` has passed, or why that does not count.
-    pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), (ReasonCode, String)> {
+    pub fn consolidatable_at(&self, now: Timestamp) -> Result<(), NodeObstacle> {
         if let Some(obstacle) = &self.waived {
             return Err(obstacle.clone());
         }
+        self.is_quiet(now).map_err(NodeObstacle::NotConsolidatable)
+    }
+
+    fn is_quiet(&self, now: Timestamp) -> Result<(), NotConsolidatable> {
         if self.is_static {
-            let text = format!("NodePool {} is static (spec.replicas): its nodes are not consolidated", self.pool);
-            return Err((ReasonCode::ConsolidationDisabled, text));
+            return Err(NotConsolidatable::StaticPool { node_pool: self.pool.clone() });
         }
         let Some(disruption) = &self.disruption else {
-            return Err((ReasonCode::UnknownNodePool, format!("NodePool {} is not in the definitions", self.pool)));
+            return Err(NotConsolidatable::UndefinedPool { node_pool: self.pool.clone() });
         };
-        let Some(after) = disruption.consolidate_after.seconds() else {
-            return Err((ReasonCode::ConsolidationDisabled, "consolidateAfter: Never".to_owned()));
-        };
-        let after = i64::try_from(after).unwrap_or(i64::MAX);
-        let quiet = self.quiet_since.map(|since| seconds_between(since, now));
-        match quiet {
-            _ if self.marked_consolidatable => Ok(()),
-            Some(quiet) if quiet >= after => Ok(()),
-            Some(quiet) => {
-                let left = duration_text(after.saturating_sub(quiet));
-                Err((
-                    ReasonCode::ConsolidateAfterNotElapsed,
-                    format!(
-                        "a pod came or went {} ago; consolidateAfter {} ends in {left}",
-                        duration_text(quiet),
-                        disruption.consolidate_after
-                    ),
-                ))
-            }
-            None => Err((
-                ReasonCode::ConsolidateAfterNotElapsed,
-                format!("not known since when it is quiet (consolidateAfter {})", disruption.consolidate_after),
-            )),
+        let after = &disruption.consolidate_after;
+        let Some(after_seconds) = after.seconds() else { return Err(NotConsolidatable::Never) };
+        if self.marked_consolidatable {
+            return Ok(());
         }
+        let quiet_seconds = self.quiet_since.map(|since| seconds_between(since, now));
+        let left_seconds = i64::try_from(after_seconds).unwrap_or(i64::MAX).saturating_sub(quiet_seconds.unwrap_or(0));
+        if quiet_seconds.is_some() && left_seconds <= 0 {
+            return Ok(());
+        }
+        Err(NotConsolidatable::NotQuiet { quiet_seconds, left_seconds, after: after.clone() })
     }
 
     /// Whether its pool lets nodes with pods go to save money, and it is known what would move.
-    pub fn may_be_consolidated(&self) -> Result<(), (ReasonCode, String)> {
-        if let Some(obstacle) = &self.unknown_room {
-            return Err(obstacle.clone());
+    pub fn may_be_consolidated(&self) -> Result<(), NodeObstacle> {
+        if let Some(pod) = &self.unknown_room {
+            return Err(pod.clone().into());
         }
         match self.disruption.as_ref().map(|disruption| disruption.consolidation_policy) {
-            Some(ConsolidationPolicy::WhenEmpty) => Err((
-                ReasonCode::ConsolidationDisabled,
-                "consolidationPolicy: WhenEmpty, and it is not empty".to_owned(),
-            )),
+            Some(ConsolidationPolicy::WhenEmpty) => Err(NotConsolidatable::OnlyWhenEmpty.into()),
             _ => Ok(()),
         }
     }
@@ -155,6 +144,57 @@ impl Candidate {
         let after =
             self.disruption.as_ref().map(|disruption| format!(" (consolidateAfter {})", disruption.consolidate_after));
         format!("{quiet}{}", after.unwrap_or_default())
+    }
+}
+
+/// Why the definitions do not let a node go to save money now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotConsolidatable {
+    StaticPool {
+        node_pool: String,
+    },
+    UndefinedPool {
+        node_pool: String,
+    },
+    /// `consolidateAfter: Never`
+    Never,
+    /// `consolidateAfter` has not passed; `None`: not known since when it is quiet.
+    NotQuiet {
+        quiet_seconds: Option<i64>,
+        left_seconds: i64,
+        after: NillableDuration,
+    },
+    /// `consolidationPolicy: WhenEmpty`
+    OnlyWhenEmpty,
+}
+
+impl NotConsolidatable {
+    pub fn code(&self) -> ReasonCode {
+        match self {
+            Self::StaticPool { .. } | Self::Never | Self::OnlyWhenEmpty => ReasonCode::ConsolidationDisabled,
+            Self::UndefinedPool { .. } => ReasonCode::UnknownNodePool,
+            Self::NotQuiet { .. } => ReasonCode::ConsolidateAfterNotElapsed,
+        }
+    }
+}
+
+impl fmt::Display for NotConsolidatable {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::StaticPool { node_pool } => {
+                write!(out, "NodePool {node_pool} is static (spec.replicas): its nodes are not consolidated")
+            }
+            Self::UndefinedPool { node_pool } => write!(out, "NodePool {node_pool} is not in the definitions"),
+            Self::Never => out.write_str("consolidateAfter: Never"),
+            Self::NotQuiet { quiet_seconds: Some(quiet), left_seconds, after } => {
+                let (quiet, left) = (duration_text(*quiet), duration_text(*left_seconds));
+                write!(out, "a pod came or went {quiet} ago; consolidateAfter {after} ends in {left}")
+            }
+            Self::NotQuiet { quiet_seconds: None, after, .. } => {
+                write!(out, "not known since when it is quiet (consolidateAfter {after})")
+            }
+            Self::OnlyWhenEmpty => out.write_str("consolidationPolicy: WhenEmpty, and it is not empty"),
+        }
     }
 }
 
@@ -231,13 +271,12 @@ fn candidate(
     let removal_cause = drift::removal_cause(inputs, machine, pool);
     let price = engine.problem.offer.price_of(inputs, machine);
     let unknown_room = pods.iter().find_map(|pod| {
-        if let Some(text) = engine.problem.too_large_pods.get(pod) {
-            let text = format!("not known where pod {} could go: it has {text}", snapshot.pods[*pod].key());
-            return Some((ReasonCode::TooManyTerms, text));
+        let key = || snapshot.pods[*pod].key();
+        if let Some(has) = engine.problem.too_large_pods.get(pod) {
+            return Some(HoldingPod::TooManyTerms { pod: key(), has: has.clone() });
         }
         let error = engine.problem.invalid_pods.get(pod)?;
-        let text = format!("not known what room pod {} takes: {error}", snapshot.pods[*pod].key());
-        Some((ReasonCode::InvalidPod, text))
+        Some(HoldingPod::Invalid { pod: key(), error: error.clone() })
     });
     let mut candidate = Candidate {
         host,
@@ -267,8 +306,8 @@ fn candidate(
     if candidate.obstacle.is_none() && !candidate.is_expired() {
         let of_pods = obstacle_of_pods(inputs, budgets, &engine.problem.nodes[host].pods);
         // New nodes for them would be bought in vain.
-        let refused = || candidate.pods.iter().find_map(|pod| provisioning.refused_nodes.obstacle(*pod));
-        let of_pods = of_pods.or_else(refused);
+        let refused = || candidate.pods.iter().find_map(|pod| provisioning.refused_nodes.refused(*pod));
+        let of_pods = of_pods.or_else(|| refused().map(HoldingPod::Refused)).map(NodeObstacle::Pod);
         // With a termination grace period the reference lets what must go eventually go, and waits while draining.
         let goes_eventually = candidate.removal_cause.is_some()
             && claim.is_some_and(|claim| claim.spec.termination_grace_period.is_some());
@@ -276,10 +315,8 @@ fn candidate(
         let is_removed = candidate.removal_cause.as_ref().is_some_and(|it| it.code == ReasonCode::NodePoolRemoved);
         let goes_with_data = goes_eventually || is_removed;
         let obstacle = if goes_with_data { &mut candidate.waived } else { &mut candidate.obstacle };
-        *obstacle = obstacle.take().or_else(|| obstacle_of_volumes(engine.problem, &candidate.pods));
-    }
-    if let Some(((_, text), cause)) = candidate.obstacle.as_mut().zip(candidate.removal_cause.as_ref()) {
-        *text = format!("{}, but {text}", cause.text);
+        *obstacle =
+            obstacle.take().or_else(|| obstacle_of_volumes(engine.problem, &candidate.pods).map(NodeObstacle::Pod));
     }
     candidate
 }
@@ -289,15 +326,10 @@ fn is_held_by_disk(problem: &Problem<'_>, pod: usize) -> bool {
 }
 
 /// That what is on a volume would be lost. The reference takes such pods to get another volume, and they never run again.
-fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[usize]) -> Option<(ReasonCode, String)> {
+fn obstacle_of_volumes(problem: &Problem<'_>, pods: &[usize]) -> Option<HoldingPod> {
     let (pod, disk) = pods.iter().find_map(|pod| Some((*pod, problem.disks.get(pod)?)))?;
-    let so = if disk.holds_pod { "the pod fits on no other" } else { "what is on it would be lost" };
-    let text = format!(
-        "PersistentVolume {} of pod {} is a disk of this node: {so}",
-        disk.volume,
-        problem.snapshot.pods[pod].key()
-    );
-    Some((ReasonCode::LocalVolume, text))
+    let pod = problem.snapshot.pods[pod].key();
+    Some(HoldingPod::LocalVolume { pod, volume: disk.volume.clone(), fits_on_no_other: disk.holds_pod })
 }
 
 /// Whether the cluster waits as long as the definitions say: what it says of a node is no answer to a change of `consolidateAfter`.
@@ -323,37 +355,25 @@ fn obstacle(
     pool: Option<&NodePool>,
     candidate: &Candidate,
     is_nominated: bool,
-) -> Option<(ReasonCode, String)> {
+) -> Option<NodeObstacle> {
     let is_supported = !candidate.is_static || inputs.policy.feature_gates.static_capacity;
     if candidate.is_expired() && is_supported {
         return None;
     }
     if !machine.is_initialized() {
         let waits_for = machine.claim.and_then(|claim| waits_for(claim, machine.node));
-        let because = waits_for.map_or_else(String::new, |text| format!(": {text}"));
-        return Some((ReasonCode::NotInitialized, format!("it has not initialized yet{because}")));
+        return Some(NodeObstacle::NotInitialized { waits_for });
     }
     if pool.is_none() && candidate.removal_cause.is_none() {
-        let name =
-            if candidate.pool.is_empty() { "its NodePool".to_owned() } else { format!("NodePool {}", candidate.pool) };
-        return Some((
-            ReasonCode::UnknownNodePool,
-            format!("{name} is not in the definitions, and was not applied from them"),
-        ));
+        return Some(NodeObstacle::UnknownNodePool { node_pool: candidate.pool.clone() });
     }
     if !is_supported {
-        return Some((
-            ReasonCode::NotSupported,
-            "spec.featureGates.StaticCapacity is off, and its pool has spec.replicas".to_owned(),
-        ));
+        return Some(NodeObstacle::StaticCapacityIsOff);
     }
     if is_nominated {
-        return Some((ReasonCode::NominatedForPods, "pending pods get their place here".to_owned()));
+        return Some(NodeObstacle::Nominated);
     }
-    if machine.annotation(keys::DO_NOT_DISRUPT) == Some("true") {
-        return Some((ReasonCode::DoNotDisrupt, format!("the node has annotation {}=true", keys::DO_NOT_DISRUPT)));
-    }
-    None
+    (machine.annotation(keys::DO_NOT_DISRUPT) == Some("true")).then_some(NodeObstacle::DoNotDisrupt)
 }
 
 /// What of these pods keeps their node from going.
@@ -361,22 +381,18 @@ fn obstacle_of_pods(
     inputs: &Inputs<'_>,
     budgets: &PodDisruptionBudgets<'_>,
     pods: &[(usize, usize)],
-) -> Option<(ReasonCode, String)> {
+) -> Option<HoldingPod> {
     let running = pods
         .iter()
         .map(|(pod, _)| &inputs.snapshot.pods[*pod])
         .filter(|pod| !pod.is_terminal() && !pod.is_terminating());
     if let Some(pod) = running.clone().find(|pod| is_protected(pod, inputs.now)) {
         let until = match protection(pod) {
-            Protection::Until(end) => format!(", which holds until {end}"),
-            _ => String::new(),
+            Protection::Until(end) => Some(end),
+            _ => None,
         };
-        let text = format!("pod {} has annotation {}{until}", pod.key(), keys::DO_NOT_DISRUPT);
-        return Some((ReasonCode::DoNotDisrupt, text));
+        return Some(HoldingPod::DoNotDisrupt { pod: pod.key(), until });
     }
     // Of a DaemonSet too: a drain evicts whatever does not tolerate it.
-    running
-        .filter(|pod| is_evicted(pod))
-        .find_map(|pod| budgets.obstacle(pod))
-        .map(|text| (ReasonCode::PodDisruptionBudget, text))
+    running.filter(|pod| is_evicted(pod)).find_map(|pod| budgets.obstacle(pod)).map(HoldingPod::Eviction)
 }

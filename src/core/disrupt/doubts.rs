@@ -1,19 +1,13 @@
 //! Nodes that stay because it is not known what would end with them.
 
 use crate::core::inputs::Inputs;
-use crate::core::plan::{Note, NoteCode, ReasonCode};
+use crate::core::plan::{Note, NoteCode};
 use crate::core::scheduler::Engine;
 use crate::core::snapshot::doubts::{Doubt, Subject};
 
 use super::Pass;
 use super::candidate::Candidate;
-
-fn code(doubt: &Doubt) -> ReasonCode {
-    match doubt {
-        Doubt::Kind(_) => ReasonCode::SnapshotIncomplete,
-        Doubt::Object(_) => ReasonCode::ObjectUnreadable,
-    }
-}
+use super::obstacle::NodeObstacle;
 
 /// What of the cluster this plan does not rely on.
 pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
@@ -44,7 +38,7 @@ impl Pass<'_, '_> {
             let node_class = machine.claim.map_or("", |claim| claim.spec.node_class_ref.name.as_str());
             let subject = Subject { node, node_pool: &candidate.pool, node_class };
             if let Some(doubt) = snapshot.doubts.about(&subject, snapshot) {
-                self.hold_back(engine, candidate.host, (code(&doubt), doubt.text().to_owned()));
+                self.hold_back(candidate.host, NodeObstacle::InDoubt(doubt));
             }
         }
     }

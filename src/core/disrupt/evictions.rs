@@ -32,12 +32,12 @@ pub enum Refuser {
 /// What was refused lately, by what refused it.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    by_refuser: BTreeMap<Refuser, Refusal>,
+    by_refuser: BTreeMap<Refuser, RefusedEviction>,
     retried_at: Option<Timestamp>,
 }
 
 #[derive(Clone, Debug)]
-struct Refusal {
+struct RefusedEviction {
     asked_at: Timestamp,
     retry_after: SignedDuration,
     /// The version of the budget with which the API refused although the budget seemed to allow it. Another version may differ.
@@ -92,14 +92,14 @@ impl Refusals {
     /// How many pods may be asked for, and what is still remembered.
     fn left(
         &mut self,
-        refusal: Option<Refusal>,
+        refusal: Option<RefusedEviction>,
         version: &str,
         allowed: usize,
         now: Timestamp,
-    ) -> (Left, Option<Refusal>) {
+    ) -> (Left, Option<RefusedEviction>) {
         let granted = Left { pods: allowed, is_retry: false };
         let Some(refusal) = refusal else {
-            let asked_now = Refusal { asked_at: now, retry_after: FIRST_RETRY, version: None };
+            let asked_now = RefusedEviction { asked_at: now, retry_after: FIRST_RETRY, version: None };
             return (granted, (allowed == 0).then_some(asked_now));
         };
         if allowed > 0 && refusal.version.as_deref() != Some(version) {
@@ -114,13 +114,13 @@ impl Refusals {
         }
         self.retried_at = Some(now);
         let retry_after = refusal.retry_after.saturating_mul(2).min(LAST_RETRY);
-        (Left { pods: 1, is_retry: true }, Some(Refusal { asked_at: now, retry_after, ..refusal }))
+        (Left { pods: 1, is_retry: true }, Some(RefusedEviction { asked_at: now, retry_after, ..refusal }))
     }
 
     /// Takes note that the API refused to evict the pod at `position`.
     pub fn refused(&mut self, allowances: &Allowances, position: usize, now: Timestamp) {
         let Some((refuser, version)) = allowances.refusers.get(position) else { return };
-        let first = Refusal { asked_at: now, retry_after: FIRST_RETRY, version: None };
+        let first = RefusedEviction { asked_at: now, retry_after: FIRST_RETRY, version: None };
         let refusal = self.by_refuser.entry(refuser.clone()).or_insert(first);
         refusal.version = Some(version.clone());
     }
@@ -134,13 +134,13 @@ impl Refusals {
 
     /// When something that was refused is tried again.
     pub fn retry_at(&self) -> Option<Timestamp> {
-        let due = self.by_refuser.values().map(Refusal::retry_at).min()?;
+        let due = self.by_refuser.values().map(RefusedEviction::retry_at).min()?;
         let apart = self.retried_at.and_then(|at| at.saturating_add(RETRIES_APART).ok());
         Some(apart.map_or(due, |apart| due.max(apart)))
     }
 }
 
-impl Refusal {
+impl RefusedEviction {
     fn retry_at(&self) -> Timestamp {
         self.asked_at.saturating_add(self.retry_after).unwrap_or(Timestamp::MAX)
     }

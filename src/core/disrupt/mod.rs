@@ -9,6 +9,7 @@ pub mod doubts;
 pub mod drift;
 pub mod evictions;
 mod interrupted;
+pub mod obstacle;
 pub mod pod_disruption_budgets;
 mod refused;
 pub mod rehome;
@@ -26,20 +27,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::inputs::Inputs;
 pub use crate::core::plan::Outlook;
-use crate::core::plan::{Balance, DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode};
+use crate::core::plan::{Balance, DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::bound::Open;
 use crate::core::provision::{Provisioning, Purchase};
+use crate::core::scheduler::quota::Scope;
 use crate::core::scheduler::{Engine, HostIndex};
 
 use budgets::{Ledger, PoolNodes};
-use candidate::Candidate;
+use candidate::{Candidate, NotConsolidatable};
+use consolidate::obstacle::NotSaved;
 use consolidate::rules::{Likeness, PoolTotals};
 use cost::MoveCosts;
-use refused::Refused;
+use obstacle::NodeObstacle;
+use refused::{Cause, Refused};
 use rehome::{Rehoming, Target};
 use removed_pools::{Adoption, removed_pools};
-use rollout::Rollouts;
+use rollout::{RolloutObstacle, Rollouts};
+use static_capacity::StaticObstacle;
 
 /// Nodes that go together, with the creations that have to come first.
 #[derive(Clone, Debug)]
@@ -94,6 +99,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     let mut pass = Pass {
         inputs,
         targets,
+        held_back: Vec::new(),
         disruption: Disruption { budgets: ledger, candidates: candidates.len(), ..Disruption::default() },
         done: BTreeSet::new(),
         left_over: BTreeMap::new(),
@@ -111,7 +117,8 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     pass.remove_surplus(engine, &candidates);
     for candidate in pass.open(&candidates) {
         if let Some(obstacle) = candidate.obstacle.clone() {
-            pass.hold_back(engine, candidate.host, obstacle);
+            let cause = candidate.removal_cause.as_ref().map(Cause::from);
+            pass.hold_back(candidate.host, Refused { cause, ..obstacle.into() });
         }
     }
     pass.replace_expired(engine, &candidates);
@@ -120,8 +127,10 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
     // Money is no reason to be less varied.
     engine.lower_min_values(false);
     pass.consolidate(engine, &candidates);
-    pass.disruption.held_back.sort();
-    pass.disruption
+    let mut held_back: Vec<HeldBack> =
+        pass.held_back.iter().map(|(host, refused)| pass.report(engine, *host, refused)).collect();
+    held_back.sort();
+    Disruption { held_back, ..pass.disruption }
 }
 
 /// One look at all candidates.
@@ -130,6 +139,8 @@ struct Pass<'p, 'a> {
     inputs: &'p Inputs<'a>,
     /// Where pods that have to move may go.
     targets: Vec<Target>,
+    /// Candidates that stay, and why.
+    held_back: Vec<(HostIndex, Refused)>,
     disruption: Disruption,
     /// Candidates that were decided on.
     done: BTreeSet<HostIndex>,
@@ -145,37 +156,41 @@ struct Pass<'p, 'a> {
 }
 
 impl Pass<'_, '_> {
-    fn hold_back(&mut self, engine: &Engine<'_, '_>, host: HostIndex, refused: impl Into<Refused>) {
+    fn hold_back(&mut self, host: HostIndex, refused: impl Into<Refused>) {
         self.done.insert(host);
         let refused = refused.into();
-        let Refused { code, text, definition } = match self.left_over.remove(&host) {
-            // A budget may refuse it for both reasons.
-            Some(first) if first.text.ends_with(&refused.text) => first,
-            Some(first) => {
-                let text = format!("{}; nor does it go to save money: {}", first.text, refused.text);
-                Refused { text, ..first }
-            }
+        let refused = match self.left_over.remove(&host) {
+            Some(first) => first.nor_to_save(refused),
             None => refused,
         };
-        let definition = definition.or_else(|| self.definition(engine, host, code));
-        let node = engine.problem.machines[host].name.to_owned();
-        self.disruption.held_back.push(HeldBack { node, code, text, definition });
+        self.held_back.push((host, refused));
     }
 
-    /// Where the definition of its pool has what keeps a node for such a reason.
-    fn definition(&self, engine: &Engine<'_, '_>, host: HostIndex, code: ReasonCode) -> Option<DefinitionPlace> {
+    /// As the report says it.
+    fn report(&self, engine: &Engine<'_, '_>, host: HostIndex, refused: &Refused) -> HeldBack {
+        let definition = refused.definition.clone().or_else(|| self.definition(engine, host, &refused.obstacle));
+        let node = engine.problem.machines[host].name.to_owned();
+        HeldBack { node, code: refused.obstacle.code(), text: refused.to_string(), definition }
+    }
+
+    /// Where the definition of its pool has what keeps a node.
+    fn definition(&self, engine: &Engine<'_, '_>, host: HostIndex, obstacle: &NodeObstacle) -> Option<DefinitionPlace> {
+        use NotConsolidatable::{Never, NotQuiet, OnlyWhenEmpty, StaticPool};
         let pool = engine.problem.machines[host].node_pool()?;
-        match code {
-            ReasonCode::ConsolidateAfterNotElapsed => {
-                self.inputs.places.of_pool(pool, "/spec/disruption/consolidateAfter")
+        let limit;
+        let pointer = match obstacle {
+            NodeObstacle::NoPlace { nearest, .. } => return nearest.as_ref()?.definition.clone(),
+            NodeObstacle::Static(StaticObstacle::Limit { scope: Scope::NodePool, resource }) => {
+                limit = field_of("/spec/limits", resource);
+                limit.as_str()
             }
-            ReasonCode::ConsolidationDisabled => {
-                let is_static = |it: &NodePool| it.metadata.name.as_deref() == Some(pool) && it.spec.replicas.is_some();
-                let field = if self.inputs.node_pools.iter().any(is_static) { "replicas" } else { "disruption" };
-                self.inputs.places.of_pool(pool, &format!("/spec/{field}"))
-            }
-            _ => None,
-        }
+            NodeObstacle::NotConsolidatable(NotQuiet { .. }) => "/spec/disruption/consolidateAfter",
+            NodeObstacle::NotConsolidatable(StaticPool { .. }) => "/spec/replicas",
+            NodeObstacle::NotConsolidatable(Never | OnlyWhenEmpty)
+            | NodeObstacle::NotSaved(NotSaved::NotBalanced(_)) => "/spec/disruption",
+            _ => return None,
+        };
+        self.inputs.places.of_pool(pool, pointer)
     }
 
     fn open<'c>(&self, candidates: &'c [Candidate]) -> Vec<&'c Candidate> {
@@ -196,7 +211,7 @@ impl Pass<'_, '_> {
                 }
                 // What drifted may go for that reason, whatever the policy says of emptiness.
                 Err(_) if candidate.removal_cause.is_some() => {}
-                Err(refused) => self.hold_back(engine, candidate.host, refused),
+                Err(refused) => self.hold_back(candidate.host, refused),
             }
         }
     }
@@ -273,14 +288,14 @@ impl Pass<'_, '_> {
         budget: Option<DisruptionReason>,
     ) -> bool {
         if let Err(refused) = self.may_go_now(candidate, &cause, budget) {
-            self.leave_over(engine, candidate, refused.although(&cause.text));
+            self.leave_over(candidate, refused.although(&cause));
             return false;
         }
         let mark = engine.mark();
-        let rehomed = rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing);
-        let allowed = rehomed.and_then(|rehoming| match self.launch(engine, candidate, &cause, &rehoming) {
-            Ok(()) => Ok(rehoming),
-            Err(obstacle) => Err(obstacle),
+        let rehomed = rehome::rehome(engine, candidate, &self.targets, self.inputs);
+        let allowed = rehomed.and_then(|rehoming| {
+            self.launch(engine, candidate, &cause, &rehoming)?;
+            Ok(rehoming)
         });
         match allowed {
             Ok(rehoming) => {
@@ -288,12 +303,12 @@ impl Pass<'_, '_> {
                 self.remove(engine, &[candidate], cause, rehoming);
                 true
             }
-            Err((code, text)) => {
+            Err(obstacle) => {
                 engine.revert(mark);
                 // Karpenter would drain it all the same, and leave its pods pending.
-                let stays = if candidate.is_expired() { "; it stays until they have one" } else { "" };
-                let refused = Refused::from((code, format!("{text}{stays}")));
-                self.leave_over(engine, candidate, refused.although(&cause.text));
+                let goes_when_placed = candidate.is_expired();
+                let refused = Refused { goes_when_placed, ..obstacle.into() };
+                self.leave_over(candidate, refused.although(&cause));
                 false
             }
         }
@@ -315,18 +330,15 @@ impl Pass<'_, '_> {
 
     /// A node that drifted, and may not go for that now: it may still go to save money, unless its pods would find no place.
     /// Source: reference, section 4.1: each method looks at all candidates.
-    fn leave_over(&mut self, engine: &Engine<'_, '_>, candidate: &Candidate, refused: Refused) {
-        let is_of_rollout = matches!(
-            refused.code,
-            ReasonCode::BudgetExhausted | ReasonCode::WaitsForCanary | ReasonCode::RolloutHalted
-        );
+    fn leave_over(&mut self, candidate: &Candidate, refused: Refused) {
+        let is_of_rollout = matches!(*refused.obstacle, NodeObstacle::Budget(_) | NodeObstacle::Rollout(_));
         if !is_of_rollout || candidate.is_static || candidate.disruption.is_none() {
-            return self.hold_back(engine, candidate.host, refused);
+            return self.hold_back(candidate.host, refused);
         }
         self.left_over.insert(candidate.host, refused);
         // As empty it did not go before.
         if let Some(refused) = self.may_go_as_empty(candidate).err().filter(|_| candidate.is_empty()) {
-            self.hold_back(engine, candidate.host, refused);
+            self.hold_back(candidate.host, refused);
         }
     }
 
@@ -348,7 +360,7 @@ impl Pass<'_, '_> {
     }
 
     /// Why a node is not replaced before it is known by what. One without pods takes nothing with it.
-    fn rollout_obstacle(&self, candidate: &Candidate, cause: &Reason) -> Option<(ReasonCode, String)> {
+    fn rollout_obstacle(&self, candidate: &Candidate, cause: &Reason) -> Option<RolloutObstacle> {
         let waits = is_rollout(cause) && (candidate.is_static || !candidate.is_empty());
         if waits { self.rollouts.obstacle(&candidate.pool) } else { None }
     }
@@ -360,13 +372,13 @@ impl Pass<'_, '_> {
         candidate: &Candidate,
         cause: &Reason,
         rehoming: &Rehoming,
-    ) -> Result<(), (ReasonCode, String)> {
+    ) -> Result<(), NodeObstacle> {
         if !is_rollout(cause) {
             return Ok(());
         }
         let templates = &engine.problem.templates;
         let pools = rehoming.purchases.iter().map(|purchase| templates[purchase.template].name.as_str());
-        self.rollouts.launch(pools, &candidate.name, &candidate.pool)
+        Ok(self.rollouts.launch(pools, &candidate.name, &candidate.pool)?)
     }
 
     fn remove(&mut self, engine: &mut Engine<'_, '_>, going: &[&Candidate], reason: Reason, rehoming: Rehoming) {

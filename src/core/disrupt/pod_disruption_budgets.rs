@@ -1,6 +1,7 @@
 //! PodDisruptionBudgets: whether the eviction API would let a pod go, now or ever.
 
 use std::cell::OnceCell;
+use std::fmt;
 use std::rc::Rc;
 
 use k8s_openapi::api::policy::v1::{PodDisruptionBudget, PodDisruptionBudgetStatus};
@@ -35,6 +36,30 @@ pub enum Never<'b> {
     AllIsAskedFor(&'b Guard<'b>),
     /// The eviction API refuses pods that more than one budget covers.
     TwoBudgets(&'b Guard<'b>, &'b Guard<'b>),
+}
+
+/// Why a pod can not be evicted now; of each its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EvictionObstacle {
+    Never { budget: String, pod: String },
+    NotNow { budget: String, pod: String },
+    TwoBudgets { budgets: [String; 2], pod: String },
+}
+
+impl fmt::Display for EvictionObstacle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Never { budget, pod } => {
+                write!(out, "PodDisruptionBudget {budget} never allows an eviction of pod {pod}")
+            }
+            Self::NotNow { budget, pod } => {
+                write!(out, "PodDisruptionBudget {budget} allows no eviction of pod {pod} now")
+            }
+            Self::TwoBudgets { budgets: [one, two], pod } => {
+                write!(out, "pod {pod} is covered by two PodDisruptionBudgets, {one} and {two}")
+            }
+        }
+    }
 }
 
 impl Guard<'_> {
@@ -117,26 +142,18 @@ impl<'a> PodDisruptionBudgets<'a> {
 
     /// Why the pod can not be evicted now: its budget allows none, or two budgets cover it, which the API refuses. A budget
     /// that was not looked at yet allows none.
-    pub fn obstacle(&self, pod: &Pod) -> Option<String> {
+    pub fn obstacle(&self, pod: &Pod) -> Option<EvictionObstacle> {
         match self.covering(pod).as_slice() {
             [] => None,
             [guard] => {
                 let blocks = guard.allowed_now() == 0 && !unhealthy_may_go(guard.budget, pod);
-                let name = guard.key();
-                blocks.then(|| {
-                    if guard.never_allows(pod) {
-                        format!("PodDisruptionBudget {name} never allows an eviction of pod {}", pod.key())
-                    } else {
-                        format!("PodDisruptionBudget {name} allows no eviction of pod {} now", pod.key())
-                    }
+                let (budget, pod_key) = (guard.key(), pod.key());
+                blocks.then(|| match guard.never_allows(pod) {
+                    true => EvictionObstacle::Never { budget, pod: pod_key },
+                    false => EvictionObstacle::NotNow { budget, pod: pod_key },
                 })
             }
-            [one, two, ..] => Some(format!(
-                "pod {} is covered by two PodDisruptionBudgets, {} and {}",
-                pod.key(),
-                one.key(),
-                two.key()
-            )),
+            [one, two, ..] => Some(EvictionObstacle::TwoBudgets { pod: pod.key(), budgets: [one.key(), two.key()] }),
         }
     }
 }

@@ -1,25 +1,100 @@
-//! Why a node stays.
+//! Why a node stays, with what it would go for and where the definitions have what keeps it.
 
-use crate::core::plan::{DefinitionPlace, ReasonCode};
+use std::fmt;
 
-/// Why a node stays, in words, and where the definition has what keeps it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use crate::core::model::HourlyPrice;
+use crate::core::plan::{DefinitionPlace, Reason};
+
+use super::obstacle::NodeObstacle;
+
+/// A node that stays. Data until the report is written.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
-    pub code: ReasonCode,
-    pub text: String,
+    pub obstacle: Box<NodeObstacle>,
+    /// What it would go for.
+    pub cause: Option<Cause>,
+    /// Whether it goes, whatever it costs, as soon as its pods have a place.
+    pub goes_when_placed: bool,
+    /// Why it does not go to save money either.
+    pub saves_nothing: Option<Box<Refused>>,
     pub definition: Option<DefinitionPlace>,
 }
 
+/// What a node would go for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    Reason(Reason),
+    Saving { at_most: HourlyPrice },
+}
+
 impl Refused {
-    /// With what the node would go for before it.
-    pub fn although(self, cause: &str) -> Self {
-        Self { text: format!("{cause}, but {}", self.text), ..self }
+    /// With what the node would go for.
+    pub fn although(self, cause: impl Into<Cause>) -> Self {
+        Self { cause: Some(cause.into()), ..self }
+    }
+
+    /// With why the node does not go to save money either. A budget may refuse it for both.
+    pub fn nor_to_save(self, other: Self) -> Self {
+        if other.cause.is_none() && other.obstacle == self.obstacle {
+            return self;
+        }
+        Self { saves_nothing: Some(Box::new(other)), ..self }
     }
 }
 
-/// By what no definition says.
-impl From<(ReasonCode, String)> for Refused {
-    fn from((code, text): (ReasonCode, String)) -> Self {
-        Self { code, text, definition: None }
+impl<O: Into<NodeObstacle>> From<O> for Refused {
+    fn from(obstacle: O) -> Self {
+        Self {
+            obstacle: Box::new(obstacle.into()),
+            cause: None,
+            goes_when_placed: false,
+            saves_nothing: None,
+            definition: None,
+        }
+    }
+}
+
+impl From<&Reason> for Cause {
+    fn from(reason: &Reason) -> Self {
+        Self::Reason(reason.clone())
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            Some(Cause::Reason(reason)) => write!(out, "{}, but ", reason.text)?,
+            Some(Cause::Saving { at_most }) => write!(out, "Underutilized: up to {at_most} could be saved, but ")?,
+            None => {}
+        }
+        write!(out, "{}", self.obstacle)?;
+        if self.goes_when_placed {
+            out.write_str("; it stays until they have one")?;
+        }
+        match &self.saves_nothing {
+            Some(other) => write!(out, "; nor does it go to save money: {other}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::disrupt::rollout::RolloutObstacle;
+    use crate::core::plan::ReasonCode;
+
+    #[test]
+    fn a_node_is_refused_twice_for_the_same_only_once() {
+        let waits = || RolloutObstacle::CanaryReplaces { node: "a".to_owned() };
+        let drifted = Reason { code: ReasonCode::Drifted, text: "Drifted".to_owned() };
+        let first = || Refused::from(waits()).although(&drifted);
+        assert_eq!(first().nor_to_save(waits().into()), first());
+        let other = RolloutObstacle::CanaryComes { node_claim: "b".to_owned() };
+        assert_eq!(
+            first().nor_to_save(other.into()).to_string(),
+            "Drifted, but it waits for the canary, which replaces a; nor does it go to save money: it waits for the canary b, \
+             which is not ready yet"
+        );
     }
 }

@@ -9,7 +9,6 @@ use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{DefinitionPlaces, ReasonCode};
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::provision::choice::LaunchLists;
@@ -21,6 +20,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Mark, Problem};
 use crate::core::snapshot::pod::is_of_buffer;
 
 use super::candidate::Candidate;
+use super::obstacle::NodeObstacle;
 
 /// Whether a node that exists may take pods that have to move.
 #[derive(Clone, Copy, Debug, Default)]
@@ -320,32 +320,21 @@ pub fn rehome(
     engine: &mut Engine<'_, '_>,
     candidate: &Candidate,
     targets: &[Target],
-    packing: Packing,
-) -> Result<Rehoming, (ReasonCode, String)> {
+    inputs: &Inputs<'_>,
+) -> Result<Rehoming, NodeObstacle> {
     let mark = engine.mark();
     let demand = move_to_existing(engine, candidate, &|host| targets[host].is_open());
-    let mut left = buy(engine, mark, demand, packing);
+    let mut left = buy(engine, mark, demand, inputs.policy.packing);
     if !left.is_empty() {
         move_without_preferences(engine, &mut left, &|host| targets[host].is_open());
     }
     match left.keys().next() {
         None => Ok(outcome(engine, &[candidate], mark)),
-        Some(class) => {
-            let reasons = explain(engine, *class, DefinitionPlaces::none());
-            let code = match reasons.first() {
-                Some(reason) if reason.code == ReasonCode::LimitReached => ReasonCode::LimitReached,
-                _ => ReasonCode::PodsWouldNotFit,
-            };
-            let why = reasons.first().map(|reason| format!(": {}", reason.text)).unwrap_or_default();
-            Err((
-                code,
-                format!(
-                    "{} of its {} pods would find no place{why}",
-                    left.values().sum::<usize>(),
-                    candidate.displaced().count()
-                ),
-            ))
-        }
+        Some(class) => Err(NodeObstacle::NoPlace {
+            pods: left.values().sum(),
+            of: candidate.displaced().count(),
+            nearest: explain(engine, *class, inputs.places).into_iter().next().map(Box::new),
+        }),
     }
 }
 

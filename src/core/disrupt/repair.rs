@@ -1,12 +1,14 @@
 //! Node repair: nodes that stay broken are removed by force, whatever stands in the way, while not too many are broken at once.
 //! Behaviour: reference, sections 4.8 and 5. Unlike there, new places for the pods are part of the plan.
 
-use crate::core::lifecycle::health::{self, Fault, UNHEALTHY_PERCENT_MAX};
+use crate::core::lifecycle::health::{self, Fault};
 use crate::core::plan::{Reason, ReasonCode, RemovalMode};
 use crate::core::scheduler::Engine;
 
 use super::Pass;
 use super::candidate::Candidate;
+use super::obstacle::NodeObstacle;
+use super::refused::Refused;
 use super::rehome::{self, Rehoming};
 
 impl Pass<'_, '_> {
@@ -27,21 +29,13 @@ impl Pass<'_, '_> {
             self.targets[candidate.host].leaving = true;
         }
         for (candidate, fault) in over_time {
+            let reason = Reason { code: ReasonCode::Unhealthy, text: fault.text() };
             let (broken, all) = counts.get(&candidate.pool).copied().unwrap_or_default();
             if health::are_too_many(broken, all) {
-                let of = if candidate.pool.is_empty() {
-                    "the cluster".to_owned()
-                } else {
-                    format!("NodePool {}", candidate.pool)
-                };
-                let text = format!(
-                    "{}, but {broken} of {all} nodes of {of} are unhealthy: more than {UNHEALTHY_PERCENT_MAX} % are not repaired",
-                    fault.text()
-                );
-                self.hold_back(engine, candidate.host, (ReasonCode::NodeRepairBlocked, text));
+                let obstacle = NodeObstacle::TooManyUnhealthy { broken, nodes: all, node_pool: candidate.pool.clone() };
+                self.hold_back(candidate.host, Refused::from(obstacle).although(&reason));
                 continue;
             }
-            let reason = Reason { code: ReasonCode::Unhealthy, text: fault.text() };
             let health::RepairPolicy { condition, status, .. } = fault.policy;
             let mode = RemovalMode::ByForce { condition: (*condition).to_owned(), status: (*status).to_owned() };
             self.remove_at_once(mode, engine, candidate, reason);
@@ -57,12 +51,11 @@ impl Pass<'_, '_> {
         mut reason: Reason,
     ) {
         let mark = engine.mark();
-        let rehoming =
-            rehome::rehome(engine, candidate, &self.targets, self.inputs.policy.packing).unwrap_or_else(|(_, why)| {
-                engine.revert(mark);
-                reason.text.push_str(&format!("; {why}"));
-                Rehoming::default()
-            });
+        let rehoming = rehome::rehome(engine, candidate, &self.targets, self.inputs).unwrap_or_else(|obstacle| {
+            engine.revert(mark);
+            reason.text.push_str(&format!("; {obstacle}"));
+            Rehoming::default()
+        });
         self.spend(engine, candidate, None);
         self.remove_as(mode, engine, &[candidate], reason, rehoming);
     }

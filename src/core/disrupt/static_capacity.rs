@@ -1,10 +1,11 @@
 //! Static pools: nodes beyond `spec.replicas` go, and those that drifted or expired are replaced one for one.
 //! Behaviour: reference, section 3.11. Unlike there, a node whose pods would find no other place is held back.
 
+use std::fmt;
+
 use crate::api::duration::NillableDuration;
 use crate::api::node_pool::DisruptionReason;
 use crate::core::model::time::seconds_between;
-use crate::core::model::words::pods_text;
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::static_capacity::{open_one, use_room};
 use crate::core::scheduler::Demand;
@@ -13,12 +14,13 @@ use crate::core::scheduler::template::{Replicas, TemplateIndex};
 use crate::core::scheduler::{Engine, Refusal};
 
 use super::candidate::Candidate;
+use super::obstacle::{NodeObstacle, part_of};
 use super::refused::Refused;
 use super::{Pass, rehome};
 
 /// A pool keeps to its replicas although nodes are not to be disrupted: the drain waits for their pods.
 fn may_be_surplus(candidate: &Candidate) -> bool {
-    candidate.obstacle.as_ref().is_none_or(|(code, _)| *code == ReasonCode::DoNotDisrupt)
+    candidate.obstacle.as_ref().is_none_or(|obstacle| obstacle.code() == ReasonCode::DoNotDisrupt)
 }
 
 impl Pass<'_, '_> {
@@ -84,23 +86,23 @@ impl Pass<'_, '_> {
             return;
         };
         if let Err(refused) = self.may_go_now(candidate, &cause, budget) {
-            return self.hold_back(engine, candidate.host, refused.although(&cause.text));
+            return self.hold_back(candidate.host, refused.although(&cause));
         }
         let mark = engine.mark();
-        let replaced = self.one_for_one(engine, candidate, template);
+        let replaced = self.one_for_one(engine, candidate, template).map_err(NodeObstacle::from);
         let rehoming = replaced.map(|()| rehome::outcome(engine, &[candidate], mark));
-        let allowed = rehoming.and_then(|rehoming| match self.launch(engine, candidate, &cause, &rehoming) {
-            Ok(()) => Ok(rehoming),
-            Err(obstacle) => Err(obstacle),
+        let allowed = rehoming.and_then(|rehoming| {
+            self.launch(engine, candidate, &cause, &rehoming)?;
+            Ok(rehoming)
         });
         match allowed {
             Ok(rehoming) => {
                 self.spend(engine, candidate, budget);
                 self.remove(engine, &[candidate], cause, rehoming);
             }
-            Err((code, text)) => {
+            Err(obstacle) => {
                 engine.revert(mark);
-                self.hold_back(engine, candidate.host, Refused::from((code, text)).although(&cause.text));
+                self.hold_back(candidate.host, Refused::from(obstacle).although(&cause));
             }
         }
     }
@@ -110,18 +112,15 @@ impl Pass<'_, '_> {
         engine: &mut Engine<'_, '_>,
         candidate: &Candidate,
         template: TemplateIndex,
-    ) -> Result<(), (ReasonCode, String)> {
+    ) -> Result<(), StaticObstacle> {
         if engine.problem.templates[template].replicas.is_some_and(|replicas| replicas.there > replicas.wanted) {
-            let text = "its pool has more nodes than replicas: those go first".to_owned();
-            return Err((ReasonCode::WaitsForOtherMove, text));
+            return Err(StaticObstacle::SurplusGoesFirst);
         }
         let problem = engine.problem;
         let replacement = open_one(engine, template).map_err(|refusal| match refusal {
-            Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => (ReasonCode::InstancesEndEarly, why),
-            Refusal::Limit { resource, .. } => {
-                (ReasonCode::LimitReached, format!("limits.{resource} leaves no room for a replacement beside it"))
-            }
-            _ => (ReasonCode::NoOffering, problem.templates[template].nothing_offered_text()),
+            Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => StaticObstacle::InstancesEndEarly { why },
+            Refusal::Limit { scope, resource, .. } => StaticObstacle::Limit { scope, resource },
+            _ => StaticObstacle::NothingOffered { why: problem.templates[template].nothing_offered_text() },
         })?;
         let targets = &self.targets;
         let mut left: Demand = rehome::move_to_existing(engine, candidate, &|host| targets[host].is_open());
@@ -132,12 +131,55 @@ impl Pass<'_, '_> {
         rehome::move_without_preferences(engine, &mut left, &|host| targets[host].is_open());
         match left.values().sum::<usize>() {
             0 => Ok(()),
-            count => {
-                let text = format!(
-                    "{count} of its {} would fit neither on other nodes nor on a new one of its pool",
-                    pods_text(candidate.pods.len())
-                );
-                Err((ReasonCode::PodsWouldNotFit, text))
+            pods => Err(StaticObstacle::NoRoom { pods, of: candidate.pods.len() }),
+        }
+    }
+}
+
+/// Why a node of a static pool is not replaced by another one of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StaticObstacle {
+    SurplusGoesFirst,
+    /// A limit has no room for both at a time.
+    Limit {
+        scope: Scope,
+        resource: String,
+    },
+    InstancesEndEarly {
+        why: String,
+    },
+    NothingOffered {
+        why: String,
+    },
+    /// So many of its pods fit neither on other nodes nor on the new one.
+    NoRoom {
+        pods: usize,
+        of: usize,
+    },
+}
+
+impl StaticObstacle {
+    pub fn code(&self) -> ReasonCode {
+        match self {
+            Self::SurplusGoesFirst => ReasonCode::WaitsForOtherMove,
+            Self::Limit { .. } => ReasonCode::LimitReached,
+            Self::InstancesEndEarly { .. } => ReasonCode::InstancesEndEarly,
+            Self::NothingOffered { .. } => ReasonCode::NoOffering,
+            Self::NoRoom { .. } => ReasonCode::PodsWouldNotFit,
+        }
+    }
+}
+
+impl fmt::Display for StaticObstacle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SurplusGoesFirst => out.write_str("its pool has more nodes than replicas: those go first"),
+            Self::Limit { resource, .. } => {
+                write!(out, "limits.{resource} leaves no room for a replacement beside it")
+            }
+            Self::InstancesEndEarly { why } | Self::NothingOffered { why } => out.write_str(why),
+            Self::NoRoom { pods, of } => {
+                write!(out, "{} would fit neither on other nodes nor on a new one of its pool", part_of(*pods, *of))
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 
 use super::context::{FilterContext, node_name};
 use super::selectors::node_selector_matches;
-use super::{Filter, Refusal};
+use super::{Filter, FilterRefusal};
 
 /// A search that takes longer proves nothing; the node is then not refused.
 const STEPS_MAX: usize = 200_000;
@@ -46,9 +46,9 @@ struct Wanted {
     agreements: Vec<Agreement>,
 }
 
-pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
     let claim = pod.spec.resource_claims.first()?;
-    let no = |text: String| Some(Refusal::new(Filter::DynamicResources, text));
+    let no = |text: String| Some(FilterRefusal::new(Filter::DynamicResources, text));
     let Some(snapshot) = context.devices else {
         return no(format!("resource claim {} can not be judged", claim.name));
     };

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::core::snapshot::Pod;
 
 use super::context::{FilterContext, node_name};
-use super::{Filter, Refusal};
+use super::{Filter, FilterRefusal};
 
 /// Listens on every address.
 const ANY_ADDRESS: &str = "0.0.0.0";
@@ -16,7 +16,7 @@ struct HostPort<'p> {
     port: i32,
 }
 
-pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
     let wanted = host_ports(pod);
     if wanted.is_empty() {
         return None;
@@ -24,7 +24,7 @@ pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Op
     context.pods_on(node_name(node)).find_map(|other| {
         let taken = host_ports(other);
         let port = wanted.iter().find(|port| taken.iter().any(|other| port.conflicts(other)))?;
-        Some(Refusal::new(
+        Some(FilterRefusal::new(
             Filter::NodePorts,
             format!("host port {}/{} is taken by {}", port.port, port.protocol, other.key()),
         ))

@@ -48,18 +48,18 @@ pub enum Filter {
 
 /// Which filter said no, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct FilterRefusal {
     pub filter: Filter,
     pub text: String,
 }
 
-impl Refusal {
+impl FilterRefusal {
     fn new(filter: Filter, text: impl Into<String>) -> Self {
         Self { filter, text: text.into() }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for FilterRefusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:?}: {}", self.filter, self.text)
     }
@@ -67,7 +67,7 @@ impl fmt::Display for Refusal {
 
 /// Why `pod` may not run on `node` beside the pods that `context` has on its nodes; `None` when it may.
 /// To ask the same about many nodes, use [`FilterContext::examine`] once: what depends on the pod alone is then counted once.
-pub fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+pub fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
     context.examine(pod).refusal(node)
 }
 
@@ -95,7 +95,7 @@ impl<'a> FilterContext<'a> {
 
 impl Examination<'_, '_> {
     /// The first refusal in kube-scheduler's order of plugins; costs O(pods on the node).
-    pub fn refusal(&self, node: &Node) -> Option<Refusal> {
+    pub fn refusal(&self, node: &Node) -> Option<FilterRefusal> {
         let (pod, context) = (self.pod, self.context);
         gates(pod)
             .or_else(|| taints::unschedulable(pod, node))
@@ -115,10 +115,10 @@ impl Examination<'_, '_> {
     }
 }
 
-fn gates(pod: &Pod) -> Option<Refusal> {
+fn gates(pod: &Pod) -> Option<FilterRefusal> {
     if !pod.spec.scheduling_gates.is_empty() {
         let names: Vec<&str> = pod.spec.scheduling_gates.iter().map(|gate| gate.name.as_str()).collect();
-        return Some(Refusal::new(Filter::SchedulingGates, format!("waits for gates: {}", names.join(", "))));
+        return Some(FilterRefusal::new(Filter::SchedulingGates, format!("waits for gates: {}", names.join(", "))));
     }
     None
 }

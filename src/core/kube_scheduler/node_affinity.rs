@@ -6,12 +6,12 @@ use crate::core::snapshot::Pod;
 
 use super::context::node_labels;
 use super::selectors::node_selector_matches;
-use super::{Filter, Refusal};
+use super::{Filter, FilterRefusal};
 
-pub(super) fn refusal(pod: &Pod, node: &Node) -> Option<Refusal> {
+pub(super) fn refusal(pod: &Pod, node: &Node) -> Option<FilterRefusal> {
     let labels = node_labels(node);
     if let Some((key, value)) = pod.spec.node_selector.iter().find(|(key, value)| labels.get(*key) != Some(*value)) {
-        return Some(Refusal::new(Filter::NodeAffinity, format!("nodeSelector {key}={value} does not match")));
+        return Some(FilterRefusal::new(Filter::NodeAffinity, format!("nodeSelector {key}={value} does not match")));
     }
     let required = pod
         .spec
@@ -22,7 +22,7 @@ pub(super) fn refusal(pod: &Pod, node: &Node) -> Option<Refusal> {
         .required_during_scheduling_ignored_during_execution
         .as_ref()?;
     (!node_selector_matches(required, node))
-        .then(|| Refusal::new(Filter::NodeAffinity, "no term of the required node affinity matches"))
+        .then(|| FilterRefusal::new(Filter::NodeAffinity, "no term of the required node affinity matches"))
 }
 
 pub(super) fn matches(pod: &Pod, node: &Node) -> bool {

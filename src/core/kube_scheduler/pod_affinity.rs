@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::core::snapshot::Pod;
 
 use super::context::{FilterContext, node_labels};
-use super::{Filter, Refusal, selectors};
+use super::{Filter, FilterRefusal, selectors};
 
 /// Topology key and value.
 type Domain = (String, String);
@@ -74,8 +74,8 @@ impl Counts {
         counts
     }
 
-    pub(super) fn refusal(&self, node: &Node) -> Option<Refusal> {
-        let refuse = |text: String| Some(Refusal::new(Filter::InterPodAffinity, text));
+    pub(super) fn refusal(&self, node: &Node) -> Option<FilterRefusal> {
+        let refuse = |text: String| Some(FilterRefusal::new(Filter::InterPodAffinity, text));
         let labels = node_labels(node);
         for key in &self.affinity_keys {
             let Some(value) = labels.get(key) else {

@@ -8,7 +8,7 @@ use crate::core::snapshot::Pod;
 use crate::core::snapshot::requests::effective_requests;
 
 use super::context::{FilterContext, NodeState, node_name};
-use super::{Filter, Refusal};
+use super::{Filter, FilterRefusal};
 
 pub(super) struct Requests(Result<Resources, String>);
 
@@ -17,8 +17,8 @@ impl Requests {
         Self(effective_requests(pod).map_err(|error| error.to_string()))
     }
 
-    pub(super) fn refusal(&self, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
-        let refuse = |text: String| Some(Refusal::new(Filter::NodeResourcesFit, text));
+    pub(super) fn refusal(&self, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
+        let refuse = |text: String| Some(FilterRefusal::new(Filter::NodeResourcesFit, text));
         let requests = match &self.0 {
             Ok(requests) => requests,
             Err(error) => return refuse(format!("the requests can not be read: {error}")),
@@ -33,7 +33,7 @@ impl Requests {
             let left = allocatable.get(name).saturating_sub(taken);
             let text =
                 || format!("{name}: {} asked for, {} left", format_amount(name, amount), format_amount(name, left));
-            (amount > left).then(|| Refusal::new(Filter::NodeResourcesFit, text()))
+            (amount > left).then(|| FilterRefusal::new(Filter::NodeResourcesFit, text()))
         })
     }
 }

@@ -4,19 +4,22 @@ use k8s_openapi::api::core::v1::{Node, Taint, Toleration};
 
 use crate::core::snapshot::{Pod, nodes};
 
-use super::{Filter, Refusal};
+use super::{Filter, FilterRefusal};
 
 /// A cordoned node takes only pods that tolerate the taint which stands for it.
-pub(super) fn unschedulable(pod: &Pod, node: &Node) -> Option<Refusal> {
+pub(super) fn unschedulable(pod: &Pod, node: &Node) -> Option<FilterRefusal> {
     let cordoned =
         node.spec.as_ref()?.unschedulable? && !is_tolerated(pod, "node.kubernetes.io/unschedulable", "", "NoSchedule");
-    cordoned.then(|| Refusal::new(Filter::NodeUnschedulable, "the node is cordoned"))
+    cordoned.then(|| FilterRefusal::new(Filter::NodeUnschedulable, "the node is cordoned"))
 }
 
-pub(super) fn untolerated(pod: &Pod, node: &Node) -> Option<Refusal> {
+pub(super) fn untolerated(pod: &Pod, node: &Node) -> Option<FilterRefusal> {
     let taint = untolerated_taint(pod, node)?;
     let value = taint.value.as_deref().map(|value| format!("={value}")).unwrap_or_default();
-    Some(Refusal::new(Filter::TaintToleration, format!("taint {}{value}:{} is not tolerated", taint.key, taint.effect)))
+    Some(FilterRefusal::new(
+        Filter::TaintToleration,
+        format!("taint {}{value}:{} is not tolerated", taint.key, taint.effect),
+    ))
 }
 
 /// The first taint of the node that keeps this pod away.

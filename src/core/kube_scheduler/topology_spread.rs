@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use crate::core::snapshot::Pod;
 
 use super::context::{FilterContext, node_labels};
-use super::{Filter, Refusal, node_affinity, selectors, taints};
+use super::{Filter, FilterRefusal, node_affinity, selectors, taints};
 
 /// One constraint with the number of matching pods in each domain that counts.
 pub(super) struct Counts<'a> {
@@ -74,17 +74,17 @@ fn pod_counts(other: &Pod, pod: &Pod, selector: Option<&LabelSelector>) -> bool 
         && selectors::matches(selector, &other.metadata.labels)
 }
 
-pub(super) fn refusal(constraints: &[Counts<'_>], node: &Node) -> Option<Refusal> {
+pub(super) fn refusal(constraints: &[Counts<'_>], node: &Node) -> Option<FilterRefusal> {
     constraints.iter().find_map(|constraint| {
         let key = &constraint.topology_key;
         let Some(value) = node_labels(node).get(key) else {
-            return Some(Refusal::new(Filter::PodTopologySpread, format!("the node has no label {key}")));
+            return Some(FilterRefusal::new(Filter::PodTopologySpread, format!("the node has no label {key}")));
         };
         let skew = constraint.domains.get(value.as_str()).unwrap_or(&0) + constraint.own - constraint.least?;
         (skew > constraint.max_skew).then(|| {
             let text =
                 format!("skew over {key} would be {skew} in {value}, at most {} is allowed", constraint.max_skew);
-            Refusal::new(Filter::PodTopologySpread, text)
+            FilterRefusal::new(Filter::PodTopologySpread, text)
         })
     })
 }

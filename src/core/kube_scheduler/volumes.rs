@@ -10,7 +10,7 @@ use crate::core::snapshot::Pod;
 
 use super::context::{FilterContext, node_labels, node_name};
 use super::selectors::{self, node_selector_matches};
-use super::{Filter, Refusal};
+use super::{Filter, FilterRefusal};
 
 const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
 const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
@@ -37,7 +37,7 @@ struct Mounted<'a> {
     made_anew: Option<PersistentVolumeClaimSpec>,
 }
 
-pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
     let mounted = match mounted(pod, context) {
         Ok(mounted) if mounted.is_empty() => return None,
         Ok(mounted) => mounted,
@@ -50,14 +50,17 @@ pub(super) fn refusal(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Op
         .or_else(|| mounted.iter().find_map(|it| it.unbindable(node, context)))
 }
 
-fn mounted<'a>(pod: &Pod, context: &FilterContext<'a>) -> Result<Vec<Mounted<'a>>, Refusal> {
+fn mounted<'a>(pod: &Pod, context: &FilterContext<'a>) -> Result<Vec<Mounted<'a>>, FilterRefusal> {
     let mut mounted = Vec::new();
     for volume in &pod.spec.volumes {
         let namespace = pod.metadata.namespace.clone();
         let find = |name: &str| context.claims.get(&(namespace.as_str(), name)).copied();
         if let Some(source) = &volume.persistent_volume_claim {
             let Some(claim) = find(&source.claim_name) else {
-                return Err(Refusal::new(Filter::VolumeBinding, format!("claim {} does not exist", source.claim_name)));
+                return Err(FilterRefusal::new(
+                    Filter::VolumeBinding,
+                    format!("claim {} does not exist", source.claim_name),
+                ));
             };
             let spec = claim.spec.clone().unwrap_or_default();
             mounted.push(Mounted {
@@ -82,14 +85,14 @@ fn mounted<'a>(pod: &Pod, context: &FilterContext<'a>) -> Result<Vec<Mounted<'a>
 }
 
 /// A claim that is ReadWriteOncePod serves one pod in the whole cluster.
-fn used_exclusively(mounted: &Mounted<'_>, pod: &Pod, context: &FilterContext<'_>) -> Option<Refusal> {
+fn used_exclusively(mounted: &Mounted<'_>, pod: &Pod, context: &FilterContext<'_>) -> Option<FilterRefusal> {
     let exclusive = mounted.spec.access_modes.iter().flatten().any(|mode| mode == "ReadWriteOncePod");
     let others = context.nodes.values().filter(|_| exclusive).flat_map(|state| state.pods.values());
     let user = others
         .filter(|other| other.metadata.namespace == mounted.namespace && other.metadata.name != pod.metadata.name)
         .find(|other| claim_names(other).contains(&mounted.name))?;
     let text = format!("claim {} is ReadWriteOncePod and in use by {}", mounted.name, user.key());
-    Some(Refusal::new(Filter::VolumeRestrictions, text))
+    Some(FilterRefusal::new(Filter::VolumeRestrictions, text))
 }
 
 fn claim_names(pod: &Pod) -> BTreeSet<String> {
@@ -103,7 +106,7 @@ fn claim_names(pod: &Pod) -> BTreeSet<String> {
 }
 
 /// Volumes by driver against what the driver says it can attach to this node.
-fn over_attach_limit(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+fn over_attach_limit(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
     let drivers = &context.csi_nodes.get(node_name(node))?.spec.drivers;
     let wanted = attachments(pod, context);
     let mut attached: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -119,7 +122,7 @@ fn over_attach_limit(pod: &Pod, node: &Node, context: &FilterContext<'_>) -> Opt
         let new = wanted.difference(&attached).count();
         let text =
             format!("{}: {} volumes attached, {new} more asked for, {limit} possible", driver.name, attached.len());
-        (new > 0 && attached.len() + new > limit).then(|| Refusal::new(Filter::NodeVolumeLimits, text))
+        (new > 0 && attached.len() + new > limit).then(|| FilterRefusal::new(Filter::NodeVolumeLimits, text))
     })
 }
 
@@ -175,12 +178,13 @@ impl Mounted<'_> {
         defaults.max_by_key(|class| class.metadata.creation_timestamp.as_ref().map(|time| time.0))
     }
 
-    fn unbindable(&self, node: &Node, context: &FilterContext<'_>) -> Option<Refusal> {
+    fn unbindable(&self, node: &Node, context: &FilterContext<'_>) -> Option<FilterRefusal> {
         if let Some(spec) = self.made_anew.clone() {
             let (namespace, name) = (self.namespace.clone(), self.name.clone());
             return Mounted { namespace, name, claim: None, spec, made_anew: None }.unbindable(node, context);
         }
-        let refuse = |text: String| Some(Refusal::new(Filter::VolumeBinding, format!("claim {}: {text}", self.name)));
+        let refuse =
+            |text: String| Some(FilterRefusal::new(Filter::VolumeBinding, format!("claim {}: {text}", self.name)));
         if self.claim.is_some_and(|claim| claim.metadata.deletion_timestamp.is_some()) {
             return refuse("is being deleted".to_owned());
         }
@@ -254,11 +258,14 @@ fn storage(
 }
 
 /// A volume is reachable only from the nodes that its node affinity and its zone labels name.
-fn bound_elsewhere(volume: &PersistentVolume, node: &Node) -> Option<Refusal> {
+fn bound_elsewhere(volume: &PersistentVolume, node: &Node) -> Option<FilterRefusal> {
     let name = volume.metadata.name.as_deref().unwrap_or_default();
     let required = volume.spec.as_ref().and_then(|spec| spec.node_affinity.as_ref()?.required.as_ref());
     if required.is_some_and(|required| !node_selector_matches(required, node)) {
-        return Some(Refusal::new(Filter::VolumeBinding, format!("volume {name} can not be reached from the node")));
+        return Some(FilterRefusal::new(
+            Filter::VolumeBinding,
+            format!("volume {name} can not be reached from the node"),
+        ));
     }
     let labels = volume.metadata.labels.as_ref()?;
     let elsewhere = VOLUME_ZONE_KEYS.iter().find(|key| {
@@ -267,7 +274,7 @@ fn bound_elsewhere(volume: &PersistentVolume, node: &Node) -> Option<Refusal> {
         let node_place = node_labels(node).get(**key).or_else(|| node_labels(node).get(&new_key));
         !node_labels(node).is_empty() && node_place.is_none_or(|place| !places.split("__").any(|it| it == place))
     })?;
-    Some(Refusal::new(Filter::VolumeZone, format!("volume {name} is in another place by label {elsewhere}")))
+    Some(FilterRefusal::new(Filter::VolumeZone, format!("volume {name} is in another place by label {elsewhere}")))
 }
 
 /// Terms are alternatives; a class without terms makes volumes everywhere.

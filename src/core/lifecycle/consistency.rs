@@ -12,7 +12,7 @@ use crate::core::model::resources::format_amount;
 use super::conditions;
 
 /// A node that has less than this part of what was expected, in hundredths, is not what was launched.
-const LEAST_HUNDREDTHS: i128 = 90;
+const HUNDREDTHS_MIN: i128 = 90;
 
 /// Notes on the claim of an initialized node whether its node is as expected; gives what is wrong when that is new.
 /// Source: the reference, section 5.
@@ -38,7 +38,7 @@ fn fault(claim: &NodeClaim, node: &Node) -> Option<String> {
         let amount = |text: String| Some(Resources::amount(name, text.trim().parse().ok()?));
         let expected = expected.get(name).map_or(Some(0), |quantity| amount(quantity.to_string()))?;
         let found = found.and_then(|it| it.get(name)).map_or(Some(0), |quantity| amount(quantity.0.clone()))?;
-        let is_less = i128::from(found) * 100 < i128::from(expected) * LEAST_HUNDREDTHS;
+        let is_less = i128::from(found) * 100 < i128::from(expected) * HUNDREDTHS_MIN;
         is_less.then(|| {
             let amounts = [expected, found].map(|amount| format_amount(name, amount));
             format!("expected {} of resource {name}, but found {}", amounts[0], amounts[1])

@@ -14,7 +14,7 @@ pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-time
 /// Load balancers of Services stop sending to a node with this label.
 const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
 /// Load balancers need a moment to notice; a node is never ended faster.
-const LEAST_DRAIN_SECONDS: u64 = 5;
+const DRAIN_SECONDS_MIN: u64 = 5;
 /// How often blocked evictions and instances that are ending are looked at again.
 const RETRY_SECONDS: u64 = 5;
 /// How often volumes that are still attached are looked at again, should no event come.
@@ -83,7 +83,7 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
         return Reaction { effects, look_again_at };
     }
     let began = observation.claim.metadata.deletion_timestamp.as_ref().map_or(observation.now, |time| time.0);
-    let earliest = seconds_after(began, LEAST_DRAIN_SECONDS);
+    let earliest = seconds_after(began, DRAIN_SECONDS_MIN);
     if observation.now < earliest {
         return Reaction { effects, look_again_at: Some(earliest) };
     }

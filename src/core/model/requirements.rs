@@ -94,7 +94,7 @@ impl Requirement {
         }
         // A label has no sign.
         let least = self.at_least.unwrap_or(0).max(0);
-        let most = self.at_most.unwrap_or(least.saturating_add(LARGEST_CHOSEN));
+        let most = self.at_most.unwrap_or(least.saturating_add(CHOSEN_MAX));
         let count = u64::try_from(most.checked_sub(least)?).ok()?.saturating_add(1);
         let tried = count.min(u64::try_from(self.values.len()).ok()?.saturating_add(1));
         let number = |step: u64| least.checked_add_unsigned(choice.wrapping_add(step) % count);
@@ -170,7 +170,7 @@ impl Requirement {
 }
 
 /// A number that nothing bounds above is at most this much above the least: enough that two nodes rarely have the same.
-const LARGEST_CHOSEN: i64 = 999_999_999;
+const CHOSEN_MAX: i64 = 999_999_999;
 
 /// Requirements by label key. A key that is absent is not restricted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -99,8 +99,8 @@ fn of_pod(pod: &Pod, budgets: &PodDisruptionBudgets<'_>, now: Timestamp) -> Obst
         (ObstacleKind::Pod, format!("pod {} has been ending since {since}", pod.key()))
     } else if is_protected(pod, now) {
         (ObstacleKind::DoNotDisrupt, format!("pod {} has annotation {}", pod.key(), keys::DO_NOT_DISRUPT))
-    } else if let Some(text) = budgets.obstacle(pod) {
-        (ObstacleKind::PodDisruptionBudget, text)
+    } else if let Some(obstacle) = budgets.obstacle(pod) {
+        (ObstacleKind::PodDisruptionBudget, obstacle.to_string())
     } else {
         (ObstacleKind::Pod, format!("pod {} still runs", pod.key()))
     };

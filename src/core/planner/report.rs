@@ -62,12 +62,12 @@ pub fn pending(
             changes,
         });
     }
-    let mut by_reason: BTreeMap<(ReasonCode, &str), Vec<String>> = BTreeMap::new();
-    for (position, code, text) in &provisioning.backlog.not_schedulable {
-        by_reason.entry((*code, text)).or_default().push(key(position));
+    let mut by_reason: BTreeMap<(ReasonCode, String), Vec<String>> = BTreeMap::new();
+    for (position, obstacle) in &provisioning.backlog.not_schedulable {
+        by_reason.entry((obstacle.code(), obstacle.to_string())).or_default().push(key(position));
     }
     for ((code, text), pods) in by_reason {
-        let reasons = vec![PendingReason::new("", code, text.to_owned())];
+        let reasons = vec![PendingReason::new("", code, text)];
         entries.push(Pending { pods, reasons, smallest_change: None, changes: Vec::new() });
     }
     entries.iter_mut().for_each(|entry| entry.pods.sort());

@@ -28,7 +28,7 @@ const PODS_MAX: usize = 10_000;
 
 /// Why a buffer keeps no room, or less than it asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Obstacle {
+pub enum BufferObstacle {
     Strategy(String),
     NoReference,
     BothReferences,
@@ -39,7 +39,7 @@ pub enum Obstacle {
     TooMany(usize),
 }
 
-impl fmt::Display for Obstacle {
+impl fmt::Display for BufferObstacle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Strategy(strategy) => {
@@ -82,7 +82,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
     for (buffer, outcome) in resolved(inputs) {
         let obstacle = match outcome {
-            Ok(resolved) if resolved.asked > PODS_MAX => Obstacle::TooMany(resolved.asked),
+            Ok(resolved) if resolved.asked > PODS_MAX => BufferObstacle::TooMany(resolved.asked),
             Ok(_) => continue,
             Err(obstacle) => obstacle,
         };
@@ -98,7 +98,7 @@ struct Resolved {
     asked: usize,
 }
 
-fn resolved<'a>(inputs: &Inputs<'a>) -> Vec<(&'a CapacityBuffer, Result<Resolved, Obstacle>)> {
+fn resolved<'a>(inputs: &Inputs<'a>) -> Vec<(&'a CapacityBuffer, Result<Resolved, BufferObstacle>)> {
     if !inputs.policy.feature_gates.capacity_buffer {
         return Vec::new();
     }
@@ -125,12 +125,12 @@ fn key(buffer: &CapacityBuffer) -> (&str, &str) {
     (namespace, buffer.metadata.name.as_deref().unwrap_or_default())
 }
 
-fn resolve(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Result<Resolved, Obstacle> {
+fn resolve(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Result<Resolved, BufferObstacle> {
     let snapshot = inputs.snapshot;
     let spec = &buffer.spec;
     if let Some(strategy) = spec.provisioning_strategy.as_deref().filter(|it| !it.is_empty() && *it != ACTIVE_CAPACITY)
     {
-        return Err(Obstacle::Strategy(strategy.to_owned()));
+        return Err(BufferObstacle::Strategy(strategy.to_owned()));
     }
     let (namespace, _) = key(buffer);
     let (template, replicas) = match (&spec.pod_template_ref, &spec.scalable_ref) {
@@ -139,21 +139,21 @@ fn resolve(buffer: &CapacityBuffer, inputs: &Inputs<'_>) -> Result<Resolved, Obs
             let (template, replicas) = scalable(reference, namespace, snapshot)?;
             (template, Some(replicas))
         }
-        (None, None) => return Err(Obstacle::NoReference),
-        (Some(_), Some(_)) => return Err(Obstacle::BothReferences),
+        (None, None) => return Err(BufferObstacle::NoReference),
+        (Some(_), Some(_)) => return Err(BufferObstacle::BothReferences),
     };
-    let unreadable = |problem: String| Obstacle::Template(problem);
+    let unreadable = |problem: String| BufferObstacle::Template(problem);
     let value = serde_json::to_value(template).map_err(|error| unreadable(error.to_string()))?;
     let mut pod: Pod = serde_json::from_value(value).map_err(|error| unreadable(error.to_string()))?;
     pod.metadata.namespace = namespace.to_owned();
     LimitRanges::new(snapshot).complete(&mut pod);
     let requests = effective_requests(&pod).map_err(|error| unreadable(error.to_string()))?;
-    let asked = asked(spec, replicas, &requests).ok_or(Obstacle::NoAmount)?;
+    let asked = asked(spec, replicas, &requests).ok_or(BufferObstacle::NoAmount)?;
     Ok(Resolved { pod, asked })
 }
 
 /// That of the definitions goes before the cluster's.
-fn pod_template<'a>(name: &str, namespace: &str, inputs: &Inputs<'a>) -> Result<&'a PodTemplateSpec, Obstacle> {
+fn pod_template<'a>(name: &str, namespace: &str, inputs: &Inputs<'a>) -> Result<&'a PodTemplateSpec, BufferObstacle> {
     let mut templates = inputs.pod_templates.iter().chain(&inputs.snapshot.pod_templates);
     let found = templates.find(|template| {
         template.metadata.name.as_deref() == Some(name)
@@ -161,7 +161,7 @@ fn pod_template<'a>(name: &str, namespace: &str, inputs: &Inputs<'a>) -> Result<
     });
     found
         .and_then(|template| template.template.as_ref())
-        .ok_or_else(|| Obstacle::NotInSnapshot { kind: "PodTemplate".to_owned(), name: name.to_owned() })
+        .ok_or_else(|| BufferObstacle::NotInSnapshot { kind: "PodTemplate".to_owned(), name: name.to_owned() })
 }
 
 /// The template of a workload, and how many replicas it has; one where it does not say.
@@ -169,9 +169,9 @@ fn scalable<'a>(
     reference: &ScalableReference,
     namespace: &str,
     snapshot: &'a Snapshot,
-) -> Result<(&'a PodTemplateSpec, i32), Obstacle> {
+) -> Result<(&'a PodTemplateSpec, i32), BufferObstacle> {
     if reference.api_group != "apps" {
-        return Err(Obstacle::Kind(reference.clone()));
+        return Err(BufferObstacle::Kind(reference.clone()));
     }
     let is_meant = |metadata: &ObjectMeta| {
         metadata.name.as_deref() == Some(&reference.name)
@@ -190,11 +190,11 @@ fn scalable<'a>(
             let found = snapshot.replica_sets.iter().find(|it| is_meant(&it.metadata));
             found.and_then(|it| it.spec.as_ref()).and_then(|spec| Some((spec.template.as_ref()?, spec.replicas)))
         }
-        _ => return Err(Obstacle::Kind(reference.clone())),
+        _ => return Err(BufferObstacle::Kind(reference.clone())),
     };
     found
         .map(|(template, replicas)| (template, replicas.unwrap_or(1)))
-        .ok_or_else(|| Obstacle::NotInSnapshot { kind: reference.kind.clone(), name: reference.name.clone() })
+        .ok_or_else(|| BufferObstacle::NotInSnapshot { kind: reference.kind.clone(), name: reference.name.clone() })
 }
 
 /// How many pods the buffer asks for; `None` when nothing bounds their number.

@@ -27,7 +27,7 @@ const ZERO: f64 = 1e-9;
 const PERTURBATION: f64 = 1e-4;
 
 /// Weights are set back when one has grown beyond this: they no longer say how far a column leads.
-const WEIGHT_MOST: f64 = 1e8;
+const WEIGHT_MAX: f64 = 1e8;
 
 /// A variable: as much of a column as costs one unit, or all of it where it is free, or what a row gets beyond its demand.
 #[derive(Clone, Debug)]
@@ -213,7 +213,7 @@ impl Covering {
         let enterer = &mut self.variables[entering];
         enterer.is_basic = true;
         enterer.saving = 0.0;
-        if heaviest > WEIGHT_MOST {
+        if heaviest > WEIGHT_MAX {
             self.variables.iter_mut().for_each(|variable| variable.weight = 1.0);
         }
     }

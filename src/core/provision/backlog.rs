@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
-use crate::core::plan::ReasonCode;
 use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
@@ -14,6 +13,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 
 use super::age::Ages;
 use super::daemon_pods::{is_waiting_daemon, why_it_waits};
+use super::obstacle::PodObstacle;
 
 /// Pods waiting for a place, and pods that are waiting for something else.
 #[derive(Debug, Default)]
@@ -24,8 +24,8 @@ pub struct Backlog {
     pub displaced: BTreeSet<usize>,
     /// Those that have lost the place that they were to have, and are bought for when they are without a node.
     pub postponed: Vec<usize>,
-    /// Pods that no node can help: position, reason.
-    pub not_schedulable: Vec<(usize, ReasonCode, String)>,
+    /// Pods that no node can help: position, and why.
+    pub not_schedulable: Vec<(usize, PodObstacle)>,
     ages: Ages,
 }
 
@@ -45,7 +45,7 @@ impl Backlog {
             if is_waiting_daemon(pod) {
                 let gate = obstacle(pod, position, problem);
                 let why = gate.or_else(|| why_it_waits(problem, &hosts, position));
-                backlog.not_schedulable.extend(why.map(|(code, text)| (position, code, text)));
+                backlog.not_schedulable.extend(why.map(|why| (position, why)));
                 continue;
             }
             if !is_waiting(pod) {
@@ -56,16 +56,9 @@ impl Backlog {
             if machine.is_some_and(|machine| is_expected_on(machine, pod)) {
                 continue;
             }
-            let text = machine.map(|machine| {
-                let node = machine.name;
-                format!(
-                    "kube-scheduler is evicting pods of lower priority on node {node} for it; its room there is held"
-                )
-            });
-            if let Some(text) = text {
-                backlog.not_schedulable.push((position, ReasonCode::Preempting, text));
-            } else if let Some((code, text)) = obstacle(pod, position, problem) {
-                backlog.not_schedulable.push((position, code, text));
+            let preempting = machine.map(|machine| PodObstacle::Preempting { node: machine.name.to_owned() });
+            if let Some(obstacle) = preempting.or_else(|| obstacle(pod, position, problem)) {
+                backlog.not_schedulable.push((position, obstacle));
             } else if problem.class_of_pod[position].is_some() {
                 waiting.push(position);
             }
@@ -73,9 +66,9 @@ impl Backlog {
         for node in problem.nodes.iter().filter(|node| node.being_removed) {
             for (pod, _) in node.pods.iter().filter(|(pod, _)| is_reschedulable(&problem.snapshot.pods[*pod])) {
                 if let Some(disk) = problem.disks.get(pod).filter(|disk| disk.holds_pod) {
-                    let (machine, volume) = (problem.machines[node.machine].name, &disk.volume);
-                    let text = format!("PersistentVolume {volume} is a disk of node {machine}, which is being removed");
-                    backlog.not_schedulable.push((*pod, ReasonCode::VolumeUnsatisfied, text));
+                    let node = problem.machines[node.machine].name.to_owned();
+                    let obstacle = PodObstacle::DiskOfRemovedNode { volume: disk.volume.clone(), node };
+                    backlog.not_schedulable.push((*pod, obstacle));
                     continue;
                 }
                 waiting.push(*pod);
@@ -95,16 +88,13 @@ impl Backlog {
     }
 
     /// Takes off pods that `why` has a reason for, and gives those.
-    pub fn hold_back(
-        &mut self,
-        mut why: impl FnMut(usize) -> Option<(ReasonCode, String)>,
-    ) -> Vec<(ClassIndex, usize)> {
+    pub fn hold_back(&mut self, mut why: impl FnMut(usize) -> Option<PodObstacle>) -> Vec<(ClassIndex, usize)> {
         let mut held = Vec::new();
         for (class, pods) in &mut self.waiting {
             pods.retain(|pod| {
-                let Some((code, text)) = why(*pod) else { return true };
+                let Some(obstacle) = why(*pod) else { return true };
                 held.push((*class, *pod));
-                self.not_schedulable.push((*pod, code, text));
+                self.not_schedulable.push((*pod, obstacle));
                 false
             });
         }
@@ -146,8 +136,8 @@ impl Backlog {
                 wanted.iter().find_map(|claim| Some((claim, users.get(claim).filter(|user| **user != pod.key())?)));
             match taken {
                 Some(((_, claim), user)) => {
-                    let text = format!("PersistentVolumeClaim {claim} can be used by one pod, and {user} uses it");
-                    self.not_schedulable.push((position, ReasonCode::VolumeUnsatisfied, text));
+                    let obstacle = PodObstacle::ClaimInUse { claim: claim.clone(), pod: user.clone() };
+                    self.not_schedulable.push((position, obstacle));
                     self.take_off(class, position);
                 }
                 None => users.extend(wanted.into_iter().map(|claim| (claim, pod.key()))),
@@ -240,19 +230,16 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = (&str, &str)> {
     sources.map(|source| (pod.metadata.namespace.as_str(), source.claim_name.as_str()))
 }
 
-fn obstacle(pod: &Pod, position: usize, problem: &Problem<'_>) -> Option<(ReasonCode, String)> {
+fn obstacle(pod: &Pod, position: usize, problem: &Problem<'_>) -> Option<PodObstacle> {
     if let Some(gate) = pod.spec.scheduling_gates.first() {
-        return Some((ReasonCode::SchedulingGated, format!("waits for scheduling gate {}", gate.name)));
+        return Some(PodObstacle::SchedulingGate { name: gate.name.clone() });
     }
     if let Some(scheduler) = pod.other_scheduler().filter(|_| pod.is_left_to_its_scheduler()) {
-        let text = format!(
-            "scheduler {scheduler} has not said that it finds no node for it: nothing is bought before it does"
-        );
-        return Some((ReasonCode::LeftToItsScheduler, text));
+        return Some(PodObstacle::OtherScheduler { name: scheduler.to_owned() });
     }
-    let too_large =
-        problem.too_large_pods.get(&position).map(|text| (ReasonCode::TooManyTerms, format!("it has {text}")));
-    let not_supported = problem.not_supported_pods.get(&position).map(|text| (ReasonCode::NotSupported, text.clone()));
-    let invalid = || problem.invalid_pods.get(&position).map(|text| (ReasonCode::InvalidPod, text.clone()));
-    too_large.or(not_supported).or_else(invalid)
+    let too_large = problem.too_large_pods.get(&position).map(|has| PodObstacle::TooManyTerms { has: has.clone() });
+    let not_supported =
+        || problem.not_supported_pods.get(&position).map(|what| PodObstacle::NotSupported { what: what.clone() });
+    let invalid = || problem.invalid_pods.get(&position).map(|error| PodObstacle::Invalid { error: error.clone() });
+    too_large.or_else(not_supported).or_else(invalid)
 }

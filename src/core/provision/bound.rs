@@ -13,7 +13,7 @@ use crate::core::programs::{as_number, number};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 
-use super::cheapest::kinds::{Kind, Place, kinds};
+use super::cheapest::kinds::{DomainChoice, SizeClass, kinds};
 use super::cheapest::market::{Counted, Offer, Purpose, item, offers, prices, unlimited};
 use super::cheapest::weights::weights;
 use super::cheapest::zones::{self, Counts};
@@ -87,7 +87,7 @@ pub fn lower_bound(
 }
 
 /// New nodes, and any number like those that are open.
-fn all_offers(problem: &Problem<'_>, kinds: &[Kind], open: &[Open], counted: Counted) -> Vec<Offer> {
+fn all_offers(problem: &Problem<'_>, kinds: &[SizeClass], open: &[Open], counted: Counted) -> Vec<Offer> {
     let new = offers(problem, kinds, None, counted, Purpose::Pricing);
     unlimited(kinds, &new).cloned().chain(like_those_open(problem, kinds, open, counted)).collect()
 }
@@ -104,7 +104,7 @@ struct Program<'p> {
 
 impl Program<'_> {
     /// What a pod of each kind is worth, and what that proves beside the free room. `start` is where the search for prices begins.
-    fn solve(&self, kinds: &[Kind], offers: &[Offer], start: &[f64], work: u64) -> (Vec<f64>, f64) {
+    fn solve(&self, kinds: &[SizeClass], offers: &[Offer], start: &[f64], work: u64) -> (Vec<f64>, f64) {
         let items: Vec<Item> = kinds.iter().map(|kind| item(kind, self.places)).collect();
         let (priced, _) = prices(kinds, &items, offers, start, work);
         let proven = priced.bound - worth_of_free(kinds, &priced.per_pod, self.free);
@@ -113,7 +113,7 @@ impl Program<'_> {
 
     /// What is proven when zones count. `per_pod` is what pods are worth, and `proven` what that proves, when they do not; with it
     /// this ends where the pods that must be in certain zones, each zone by itself, cost hardly more than that.
-    fn proven_by_zone(&self, kinds: &[Kind], counts: &Counts, per_pod: &[f64], proven: f64) -> f64 {
+    fn proven_by_zone(&self, kinds: &[SizeClass], counts: &Counts, per_pod: &[f64], proven: f64) -> f64 {
         let mut in_zones = counts.clone();
         in_zones.retain(|(_, place), _| !place.is_empty());
         let solve = |counts: &Counts, start: &[f64], work: u64| {
@@ -127,15 +127,15 @@ impl Program<'_> {
         if dearer < DEARER_MIN * proven {
             return proven;
         }
-        let alone: BTreeMap<(usize, Place), f64> = in_zones.into_keys().zip(alone).collect();
-        let start = |it: &(usize, Place)| alone.get(it).copied().unwrap_or(0.0).max(per_pod[it.0]);
+        let alone: BTreeMap<(usize, DomainChoice), f64> = in_zones.into_keys().zip(alone).collect();
+        let start = |it: &(usize, DomainChoice)| alone.get(it).copied().unwrap_or(0.0).max(per_pod[it.0]);
         let start: Vec<f64> = counts.keys().map(start).collect();
         solve(counts, &start, ZONES_WORK).1
     }
 }
 
 /// One offer for all open nodes that are alike.
-fn like_those_open(problem: &Problem<'_>, kinds: &[Kind], open: &[Open], counted: Counted) -> Vec<Offer> {
+fn like_those_open(problem: &Problem<'_>, kinds: &[SizeClass], open: &[Open], counted: Counted) -> Vec<Offer> {
     let mut alike: BTreeMap<(HourlyPrice, usize, Vector), HostIndex> = BTreeMap::new();
     for Open { host, price, pods } in open {
         let price = *price + counted.beside_node(problem, *host);
@@ -169,7 +169,7 @@ fn reserved_room(problem: &Problem<'_>) -> Vec<(usize, Vector)> {
 }
 
 /// The cheapest whole nodes that hold `count` pods of one class.
-fn exact(offers: &[Offer], kind: &Kind, count: usize) -> HourlyPrice {
+fn exact(offers: &[Offer], kind: &SizeClass, count: usize) -> HourlyPrice {
     let mut by_size: BTreeMap<usize, HourlyPrice> = BTreeMap::new();
     for offer in offers.iter().filter(|offer| offer.allowed(kind) != 0) {
         let holds = vectors::copies(&kind.request, &offer.room, count.min(kind.most_per_node));
@@ -192,7 +192,7 @@ fn exact(offers: &[Offer], kind: &Kind, count: usize) -> HourlyPrice {
 }
 
 /// Resources of which pods ask for more than is free, where some is.
-fn short(kinds: &[Kind], free: &[&Vector]) -> Vec<usize> {
+fn short(kinds: &[SizeClass], free: &[&Vector]) -> Vec<usize> {
     let resources = 0..free.first().map_or(0, |room| room.len());
     let asked = |resource: usize| -> f64 {
         kinds.iter().map(|kind| number(kind.count) * as_number(kind.request[resource])).sum()
@@ -204,7 +204,7 @@ fn short(kinds: &[Kind], free: &[&Vector]) -> Vec<usize> {
 /// What each pod asks of one resource, at what it costs where that is cheapest: prices that hold whatever else is on a node. Those of
 /// the linear program count every free room for pods of which there are not enough to fill them all; where nodes that exist lack
 /// one resource and have plenty of the others, as accelerators, these prove more.
-fn prices_of_one_resource(kinds: &[Kind], offers: &[Offer], resource: usize) -> Vec<f64> {
+fn prices_of_one_resource(kinds: &[SizeClass], offers: &[Offer], resource: usize) -> Vec<f64> {
     let with_any = offers.iter().filter(|offer| offer.room[resource] > 0);
     let unit = with_any.map(|offer| offer.price.dollars() / as_number(offer.room[resource])).min_by(f64::total_cmp);
     kinds.iter().map(|kind| unit.unwrap_or(0.0) * as_number(kind.request[resource])).collect()
@@ -212,8 +212,8 @@ fn prices_of_one_resource(kinds: &[Kind], offers: &[Offer], resource: usize) -> 
 
 /// The most that the room that is there could be filled with, at these prices: each room by itself, where as many pods of a kind may be
 /// in every one of them, or all of it as one room, where no pod is twice.
-fn worth_of_free(kinds: &[Kind], per_pod: &[f64], free: &[&Vector]) -> f64 {
-    let request = |kind: &Kind| kind.request.iter().copied().map(as_number).collect();
+fn worth_of_free(kinds: &[SizeClass], per_pod: &[f64], free: &[&Vector]) -> f64 {
+    let request = |kind: &SizeClass| kind.request.iter().copied().map(as_number).collect();
     let items: Vec<Item> = kinds.iter().map(|kind| Item { count: 0.0, request: request(kind) }).collect();
     let worth = |room: &Vector| {
         let held = kinds.iter().enumerate();

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::NodeSelectorTerm;
 
-use crate::core::plan::ReasonCode;
 use crate::core::scheduler::taints::repelling;
 use crate::core::scheduler::{HostIndex, Problem};
 use crate::core::snapshot::Pod;
 
-use super::explain::amount;
+use super::obstacle::{DaemonObstacle, PodObstacle, Shortage};
 
 /// Whether a pod of a DaemonSet waits for a node.
 pub fn is_waiting_daemon(pod: &Pod) -> bool {
@@ -30,27 +29,22 @@ pub fn meant_for(pod: &Pod) -> Option<&str> {
 
 /// Why a pod of a DaemonSet waits, as kube-scheduler sees it; `None` where nothing keeps it from its node, or the node only starts.
 /// O(pods on the node)
-pub fn why_it_waits(
-    problem: &Problem<'_>,
-    hosts: &BTreeMap<&str, HostIndex>,
-    position: usize,
-) -> Option<(ReasonCode, String)> {
+pub fn why_it_waits(problem: &Problem<'_>, hosts: &BTreeMap<&str, HostIndex>, position: usize) -> Option<PodObstacle> {
     let pod = &problem.snapshot.pods[position];
     let name = meant_for(pod)?;
     let because = match hosts.get(name) {
-        None => "which is not there".to_owned(),
+        None => DaemonObstacle::NodeIsNotThere,
         Some(host) if problem.nodes[*host].being_removed || !problem.machines[*host].is_initialized() => return None,
         Some(host) => obstacle(problem, *host, position)?,
     };
-    let text = format!("its DaemonSet means it for node {name} alone, {because}; no node is bought for it");
-    Some((ReasonCode::DaemonSetPodWaits, text))
+    Some(PodObstacle::MeantForNode { node: name.to_owned(), because })
 }
 
 /// The first of kube-scheduler's filters that refuses it: taints, host ports, resources.
-fn obstacle(problem: &Problem<'_>, host: HostIndex, position: usize) -> Option<String> {
+fn obstacle(problem: &Problem<'_>, host: HostIndex, position: usize) -> Option<DaemonObstacle> {
     let (pod, node) = (&problem.snapshot.pods[position], &problem.nodes[host]);
     if let Some(taint) = repelling(&node.taints, &pod.spec.tolerations, false) {
-        return Some(format!("whose taint {taint} it does not tolerate"));
+        return Some(DaemonObstacle::Taint(taint.clone()));
     }
     let class = &problem.classes[problem.class_of_pod[position]?];
     let there = || node.pods.iter().chain(&node.nominated).map(|(_, class)| &problem.classes[*class]);
@@ -59,15 +53,13 @@ fn obstacle(problem: &Problem<'_>, host: HostIndex, position: usize) -> Option<S
         .iter()
         .find(|port| there().flat_map(|other| &other.host_ports).any(|other| port.conflicts_with(other)));
     if taken.is_some() {
-        return Some("where a host port that it asks for is taken".to_owned());
+        return Some(DaemonObstacle::HostPort);
     }
     let mut free = problem.machines[host].allocatable();
     there().for_each(|other| free.subtract(&other.requests));
     let short = class.requests.iter().filter(|(name, requested)| *requested > 0 && *requested > free.get(name));
-    let short: Vec<String> = short
-        .map(|(name, requested)| {
-            format!("{name} {} free, {} requested", amount(name, free.get(name).max(0)), amount(name, requested))
-        })
+    let short: Vec<Shortage> = short
+        .map(|(name, requested)| Shortage { resource: name.to_owned(), free: free.get(name).max(0), requested })
         .collect();
-    (!short.is_empty()).then(|| format!("which has not enough room: {}", short.join("; ")))
+    (!short.is_empty()).then_some(DaemonObstacle::Resources(short))
 }

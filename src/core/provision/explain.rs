@@ -122,12 +122,12 @@ fn definition(
 /// Why the nodes that exist do not take one more pod of the class: the reason that most of them give.
 pub fn why_not_existing(engine: &Engine<'_, '_>, class: ClassIndex) -> String {
     let Some(variant) = engine.problem.classes[class].variants.first().copied() else { return String::new() };
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<Refusal, usize> = BTreeMap::new();
     for (_, refusal) in refusals_of_existing(engine, class, variant) {
-        *counts.entry(in_short(&refusal)).or_default() += 1;
+        *counts.entry(refusal.kind()).or_default() += 1;
     }
-    let most = counts.iter().max_by_key(|(text, count)| (**count, std::cmp::Reverse(*text)));
-    most.map_or_else(|| "there is no node".to_owned(), |(text, _)| text.clone())
+    let texts = counts.iter().map(|(kind, count)| (*count, std::cmp::Reverse(in_short(kind))));
+    texts.max().map_or_else(|| "there is no node".to_owned(), |(_, std::cmp::Reverse(text))| text)
 }
 
 fn refusals_of_existing<'e>(
@@ -155,22 +155,19 @@ pub struct ExistingNodes {
 pub fn existing_nodes(engine: &Engine<'_, '_>, class: ClassIndex) -> Vec<ExistingNodes> {
     let problem = engine.problem;
     let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
-    // By code and what it is about: nodes, the first name, and of resources the most that one of them has free.
-    let mut kinds: BTreeMap<(ReasonCode, String), (Vec<&str>, i64, Refusal)> = BTreeMap::new();
+    // By what it is about: nodes, of resources the most that one of them has free, and the first refusal.
+    let mut kinds: BTreeMap<Refusal, (Vec<&str>, i64, Refusal)> = BTreeMap::new();
     let leaving = engine.existing_hosts().filter(|host| engine.is_closed(*host));
     let leaving: Vec<&str> = leaving.map(|host| problem.machines[problem.nodes[host].machine].name).collect();
     for (host, refusal) in refusals_of_existing(engine, class, variant) {
-        let (about, free) = match &refusal {
-            Refusal::Resource { name, available, .. } => (name.clone(), *available),
-            other => (in_short(other), 0),
-        };
-        let entry = kinds.entry((refusal.code(), about)).or_insert_with(|| (Vec::new(), free, refusal));
+        let free = if let Refusal::Resource { available, .. } = &refusal { *available } else { 0 };
+        let entry = kinds.entry(refusal.kind()).or_insert_with(|| (Vec::new(), free, refusal));
         entry.0.push(problem.machines[host].name);
         entry.1 = entry.1.max(free);
     }
     let mut found: Vec<ExistingNodes> = Vec::new();
-    for ((code, _), (names, free, refusal)) in kinds {
-        found.push(group_of_nodes(names, code, of_node(&refusal, free)));
+    for (names, free, refusal) in kinds.into_values() {
+        found.push(group_of_nodes(names, refusal.code(), of_node(&refusal, free)));
     }
     if !leaving.is_empty() {
         found.push(group_of_nodes(leaving, ReasonCode::BeingDeleted, "on its way out".to_owned()));

@@ -13,6 +13,7 @@ pub mod daemon_pods;
 mod expected;
 pub mod explain;
 pub mod karpenter;
+pub mod obstacle;
 mod open_order;
 pub mod priority;
 pub mod purchase;

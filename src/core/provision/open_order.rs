@@ -18,7 +18,7 @@ pub struct OpenOrder {
     /// By number of pods.
     queues: Vec<Queue>,
     /// By host; of those that are not open it says nothing.
-    places: Vec<Place>,
+    places: Vec<OpenRank>,
     count: usize,
 }
 
@@ -34,7 +34,7 @@ struct Queue {
 
 /// Where a node is: the lesser comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct OpenRank {
     pods: usize,
     number: i64,
 }
@@ -57,13 +57,13 @@ impl OpenOrder {
     }
 
     /// Only of nodes that are open.
-    pub fn place(&self, host: HostIndex) -> Place {
+    pub fn place(&self, host: HostIndex) -> OpenRank {
         self.places[host]
     }
 
     /// One more pod is on an open node. O(those of its queue before it), for a short list or rarely O(open nodes x log of them).
     pub fn placed(&mut self, host: HostIndex) {
-        let Place { pods, number } = self.places[host];
+        let OpenRank { pods, number } = self.places[host];
         let queue = &self.queues[pods];
         let in_queue = queue.position(number);
         let is_last = in_queue + 1 == queue.hosts.len();
@@ -72,7 +72,7 @@ impl OpenOrder {
             self.queues[pods].leave(number);
             self.close_gaps(pods);
             self.queue(pods + 1).come_first(host);
-            self.places[host] = Place { pods: pods + 1, number: self.queues[pods + 1].first };
+            self.places[host] = OpenRank { pods: pods + 1, number: self.queues[pods + 1].first };
         } else {
             let mut entries = self.entries();
             entries[position].0 += 1;
@@ -103,9 +103,9 @@ impl OpenOrder {
     fn append(&mut self, pods: usize, host: HostIndex) {
         let number = self.queue(pods).come_last(host);
         if host >= self.places.len() {
-            self.places.resize(host + 1, Place::default());
+            self.places.resize(host + 1, OpenRank::default());
         }
-        self.places[host] = Place { pods, number };
+        self.places[host] = OpenRank { pods, number };
         self.count += 1;
     }
 

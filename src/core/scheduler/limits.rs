@@ -14,7 +14,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 /// Work that each kind of pod may make without being counted: five constraints, any four of which may be given up.
 const FREE: usize = 25;
 /// What kinds of pods may make beyond that, in a cluster without nodes. A unit takes some ten microseconds, for each 500 nodes.
-const MOST: usize = 100_000;
+const WORK_MAX: usize = 100_000;
 const NODES_AT_DOUBLE: usize = 500;
 
 /// Said of those that are left out.
@@ -47,7 +47,7 @@ pub fn too_much<K: Eq + Hash>(snapshot: &Snapshot, mut identity: impl FnMut(usiz
     let pods = snapshot.pods.iter().enumerate().filter(|(_, pod)| !pod.is_terminal());
     let large: Vec<(usize, usize)> =
         pods.map(|(position, pod)| (excess(pod), position)).filter(|(excess, _)| *excess > 0).collect();
-    let most = MOST / (1 + snapshot.nodes.len() / NODES_AT_DOUBLE);
+    let most = WORK_MAX / (1 + snapshot.nodes.len() / NODES_AT_DOUBLE);
     // Whoever has few of them has few kinds of them.
     if large.iter().fold(0, |sum: usize, (excess, _)| sum.saturating_add(*excess)) <= most {
         return BTreeSet::new();

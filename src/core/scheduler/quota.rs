@@ -18,7 +18,7 @@ use super::template::Template;
 pub type QuotaIndex = usize;
 
 /// Whose limits they are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// `spec.limits` of a NodePool.
     NodePool,

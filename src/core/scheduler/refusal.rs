@@ -4,7 +4,7 @@ use crate::core::plan::ReasonCode;
 
 use super::quota::Scope;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// A taint, as `key=value:Effect`.
     Taint(String),
@@ -64,6 +64,15 @@ impl Refusal {
             Self::EmptyPool => ReasonCode::NodePoolHasNoInstanceType,
             Self::Limit { scope: Scope::EarlyEnds(_), .. } => ReasonCode::InstancesEndEarly,
             Self::Limit { .. } => ReasonCode::LimitReached,
+        }
+    }
+
+    /// Without its figures: what nodes that refuse a pod for the same reason have in common.
+    #[must_use]
+    pub fn kind(&self) -> Self {
+        match self {
+            Self::Resource { name, .. } => Self::Resource { name: name.clone(), requested: 0, available: 0 },
+            other => other.clone(),
         }
     }
 

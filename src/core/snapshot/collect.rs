@@ -22,12 +22,12 @@ pub(super) enum Object<'a> {
 }
 
 /// Where an object stands, for messages.
-pub(super) enum Place<'a> {
+pub(super) enum ObjectPlace<'a> {
     Byte { text: &'a str, byte: usize },
     Document { number: usize, item: Option<usize> },
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for ObjectPlace<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Byte { text, byte } => {
@@ -57,7 +57,7 @@ impl Collector {
         api_version: &str,
         kind: &str,
         object: Object<'_>,
-        place: &dyn Fn() -> Place<'a>,
+        place: &dyn Fn() -> ObjectPlace<'a>,
     ) -> Result<(), ReadError> {
         let Some(entry) = KINDS.iter().find(|entry| entry.kind == kind && entry.api_version == api_version) else {
             match (api_version, kind) {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Error};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, Place};
+use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace};
 use super::read::ReadError;
 
 /// Where a stream ended.
@@ -69,7 +69,7 @@ fn next<'a, T: Deserialize<'a>>(text: &str, start: usize, rest: &'a str) -> Resu
 
 /// Hands over an object, or each object of a list.
 fn take(text: &str, head: &Head<'_>, raw: &str, collector: &mut Collector, depth: usize) -> Result<(), ReadError> {
-    let place = || Place::Byte { text, byte: position_in(text, raw) };
+    let place = || ObjectPlace::Byte { text, byte: position_in(text, raw) };
     let Some(kind) = head.kind.as_deref() else {
         return Err(ReadError::NoKind { place: place().to_string() });
     };

@@ -34,7 +34,7 @@ pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
         let mut now = sidecars.clone();
         now.add(&match is_sidecar {
             true => running_requests(pod, container, &pod.status.init_container_statuses)?,
-            false => with_limits(&container.resources, Place::Container(container))?,
+            false => with_limits(&container.resources, RequestSource::Container(container))?,
         });
         peak_while_starting.maximum(&now);
         if is_sidecar {
@@ -44,7 +44,7 @@ pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
     running.add(&sidecars);
     running.maximum(&peak_while_starting);
     set_pod_level(&mut running, pod)?;
-    running.add(&parse(&pod.spec.overhead, Place::Overhead)?);
+    running.add(&parse(&pod.spec.overhead, RequestSource::Overhead)?);
     running.set(PODS, 1);
     Ok(running)
 }
@@ -52,7 +52,7 @@ pub fn effective_requests(pod: &Pod) -> Result<Resources, RequestError> {
 /// What the pod as a whole asks for stands for the sum of its containers; a limit only where nobody asks for anything.
 fn set_pod_level(running: &mut Resources, pod: &Pod) -> Result<(), RequestError> {
     let Some(resources) = &pod.spec.resources else { return Ok(()) };
-    let place = Place::Pod;
+    let place = RequestSource::Pod;
     let (requests, limits) = (parse(&resources.requests, place)?, parse(&resources.limits, place)?);
     // Nothing else can be shared by the containers of a pod, and the API server refuses it.
     let is_shared = |name: &str| name == CPU || name == MEMORY || name.starts_with("hugepages-");
@@ -70,7 +70,7 @@ fn set_pod_level(running: &mut Resources, pod: &Pod) -> Result<(), RequestError>
 /// Requests of a container that runs as long as the pod. While it is resized it takes the most of what it asks for, what it
 /// was promised and what it has; of a resize that is infeasible, not what it asks for.
 fn running_requests(pod: &Pod, container: &Container, statuses: &[ContainerStatus]) -> Result<Resources, RequestError> {
-    let place = Place::Container(container);
+    let place = RequestSource::Container(container);
     let requests = with_limits(&container.resources, place)?;
     let status = statuses.iter().find(|status| status.name == container.name);
     let Some(status) = status.filter(|it| it.resources.is_some() || !it.allocated_resources.is_empty()) else {
@@ -86,13 +86,13 @@ fn running_requests(pod: &Pod, container: &Container, statuses: &[ContainerStatu
 
 /// Where requests stand, for who has to mend them.
 #[derive(Clone, Copy)]
-enum Place<'c> {
+enum RequestSource<'c> {
     Container(&'c Container),
     Pod,
     Overhead,
 }
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for RequestSource<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Container(container) => write!(formatter, "container {}", container.name),
@@ -102,7 +102,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-fn with_limits(resources: &ContainerResources, place: Place<'_>) -> Result<Resources, RequestError> {
+fn with_limits(resources: &ContainerResources, place: RequestSource<'_>) -> Result<Resources, RequestError> {
     let mut requests = parse(&resources.limits, place)?;
     for (name, amount) in parse(&resources.requests, place)?.iter() {
         requests.set(name, amount);
@@ -110,7 +110,7 @@ fn with_limits(resources: &ContainerResources, place: Place<'_>) -> Result<Resou
     Ok(requests)
 }
 
-fn parse(quantities: &BTreeMap<String, IntOrString>, place: Place<'_>) -> Result<Resources, RequestError> {
+fn parse(quantities: &BTreeMap<String, IntOrString>, place: RequestSource<'_>) -> Result<Resources, RequestError> {
     let texts = quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.text()));
     let resources = Resources::parse(texts).map_err(|(resource, source)| RequestError::Quantity {
         place: place.to_string(),

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, Place};
+use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace};
 use super::read::ReadError;
 
 /// Reads every document of `text` into `collector`. Items of lists are handed over one by one, so that no tree of the
@@ -88,7 +88,7 @@ impl<'de> Visitor<'de> for Document<'_> {
                 fields.insert(key, map.next_value()?);
             }
         }
-        let place = || Place::Document { number, item: None };
+        let place = || ObjectPlace::Document { number, item: None };
         let outcome = match held {
             None => object(collector, Value::Object(fields), "", "", &place, 0),
             Some(held) => typed_list(collector, &fields, held, number),
@@ -109,11 +109,11 @@ fn typed_list(
 ) -> Result<(), ReadError> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str).unwrap_or_default();
     if text("kind").is_empty() {
-        return Err(ReadError::NoKind { place: Place::Document { number, item: None }.to_string() });
+        return Err(ReadError::NoKind { place: ObjectPlace::Document { number, item: None }.to_string() });
     }
     let kind = text("kind").strip_suffix("List").unwrap_or_default();
     held.into_iter().try_for_each(|(item, value)| {
-        object(collector, value, text("apiVersion"), kind, &|| Place::Document { number, item: Some(item) }, 1)
+        object(collector, value, text("apiVersion"), kind, &|| ObjectPlace::Document { number, item: Some(item) }, 1)
     })
 }
 
@@ -123,7 +123,7 @@ fn object<'a>(
     value: Value,
     list_api_version: &str,
     list_kind: &str,
-    place: &dyn Fn() -> Place<'a>,
+    place: &dyn Fn() -> ObjectPlace<'a>,
     depth: usize,
 ) -> Result<(), ReadError> {
     let text = |key: &str| value.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -164,7 +164,7 @@ impl Items<'_> {
         let mut item = 0;
         while let Some(value) = sequence.next_element::<Value>()? {
             let number = self.number;
-            let place = || Place::Document { number, item: Some(item) };
+            let place = || ObjectPlace::Document { number, item: Some(item) };
             match &mut self.held {
                 Some(held) if value.get("kind").is_none() && self.list.1.is_empty() => held.push((item, value)),
                 _ => {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::disrupt::disrupt;
 use crate::core::inputs::Inputs;
 use crate::core::model::{HourlyPrice, Resources};
-use crate::core::plan::{Alternative, Plan, Reason, ReasonCode, Step, StepKind};
+use crate::core::plan::{Alternative, DefinitionPlace, Plan, Reason, ReasonCode, Step, StepKind};
 use crate::core::planner::decide::assemble;
 use crate::core::planner::report;
 use crate::core::provision::Provisioning;
@@ -50,6 +50,9 @@ pub enum Fate {
     /// A candidate that is held back.
     HeldBack {
         reason: Reason,
+        /// Where the definition has what the reason is about.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        definition: Option<DefinitionPlace>,
     },
     /// No NodeClaim stands behind it, so nobody here removes it.
     NotManaged,
@@ -79,7 +82,8 @@ fn fate(plan: &Plan, machine: &Machine<'_>) -> Fate {
     } else if let Some(step) = step(StepKind::Adopt) {
         Fate::Adopted { node_pool: step.node_pool.clone(), reason: step.reason.clone() }
     } else if let Some(held) = held_back {
-        Fate::HeldBack { reason: Reason { code: held.code, text: held.text.clone() } }
+        let reason = Reason { code: held.code, text: held.text.clone() };
+        Fate::HeldBack { reason, definition: held.definition.clone() }
     } else if machine.is_managed() {
         Fate::Stays
     } else {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::api::node_plan::{APPROVED_BY, NodePlan, NodePlanPhase};
 use crate::core::inputs::Inputs;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Alternative, Plan, Reason, Revision, Step, StepKind};
+use crate::core::plan::{Alternative, DefinitionPlace, Plan, Reason, Revision, Step, StepKind};
 use crate::core::prepare;
 use crate::core::provision::{self, provision};
 use crate::core::scheduler::Problem;
@@ -93,6 +93,9 @@ pub struct Decision {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     pub reason: Reason,
+    /// Where the definition of that revision has what the reason is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionPlace>,
     #[serde(flatten)]
     pub decided: Decided,
 }
@@ -331,7 +334,8 @@ fn decisions(records: &[Record<'_>], names: &BTreeSet<&str>) -> Vec<Decision> {
             names.contains(step.node_claim.as_str()) || step.node.as_deref().is_some_and(|node| names.contains(node))
         };
         for step in plan.steps.iter().filter(is_meant) {
-            decisions.push(decision(record, &step.reason, decided(record, step)));
+            let definition = step.definition.clone();
+            decisions.push(Decision { definition, ..decision(record, &step.reason, decided(record, step)) });
         }
         for held in plan.held_back.iter().filter(|held| names.contains(held.node.as_str())) {
             let reason = Reason { code: held.code, text: held.text.clone() };
@@ -340,8 +344,12 @@ fn decisions(records: &[Record<'_>], names: &BTreeSet<&str>) -> Vec<Decision> {
                     last.until = Some(plan.generated_for.clone());
                     last.plans += 1;
                     last.reason = reason;
+                    last.definition.clone_from(&held.definition);
                 }
-                _ => decisions.push(decision(record, &reason, Decided::HeldBack)),
+                _ => decisions.push(Decision {
+                    definition: held.definition.clone(),
+                    ..decision(record, &reason, Decided::HeldBack)
+                }),
             }
         }
     }
@@ -372,6 +380,7 @@ fn decision(record: &Record<'_>, reason: &Reason, decided: Decided) -> Decision 
         phase: object.status.as_ref().map(|status| status.phase).unwrap_or_default(),
         approved_by: annotations.and_then(|all| all.get(APPROVED_BY)).cloned(),
         reason: reason.clone(),
+        definition: None,
         decided,
     }
 }

@@ -101,8 +101,8 @@ fn answer(
     if let Some((class, pods)) = unplaced {
         return pending(engine, inputs, provisioning, *class, pods.len(), position);
     }
-    if let Some((_, code, text)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
-        let reasons = vec![PendingReason::new("", *code, text.clone())];
+    if let Some((_, obstacle)) = provisioning.backlog.not_schedulable.iter().find(|(pod, ..)| *pod == position) {
+        let reasons = vec![PendingReason::new("", obstacle.code(), obstacle.to_string())];
         return Answer::Pending {
             alike: 1,
             reasons,

@@ -4,7 +4,7 @@ use super::Rule;
 use super::requirements::{lists, objects, region};
 use crate::api::keys;
 use crate::api::node_pool::Operator;
-use crate::core::catalog::regions::{self, Place as Meant};
+use crate::core::catalog::regions::{self, Locality as Meant};
 use crate::core::model::requirements::normalized;
 use crate::definitions::diagnostic::Severity::Warning;
 use crate::definitions::findings::{Finding, Place};

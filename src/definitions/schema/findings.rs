@@ -166,10 +166,10 @@ fn elsewhere(root: &Value, field: &str) -> Vec<String> {
             }
         }
     }
-    const MOST: usize = 2;
+    const FOUND_MAX: usize = 2;
     let mut found = Vec::new();
     search(root, field, "", &mut found);
-    found.truncate(MOST);
+    found.truncate(FOUND_MAX);
     found
 }
 

@@ -8,7 +8,7 @@ use crate::definitions::Diagnostic;
 use crate::render::plan::markdown::escape::{code, prose};
 
 /// Findings that are shown; forges refuse long comments.
-const MOST: usize = 200;
+const ROWS_MAX: usize = 200;
 
 pub fn markdown(report: &LintReport) -> String {
     let mut out = format!("### cutlist lint\n\n{}\n", prose(&super::text::summary(report)));
@@ -16,10 +16,10 @@ pub fn markdown(report: &LintReport) -> String {
         return out;
     }
     out.push_str("\n| severity | where | what | rule |\n|---|---|---|---|\n");
-    for diagnostic in report.diagnostics.iter().take(MOST) {
+    for diagnostic in report.diagnostics.iter().take(ROWS_MAX) {
         out.push_str(&row(diagnostic));
     }
-    let more = report.diagnostics.len().saturating_sub(MOST);
+    let more = report.diagnostics.len().saturating_sub(ROWS_MAX);
     if more > 0 {
         // Writing to a string can not fail.
         let _infallible = writeln!(out, "\n{more} more are not shown.");

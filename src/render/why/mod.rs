@@ -6,7 +6,7 @@ mod pod;
 use serde::Serialize;
 
 use crate::core::model::HourlyPrice;
-use crate::core::plan::Alternative;
+use crate::core::plan::{Alternative, with_place};
 use crate::core::why::{Fate, NodeDetails};
 
 use super::plan::units::{count, use_of};
@@ -37,7 +37,9 @@ fn fate_text(fate: &Fate) -> String {
         Fate::Adopted { node_pool, reason } => {
             format!("the node stays, and NodePool {node_pool} takes it over: {}", reason.text)
         }
-        Fate::HeldBack { reason } => format!("the node stays ({:?}): {}", reason.code, reason.text),
+        Fate::HeldBack { reason, definition } => {
+            format!("the node stays ({:?}): {}", reason.code, with_place(&reason.text, definition.as_ref()))
+        }
         Fate::NotManaged => "the node stays: no NodeClaim stands behind it".to_owned(),
         Fate::Stays => "the node stays".to_owned(),
     }

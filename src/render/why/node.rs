@@ -1,6 +1,7 @@
 //! Why a node is there, stays or went, for a terminal.
 
 use crate::api::node_plan::NodePlanPhase;
+use crate::core::plan::with_place;
 use crate::core::why::NodeDetails;
 use crate::core::why::node::{Decided, Decision, Exchange, WhyNode};
 use crate::render::plan::units::count;
@@ -84,7 +85,7 @@ impl Page {
     fn decision(&mut self, decision: &Decision) {
         self.text.push('\n');
         self.title(&headline(decision));
-        self.row("because", &decision.reason.text);
+        self.row("because", &with_place(&decision.reason.text, decision.definition.as_ref()));
         match &decision.decided {
             Decided::Created { details, pods, considered, .. } => {
                 if !pods.is_empty() {

@@ -3,10 +3,9 @@
 
 use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::Pass;
-use crate::core::model::words::pods_text;
-use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 
+use super::obstacle::{NoRoomFor, NotSaved};
 use super::reference::no_place;
 use super::rules::NotKept;
 use super::trial::{Buying, NoRoom, without};
@@ -28,7 +27,7 @@ impl Pass<'_, '_> {
     pub(super) fn try_left_over(&mut self, engine: &mut Engine<'_, '_>, left_over: Vec<Source<'_>>) {
         for source in left_over {
             if let Err(refused) = self.one_left_over(engine, source) {
-                self.hold_back(engine, source.candidate.host, refused);
+                self.hold_back(source.candidate.host, refused);
             }
         }
     }
@@ -50,11 +49,8 @@ impl Pass<'_, '_> {
         let trial =
             without(engine, &[source], &mut rooms, Buying::Nothing).map_err(|without_room| match without_room {
                 NoRoom::Pods { all: pods, .. } => {
-                    let all = pods_text(candidate.displaced().count());
-                    let text = format!(
-                        "{pods} of its {all} fit on no other node, and none is bought before the rollout goes on"
-                    );
-                    (ReasonCode::NotCheaper, text).into()
+                    let of = candidate.displaced().count();
+                    NotSaved::NoRoom(NoRoomFor::WhileRolloutWaits { pods, of }).into()
                 }
                 NoRoom::RoomSoon => no_place(source, without_room),
             })?;

@@ -10,6 +10,7 @@ mod dual_prices;
 pub mod frontier;
 mod keeping;
 mod left_over;
+pub mod obstacle;
 mod reach;
 mod reference;
 pub(super) mod rules;
@@ -18,13 +19,14 @@ mod trial;
 
 use crate::api::settings::Packing;
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{Outlook, ReasonCode};
+use crate::core::plan::Outlook;
 use crate::core::provision::bound::Open;
 use crate::core::scheduler::Engine;
 
 use super::Pass;
 use super::candidate::Candidate;
 use super::refused::Refused;
+use obstacle::NotSaved;
 
 /// A node that may go to save money.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,7 @@ impl Pass<'_, '_> {
         for candidate in self.open(candidates) {
             match self.source(candidate) {
                 Ok(source) => sources.push(source),
-                Err(refused) => self.hold_back(engine, candidate.host, refused),
+                Err(refused) => self.hold_back(candidate.host, refused),
             }
         }
         if sources.is_empty() {
@@ -64,7 +66,7 @@ impl Pass<'_, '_> {
         let first_move = self.disruption.removals.len();
         let is_cheapest = self.inputs.policy.packing == Packing::Cheapest;
         if is_cheapest && self.inputs.policy.moves_under_way {
-            self.only_wait(engine, &sources);
+            self.only_wait(&sources);
         } else {
             let (left_over, others) = self.without_left_over(&sources);
             if is_cheapest {
@@ -97,19 +99,14 @@ impl Pass<'_, '_> {
         candidate.consolidatable_at(self.inputs.now)?;
         candidate.may_be_consolidated()?;
         self.is_not_receiving(candidate)?;
-        let price = candidate.price.ok_or_else(|| {
-            (
-                ReasonCode::UnknownInstanceType,
-                "the catalog has no price for its instance type, zone and capacity type".to_owned(),
-            )
-        })?;
+        let price = candidate.price.ok_or(NotSaved::NoPrice)?;
         Ok(Source { candidate, price })
     }
 
     /// What gets pods by this plan gives none away: no pod moves twice.
     pub(super) fn is_not_receiving(&self, candidate: &Candidate) -> Result<(), Refused> {
         if self.targets[candidate.host].receives {
-            return Err((ReasonCode::NominatedForPods, "pods of another node get their place here".to_owned()).into());
+            return Err(NotSaved::Receives.into());
         }
         Ok(())
     }

@@ -6,10 +6,9 @@ use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::Pass;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::model::HourlyPrice;
-use crate::core::model::words::pods_text;
-use crate::core::plan::ReasonCode;
 use crate::core::scheduler::Engine;
 
+use super::obstacle::{NoRoomFor, NotSaved};
 use super::rules::NotKept;
 use super::trial::{Buying, NoRoom, Trial, without};
 use super::{Refused, Source};
@@ -30,7 +29,7 @@ impl Pass<'_, '_> {
                 continue;
             }
             if let Err(refused) = self.one_at_a_time(engine, source) {
-                self.hold_back(engine, source.candidate.host, refused);
+                self.hold_back(source.candidate.host, refused);
             }
         }
     }
@@ -101,22 +100,12 @@ impl Pass<'_, '_> {
 }
 
 pub(super) fn no_place(source: Source<'_>, without_room: NoRoom) -> Refused {
-    let NoRoom::Pods { all: without_room, preferring } = without_room else {
-        let text = "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile";
-        return (ReasonCode::WaitsForOtherMove, text.to_owned()).into();
-    };
-    let all = pods_text(source.candidate.displaced().count());
-    let why = preferences_text(without_room, preferring);
-    let text = format!("{without_room} of its {all} fit neither on other nodes{why} nor on one cheaper node");
-    (ReasonCode::NotCheaper, text).into()
-}
-
-/// Why pods do not fit on other nodes, where some of them would if they gave up what they prefer; begins with a space or a comma.
-pub(super) fn preferences_text(pods: usize, preferring: usize) -> String {
-    match preferring {
-        0 => String::new(),
-        _ if preferring == pods => " because of what they prefer".to_owned(),
-        _ => format!(", {preferring} of them because of what they prefer,"),
+    match without_room {
+        NoRoom::Pods { all: pods, preferring } => {
+            let of = source.candidate.displaced().count();
+            NotSaved::NoRoom(NoRoomFor::OneCheaperNode { pods, of, preferring }).into()
+        }
+        NoRoom::RoomSoon => NotSaved::RoomSoon.into(),
     }
 }
 

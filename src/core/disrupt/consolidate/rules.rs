@@ -9,18 +9,18 @@ use crate::core::disrupt::candidate::Candidate;
 use crate::core::disrupt::rehome::{self, Rehoming};
 use crate::core::disrupt::{Pass, cost};
 use crate::core::model::HourlyPrice;
-use crate::core::model::time::duration_text;
 use crate::core::model::words::pods_text;
 use crate::core::plan::{Balance, Reason, ReasonCode};
 use crate::core::provision::Purchase;
-use crate::core::provision::purchase::{Lowered, too_few};
+use crate::core::provision::purchase::too_few;
 use crate::core::scheduler::{Engine, HostIndex};
 
+use super::obstacle::NotSaved;
 use super::trial::Trial;
 use super::{Refused, Source, fit_text};
 
 /// Source: the reference's `MinInstanceTypesForSpotToSpotConsolidation`.
-const SPOT_TO_SPOT_TYPES: usize = 15;
+pub(super) const SPOT_TO_SPOT_TYPES: usize = 15;
 
 /// How many times the pods of a move count that packs them anew, with those of other nodes: numerator, denominator. One node that is
 /// replaced by a better one for the same pods saves as long as they run, a better packing only until pods come and go. By default a
@@ -50,8 +50,14 @@ impl NotKept {
     pub(super) fn into_refused(self) -> Refused {
         match self {
             Self::Refused(refused) => refused,
-            Self::LikeThese(_) => (ReasonCode::NotCheaper, "nothing would be saved".to_owned()).into(),
+            Self::LikeThese(_) => NotSaved::NothingIsSaved.into(),
         }
+    }
+}
+
+impl From<NotSaved> for NotKept {
+    fn from(not_saved: NotSaved) -> Self {
+        Self::Refused(not_saved.into())
     }
 }
 
@@ -118,15 +124,10 @@ impl Pass<'_, '_> {
         }
         let balances = self.balances(sources, trial);
         if let Some(balance) = balances.iter().find(|balance| !balance.is_enough()) {
-            let text = format!(
-                "consolidationPolicy: Balanced: {} would be saved for {}",
-                part_saved(balance),
-                part_disrupted(balance)
-            );
-            return Err(NotKept::Refused((ReasonCode::ConsolidationDisabled, text).into()));
+            return Err(NotSaved::NotBalanced(balance.clone()).into());
         }
         let reason = Reason { code: ReasonCode::Underutilized, text: text(going, trial, &balances) };
-        self.check_budgets(going).map_err(|refused| refused.although(&reason.text))?;
+        self.check_budgets(going).map_err(|refused| refused.although(&reason))?;
         Ok((reason, rehoming, balances))
     }
 
@@ -175,19 +176,13 @@ impl Pass<'_, '_> {
                 }
             }
             if types.len() < SPOT_TO_SPOT_TYPES {
-                let text = format!("spot by spot: {} cheaper types, {SPOT_TO_SPOT_TYPES} are needed", types.len());
-                return Err((ReasonCode::NotCheaper, text).into());
+                return Err(NotSaved::FewSpotTypes { types: types.len() }.into());
             }
             types.truncate(SPOT_TO_SPOT_TYPES);
             purchase.alternatives.retain(|alternative| types.contains(&alternative.instance_type));
         }
-        match too_few(&engine.problem.templates[purchase.template], &purchase.alternatives).first() {
-            None => Ok(()),
-            Some(Lowered { key, asked, there }) => {
-                let text = format!("cheaper types have {there} values of {key}, minValues asks for {asked}");
-                Err((ReasonCode::NotCheaper, text).into())
-            }
-        }
+        let too_few = too_few(&engine.problem.templates[purchase.template], &purchase.alternatives).into_iter().next();
+        too_few.map_or(Ok(()), |lowered| Err(NotSaved::MinValues(lowered).into()))
     }
 
     /// Where the gate is off, as it is by default in the reference.
@@ -199,11 +194,7 @@ impl Pass<'_, '_> {
         let policy = &self.inputs.policy;
         let gate = policy.feature_gates.spot_to_spot_consolidation;
         if !gate.unwrap_or(policy.packing == Packing::Cheapest) && opens_spot && all_spot(engine, going) {
-            return Err((
-                ReasonCode::NotSupported,
-                "spot is not replaced by spot: spec.featureGates.SpotToSpotConsolidation is off".to_owned(),
-            )
-                .into());
+            return Err(NotSaved::SpotToSpotIsOff.into());
         }
         Ok(())
     }
@@ -221,14 +212,11 @@ impl Pass<'_, '_> {
         let without_concentration = trial.before - bought + trial.saved_beside;
         let saving = without_concentration - trial.concentration;
         if saving <= HourlyPrice::ZERO && without_concentration > HourlyPrice::ZERO {
-            let concentration = trial.concentration;
-            let text = format!(
-                "would save {without_concentration}, but put more of a workload together, which counts {concentration}"
-            );
-            return Err((ReasonCode::NotCheaper, text).into());
+            let counts = trial.concentration;
+            return Err(NotSaved::Concentration { saving: without_concentration, counts }.into());
         }
         if saving <= HourlyPrice::ZERO {
-            return Err((ReasonCode::NotCheaper, "nothing would be saved".to_owned()).into());
+            return Err(NotSaved::NothingIsSaved.into());
         }
         let Some(limit) = self.payback_seconds(going) else { return Ok(()) };
         let pods = moved_nanodollars(going, trial.nodes_bought);
@@ -237,12 +225,7 @@ impl Pass<'_, '_> {
         if seconds <= limit {
             return Ok(());
         }
-        let text = format!(
-            "would save {saving}, but repays the disruption only after {} (payback {})",
-            duration_text(seconds),
-            duration_text(limit)
-        );
-        Err((ReasonCode::PaybackTooLong, text).into())
+        Err(NotSaved::Payback { saving, is_bound: false, seconds, limit_seconds: limit }.into())
     }
 
     /// The shortest time in which a move of these nodes must repay itself; `None` where any saving will do.
@@ -271,8 +254,7 @@ impl Pass<'_, '_> {
         for candidate in going {
             let like = likeness(engine, candidate.host);
             if self.created.contains(&like) {
-                let text = "a node like it is created by an earlier move of this plan".to_owned();
-                return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text).into()));
+                return Err(NotSaved::LikeOneCreated.into());
             }
             if let Some(left) = bought.get_mut(&like).filter(|left| **left > 0) {
                 *left -= 1;
@@ -283,8 +265,7 @@ impl Pass<'_, '_> {
             return Err(NotKept::LikeThese(like_these));
         }
         if bought.keys().any(|like| self.replaced.contains(like)) {
-            let text = "it would take a node like one that this plan removes".to_owned();
-            return Err(NotKept::Refused((ReasonCode::WaitsForOtherMove, text).into()));
+            return Err(NotSaved::LikeOneRemoved.into());
         }
         Ok(())
     }
@@ -313,11 +294,11 @@ impl Pass<'_, '_> {
     }
 }
 
-fn part_saved(balance: &Balance) -> String {
+pub(super) fn part_saved(balance: &Balance) -> String {
     format!("{:.1} % of the price of NodePool {}", balance.savings_percent, balance.node_pool)
 }
 
-fn part_disrupted(balance: &Balance) -> String {
+pub(super) fn part_disrupted(balance: &Balance) -> String {
     format!("{:.1} % of its disruption cost", balance.disruption_percent)
 }
 

@@ -18,12 +18,10 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::candidate::Candidate;
+use crate::core::disrupt::refused::Cause;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::disrupt::{Going, Pass, cost};
 use crate::core::model::HourlyPrice;
-use crate::core::model::time::duration_text;
-use crate::core::model::words::pods_text;
-use crate::core::plan::ReasonCode;
 use crate::core::programs::number;
 use crate::core::provision::cheapest::WorkBudget;
 use crate::core::provision::cheapest::greedy::Markets;
@@ -32,8 +30,9 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::dual_prices::{DualPrices, demand};
 use super::keeping::Kept;
+use super::obstacle::{NoRoomFor, NotSaved};
 use super::reach::Reach;
-use super::reference::{no_place, preferences_text};
+use super::reference::no_place;
 use super::rules::{NotKept, moved_nanodollars};
 use super::trial::{Buying, fitting_without_preferences, without};
 use super::{Refused, Source};
@@ -183,11 +182,10 @@ impl Pass<'_, '_> {
 
     /// While nodes come and go none is taken off: kube-scheduler chooses where the pods that move come to be, so room that seems left
     /// over is not, until they have moved.
-    pub(super) fn only_wait(&mut self, engine: &Engine<'_, '_>, sources: &[Source<'_>]) {
+    pub(super) fn only_wait(&mut self, sources: &[Source<'_>]) {
         for Source { candidate, .. } in sources {
-            let text = "looked at again when the nodes that are on their way are up or gone".to_owned();
-            let waits = (ReasonCode::WaitsForOtherMove, text).into();
-            self.hold_back(engine, candidate.host, self.is_not_receiving(candidate).err().unwrap_or(waits));
+            let refused = self.is_not_receiving(candidate).err().unwrap_or_else(|| NotSaved::MovesUnderWay.into());
+            self.hold_back(candidate.host, refused);
         }
     }
 
@@ -352,7 +350,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             let host = self.sources[source].candidate.host;
             if !self.pass.done.contains(&host) {
                 let refused = self.pass.is_not_receiving(self.sources[source].candidate).err().unwrap_or(refused);
-                self.pass.hold_back(engine, host, refused);
+                self.pass.hold_back(host, refused);
             }
         }
     }
@@ -578,12 +576,9 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let refused = budgets.check(&candidate.pool, DisruptionReason::Underutilized, candidate.price_counted());
         match refused.err().zip(bound) {
             Some((refused, AtMost { saving, .. })) if saving > HourlyPrice::ZERO => {
-                refused.although(&format!("Underutilized: up to {saving} could be saved"))
+                refused.although(Cause::Saving { at_most: saving })
             }
-            _ => {
-                let text = "its pods fit on no other node, and new ones would cost as much".to_owned();
-                (ReasonCode::NotCheaper, text).into()
-            }
+            _ => NotSaved::NoRoom(NoRoomFor::Any).into(),
         }
     }
 
@@ -593,26 +588,15 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         if let Some((AtMost { saving, bought }, limit)) = bound.zip(limit).filter(|(it, _)| it.saving >= SHOWN_MIN) {
             let cost = self.pass.costs.of_move(bought, candidate.move_nanodollars, 0);
             let seconds = cost::payback_seconds(saving, cost).unwrap_or(i64::MAX);
-            let text = format!(
-                "at most {saving} could be saved, which repays the disruption only after {} (payback {})",
-                duration_text(seconds),
-                duration_text(limit)
-            );
-            return (ReasonCode::PaybackTooLong, text).into();
+            return NotSaved::Payback { saving, is_bound: true, seconds, limit_seconds: limit }.into();
         }
-        let all = pods_text(candidate.displaced().count());
-        let Unplaceable { pods: unplaceable, preferring, .. } = self.unplaceable_of(engine, source);
-        let text = match unplaceable {
-            _ if self.sources[source].cost() <= HourlyPrice::ZERO => "it costs nothing".to_owned(),
-            0 => format!(
-                "each of its {all} fits on another node, but not all of them do, and new ones would cost as much"
-            ),
-            _ => {
-                let why = preferences_text(unplaceable, preferring);
-                format!("{unplaceable} of its {all} fit on no other node{why}, and new ones would cost as much")
-            }
-        };
-        (ReasonCode::NotCheaper, text).into()
+        if self.sources[source].cost() <= HourlyPrice::ZERO {
+            return NotSaved::CostsNothing.into();
+        }
+        let of = candidate.displaced().count();
+        let Unplaceable { pods, preferring, .. } = self.unplaceable_of(engine, source);
+        let no_room = if pods == 0 { NoRoomFor::AllTogether { of } } else { NoRoomFor::Some { pods, of, preferring } };
+        NotSaved::NoRoom(no_room).into()
     }
 
     /// The price of the nodes, less what those pods would cost on new ones that no other node has room for; `None` when there are

@@ -7,6 +7,7 @@
 //! pods that wait are launched in any case: they take nothing away from anybody.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
@@ -27,7 +28,7 @@ pub struct Rollouts {
     pools: BTreeMap<String, Rollout>,
     /// By pool whose nodes go, why the nodes that would replace one of them may not be launched. Where one has to wait so do
     /// the others, or for each of thousands a replacement would be looked for in vain.
-    refused: BTreeMap<String, (ReasonCode, String)>,
+    refused: BTreeMap<String, RolloutObstacle>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -39,7 +40,7 @@ struct Rollout {
     /// The node that this plan replaces first.
     first: Option<String>,
     /// Why it does not go on.
-    halted: Option<String>,
+    halted: Option<Failures>,
 }
 
 impl Rollouts {
@@ -48,7 +49,7 @@ impl Rollouts {
         let settings = &inputs.policy.disruption.rollout;
         let mut pools: BTreeMap<String, Rollout> = BTreeMap::new();
         for pool in inputs.node_pools {
-            let halted = halted(inputs, pool).map(|failures| failures.text());
+            let halted = halted(inputs, pool);
             let name = pool.metadata.name.clone().unwrap_or_default();
             pools.insert(name, Rollout { halted, ..Rollout::default() });
         }
@@ -68,7 +69,7 @@ impl Rollouts {
     }
 
     /// Why no node of this pool is replaced now, whatever would replace it.
-    pub fn obstacle(&self, pool: &str) -> Option<(ReasonCode, String)> {
+    pub fn obstacle(&self, pool: &str) -> Option<RolloutObstacle> {
         let obstacle = self.halt(pool).or_else(|| self.canary_under_way(pool));
         obstacle.or_else(|| self.refused.get(pool).cloned())
     }
@@ -85,7 +86,7 @@ impl Rollouts {
         pools: impl Iterator<Item = &'p str> + Clone,
         node: &str,
         from: &str,
-    ) -> Result<(), (ReasonCode, String)> {
+    ) -> Result<(), RolloutObstacle> {
         if let Some(obstacle) = pools.clone().find_map(|pool| self.halt(pool).or_else(|| self.canary_under_way(pool))) {
             self.refused.insert(from.to_owned(), obstacle.clone());
             return Err(obstacle);
@@ -98,19 +99,58 @@ impl Rollouts {
         Ok(())
     }
 
-    fn halt(&self, pool: &str) -> Option<(ReasonCode, String)> {
-        let text = self.pools.get(pool)?.halted.as_ref()?;
-        Some((ReasonCode::RolloutHalted, format!("the rollout of NodePool {pool} is halted: {text}")))
+    fn halt(&self, pool: &str) -> Option<RolloutObstacle> {
+        let failures = self.pools.get(pool)?.halted.clone()?;
+        Some(RolloutObstacle::Halted { node_pool: pool.to_owned(), failures })
     }
 
-    fn canary_under_way(&self, pool: &str) -> Option<(ReasonCode, String)> {
+    fn canary_under_way(&self, pool: &str) -> Option<RolloutObstacle> {
         let rollout = self.pools.get(pool).filter(|rollout| self.has_canary && !rollout.is_proven)?;
-        let text = match (rollout.coming.first(), &rollout.first) {
-            (Some(claim), _) => format!("it waits for the canary {claim}, which is not ready yet"),
-            (None, Some(node)) => format!("it waits for the canary, which replaces {node}"),
-            (None, None) => return None,
-        };
-        Some((ReasonCode::WaitsForCanary, text))
+        match (rollout.coming.first(), &rollout.first) {
+            (Some(claim), _) => Some(RolloutObstacle::CanaryComes { node_claim: claim.clone() }),
+            (None, Some(node)) => Some(RolloutObstacle::CanaryReplaces { node: node.clone() }),
+            (None, None) => None,
+        }
+    }
+}
+
+/// Why a rollout does not replace one more node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RolloutObstacle {
+    Halted {
+        node_pool: String,
+        failures: Failures,
+    },
+    /// The canary has not joined.
+    CanaryComes {
+        node_claim: String,
+    },
+    /// This plan launches the canary, in the place of this node.
+    CanaryReplaces {
+        node: String,
+    },
+}
+
+impl RolloutObstacle {
+    pub fn code(&self) -> ReasonCode {
+        match self {
+            Self::Halted { .. } => ReasonCode::RolloutHalted,
+            Self::CanaryComes { .. } | Self::CanaryReplaces { .. } => ReasonCode::WaitsForCanary,
+        }
+    }
+}
+
+impl fmt::Display for RolloutObstacle {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Halted { node_pool, failures } => {
+                write!(out, "the rollout of NodePool {node_pool} is halted: {}", failures.text())
+            }
+            Self::CanaryComes { node_claim } => {
+                write!(out, "it waits for the canary {node_claim}, which is not ready yet")
+            }
+            Self::CanaryReplaces { node } => write!(out, "it waits for the canary, which replaces {node}"),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, Refusal};
 
 /// EC2 makes none larger.
-const VOLUME_MAX_BYTES: i64 = 64 << 40;
+const VOLUME_BYTES_MAX: i64 = 64 << 40;
 /// Each comes closer by most of what was missing.
 const ENLARGEMENTS_MAX: usize = 12;
 /// Resources of devices that instance types have or have not.
@@ -171,7 +171,7 @@ fn larger_disk(engine: &Engine<'_, '_>, pool: &str, short: &Short<'_>, inputs: C
         change.apply_to_node_class(&mut larger);
         let missing = short.requested - short.available - (on_a_node(first, &larger.spec) - now);
         if missing <= 0 {
-            return (size <= VOLUME_MAX_BYTES).then_some(change);
+            return (size <= VOLUME_BYTES_MAX).then_some(change);
         }
         // A part of it is kept back for the kubelet to notice in time that the disk is full.
         size = size.saturating_add(missing / 9 * 10).saturating_add(1 << 30);

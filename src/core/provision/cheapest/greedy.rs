@@ -16,7 +16,7 @@ use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::WorkBudget;
-use super::kinds::{Kind, kinds};
+use super::kinds::{SizeClass, kinds};
 use super::market::{Allotment, Counted, EXACT_PRICE_WORK, Offer, PRICE_WORK, Purpose, item, offers, prices};
 use super::node_filling::NodeFilling;
 use super::planned::{Planned, Plans};
@@ -29,7 +29,7 @@ pub type Pattern = Vec<(usize, usize)>;
 /// What each pool of one weight sells, and what the pods are worth there.
 pub struct Market {
     /// Largest request first.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<SizeClass>,
     pub kind_of: BTreeMap<ClassIndex, usize>,
     pub variants: BTreeMap<ClassIndex, VariantIndex>,
     /// By template: kinds that its requirements allow, largest request first.
@@ -216,13 +216,13 @@ impl Market {
         let (all, places) = kinds(problem, demand, &only);
         // What nothing can host is not shopped for.
         let hosted = weights(problem, &all).into_iter().zip(all).filter_map(|(weight, kind)| Some((weight?, kind)));
-        let (alone, kinds): (Vec<f64>, Vec<Kind>) = hosted.unzip();
+        let (alone, kinds): (Vec<f64>, Vec<SizeClass>) = hosted.unzip();
         let market = |purpose| offers(problem, &kinds, Some(weight_of_pools), Counted::WholeNode, purpose);
         let items: Vec<Item> = kinds.iter().map(|kind| item(kind, places)).collect();
         let (priced, allotments) = prices(&kinds, &items, &market(Purpose::Pricing), &alone, work);
         let (worth, bound) = (priced.per_pod, priced.bound);
         let offers = market(Purpose::Buying);
-        let is_compatible = |template: TemplateIndex, kind: &Kind| {
+        let is_compatible = |template: TemplateIndex, kind: &SizeClass| {
             kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
         };
         let of_template = |template| (0..kinds.len()).filter(|kind| is_compatible(template, &kinds[*kind])).collect();

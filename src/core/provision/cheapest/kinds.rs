@@ -15,7 +15,7 @@ use crate::core::scheduler::{ClassIndex, Problem};
 const EXCLUSIVE_PLACES_MAX: usize = 16;
 
 #[derive(Clone, Debug)]
-pub struct Kind {
+pub struct SizeClass {
     /// Ascending.
     pub classes: Vec<ClassIndex>,
     /// Pods of all classes together.
@@ -30,11 +30,11 @@ pub struct Kind {
     /// Numbers of the places of which a node has one, and each pod of this kind takes.
     pub exclusive: Vec<usize>,
     /// What its pods are meant for, as a zone or a capacity type, where that was decided.
-    pub place: Place,
+    pub place: DomainChoice,
 }
 
 /// By topology key the domain that was decided on; empty: anywhere.
-pub type Place = Vec<(KeyIndex, Domain)>;
+pub type DomainChoice = Vec<(KeyIndex, Domain)>;
 
 /// What classes of one kind have in common.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -53,9 +53,9 @@ pub fn kinds(
     problem: &Problem<'_>,
     demand: &BTreeMap<ClassIndex, usize>,
     variants: &BTreeMap<ClassIndex, Vec<VariantIndex>>,
-) -> (Vec<Kind>, usize) {
+) -> (Vec<SizeClass>, usize) {
     let exclusive = exclusive_places(problem, demand.keys().copied());
-    let mut by_identity: BTreeMap<Identity<'_>, Kind> = BTreeMap::new();
+    let mut by_identity: BTreeMap<Identity<'_>, SizeClass> = BTreeMap::new();
     for (class, count) in demand.iter().filter(|(class, _)| variants.contains_key(class)) {
         let pods = &problem.classes[*class];
         let places = exclusive.iter().enumerate().filter(|(_, classes)| classes.contains(class));
@@ -69,7 +69,7 @@ pub fn kinds(
             has_most_per_node: most < usize::MAX,
             volume_alternatives: &pods.volume_alternatives,
         };
-        let kind = by_identity.entry(identity).or_insert_with(|| Kind {
+        let kind = by_identity.entry(identity).or_insert_with(|| SizeClass {
             classes: Vec::new(),
             count: 0,
             request: pods.request.clone(),
@@ -77,18 +77,18 @@ pub fn kinds(
             compatibility: 0,
             most_per_node: 0,
             exclusive: places,
-            place: Place::new(),
+            place: DomainChoice::new(),
         });
         kind.classes.push(*class);
         kind.count += count;
         kind.most_per_node = kind.most_per_node.saturating_add(most);
     }
     let mut compatibilities: BTreeMap<Vec<usize>, usize> = BTreeMap::new();
-    let with_compatibility = |(identity, kind): (Identity<'_>, Kind)| {
+    let with_compatibility = |(identity, kind): (Identity<'_>, SizeClass)| {
         let next = compatibilities.len();
-        Kind { compatibility: *compatibilities.entry(identity.profiles).or_insert(next), ..kind }
+        SizeClass { compatibility: *compatibilities.entry(identity.profiles).or_insert(next), ..kind }
     };
-    let mut kinds: Vec<Kind> = by_identity.into_iter().map(with_compatibility).collect();
+    let mut kinds: Vec<SizeClass> = by_identity.into_iter().map(with_compatibility).collect();
     for kind in kinds.iter_mut().filter(|kind| !kind.exclusive.is_empty()) {
         kind.most_per_node = 1;
     }

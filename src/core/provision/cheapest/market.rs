@@ -13,7 +13,7 @@ use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::vectors::{self, Vector};
 use crate::core::scheduler::{Engine, HostIndex, Problem};
 
-use super::kinds::{Kind, Place};
+use super::kinds::{DomainChoice, SizeClass};
 
 /// A type of a template that could be bought, in the slots in which it has one price.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct Offer {
     pub slots: Slots,
     /// Allocatable less DaemonSets.
     pub room: Vector,
-    /// By [`Kind::compatibility`], ascending: slots in which such kinds may be, if there are any.
+    /// By [`SizeClass::compatibility`], ascending: slots in which such kinds may be, if there are any.
     allowed: Vec<(usize, Slots)>,
     /// Whether there are only so many nodes of it, for next to nothing.
     pub reserved: bool,
@@ -33,7 +33,7 @@ pub struct Offer {
 
 impl Offer {
     /// The slots in which a kind may be.
-    pub fn allowed(&self, kind: &Kind) -> Slots {
+    pub fn allowed(&self, kind: &SizeClass) -> Slots {
         self.allowed_for(kind.compatibility)
     }
 
@@ -44,7 +44,7 @@ impl Offer {
     }
 
     /// A node that exists as an offer with this room, to see what it could be filled with.
-    pub fn of_node(problem: &Problem<'_>, kinds: &[Kind], node: usize, price: HourlyPrice, room: Vector) -> Self {
+    pub fn of_node(problem: &Problem<'_>, kinds: &[SizeClass], node: usize, price: HourlyPrice, room: Vector) -> Self {
         let fit = kinds.iter().filter(|kind| kind.variants.iter().any(|it| problem.fits_node(*it, node)));
         let compatibilities: BTreeSet<usize> = fit.map(|kind| kind.compatibility).collect();
         let allowed = compatibilities.into_iter().map(|compatibility| (compatibility, 1)).collect();
@@ -52,7 +52,7 @@ impl Offer {
     }
 
     /// What is free on a node that exists.
-    pub fn of_free_room(engine: &Engine<'_, '_>, kinds: &[Kind], host: HostIndex) -> Self {
+    pub fn of_free_room(engine: &Engine<'_, '_>, kinds: &[SizeClass], host: HostIndex) -> Self {
         let room = engine.headroom(host).iter().map(|room| (*room).max(0)).collect();
         Self::of_node(engine.problem, kinds, host, HourlyPrice::ZERO, room)
     }
@@ -119,7 +119,7 @@ impl Counted {
 /// every kind. O(types x kept x compatibilities).
 pub fn offers(
     problem: &Problem<'_>,
-    kinds: &[Kind],
+    kinds: &[SizeClass],
     weight: Option<i32>,
     counted: Counted,
     purpose: Purpose,
@@ -127,8 +127,9 @@ pub fn offers(
     let slots_matter = purpose == Purpose::Buying && slots_matter(problem);
     let of_weight = |template: &&(TemplateIndex, &Template)| weight.is_none_or(|weight| template.1.weight == weight);
     let templates: Vec<(TemplateIndex, &Template)> = problem.templates.iter().enumerate().collect();
-    let by_compatibility: BTreeMap<usize, &Kind> = kinds.iter().rev().map(|kind| (kind.compatibility, kind)).collect();
-    let one_each: Vec<&Kind> = by_compatibility.into_values().collect();
+    let by_compatibility: BTreeMap<usize, &SizeClass> =
+        kinds.iter().rev().map(|kind| (kind.compatibility, kind)).collect();
+    let one_each: Vec<&SizeClass> = by_compatibility.into_values().collect();
     let mut kept: Vec<Offer> = Vec::new();
     for (position, template) in templates.iter().filter(of_weight) {
         let mut offers = all_offers(problem, &one_each, *position, counted);
@@ -152,7 +153,7 @@ pub fn offers(
 }
 
 /// Everything that a template sells to some kind; `kinds` has one for each compatibility, in their order.
-fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, counted: Counted) -> Vec<Offer> {
+fn all_offers(problem: &Problem<'_>, kinds: &[&SizeClass], index: TemplateIndex, counted: Counted) -> Vec<Offer> {
     let template = &problem.templates[index];
     let beside = counted.beside(template);
     let mut sets: Vec<(usize, Vec<&OfferingSet>, Slots)> = Vec::new();
@@ -187,7 +188,7 @@ fn all_offers(problem: &Problem<'_>, kinds: &[&Kind], index: TemplateIndex, coun
 }
 
 /// The slots of a template that are in a place.
-pub fn slots_in(template: &Template, place: &Place) -> Slots {
+pub fn slots_in(template: &Template, place: &DomainChoice) -> Slots {
     place.iter().fold(Slots::MAX, |slots, (key, domain)| slots & template.reach[*key].slots_of(*domain))
 }
 
@@ -221,11 +222,12 @@ fn dominates(one: &Offer, other: &Offer, slots_matter: bool) -> bool {
 }
 
 /// The offers that say what pods cost: those that are not reserved, unless there is a kind that can be nowhere else.
-pub fn unlimited<'o>(kinds: &[Kind], offers: &'o [Offer]) -> impl Iterator<Item = &'o Offer> {
-    let takes =
-        |offer: &Offer, kind: &Kind| offer.allowed(kind) != 0 && vectors::copies(&kind.request, &offer.room, 1) > 0;
+pub fn unlimited<'o>(kinds: &[SizeClass], offers: &'o [Offer]) -> impl Iterator<Item = &'o Offer> {
+    let takes = |offer: &Offer, kind: &SizeClass| {
+        offer.allowed(kind) != 0 && vectors::copies(&kind.request, &offer.room, 1) > 0
+    };
     let is_compatible =
-        |kind: &Kind, reserved: bool| offers.iter().any(|offer| offer.reserved == reserved && takes(offer, kind));
+        |kind: &SizeClass, reserved: bool| offers.iter().any(|offer| offer.reserved == reserved && takes(offer, kind));
     let any_reserved = offers.iter().any(|offer| offer.reserved);
     let needs_reserved =
         any_reserved && kinds.iter().any(|kind| is_compatible(kind, true) && !is_compatible(kind, false));
@@ -249,7 +251,7 @@ pub struct Allotment {
 }
 
 /// A kind in the linear program; `places` is the number of exclusive places.
-pub fn item(kind: &Kind, places: usize) -> Item {
+pub fn item(kind: &SizeClass, places: usize) -> Item {
     let mut request: Vec<f64> = kind.request.iter().copied().map(as_number).collect();
     request.extend((0..places).map(|place| if kind.exclusive.contains(&place) { 1.0 } else { 0.0 }));
     Item { count: number(kind.count), request }
@@ -259,7 +261,7 @@ impl Offer {
     /// The offer in the linear program, for these kinds, of which there are only so many.
     pub fn bin(
         &self,
-        kinds: &[Kind],
+        kinds: &[SizeClass],
         items: &[Item],
         among: impl Iterator<Item = usize>,
         available: impl Fn(usize) -> usize,
@@ -281,7 +283,7 @@ impl Offer {
 
 /// The offers that hold some kind, and what each is in the linear program. `items` are the kinds in the program.
 pub fn with_bins<O: Borrow<Offer>>(
-    kinds: &[Kind],
+    kinds: &[SizeClass],
     items: &[Item],
     offers: impl Iterator<Item = O>,
 ) -> (Vec<O>, Vec<Bin>) {
@@ -304,7 +306,13 @@ pub fn with_bins<O: Borrow<Offer>>(
 
 /// What one pod of each kind is worth, what to buy for whom, and the bound on the fleet's price that this proves. `items` are the
 /// kinds in the program, `start` is where the search begins, `work` where it ends.
-pub fn prices(kinds: &[Kind], items: &[Item], offers: &[Offer], start: &[f64], work: u64) -> (Prices, Vec<Allotment>) {
+pub fn prices(
+    kinds: &[SizeClass],
+    items: &[Item],
+    offers: &[Offer],
+    start: &[f64],
+    work: u64,
+) -> (Prices, Vec<Allotment>) {
     let (offers, bins) = with_bins(kinds, items, unlimited(kinds, offers));
     let prices = dual_prices(items, &bins, start, Effort::exact(work));
     let allotments = prices.shares.iter().map(|share| allotment(offers[share.bin], share)).collect();

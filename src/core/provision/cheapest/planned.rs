@@ -21,7 +21,7 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
 use super::WorkBudget;
 use super::greedy::{Market, add, open, use_those_open};
-use super::kinds::{Kind, Place};
+use super::kinds::{DomainChoice, SizeClass};
 use super::market::{Counted, Offer, PRICE_WORK, Purpose, offers, slots_in, with_bins};
 use super::weights::share;
 use super::zones::{self, Counts};
@@ -182,7 +182,7 @@ fn divided(
     market: &Market,
     order: &[ClassIndex],
     demand: &Demand,
-) -> (Vec<Kind>, Vec<Item>, Arrivals) {
+) -> (Vec<SizeClass>, Vec<Item>, Arrivals) {
     let problem = engine.problem;
     let waiting = order.iter().filter(|class| demand.contains_key(class) && market.kind_of.contains_key(class));
     let waiting: Vec<ClassIndex> = waiting.copied().collect();
@@ -199,7 +199,9 @@ fn divided(
     // Whom other topology holds back comes before those who go anywhere.
     let is_constrained = |class: &ClassIndex| !problem.variants[market.variants[class]].constraints.is_empty();
     let (constrained, rest): (Vec<ClassIndex>, Vec<ClassIndex>) = free.into_iter().partition(is_constrained);
-    sent.extend(one_by_one(&constrained).into_iter().chain(one_by_one(&rest)).map(|class| (class, Place::new())));
+    sent.extend(
+        one_by_one(&constrained).into_iter().chain(one_by_one(&rest)).map(|class| (class, DomainChoice::new())),
+    );
     by_kind_and_place(market, &sent)
 }
 
@@ -218,8 +220,8 @@ fn send(
     market: &Market,
     keys: &[KeyIndex],
     pods: &[ClassIndex],
-) -> Vec<(ClassIndex, Place)> {
-    let mut sent: Vec<(ClassIndex, Place)> = pods.iter().map(|class| (*class, Place::new())).collect();
+) -> Vec<(ClassIndex, DomainChoice)> {
+    let mut sent: Vec<(ClassIndex, DomainChoice)> = pods.iter().map(|class| (*class, DomainChoice::new())).collect();
     for key in keys {
         let variant = |class: ClassIndex| market.variants[&class];
         let mut lost: BTreeSet<usize> = BTreeSet::new();
@@ -257,12 +259,12 @@ fn preferred<'s>(
     problem: &Problem<'_>,
     market: &Market,
     key: KeyIndex,
-    pods: impl Iterator<Item = &'s (ClassIndex, Place)>,
-) -> BTreeMap<(usize, Place), Vec<(HourlyPrice, Domain)>> {
+    pods: impl Iterator<Item = &'s (ClassIndex, DomainChoice)>,
+) -> BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> {
     let domains: Vec<Domain> = problem.domains.values(key).map(|(_, domain)| domain).collect();
-    let mut slots: BTreeMap<Place, Vec<(Domain, Vec<Slots>)>> = BTreeMap::new();
+    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, Vec<Slots>)>> = BTreeMap::new();
     let mut sold_to: BTreeMap<usize, Vec<&Offer>> = BTreeMap::new();
-    let mut preferred: BTreeMap<(usize, Place), Vec<(HourlyPrice, Domain)>> = BTreeMap::new();
+    let mut preferred: BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> = BTreeMap::new();
     for (class, place) in pods {
         let position = market.kind_of[class];
         if preferred.contains_key(&(position, place.clone())) {
@@ -285,7 +287,7 @@ fn preferred<'s>(
 }
 
 /// What one pod of a kind costs at least in some slots of each template, for the part of a node that it takes.
-fn cheapest_in(sold: &[&Offer], kind: &Kind, slots: &[Slots]) -> Option<HourlyPrice> {
+fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &[Slots]) -> Option<HourlyPrice> {
     let there = sold.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
     let shares = there.map(|offer| (offer.price.dollars(), share(&kind.request, &offer.room)));
     shares
@@ -294,18 +296,18 @@ fn cheapest_in(sold: &[&Offer], kind: &Kind, slots: &[Slots]) -> Option<HourlyPr
         .min()
 }
 
-fn by_kind_and_place(market: &Market, sent: &[(ClassIndex, Place)]) -> (Vec<Kind>, Vec<Item>, Arrivals) {
+fn by_kind_and_place(market: &Market, sent: &[(ClassIndex, DomainChoice)]) -> (Vec<SizeClass>, Vec<Item>, Arrivals) {
     let mut counts = Counts::new();
     for (class, place) in sent {
         *counts.entry((market.kind_of[class], place.clone())).or_default() += 1;
     }
     let kinds = zones::divided(&market.kinds, &counts);
-    let item = |((undivided, _), count): (&(usize, Place), &usize)| Item {
+    let item = |((undivided, _), count): (&(usize, DomainChoice), &usize)| Item {
         count: number(*count),
         ..market.items[*undivided].clone()
     };
     let items = counts.iter().map(item).collect();
-    let positions: BTreeMap<(usize, Place), usize> = counts.into_keys().zip(0..).collect();
+    let positions: BTreeMap<(usize, DomainChoice), usize> = counts.into_keys().zip(0..).collect();
     let arrivals = sent.iter().map(|(class, place)| (*class, positions[&(market.kind_of[class], place.clone())]));
     let arrivals = arrivals.collect();
     (kinds, items, arrivals)

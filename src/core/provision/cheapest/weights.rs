@@ -10,13 +10,13 @@ use crate::core::programs::as_number;
 use crate::core::scheduler::Problem;
 use crate::core::scheduler::vectors::Vector;
 
-use super::kinds::Kind;
+use super::kinds::SizeClass;
 
 /// By kind: dollars per hour for one pod; `None` when nothing can host it.
 /// O(compatibilities x variants x templates x types + kinds x types that no other one beats).
-pub fn weights(problem: &Problem<'_>, kinds: &[Kind]) -> Vec<Option<f64>> {
+pub fn weights(problem: &Problem<'_>, kinds: &[SizeClass]) -> Vec<Option<f64>> {
     let mut rooms: BTreeMap<usize, [Vec<Room<'_>>; 2]> = BTreeMap::new();
-    let weight = |kind: &Kind| {
+    let weight = |kind: &SizeClass| {
         // What is reserved costs next to nothing, but only so much of it is there.
         let rooms = rooms
             .entry(kind.compatibility)
@@ -30,7 +30,7 @@ pub fn weights(problem: &Problem<'_>, kinds: &[Kind]) -> Vec<Option<f64>> {
 type Room<'p> = (HourlyPrice, &'p Vector);
 
 /// Cheapest first, without types that a cheaper one has more room than.
-fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &Kind, reserved: bool) -> Vec<Room<'p>> {
+fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &SizeClass, reserved: bool) -> Vec<Room<'p>> {
     let mut all: Vec<Room<'_>> = Vec::new();
     for variant in &kind.variants {
         let templates = problem.templates.iter().enumerate();
@@ -56,7 +56,7 @@ fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &Kind, reserved: bool) -> Vec<R
     kept
 }
 
-fn least_cost(kind: &Kind, rooms: &[Room<'_>]) -> Option<f64> {
+fn least_cost(kind: &SizeClass, rooms: &[Room<'_>]) -> Option<f64> {
     let costs = rooms.iter().map(|(price, room)| (price.dollars(), share(&kind.request, room)));
     costs.filter(|(_, share)| *share <= 1.0).map(|(price, share)| price * share).min_by(f64::total_cmp)
 }

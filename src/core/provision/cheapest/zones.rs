@@ -6,26 +6,26 @@ use crate::api::keys;
 use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind};
 use crate::core::scheduler::{ClassIndex, Problem};
 
-use super::kinds::{Kind, Place};
+use super::kinds::{DomainChoice, SizeClass};
 
 /// Of kinds by position and place, how many pods; no place where they may be in any.
-pub type Counts = BTreeMap<(usize, Place), usize>;
+pub type Counts = BTreeMap<(usize, DomainChoice), usize>;
 
 /// A kind for each count, in their order.
-pub fn divided<'c>(kinds: &[Kind], counts: &'c Counts) -> Vec<Kind> {
-    let mut compatibilities: BTreeMap<(usize, &Place), usize> = BTreeMap::new();
-    let of_place = |((position, place), count): (&'c (usize, Place), &usize)| {
+pub fn divided<'c>(kinds: &[SizeClass], counts: &'c Counts) -> Vec<SizeClass> {
+    let mut compatibilities: BTreeMap<(usize, &DomainChoice), usize> = BTreeMap::new();
+    let of_place = |((position, place), count): (&'c (usize, DomainChoice), &usize)| {
         let kind = &kinds[*position];
         let next = compatibilities.len();
         let compatibility = *compatibilities.entry((kind.compatibility, place)).or_insert(next);
-        Kind { count: *count, compatibility, place: place.clone(), ..kind.clone() }
+        SizeClass { count: *count, compatibility, place: place.clone(), ..kind.clone() }
     };
     counts.iter().map(of_place).collect()
 }
 
 /// How many pods of each kind are in each zone at least, however they are placed, and how many may be in any. `None` where a spread
 /// makes nothing certain. O(classes x groups + pods of existing nodes).
-pub fn certain(problem: &Problem<'_>, kinds: &[Kind], demand: &BTreeMap<ClassIndex, usize>) -> Option<Counts> {
+pub fn certain(problem: &Problem<'_>, kinds: &[SizeClass], demand: &BTreeMap<ClassIndex, usize>) -> Option<Counts> {
     let fewest = fewest_by_class(problem, demand);
     if fewest.is_empty() {
         return None;
@@ -39,7 +39,7 @@ pub fn certain(problem: &Problem<'_>, kinds: &[Kind], demand: &BTreeMap<ClassInd
             zones.iter().for_each(|zone| *counts.entry((position, vec![(key, *zone)])).or_default() += fewest);
         }
         if anywhere > 0 {
-            counts.insert((position, Place::new()), anywhere);
+            counts.insert((position, DomainChoice::new()), anywhere);
         }
     }
     Some(counts)

@@ -24,10 +24,10 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::inputs::Inputs;
-use crate::core::kube_scheduler::{FilterContext, Refusal};
+use crate::core::kube_scheduler::{FilterContext, FilterRefusal};
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::lifecycle::expiry::is_of_other_template;
-use crate::core::plan::{Note, NoteCode, ReasonCode, RefusedNode};
+use crate::core::plan::{Note, NoteCode, RefusedNode};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
@@ -35,6 +35,7 @@ use crate::core::snapshot::{Pod, Snapshot};
 
 use super::backlog::{Backlog, is_reschedulable, is_waiting};
 use super::expected::{Expected, Owner, owner_of};
+use super::obstacle::{NextAttempt, PodObstacle, RefusedNeed, attempts_text};
 
 pub use attempts::{Attempts, Noted};
 use need::Needs;
@@ -64,17 +65,7 @@ pub struct RefusedNodes {
 struct Waits {
     attempts: Attempts,
     node_pool: String,
-    until: Until,
-}
-
-/// When the next node is bought for a need.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Until {
-    Time,
-    /// Nothing is known to keep the pods from the node that is there: another would be no better.
-    NodeIsGone,
-    /// For one pod, now.
-    OneIsTried,
+    next: NextAttempt,
 }
 
 /// A node on its way, or open for a moment, and pods of one need that it was bought for.
@@ -170,12 +161,12 @@ impl RefusedNodes {
         }
         self.need_of_pod = of_pods;
         for (need, (attempts, node_pool)) in known.into_iter().filter(|(need, _)| !let_in.contains(need)) {
-            let until = match () {
-                () if inputs.now < attempts.next() => Until::Time,
-                () if standing.contains(&need) => Until::NodeIsGone,
-                () => Until::OneIsTried,
+            let next = match attempts.next() {
+                time if inputs.now < time => NextAttempt::NotBefore(time),
+                _ if standing.contains(&need) => NextAttempt::WhenNodeIsGone,
+                _ => NextAttempt::OneIsTried,
             };
-            self.needs.insert(need, Waits { attempts, node_pool, until });
+            self.needs.insert(need, Waits { attempts, node_pool, next });
         }
     }
 
@@ -185,9 +176,8 @@ impl RefusedNodes {
     }
 
     /// Why a pod that runs should stay where it is; `None` where nothing of the kind is known.
-    pub fn obstacle(&self, position: usize) -> Option<(ReasonCode, String)> {
-        let waits = self.needs.get(self.need_of_pod.get(&position)?)?;
-        Some((ReasonCode::RefusedByScheduler, format!("pods like it wait: {}", waits.what())))
+    pub fn refused(&self, position: usize) -> Option<RefusedNeed> {
+        Some(self.needs.get(self.need_of_pod.get(&position)?)?.refused())
     }
 
     /// Takes pods of needs that wait off the backlog; all but one of those for which a node is tried.
@@ -199,7 +189,8 @@ impl RefusedNodes {
         backlog.hold_back(|pod| {
             let need = self.need_of_pod.get(&pod)?;
             let waits = self.needs.get(need)?;
-            (tried.get(need.as_str()) != Some(&pod)).then(|| (ReasonCode::RefusedByScheduler, waits.text()))
+            let is_tried = tried.get(need.as_str()) == Some(&pod);
+            (!is_tried).then(|| PodObstacle::RefusedByScheduler { refused: waits.refused(), next: waits.next })
         });
     }
 
@@ -208,7 +199,7 @@ impl RefusedNodes {
         let mut pods: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for pod in backlog.waiting.values().flatten() {
             let need = self.need_of_pod.get(pod);
-            let need = need.filter(|need| self.needs.get(*need).is_some_and(|it| it.until == Until::OneIsTried));
+            let need = need.filter(|need| self.needs.get(*need).is_some_and(|it| it.next == NextAttempt::OneIsTried));
             if let Some(need) = need {
                 pods.entry(need).or_default().push(*pod);
             }
@@ -244,16 +235,16 @@ impl RefusedNodes {
                 free.entry(need).or_default().push(*pod);
             }
         }
-        let mut held: BTreeMap<usize, String> = BTreeMap::new();
+        let mut held: BTreeMap<usize, PodObstacle> = BTreeMap::new();
         for awaited in lost {
             let Some(free) = free.get_mut(awaited.need.as_str()).filter(|free| !free.is_empty()) else { continue };
             free.sort_by_key(|pod| !awaited.by_name.contains(pod));
-            let text = awaited.text(problem, free[0]);
+            let obstacle = awaited.obstacle(problem, free[0]);
             // An open node is what it is: one more for further pods of the need would be no better.
             let count = if awaited.is_open { free.len() } else { awaited.count.min(free.len()) };
-            held.extend(free.drain(..count).map(|pod| (pod, text.clone())));
+            held.extend(free.drain(..count).map(|pod| (pod, obstacle.clone())));
         }
-        backlog.hold_back(|pod| Some((ReasonCode::RefusedByScheduler, held.remove(&pod)?)))
+        backlog.hold_back(|pod| held.remove(&pod))
     }
 
     /// For who carries the plan out, and who reads it. `pods`: by name.
@@ -288,18 +279,12 @@ impl RefusedNodes {
 
 impl Awaited {
     /// Why nothing is bought for a pod that has no place on the node any more.
-    fn text(&self, problem: &Problem<'_>, pod: usize) -> String {
+    fn obstacle(&self, problem: &Problem<'_>, pod: usize) -> PodObstacle {
         let snapshot = problem.snapshot;
         let node = problem.machines[self.host].node.filter(|_| self.is_open);
         // Before it is open every filter would name what makes it start.
         let refusal = node.and_then(|node| judging(snapshot).examine(&snapshot.pods[pod]).refusal(node));
-        let because = refusal.map(|refusal| format!(" ({refusal})")).unwrap_or_default();
-        let state = if self.is_open { "just opened" } else { "is not open yet" };
-        format!(
-            "it does not fit on node {}, which was bought for it and {state}{because}; nothing is bought in its place before \
-             kube-scheduler had its time",
-            self.name
-        )
+        PodObstacle::Unsettled { node: self.name.clone(), is_open: self.is_open, refusal }
     }
 }
 
@@ -333,24 +318,10 @@ pub fn notes(refused: &[RefusedNode]) -> Vec<Note> {
     refused.iter().map(note).collect()
 }
 
-fn attempts_text(count: u32) -> String {
-    if count == 1 { "1 attempt".to_owned() } else { format!("{count} attempts") }
-}
-
 impl Waits {
-    /// `kube-scheduler refuses it node n, which was bought for it: NodeAffinity: ...`
-    fn what(&self) -> String {
+    fn refused(&self) -> RefusedNeed {
         let Attempts { node, because, count, .. } = &self.attempts;
-        format!("kube-scheduler refuses node {node}, which was bought for them ({}): {because}", attempts_text(*count))
-    }
-
-    fn text(&self) -> String {
-        let next = match self.until {
-            Until::Time => format!("the next one is bought not before {}", self.attempts.next()),
-            Until::NodeIsGone => "the next one is bought when that one is gone".to_owned(),
-            Until::OneIsTried => "the next one is tried with one of the pods".to_owned(),
-        };
-        format!("{}; {next}", self.what())
+        RefusedNeed { node: node.clone(), attempts: *count, because: because.clone() }
     }
 }
 
@@ -588,7 +559,7 @@ impl<'j> Judge<'j, '_> {
     }
 
     /// Which filter keeps a pod from a node, as far as they are known here.
-    fn refusal(&mut self, position: usize, machine: &Machine<'_>) -> Option<Refusal> {
+    fn refusal(&mut self, position: usize, machine: &Machine<'_>) -> Option<FilterRefusal> {
         let snapshot = self.inputs.snapshot;
         let context = self.context.get_or_insert_with(|| judging(snapshot));
         context.examine(&snapshot.pods[position]).refusal(machine.node?)
@@ -612,7 +583,7 @@ impl<'j> Judge<'j, '_> {
         &self,
         bought: &Bought,
         machine: &Machine<'_>,
-        refusal: Option<&Refusal>,
+        refusal: Option<&FilterRefusal>,
         patience: SignedDuration,
         is_alone: bool,
     ) -> Option<Refused> {

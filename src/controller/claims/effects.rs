@@ -1,0 +1,201 @@
+//! Carries out what the life cycle of a NodeClaim asks for: for several claims at a time, which share what is remembered.
+
+use std::cell::{RefCell, RefMut};
+use std::collections::BTreeSet;
+
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::node_claim::NodeClaim;
+use crate::controller::events::Event;
+use crate::controller::events::journal::Journal;
+use crate::controller::observed::afresh;
+use crate::controller::observed::view::{name_of, provider_id};
+use crate::controller::pace::RETRY;
+use crate::core::lifecycle::termination::TERMINATION_TIMESTAMP;
+use crate::core::lifecycle::{Effect, Milestone, conditions};
+use crate::core::model::Resources;
+use crate::core::snapshot::Pod;
+use crate::ports::{Cloud, Cluster, PortError, PortErrorKind, chain};
+
+use super::{Claims, Progress, Surroundings};
+
+/// The ports, and what all claims of one look share. Nothing of it is held while a call is under way.
+pub struct Effects<'s, K, E> {
+    pub around: &'s Surroundings<'s, K, E>,
+    memory: RefCell<&'s mut Claims>,
+    journal: RefCell<&'s mut Journal>,
+    progress: RefCell<Progress>,
+    /// Pods to evict when all claims were looked at, by `namespace/name`.
+    evictions: RefCell<BTreeSet<String>>,
+    /// NodeClaims that nodes wait for before they go.
+    pub(in crate::controller) awaited: BTreeSet<String>,
+}
+
+impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
+    /// `awaited`: NodeClaims that nodes wait for before they go.
+    pub fn new(
+        memory: &'s mut Claims,
+        journal: &'s mut Journal,
+        around: &'s Surroundings<'s, K, E>,
+        awaited: BTreeSet<String>,
+    ) -> Self {
+        let (memory, journal) = (RefCell::new(memory), RefCell::new(journal));
+        Self { around, memory, journal, progress: RefCell::default(), evictions: RefCell::default(), awaited }
+    }
+
+    /// What came of it all.
+    pub fn progress(self) -> Progress {
+        self.progress.into_inner()
+    }
+
+    /// For as long as no call is made.
+    pub fn memory(&self) -> RefMut<'_, &'s mut Claims> {
+        self.memory.borrow_mut()
+    }
+
+    pub fn look_again(&self, moment: Option<jiff::Timestamp>) {
+        self.progress.borrow_mut().look_again(moment);
+    }
+
+    /// EC2 ran out of something.
+    pub fn catalog_changed(&self) {
+        self.progress.borrow_mut().catalog_changed = true;
+    }
+
+    pub fn wrote(&self) {
+        self.progress.borrow_mut().wrote = true;
+    }
+
+    pub fn say(&self, event: &Event) {
+        self.journal.borrow_mut().say(self.around.now, event);
+    }
+
+    /// Says where a pod should land. Where that is not allowed, kube-scheduler chooses by itself: said once, and no reason to
+    /// leave a node closed.
+    pub async fn nominate(&self, pod: &Pod, node: &str) -> Result<(), PortError> {
+        match self.around.cluster.nominate(&pod.metadata.namespace, &pod.metadata.name, node).await {
+            Err(error) if error.kind == PortErrorKind::Denied => {
+                let is_new = !std::mem::replace(&mut self.memory().may_not_nominate, true);
+                if is_new {
+                    self.say(&Event::CallFailed { error: chain(&error) });
+                }
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    pub async fn write_claim(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        self.wrote();
+        self.around.cluster.update_node_claim(claim).await
+    }
+
+    pub async fn carry_out(&self, effect: Effect, claim: &NodeClaim, node: Option<&Node>) -> Result<(), PortError> {
+        let name = name_of(claim);
+        let cluster = self.around.cluster;
+        match effect {
+            // Together with those of other claims: see `launches.rs`.
+            Effect::Launch => {}
+            Effect::WriteClaim(written) => {
+                if written.is_true(conditions::DRAINED) && !claim.is_true(conditions::DRAINED) {
+                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                }
+                self.write_claim(&written).await?;
+            }
+            Effect::PatchNode { node, patch } => {
+                self.wrote();
+                unless_gone(cluster.patch_node(&node, &patch).await)?;
+            }
+            Effect::DeleteClaim(cause) => {
+                afresh::is_given_up(cluster, claim, node, cause).await?;
+                cluster.delete_node_claim(name).await?;
+                self.wrote();
+                self.say(&Event::GaveUp { node_claim: name.to_owned(), cause });
+            }
+            Effect::DeleteNode { node } => {
+                unless_gone(cluster.delete_node(&node).await)?;
+                self.wrote();
+            }
+            Effect::Evict { namespace, name } => {
+                self.evictions.borrow_mut().insert(format!("{namespace}/{name}"));
+            }
+            Effect::DeletePod { namespace, name, uid, grace_seconds, own_grace_seconds } => {
+                unless_gone(cluster.delete_pod(&namespace, &name, &uid, grace_seconds).await)?;
+                self.wrote();
+                let termination_time = claim.annotation(TERMINATION_TIMESTAMP).unwrap_or_default().to_owned();
+                let pod = format!("{namespace}/{name}");
+                self.say(&Event::DeletedPod { pod, termination_time, grace_seconds, own_grace_seconds });
+            }
+            Effect::TerminateInstance { provider_id } => {
+                // Once it was asked for, it ends: from then on it is only waited for.
+                if !claim.is_true(conditions::INSTANCE_TERMINATING) {
+                    afresh::is_drained(cluster, claim, node, self.around.now).await?;
+                }
+                match self.around.cloud.terminate(&provider_id).await {
+                    Err(error) if error.kind == PortErrorKind::NotFound => {
+                        self.memory().gone.insert(provider_id);
+                        self.look_again(Some(self.around.now));
+                    }
+                    result => result?,
+                }
+            }
+            Effect::Reached(milestone) => {
+                self.progress.borrow_mut().plan_now |= milestone == Milestone::Consolidatable;
+                if let Some(event) = milestone_event(milestone, claim, node) {
+                    self.say(&event);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The pods that claims asked to evict since this was called last.
+    pub fn take_evictions(&self) -> BTreeSet<String> {
+        self.evictions.take()
+    }
+
+    /// Somebody changed the object meanwhile: what is to be done follows from how it is now. Nothing that was to come after
+    /// this write is done, since it would say that the write was.
+    pub fn overtaken(&self) {
+        self.wrote();
+        self.look_again(self.around.now.checked_add(RETRY).ok());
+    }
+}
+
+/// What was to be changed is gone: that is as good.
+pub fn unless_gone(result: Result<(), PortError>) -> Result<(), PortError> {
+    match result {
+        Err(error) if error.kind == PortErrorKind::NotFound => Ok(()),
+        result => result,
+    }
+}
+
+pub fn allocatable(claim: &NodeClaim) -> Resources {
+    let quantities = claim.status.iter().flat_map(|status| &status.allocatable);
+    Resources::parse(quantities.map(|(name, quantity)| (name.as_str(), quantity.to_string()))).unwrap_or_default()
+}
+
+fn milestone_event(milestone: Milestone, claim: &NodeClaim, node: Option<&Node>) -> Option<Event> {
+    let node_claim = name_of(claim).to_owned();
+    let provider_id = provider_id(claim).unwrap_or_default().to_owned();
+    Some(match milestone {
+        Milestone::Registered { node } => Event::RegisteredNodeClaim { node_claim, provider_id, node },
+        Milestone::Initialized { node } => {
+            Event::InitializedNodeClaim { node_claim, provider_id, node, allocatable: allocatable(claim) }
+        }
+        Milestone::Tainted { node } => Event::TaintedNode { node, node_claim },
+        Milestone::NodeDeleted { node } => Event::DeletedNode { node, node_claim },
+        Milestone::ClaimDeleted => {
+            let known = claim.status.as_ref().and_then(|status| status.node_name.clone());
+            let node = node.and_then(|node| node.metadata.name.clone()).or(known).unwrap_or_default();
+            Event::DeletedNodeClaim { node_claim, provider_id, node }
+        }
+        Milestone::Inconsistent { fault } => Event::InconsistentNodeClaim { node_claim, fault },
+        Milestone::AwaitsDetachment { node, volumes } => Event::AwaitingDetachment { node_claim, node, volumes },
+        Milestone::DeadlineSet { termination_time } => {
+            let known = claim.status.as_ref().and_then(|status| status.node_name.clone());
+            Event::AnnotatedNodeClaim { node_claim, node: known.unwrap_or_default(), termination_time }
+        }
+        Milestone::Consolidatable => return None,
+    })
+}

@@ -1,0 +1,262 @@
+//! Instances that no claim knows, and claims whose instance is gone: more often something is not seen than that it is not wanted.
+//!
+//! An instance whose Node or tags say which pool it is of gets a claim again ([`super::adoption`]). What is left is held, said, shown in
+//! a posted plan, and ended one at a time, after a while, and never under pods.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::node_claim::NodeClaim;
+use crate::api::node_pool::NodePool;
+use crate::controller::annotations::of_claims;
+use crate::controller::events::Event;
+use crate::controller::events::journal::Journal;
+use crate::controller::observed::view::{View, name_of, node_name, provider_id};
+use crate::core::lifecycle::{conditions, drain};
+use crate::core::plan::{Note, NoteCode};
+use crate::core::snapshot::Pod;
+use crate::ports::{Cloud, Cluster, Instance, PortError, PortErrorKind};
+
+use super::adoption;
+use super::effects::unless_gone;
+use super::live_instances::LiveInstances;
+
+/// How often it is looked for, and how often at most something ends.
+pub const INTERVAL: SignedDuration = SignedDuration::from_mins(2);
+/// A younger instance may belong to a claim that is just being written.
+const YOUNGEST: SignedDuration = SignedDuration::from_secs(30);
+/// A leader that looks for less long ends nothing: it may be the one that does not see.
+const NEW_LEADER: SignedDuration = SignedDuration::from_mins(5);
+/// For so long an instance is held after a plan has shown it.
+const INSTANCE_HELD: SignedDuration = SignedDuration::from_mins(10);
+/// For so long a claim is held whose instance is not among those of the cloud.
+const CLAIM_HELD: SignedDuration = SignedDuration::from_mins(2);
+/// Of all instances, the part that may end in an hour; one in any case.
+const PERCENT_AN_HOUR_MAX: usize = 10;
+
+/// What was found, and what was ended. It may be lost: a new leader waits anew.
+#[derive(Debug, Default)]
+pub struct Garbage {
+    looks_since: Option<Timestamp>,
+    /// Instances without a claim, by provider ID.
+    held: BTreeMap<String, Held>,
+    /// Names of claims without an instance, and since when.
+    vanished: BTreeMap<String, Timestamp>,
+    /// When something was ended, within the last hour.
+    ended: VecDeque<Timestamp>,
+    /// What was said of the instances that are ours.
+    pub live: LiveInstances,
+}
+
+#[derive(Clone, Debug)]
+struct Held {
+    why: String,
+    /// When a plan that shows it was posted.
+    shown_at: Option<Timestamp>,
+}
+
+/// What is needed to judge what was found.
+pub struct Found<'a, K, E> {
+    pub cluster: &'a K,
+    pub cloud: &'a E,
+    pub view: &'a View<'a>,
+    pub node_pools: &'a [NodePool],
+    /// Whose instances these are; those of others are not looked at.
+    pub installation: &'a str,
+    pub now: Timestamp,
+}
+
+impl Garbage {
+    /// Looks once. `true` when an object was written.
+    pub async fn collect<K: Cluster, E: Cloud>(
+        &mut self,
+        found: &Found<'_, K, E>,
+        journal: &mut Journal,
+    ) -> Result<bool, PortError> {
+        let now = found.now;
+        self.looks_since.get_or_insert(now);
+        self.ended.retain(|at| now.duration_since(*at) < SignedDuration::from_hours(1));
+        let mut instances = found.cloud.instances().await?;
+        instances.retain(|instance| instance.installation.is_empty() || instance.installation == found.installation);
+        self.live.hear(&instances, now);
+        let most = (instances.len() * PERCENT_AN_HOUR_MAX / 100).max(1);
+        let mut wrote = self.look_at_instances(found, &instances, most, journal).await?;
+        wrote |= self.look_at_claims(found, &instances, most, journal).await?;
+        Ok(wrote)
+    }
+
+    /// What a plan should show.
+    pub fn notes(&self) -> Vec<Note> {
+        let instances = self.held.iter().map(|(id, held)| Note {
+            code: NoteCode::InstanceWithoutNodeClaim,
+            text: format!(
+                "instance {id} has no NodeClaim, {}: it is held, and ended when this was shown for {} minutes, one at a time, at most \
+                 {PERCENT_AN_HOUR_MAX} % of all in an hour, and never while pods run on it",
+                held.why,
+                INSTANCE_HELD.as_mins()
+            ),
+        });
+        let claims = self.vanished.keys().map(|name| Note {
+            code: NoteCode::NodeClaimWithoutInstance,
+            text: format!(
+                "the cloud does not know the instance of NodeClaim {name}: it is held for a while, then removed"
+            ),
+        });
+        instances.chain(claims).collect()
+    }
+
+    /// Whether something is held that no plan has shown.
+    pub fn is_news(&self) -> bool {
+        self.held.values().any(|held| held.shown_at.is_none())
+    }
+
+    /// A plan with the notes was posted.
+    pub fn shown(&mut self, now: Timestamp) {
+        self.held.values_mut().for_each(|held| _ = held.shown_at.get_or_insert(now));
+    }
+
+    /// Whether this leader may end something at this moment.
+    fn may_end(&self, most: usize, now: Timestamp) -> bool {
+        let is_new = self.looks_since.is_none_or(|since| now.duration_since(since) < NEW_LEADER);
+        let just_ended = self.ended.back().is_some_and(|at| now.duration_since(*at) < INTERVAL);
+        !is_new && !just_ended && self.ended.len() < most
+    }
+
+    async fn look_at_instances<K: Cluster, E: Cloud>(
+        &mut self,
+        found: &Found<'_, K, E>,
+        instances: &[Instance],
+        most: usize,
+        journal: &mut Journal,
+    ) -> Result<bool, PortError> {
+        let now = found.now;
+        let claims = &found.view.snapshot.node_claims;
+        let is_old = |instance: &&Instance| now.duration_since(instance.launched_at) >= YOUNGEST;
+        let mut orphans: Vec<&Instance> = instances.iter().filter(|it| !is_known(it, claims.iter())).collect();
+        orphans.retain(is_old);
+        if orphans.is_empty() {
+            self.held.clear();
+            return Ok(false);
+        }
+        // As the API server has them, and not as they are seen.
+        let claims = found.cluster.node_claims_now().await?;
+        let nodes = found.cluster.nodes_now().await?;
+        orphans.retain(|it| !is_known(it, claims.iter()));
+        let ids: BTreeSet<&str> = orphans.iter().map(|it| it.provider_id.as_str()).collect();
+        self.held.retain(|id, _| ids.contains(id.as_str()));
+        let mut wrote = false;
+        for instance in orphans {
+            let node = nodes.iter().find(|node| id_of(node) == Some(instance.provider_id.as_str()));
+            let why = match adoption::claim_for(instance, node, found.node_pools, found.view, &claims) {
+                Ok(claim) => {
+                    let claim = of_claims::of_installation(claim, found.installation);
+                    adopt(found.cluster, instance, &claim, now, journal).await?;
+                    self.held.remove(&instance.provider_id);
+                    wrote = true;
+                    continue;
+                }
+                Err(why) => why,
+            };
+            let held = self.held.entry(instance.provider_id.clone()).or_insert_with(|| {
+                journal.say(now, &Event::InstanceHeld { provider_id: instance.provider_id.clone(), why: why.clone() });
+                Held { why: why.clone(), shown_at: None }
+            });
+            held.why = why;
+            let is_due = held.shown_at.is_some_and(|shown_at| now.duration_since(shown_at) >= INSTANCE_HELD);
+            if is_due && self.may_end(most, now) && !has_pods(found.cluster, node, now).await? {
+                self.ended.push_back(now);
+                self.held.remove(&instance.provider_id);
+                unless_gone(found.cloud.terminate(&instance.provider_id).await)?;
+                journal.say(now, &Event::GarbageCollected { provider_id: instance.provider_id.clone() });
+            }
+        }
+        Ok(wrote)
+    }
+
+    async fn look_at_claims<K: Cluster, E: Cloud>(
+        &mut self,
+        found: &Found<'_, K, E>,
+        instances: &[Instance],
+        most: usize,
+        journal: &mut Journal,
+    ) -> Result<bool, PortError> {
+        let (now, view) = (found.now, found.view);
+        let running: BTreeSet<&str> = instances.iter().map(|instance| instance.provider_id.as_str()).collect();
+        let is_vanished = |claim: &&NodeClaim| {
+            let ready = view.node_of(claim).is_some_and(crate::core::lifecycle::is_ready);
+            claim.is_true(conditions::REGISTERED)
+                && claim.metadata.deletion_timestamp.is_none()
+                && !ready
+                && provider_id(claim).is_some_and(|id| !running.contains(id))
+        };
+        let vanished: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_vanished).collect();
+        let names: BTreeSet<&str> = vanished.iter().map(|claim| name_of(claim)).collect();
+        self.vanished.retain(|name, _| names.contains(name.as_str()));
+        for claim in vanished {
+            let since = *self.vanished.entry(name_of(claim).to_owned()).or_insert(now);
+            if now.duration_since(since) < CLAIM_HELD || !self.may_end(most, now) || is_ready_now(found, claim).await? {
+                continue;
+            }
+            self.ended.push_back(now);
+            found.cluster.delete_node_claim(name_of(claim)).await?;
+            let provider_id = provider_id(claim).unwrap_or_default().to_owned();
+            journal.say(now, &Event::InstanceVanished { node_claim: name_of(claim).to_owned(), provider_id });
+            return Ok(true);
+        }
+        Ok(false)
+    }
+}
+
+/// Whether one of these claims is the instance's: because it says so, or because it waits for an instance of the same launch.
+fn is_known<'a>(instance: &Instance, mut claims: impl Iterator<Item = &'a NodeClaim>) -> bool {
+    claims.any(|claim| {
+        let is_to_get_it = || provider_id(claim).is_none() && claim.launch_id() == instance.launch_id;
+        is_to_get_it()
+            || provider_id(claim) == Some(instance.provider_id.as_str())
+            || adoption::adopts(claim) == Some(instance.provider_id.as_str())
+    })
+}
+
+fn id_of(node: &Node) -> Option<&str> {
+    node.spec.as_ref()?.provider_id.as_deref()
+}
+
+async fn adopt<K: Cluster>(
+    cluster: &K,
+    instance: &Instance,
+    claim: &NodeClaim,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), PortError> {
+    match cluster.create_node_claim(claim).await {
+        // It was adopted a moment ago.
+        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(()),
+        created => created?,
+    };
+    let (provider_id, node_claim) = (instance.provider_id.clone(), name_of(claim).to_owned());
+    journal.say(now, &Event::AdoptedInstance { provider_id, node_claim });
+    Ok(())
+}
+
+async fn has_pods<K: Cluster>(cluster: &K, node: Option<&Node>, now: Timestamp) -> Result<bool, PortError> {
+    let Some(node) = node else { return Ok(false) };
+    let pods = cluster.pods_on_now(node_name(node)).await?;
+    Ok(drain::next(&pods.iter().collect::<Vec<&Pod>>(), None, now).waiting > 0)
+}
+
+async fn is_ready_now<K: Cluster, E>(found: &Found<'_, K, E>, claim: &NodeClaim) -> Result<bool, PortError> {
+    let nodes = found.cluster.nodes_now().await?;
+    let node = nodes.iter().find(|node| id_of(node).is_some() && id_of(node) == provider_id(claim));
+    Ok(node.is_some_and(crate::core::lifecycle::is_ready))
+}
+
+/// Whether some registered claim lost its node, which is worth looking at once.
+pub fn is_urgent(view: &View<'_>) -> bool {
+    view.snapshot.node_claims.iter().any(|claim| {
+        claim.is_true(conditions::REGISTERED)
+            && claim.metadata.deletion_timestamp.is_none()
+            && view.node_of(claim).is_none()
+    })
+}

@@ -1,0 +1,65 @@
+//! Hears what EC2 announces: it is noted on the NodeClaims concerned, and the next plan replaces their nodes.
+
+use jiff::Timestamp;
+
+use crate::api::node_claim::NodeClaim;
+use crate::controller::events::Event;
+use crate::controller::events::journal::Journal;
+use crate::controller::observed::view::{View, name_of, provider_id};
+use crate::core::lifecycle::interruption::Interruption;
+use crate::core::offer::taken_back;
+use crate::ports::{Cloud, Cluster, PortError};
+
+use super::Claims;
+use super::effects::unless_gone;
+
+/// Acts on the messages that are there, then takes them off the queue. `true` when something was written, so that it is to be planned
+/// anew.
+pub async fn hear<K: Cluster, E: Cloud>(
+    (cluster, cloud): (&K, &E),
+    view: &View<'_>,
+    claims: &mut Claims,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<bool, PortError> {
+    let mut wrote = false;
+    for message in cloud.messages().await? {
+        // What is not for us, or nobody can read, would come again for ever.
+        if let Some(interruption) = Interruption::parse(&message.body) {
+            let of_instance = |claim: &&NodeClaim| provider_id(claim).is_some_and(|id| interruption.concerns(id));
+            for claim in view.snapshot.node_claims.iter().filter(of_instance) {
+                wrote |= note(cluster, &interruption, claim, claims, now, journal).await?;
+            }
+        }
+        cloud.forget_message(&message.receipt).await?;
+    }
+    Ok(wrote)
+}
+
+async fn note<K: Cluster>(
+    cluster: &K,
+    interruption: &Interruption,
+    claim: &NodeClaim,
+    claims: &mut Claims,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<bool, PortError> {
+    let event = || Event::Interrupted {
+        node_claim: name_of(claim).to_owned(),
+        node: claim.status.as_ref().and_then(|status| status.node_name.clone()).unwrap_or_default(),
+        reason: interruption.kind.reason(),
+        message: interruption.message(),
+        ends: interruption.ends_instances(),
+    };
+    if !interruption.ends_instances() {
+        journal.say(now, &event());
+        return Ok(false);
+    }
+    let is_leaving = claim.metadata.deletion_timestamp.is_some();
+    let Some(noted) = interruption.noted(claim, now).filter(|_| !is_leaving) else { return Ok(false) };
+    unless_gone(cluster.update_node_claim(&noted).await)?;
+    // Remembered, since the claim may be gone long before it is worth another try.
+    claims.refused.extend(taken_back(&noted));
+    journal.say(now, &event());
+    Ok(true)
+}

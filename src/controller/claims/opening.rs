@@ -1,0 +1,184 @@
+//! What was planned is what happens: the pods of a plan are told to kube-scheduler before their node takes any pod.
+//!
+//! kube-scheduler tries `status.nominatedNodeName` first and binds there when the pod fits (1.34 with its feature gate, on by
+//! default in 1.35). It forgets the name of a node that does not exist yet or does not fit at that attempt, so it is told
+//! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::core::v1::Node;
+
+use crate::api::node_claim::NodeClaim;
+use crate::controller::annotations::of_claims;
+use crate::controller::observed::view::{View, name_of, node_name};
+use crate::core::lifecycle::{conditions, is_ready};
+use crate::core::plan::Plan;
+use crate::core::snapshot::Pod;
+
+/// How long a node waits for the others of its plan before it opens.
+const WINDOW: SignedDuration = SignedDuration::from_secs(5);
+/// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
+const FILLING: SignedDuration = SignedDuration::from_secs(30);
+/// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
+const NOMINATIONS_MAX: u8 = 5;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Closed {
+    nodes: usize,
+    ready: usize,
+}
+
+/// What opening nodes is decided by, at one moment.
+pub struct Opening<'a> {
+    /// By claim: the pods it was created for that are on no node, and for which none was created later.
+    waiting: BTreeMap<&'a str, Vec<&'a Pod>>,
+    /// By plan: its nodes that are closed, and whether each of them could open now.
+    closed: BTreeMap<&'a str, Closed>,
+    now: Timestamp,
+}
+
+impl<'a> Opening<'a> {
+    pub fn new(view: &View<'a>, now: Timestamp) -> Self {
+        let is_opening = |claim: &&NodeClaim| is_filling(claim, now) && claim.is_true(conditions::LAUNCHED);
+        let mut opening: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(is_opening).collect();
+        opening.sort_by_key(|claim| &claim.metadata.creation_timestamp);
+        let newest: BTreeMap<&str, &str> =
+            opening.iter().flat_map(|claim| of_claims::pods(claim).map(|pod| (pod, name_of(claim)))).collect();
+        let unbound = (!newest.is_empty()).then(|| view.unbound_pods());
+        let mut waiting: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+        for (pod, claim) in newest {
+            let pod = unbound.as_ref().and_then(|unbound| unbound.get(pod));
+            waiting.entry(claim).or_default().extend(pod.filter(|pod| !pod.is_terminating()));
+        }
+        let mut closed: BTreeMap<&str, Closed> = BTreeMap::new();
+        for claim in opening.iter().filter(|claim| is_closed(claim)) {
+            let Some(plan) = of_claims::plan(claim) else { continue };
+            let closed = closed.entry(plan).or_default();
+            closed.nodes += 1;
+            closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
+        }
+        Self { waiting, closed, now }
+    }
+
+    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
+    pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
+        let closed = of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
+        if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
+            return None;
+        }
+        let joined = node.metadata.creation_timestamp.as_ref()?.0;
+        joined.checked_add(WINDOW).ok().filter(|until| *until > self.now)
+    }
+}
+
+/// Created for pods that are waiting, and not registered yet.
+fn is_closed(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_none()
+        && !claim.is_true(conditions::REGISTERED)
+        && of_claims::pods(claim).next().is_some()
+}
+
+/// A pod, and the node that it should land on.
+pub struct Nomination {
+    pub namespace: String,
+    pub pod: String,
+    pub node: String,
+}
+
+/// Claims on their way that a plan puts further pods on, each with these noted beside those it was created for: they are told before
+/// the node opens, and the next plan leaves them there.
+pub fn claims_with_further_pods(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
+    let on_their_way = view.snapshot.node_claims.iter().filter(|claim| is_on_its_way(claim));
+    let claims: BTreeMap<&str, &NodeClaim> = on_their_way
+        .flat_map(|claim| [Some(name_of(claim)), view.node_of(claim).map(node_name)].map(|name| (name, claim)))
+        .filter_map(|(name, claim)| Some((name?, claim)))
+        .collect();
+    if claims.is_empty() || plan.placements.is_empty() {
+        return Vec::new();
+    }
+    let unbound = view.unbound_pods();
+    let known: BTreeSet<&str> = claims.values().flat_map(|claim| of_claims::pods(claim)).collect();
+    let mut further: BTreeMap<&str, (&NodeClaim, Vec<&str>)> = BTreeMap::new();
+    for placement in &plan.placements {
+        let pod = placement.pod.as_str();
+        let Some(claim) = claims.get(placement.node.as_str()) else { continue };
+        if unbound.get(pod).is_some() && !known.contains(pod) {
+            further.entry(name_of(claim)).or_insert((claim, Vec::new())).1.push(pod);
+        }
+    }
+    further.into_values().map(|(claim, pods)| of_claims::with_further_pods(claim, &pods)).collect()
+}
+
+/// Claims that are to go when others are up, each with the places noted that a plan has for its pods by now: what moved meanwhile
+/// took room that they were to have, and the next plan leaves them where they go instead.
+pub fn claims_with_other_destinations(plan: &Plan, view: &View<'_>) -> Vec<NodeClaim> {
+    let waits = |claim: &&NodeClaim| claim.metadata.deletion_timestamp.is_none() && of_claims::goes(claim);
+    let waiting: Vec<&NodeClaim> = view.snapshot.node_claims.iter().filter(waits).collect();
+    if waiting.is_empty() {
+        return Vec::new();
+    }
+    let targets: BTreeMap<&str, &str> = of_claims::targets(plan).collect();
+    let other = waiting.into_iter().filter_map(|claim| {
+        let keys: Vec<String> = view.pods_on(view.node_of(claim)).iter().map(|pod| pod.key()).collect();
+        let pods: Vec<&str> = keys.iter().map(String::as_str).collect();
+        of_claims::with_other_destinations(claim, &pods, &targets)
+    });
+    other.collect()
+}
+
+/// Whether its node is to be opened, or its pods may still be on the way to it.
+fn is_filling(claim: &NodeClaim, now: Timestamp) -> bool {
+    let up_since = || conditions::transition(claim, conditions::INITIALIZED);
+    let is_new = || up_since().is_some_and(|since| now.duration_since(since) < FILLING);
+    is_on_its_way(claim) || (claim.metadata.deletion_timestamp.is_none() && is_new())
+}
+
+fn is_on_its_way(claim: &NodeClaim) -> bool {
+    claim.metadata.deletion_timestamp.is_none() && !claim.is_true(conditions::INITIALIZED)
+}
+
+/// Where a plan expects pods to land that kube-scheduler found no place for, as far as it does not know. It forgets the name of a node
+/// that is closed when it next tries the pod, and most pods are not tried again before their node opens: told early they land there.
+pub fn places(plan: &Plan, view: &View<'_>) -> Vec<Nomination> {
+    if plan.placements.is_empty() {
+        return Vec::new();
+    }
+    let unbound = view.unbound_pods();
+    let is_told = |pod: &Pod, node: &str| pod.status.nominated_node_name.as_deref() == Some(node);
+    let places = plan.placements.iter().filter_map(|placement| {
+        let pod = unbound.get(&placement.pod).filter(|pod| !is_told(pod, &placement.node))?;
+        let (namespace, name) = (pod.metadata.namespace.clone(), pod.metadata.name.clone());
+        Some(Nomination { namespace, pod: name, node: placement.node.clone() })
+    });
+    places.collect()
+}
+
+/// How often each pod was told, by UID. Lost with the process: it only bounds the work.
+#[derive(Debug, Default)]
+pub struct Nominations(BTreeMap<String, u8>);
+
+impl Nominations {
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// All but those of these pods.
+    pub fn forget(&mut self, uids: &HashSet<&str>) {
+        self.0.retain(|uid, _| uids.contains(uid.as_str()));
+    }
+
+    /// The pods that the node of a claim has to be told to, now, each counted: those it was created for that are on no node
+    /// and do not know it. None once it has been up for a while.
+    pub fn due<'a>(&mut self, opening: &Opening<'a>, claim: &NodeClaim, node: &str) -> Vec<&'a Pod> {
+        let waiting = opening.waiting.get(name_of(claim)).into_iter().flatten().copied();
+        let mut due: Vec<&Pod> =
+            waiting.filter(|pod| pod.status.nominated_node_name.as_deref() != Some(node)).collect();
+        due.retain(|pod| {
+            let told = self.0.entry(pod.metadata.uid.clone()).or_default();
+            *told = told.saturating_add(1);
+            *told <= NOMINATIONS_MAX
+        });
+        due
+    }
+}

@@ -1,0 +1,380 @@
+//! Carries out one move of a plan. Nothing is decided here: what the plan says is checked against what is, and done or refused.
+//!
+//! ```text
+//! check preconditions -> mark and taint what goes -> write new NodeClaims -> (claims.rs launches) -> (moves.rs removes)
+//! ```
+//!
+//! A crash after any of these calls is taken up from the marks: see `of_claims.rs` and `moves.rs`.
+
+use std::collections::BTreeSet;
+
+use futures::future::join_all;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::api::keys;
+use crate::api::node_claim::NodeClaim;
+use crate::controller::annotations::of_claims;
+use crate::controller::annotations::of_definitions::{self, Seen};
+use crate::controller::events::journal::Journal;
+use crate::controller::events::refusal::MoveRefusal;
+use crate::controller::events::{Disrupted, Event, Replacement};
+use crate::controller::observed::others::without_others;
+use crate::controller::observed::view::{View, must_move, name_of, node_name};
+use crate::core::lifecycle::conditions;
+use crate::core::lifecycle::interruption::INTERRUPTED;
+use crate::core::lifecycle::termination::{TERMINATION_TIMESTAMP, disrupted_taint_patch};
+use crate::core::model::{HourlyPrice, Resources};
+use crate::core::plan::{Plan, Precondition, ReasonCode, RemovalMode, Step, StepKind, buffer_of};
+use crate::core::planner::build::hash_of_pods;
+use crate::core::snapshot::Pod;
+use crate::ports::{Cluster, PortError, PortErrorKind};
+
+/// Moves that only create are begun so many at a time: their preconditions are looked at once, their claims written together.
+const CREATED_TOGETHER: usize = 32;
+/// Nodes whose pods are asked for at the same time.
+const LOOKED_AT_TOGETHER: usize = 16;
+
+/// Why a move was not carried out.
+#[derive(Debug)]
+pub enum ApplyError {
+    /// The inputs changed; a new plan is needed.
+    Refused { move_number: u32, refusal: MoveRefusal },
+    /// A call failed; the next look goes on.
+    Port(PortError),
+}
+
+impl From<PortError> for ApplyError {
+    fn from(error: PortError) -> Self {
+        Self::Port(error)
+    }
+}
+
+/// The steps of one move, in the plan's order.
+pub fn steps_of(plan: &Plan, move_number: u32) -> Vec<&Step> {
+    plan.steps.iter().filter(|step| step.move_number == move_number).collect()
+}
+
+/// Moves that may be begun together, in order: one that removes stands alone.
+pub fn in_groups<'m>(plan: &Plan, moves: &'m [u32]) -> Vec<&'m [u32]> {
+    let only_creates = |number: &u32| steps_of(plan, *number).iter().all(|step| step.kind == StepKind::Create);
+    let alike = moves.chunk_by(|one, two| only_creates(one) && only_creates(two));
+    alike.flat_map(|group| group.chunks(CREATED_TOGETHER)).collect()
+}
+
+/// Observes again, checks every precondition of the moves, and begins them. `seen`: the pools of the cluster when they were planned.
+pub async fn begin<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    moves: &[u32],
+    (installation, seen): (&str, &Seen),
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let (snapshot, _) = without_others(cluster.observe().await?, installation);
+    let view = View::new(&snapshot);
+    let steps: Vec<&Step> = moves.iter().flat_map(|number| steps_of(plan, *number)).collect();
+    for step in &steps {
+        check(step, plan, &view, seen)
+            .map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })?;
+    }
+    let creations: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Create).collect();
+    let removals: Vec<&Step> = steps.iter().copied().filter(|step| step.kind == StepKind::Remove).collect();
+    look_afresh(cluster, &removals, &view).await?;
+    if let Some(first) = removals.first() {
+        journal.say(now, &disrupting(plan, first, &creations, &removals));
+        let replacements: Vec<String> = creations.iter().map(|step| step.node_claim.clone()).collect();
+        for step in &removals {
+            // What goes at once waits for none of them.
+            let replacements = if step.mode.waits_for_nothing() { &[][..] } else { &replacements };
+            mark(cluster, plan, step, replacements, &view, now, journal).await?;
+        }
+    }
+    for step in steps.iter().filter(|step| step.kind == StepKind::Adopt) {
+        adopt(cluster, step, &view, now, journal).await?;
+    }
+    drop(view);
+    drop(snapshot);
+    let outcomes = join_all(creations.iter().map(|step| create(cluster, plan, step, (installation, now)))).await;
+    for (step, outcome) in creations.into_iter().zip(outcomes) {
+        if outcome? {
+            journal.say(now, &created(plan, step)?);
+        }
+    }
+    Ok(())
+}
+
+/// Whether the nodes that would go hold just the pods that are seen on them: asked of the API server once more. The plan is made
+/// again a little later where they do not, since nobody knows when the others will be seen.
+async fn look_afresh<K: Cluster>(cluster: &K, removals: &[&Step], view: &View<'_>) -> Result<(), PortError> {
+    let nodes: Vec<&str> = removals.iter().filter_map(|step| step.node.as_deref()).collect();
+    for together in nodes.chunks(LOOKED_AT_TOGETHER) {
+        let found = join_all(together.iter().map(|node| cluster.pods_on_now(node))).await;
+        for (node, found) in together.iter().zip(found) {
+            let found = found?;
+            let uids = |pods: &[&Pod]| -> BTreeSet<String> {
+                pods.iter().filter(|pod| must_move(pod)).map(|pod| pod.metadata.uid.clone()).collect()
+            };
+            let seen = uids(view.pods_on(view.node(node)));
+            let found = uids(&found.iter().collect::<Vec<_>>());
+            // One that has gone meanwhile takes nothing with it.
+            if !found.is_subset(&seen) {
+                let operation = format!("remove node {node}: pods run there that are not seen yet");
+                return Err(PortError { operation, kind: PortErrorKind::Conflict, source: None });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Nothing is removed on the word of what is in doubt, unless EC2 takes it away.
+fn check_doubt(step: &Step, view: &View<'_>) -> Result<(), MoveRefusal> {
+    if step.kind == StepKind::Create || matches!(step.mode, RemovalMode::AtOnce { .. }) {
+        return Ok(());
+    }
+    let because = match view.claim(&step.node_claim) {
+        Some(claim) => view.doubt(claim),
+        None => view.snapshot.doubts.of_kinds(),
+    };
+    because.map_or(Ok(()), |because| Err(MoveRefusal::InDoubt { because }))
+}
+
+/// What takes a node without waiting for anything must still be so.
+fn check_mode(step: &Step, view: &View<'_>) -> Result<(), MoveRefusal> {
+    let node = || step.node.clone().unwrap_or_default();
+    let holds = match &step.mode {
+        RemovalMode::Graceful => true,
+        RemovalMode::AtOnce { .. } => view.claim(&step.node_claim).is_some_and(|claim| claim.is_true(INTERRUPTED)),
+        RemovalMode::ByForce { condition, status } => {
+            let object = view.node(&node()).ok_or_else(|| MoveRefusal::NodeGone { node: node() })?;
+            let conditions = object.status.as_ref().and_then(|status| status.conditions.as_deref());
+            conditions.unwrap_or_default().iter().any(|it| it.type_ == *condition && it.status == *status)
+        }
+    };
+    if holds { Ok(()) } else { Err(MoveRefusal::NodeWell { node: node() }) }
+}
+
+fn check(step: &Step, plan: &Plan, view: &View<'_>, seen: &Seen) -> Result<(), MoveRefusal> {
+    check_doubt(step, view)?;
+    check_mode(step, view)?;
+    for precondition in &step.preconditions {
+        match precondition {
+            Precondition::NodePoolUnchanged { name, hash } => {
+                of_definitions::check_pool(view.snapshot, name, hash, seen)?;
+            }
+            Precondition::NodeHoldsOnly { node, pods, pods_hash } => {
+                let object = view.node(node).ok_or_else(|| MoveRefusal::NodeGone { node: node.clone() })?;
+                let found = || view.pods_on(Some(object)).iter().copied().filter(|pod| must_move(pod));
+                let is_planned = match pods_hash {
+                    Some(planned) => hash_of_pods(found()) == *planned,
+                    None => are_named(step, found()),
+                };
+                if !is_planned || found().count() != *pods {
+                    let found = found().count();
+                    return Err(MoveRefusal::NodeHoldsOtherPods { node: node.clone(), planned: *pods, found });
+                }
+            }
+            // Held by `gate.rs`.
+            Precondition::RemovalConfirmed { .. } => {}
+            // Held by `moves.rs`: nothing is deleted before its replacements are up.
+            Precondition::ReplacementsInitialized => {}
+        }
+    }
+    match step.kind {
+        StepKind::Create => match view.claim(&step.node_claim) {
+            Some(claim) if !is_of(claim, plan) => Err(MoveRefusal::NodeClaimExists { name: step.node_claim.clone() }),
+            _ => of_claims::planned_claim(plan, step).map(|_| ()),
+        },
+        StepKind::Remove => {
+            let node = step.node.clone().unwrap_or_else(|| step.node_claim.clone());
+            let Some(claim) = view.claim(&step.node_claim) else { return Err(MoveRefusal::NodeGone { node }) };
+            let is_marked = of_claims::goes(claim) && !is_of(claim, plan);
+            if claim.metadata.deletion_timestamp.is_some() || is_marked {
+                return Err(MoveRefusal::NodeBeingRemoved { node });
+            }
+            Ok(())
+        }
+        StepKind::Adopt => match view.claim(&step.node_claim) {
+            Some(claim) if claim.metadata.deletion_timestamp.is_none() => Ok(()),
+            _ => Err(MoveRefusal::NodeGone { node: step.node.clone().unwrap_or_default() }),
+        },
+        StepKind::Hold => Err(MoveRefusal::NotSupported { code: step.reason.code }),
+    }
+}
+
+/// Whether a step names just these pods.
+fn are_named<'p>(step: &Step, pods: impl Iterator<Item = &'p Pod>) -> bool {
+    let named: BTreeSet<&str> = step.pods.iter().map(String::as_str).collect();
+    let mut found = 0;
+    let all_are = pods.inspect(|_| found += 1).all(|pod| named.contains(pod.key().as_str()));
+    all_are && found == named.len()
+}
+
+fn is_of(claim: &NodeClaim, plan: &Plan) -> bool {
+    claim.metadata.annotations.as_ref().and_then(|annotations| annotations.get(keys::PLAN)) == Some(&plan.id)
+}
+
+/// Notes on a claim what replaces it, and keeps new pods from its node.
+async fn mark<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    step: &Step,
+    replacements: &[String],
+    view: &View<'_>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
+    let mut marked = of_claims::marked(claim, plan, step, replacements);
+    let mut deadline = None;
+    if matches!(step.mode, RemovalMode::ByForce { .. }) {
+        let annotations = marked.metadata.annotations.get_or_insert_default();
+        let termination_time = annotations.entry(TERMINATION_TIMESTAMP.to_owned()).or_insert_with(|| now.to_string());
+        let (node_claim, node) = (step.node_claim.clone(), step.node.clone().unwrap_or_default());
+        deadline = Some(Event::AnnotatedNodeClaim { node_claim, node, termination_time: termination_time.clone() });
+    }
+    let reason = of_claims::reason(step.reason.code);
+    conditions::set(&mut marked, conditions::DISRUPTION_REASON, "True", &reason, &step.reason.text, now);
+    cluster.update_node_claim(&marked).await?;
+    if let Some(event) = deadline {
+        journal.say(now, &event);
+    }
+    let Some(node) = view.node_of(claim) else { return Ok(()) };
+    if let Some(patch) = disrupted_taint_patch(node) {
+        cluster.patch_node(node_name(node), &patch).await?;
+        let event = Event::TaintedNode { node: node_name(node).to_owned(), node_claim: name_of(claim).to_owned() };
+        journal.say(now, &event);
+    }
+    Ok(())
+}
+
+/// Gives a node to another pool. The claim comes last: until it says so, a restart begins again.
+async fn adopt<K: Cluster>(
+    cluster: &K,
+    step: &Step,
+    view: &View<'_>,
+    now: Timestamp,
+    journal: &mut Journal,
+) -> Result<(), ApplyError> {
+    let Some(claim) = view.claim(&step.node_claim) else { return Ok(()) };
+    let pool = step.node_pool.as_str();
+    if let Some(node) = view.node_of(claim) {
+        let patch = json!({ "metadata": { "labels": { keys::NODE_POOL: pool } } });
+        cluster.patch_node(node_name(node), &patch).await?;
+    }
+    let mut adopted = claim.clone();
+    adopted.metadata.labels.get_or_insert_default().insert(keys::NODE_POOL.to_owned(), pool.to_owned());
+    let mut pools = view.snapshot.node_pools.iter();
+    let uid = pools.find(|it| it.metadata.name.as_deref() == Some(pool)).and_then(|pool| pool.metadata.uid.clone());
+    // The end of an owner is the end of what it owns.
+    for owner in adopted.metadata.owner_references.iter_mut().flatten().filter(|owner| owner.kind == "NodePool") {
+        pool.clone_into(&mut owner.name);
+        owner.uid = uid.clone().unwrap_or_default();
+    }
+    cluster.update_node_claim(&adopted).await?;
+    let (node, node_claim) = (step.node.clone().unwrap_or_default(), step.node_claim.clone());
+    journal.say(now, &Event::AdoptedNode { node, node_claim, node_pool: pool.to_owned() });
+    Ok(())
+}
+
+/// Writes the NodeClaim; `false` when this plan wrote it before, which is as good.
+async fn create<K: Cluster>(
+    cluster: &K,
+    plan: &Plan,
+    step: &Step,
+    (installation, now): (&str, Timestamp),
+) -> Result<bool, ApplyError> {
+    let claim = of_claims::of_launch(planned_claim(plan, step)?, plan, now);
+    let claim = of_claims::of_installation(claim, installation);
+    match cluster.create_node_claim(&claim).await {
+        Ok(_) => {}
+        Err(error) if error.kind == PortErrorKind::Conflict => return Ok(false),
+        Err(error) => return Err(error.into()),
+    }
+    nominate(cluster, &step.pods, &step.node_claim).await?;
+    Ok(true)
+}
+
+fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, ApplyError> {
+    of_claims::planned_claim(plan, step)
+        .map_err(|refusal| ApplyError::Refused { move_number: step.move_number, refusal })
+}
+
+fn created(plan: &Plan, step: &Step) -> Result<Event, ApplyError> {
+    let claim = planned_claim(plan, step)?;
+    let quantities = &claim.spec.resources.requests;
+    let requests = Resources::parse(quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string())));
+    Ok(Event::CreatedNodeClaim {
+        node_pool: step.node_pool.clone(),
+        node_claim: step.node_claim.clone(),
+        requests: requests.unwrap_or_default(),
+        instance_types: instance_types(step),
+    })
+}
+
+/// What a creation may become, best first, each once.
+fn instance_types(step: &Step) -> Vec<String> {
+    let mut instance_types: Vec<String> = Vec::new();
+    for alternative in step.launch.iter().flat_map(|launch| &launch.alternatives) {
+        if !instance_types.contains(&alternative.instance_type) {
+            instance_types.push(alternative.instance_type.clone());
+        }
+    }
+    instance_types
+}
+
+/// Says where pods are expected to land.
+async fn nominate<K: Cluster>(cluster: &K, pods: &[String], node: &str) -> Result<(), PortError> {
+    // Nobody runs the pods of a buffer.
+    for pod in pods.iter().filter(|pod| buffer_of(pod).is_none()) {
+        let Some((namespace, name)) = pod.split_once('/') else { continue };
+        cluster.nominate(namespace, name, node).await?;
+    }
+    Ok(())
+}
+
+fn disrupting(plan: &Plan, first: &Step, creations: &[&Step], removals: &[&Step]) -> Event {
+    let replacements = creations.iter().map(|step| Replacement {
+        node_claim: step.node_claim.clone(),
+        capacity_type: step.capacity_type.clone(),
+        instance_types: instance_types(step),
+    });
+    Event::DisruptingNodes {
+        plan_id: plan.id.clone(),
+        move_number: first.move_number,
+        reason: first.reason.clone(),
+        pods: removals.iter().map(|step| step.pods.len()).sum(),
+        disrupted: removals.iter().map(|step| disrupted(step)).collect(),
+        replacements: replacements.collect(),
+    }
+}
+
+fn disrupted(step: &Step) -> Disrupted {
+    Disrupted {
+        node: step.node.clone().unwrap_or_default(),
+        node_claim: step.node_claim.clone(),
+        instance_type: step.instance_type.clone(),
+        capacity_type: step.capacity_type.clone(),
+    }
+}
+
+/// What to say of a move that was refused; `None` where it was not to save money.
+pub fn rejected(plan: &Plan, move_number: u32, refusal: &MoveRefusal) -> Option<Event> {
+    let steps = steps_of(plan, move_number);
+    let of_kind = |kind| steps.iter().copied().filter(move |step| step.kind == kind);
+    let saves = |step: &&Step| matches!(step.reason.code, ReasonCode::Underutilized | ReasonCode::Empty);
+    let removals: Vec<&Step> = of_kind(StepKind::Remove).filter(saves).collect();
+    let price = |step: &Step| step.price_per_hour;
+    let before: HourlyPrice = removals.iter().map(|step| price(step)).sum();
+    (!removals.is_empty()).then(|| Event::ConsolidationRejected {
+        disrupted: removals.iter().map(|step| disrupted(step)).collect(),
+        replacements: of_kind(StepKind::Create).count(),
+        savings: before - of_kind(StepKind::Create).map(price).sum::<HourlyPrice>(),
+        because: refusal.to_string(),
+    })
+}
+
+/// Whether a step is one that only a confirmation can release.
+pub fn is_held(step: &Step) -> bool {
+    step.kind == StepKind::Hold || step.reason.code == ReasonCode::ConfirmationNeeded
+}

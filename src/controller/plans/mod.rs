@@ -1,0 +1,11 @@
+//! Plans: when one is made, whether it says something new, who approves it, and what is remembered of it.
+
+pub mod approvals;
+pub mod batch;
+pub mod fidelity;
+mod history;
+pub mod inputs_seen;
+pub mod planning;
+pub mod records;
+pub mod shown;
+pub mod waiting;

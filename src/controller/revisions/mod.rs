@@ -1,0 +1,269 @@
+//! A revision comes: it is read and checked, and takes force or is refused. The last good one stays in force meanwhile.
+
+pub mod facts;
+pub mod inputs;
+pub mod inventory;
+pub mod statuses;
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::api::ec2_node_class::EC2NodeClass;
+use crate::api::keys;
+use crate::api::node_pool::NodePool;
+use crate::api::settings::Settings;
+use crate::controller::Controller;
+use crate::controller::events::Event;
+use crate::controller::observed::others::is_disowned;
+use crate::controller::pace::RETRY;
+use crate::core::plan::{Note, NoteCode, Revision};
+use crate::core::snapshot::Snapshot;
+use crate::definitions::{Definitions, Masks, OpenDefinition};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, chain};
+use crate::render::diagnostics::{self, LintReport};
+use crate::render::plan::fenced;
+use crate::render::terminal::clean_lines;
+
+/// How often it is said of a repository that it can not be read: what is in force goes on, but nobody's changes come.
+const UNREACHABLE_SAID_AGAIN: SignedDuration = SignedDuration::from_hours(12);
+
+#[derive(Debug, Default)]
+pub struct Revisions {
+    pub in_force: Option<InForce>,
+    pub received: Option<Revision>,
+    /// What was said about a repository that can not be read, and when.
+    trouble: Option<(String, Timestamp)>,
+    /// Who wrote revisions that came and were not used: what they wrote is in the next one as well.
+    authors_before: Vec<String>,
+    /// One that came when the cluster could not be looked at.
+    unread: Option<RevisionContent>,
+}
+
+#[derive(Debug)]
+pub struct InForce {
+    pub revision: Revision,
+    pub definitions: Definitions,
+    /// What of the commit was left out.
+    pub notes: Vec<Note>,
+    /// When it was committed, as it says.
+    pub committed_at: Option<Timestamp>,
+    /// Who wrote what is new in it.
+    pub authors: Vec<String>,
+    /// Whether its plan was shown.
+    pub shown: bool,
+    /// Whether its definitions are in the cluster.
+    pub applied: bool,
+}
+
+impl InForce {
+    /// The pools that the cluster has and that are ours: each as it is defined, and as it is applied.
+    pub fn node_pools<'a>(&'a self, snapshot: &'a Snapshot) -> impl Iterator<Item = (&'a NodePool, &'a NodePool)> {
+        let applied = snapshot.node_pools.iter().filter(|pool| !is_disowned(&pool.metadata));
+        applied.filter_map(|applied| {
+            let name = &applied.metadata.name;
+            let defined = self.definitions.node_pools.iter().find(|it| it.value.metadata.name == *name)?;
+            Some((&defined.value, applied))
+        })
+    }
+
+    /// The class of a pool as a plan has it: that of the definitions, or else the cluster's.
+    pub fn class_of<'a>(&'a self, pool: &NodePool, snapshot: &'a Snapshot) -> Option<&'a EC2NodeClass> {
+        let name = Some(&pool.spec.template.spec.node_class_ref.name);
+        let defined = self.definitions.node_classes.iter().map(|it| &it.value);
+        defined.chain(snapshot.node_classes.iter()).find(|class| class.metadata.name.as_ref() == name)
+    }
+}
+
+impl Revisions {
+    pub fn node_pools(&self) -> Vec<NodePool> {
+        let definitions = self.in_force.iter().flat_map(|it| &it.definitions.node_pools);
+        definitions.map(|definition| definition.value.clone()).collect()
+    }
+
+    pub fn defined_classes(&self) -> impl Iterator<Item = &EC2NodeClass> {
+        let definitions = self.in_force.iter().flat_map(|it| &it.definitions.node_classes);
+        definitions.map(|definition| &definition.value)
+    }
+
+    /// The classes as they are defined, with what is known of them: the status that the applied one has, as long as it is about the same.
+    pub fn node_classes(&self, snapshot: &Snapshot) -> Vec<EC2NodeClass> {
+        let with_status = |class: &EC2NodeClass| {
+            let mut applied = snapshot.node_classes.iter().filter(|it| it.metadata.name == class.metadata.name);
+            let status = applied.find(|it| it.spec == class.spec).and_then(|it| it.status.clone());
+            EC2NodeClass { status: status.or_else(|| class.status.clone()), ..class.clone() }
+        };
+        self.defined_classes().map(with_status).collect()
+    }
+
+    pub fn settings(&self) -> Option<&Settings> {
+        self.in_force.as_ref().map(|in_force| &in_force.definitions.settings)
+    }
+
+    /// What was applied before from files that can not be read now is in doubt.
+    pub fn doubt(&self, snapshot: &mut Arc<Snapshot>) {
+        let out_of_sight = self.in_force.as_ref().map(|in_force| in_force.definitions.out_of_sight(snapshot, None));
+        let out_of_sight = out_of_sight.unwrap_or_default();
+        if !out_of_sight.is_empty() {
+            Arc::make_mut(snapshot).doubts.unreadable.extend(out_of_sight);
+        }
+    }
+
+    pub fn masks(&self) -> Masks {
+        self.in_force.as_ref().map(|in_force| in_force.definitions.masks.clone()).unwrap_or_default()
+    }
+
+    /// Adds who wrote revisions since the one in force.
+    fn authors_with(&mut self, authors: Vec<String>) -> Vec<String> {
+        self.authors_before.extend(authors);
+        self.authors_before.sort();
+        self.authors_before.dedup();
+        self.authors_before.clone()
+    }
+
+    fn revision(&self) -> Option<Revision> {
+        self.in_force.as_ref().map(|in_force| in_force.revision.clone())
+    }
+}
+
+impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
+    /// Asks the repository; trouble is said once and does not stop the rest.
+    pub(in crate::controller) async fn poll_repository(&mut self, now: Timestamp) -> Result<(), PortError> {
+        if let Some(content) = self.revisions.unread.take() {
+            self.receive(content, now).await?;
+        }
+        match self.ports.repository.poll().await {
+            Ok(content) => {
+                if self.revisions.trouble.take().is_some() {
+                    self.journal.say(now, &Event::RepositoryBack);
+                }
+                match content {
+                    Some(content) => self.receive(content, now).await,
+                    None => Ok(()),
+                }
+            }
+            Err(error) => {
+                let error = chain(&error);
+                let is_known = |(said, at): &(String, Timestamp)| {
+                    *said == error && now.duration_since(*at).abs() < UNREACHABLE_SAID_AGAIN
+                };
+                if !self.revisions.trouble.as_ref().is_some_and(is_known) {
+                    self.journal.say(now, &Event::RepositoryUnreachable { error: error.clone() });
+                    self.revisions.trouble = Some((error, now));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    async fn receive(&mut self, content: RevisionContent, now: Timestamp) -> Result<(), PortError> {
+        // Before anything is said: what fails is tried again, and no revision gets lost.
+        let snapshot = match self.ports.cluster.observe().await {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                self.revisions.unread = Some(content);
+                self.repository_due = true;
+                return Err(error);
+            }
+        };
+        let RevisionContent { revision, title, files, rewritten, is_older, committed_at, authors, mut notes } = content;
+        if self.revisions.revision().is_some_and(|in_force| in_force.id == revision.id) {
+            // Back to what is in force: what came between was not used.
+            self.revisions.received = Some(revision);
+            self.revisions.authors_before.clear();
+            return Ok(());
+        }
+        self.journal
+            .say(now, &Event::RevisionFound { revision: revision.clone(), title, rewritten, notes: notes.clone() });
+        if is_older && !self.options.allows_older_revisions {
+            return self.hold_older(revision, now).await;
+        }
+        let authors = self.revisions.authors_with(authors);
+        let mut definitions = (self.options.read)(&files);
+        self.revisions.received = Some(revision.clone());
+        let mut report = LintReport::new();
+        report.add(&definitions, str::to_owned);
+        let text_of = |path: &str| {
+            let file = files.iter().find(|file| file.path == path)?;
+            str::from_utf8(&file.content).ok()
+        };
+        let linted = Event::Linted {
+            files: definitions.files_read,
+            documents: definitions.documents_read,
+            diagnostics: definitions.diagnostics.clone(),
+            text: diagnostics::text(&report, text_of, true),
+        };
+        self.journal.say(now, &linted);
+        if !definitions.revision_usable() {
+            let mut text = diagnostics::text(&report, text_of, false);
+            text.extend(definitions.unchecked().map(OpenDefinition::why_unusable));
+            let in_force = self.revisions.revision();
+            self.journal.say(now, &Event::RevisionRefused { revision: revision.clone(), in_force });
+            return self.ports.forge.post_failure(&revision, &fenced("", &clean_lines(&text))).await;
+        }
+        if definitions.node_pools.is_empty() {
+            let node_pools = inventory::managed_pools(&snapshot);
+            if !node_pools.is_empty() {
+                return self.hold(revision, node_pools, now).await;
+            }
+        }
+        notes.extend(definitions.notes.iter().cloned());
+        notes.extend(without_confirmations(&mut definitions));
+        self.revisions.authors_before.clear();
+        let (shown, applied) = (false, false);
+        self.revisions.in_force = Some(InForce { revision, definitions, notes, committed_at, authors, shown, applied });
+        self.supersede_for_revision(now).await;
+        // Another region or class may need another catalog.
+        self.catalog = None;
+        self.plan_due_at = Some(now);
+        // What failed with the revision before says nothing of this one.
+        self.plan_again_in = RETRY;
+        Ok(())
+    }
+
+    /// A server that went back, a mirror that fell behind, or somebody who undoes what others reviewed.
+    async fn hold_older(&mut self, revision: Revision, now: Timestamp) -> Result<(), PortError> {
+        let in_force = self.revisions.revision();
+        self.revisions.received = Some(revision.clone());
+        let is_one_in_force = in_force.is_some();
+        self.journal.say(now, &Event::OlderRevisionHeld { revision: revision.clone(), in_force });
+        let instead =
+            if is_one_in_force { "the one before stays in force" } else { "none is in force until a newer one comes" };
+        let text = format!(
+            "This revision is in the history of the one that was used last, or older than it. It is not used, and {instead}. To go back, \
+             revert the commits that came since with a new one, or start with --allow-older-revision.\n"
+        );
+        self.ports.forge.post_failure(&revision, &text).await
+    }
+
+    /// A commit without a single pool is more often an accident than a wish.
+    async fn hold(&mut self, revision: Revision, node_pools: Vec<String>, now: Timestamp) -> Result<(), PortError> {
+        let names = node_pools.join(", ");
+        let in_force = self.revisions.revision();
+        self.journal.say(now, &Event::RemovalHeld { revision: revision.clone(), in_force, node_pools });
+        let text = format!(
+            "This revision removes every NodePool ({names}). It is held for confirmation: nothing is pruned, no node is \
+             removed, and the revision before it stays in force.\n"
+        );
+        self.ports.forge.post_failure(&revision, &text).await
+    }
+}
+
+/// Takes off what only people who look at the cluster may say of a pool: who commits could confirm a removal before it is asked about.
+fn without_confirmations(definitions: &mut Definitions) -> Option<Note> {
+    let mut pools = Vec::new();
+    for pool in &mut definitions.node_pools {
+        let annotations = pool.value.metadata.annotations.as_mut();
+        if annotations.is_some_and(|annotations| annotations.remove(keys::REMOVAL_CONFIRMED).is_some()) {
+            pools.extend(pool.value.metadata.name.clone());
+        }
+    }
+    (!pools.is_empty()).then(|| Note {
+        code: NoteCode::RemovalConfirmedInDefinitions,
+        text: format!(
+            "the annotation {} counts on NodePools of the cluster, not in definitions: {}",
+            keys::REMOVAL_CONFIRMED,
+            pools.join(", ")
+        ),
+    })
+}

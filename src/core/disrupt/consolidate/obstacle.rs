@@ -1,0 +1,163 @@
+//! Why a node does not go to save money, once it may.
+
+use std::fmt;
+
+use crate::core::disrupt::obstacle::part_of;
+use crate::core::model::HourlyPrice;
+use crate::core::model::time::duration_text;
+use crate::core::model::words::pods_text;
+use crate::core::plan::{Balance, ReasonCode};
+use crate::core::provision::purchase::Lowered;
+
+use super::rules::{SPOT_TO_SPOT_TYPES, part_disrupted, part_saved};
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum NotSaved {
+    /// It gets pods by this plan.
+    Receives,
+    NoPrice,
+    MovesUnderWay,
+    /// Its pods fit on nodes that take none for a moment.
+    RoomSoon,
+    /// What keeps some of its pods from other nodes; nothing is bought for them.
+    NoRoom(NoRoomFor),
+    CostsNothing,
+    NothingIsSaved,
+    /// What is saved is less than what it counts that more of a workload is together.
+    Concentration {
+        saving: HourlyPrice,
+        counts: HourlyPrice,
+    },
+    Payback {
+        saving: HourlyPrice,
+        /// Whether a trial said what would be saved, or only a bound.
+        is_bound: bool,
+        seconds: i64,
+        limit_seconds: i64,
+    },
+    /// Of a pool with `Balanced`.
+    NotBalanced(Balance),
+    /// Cheaper types of spot that there are; the reference asks for more.
+    FewSpotTypes {
+        types: usize,
+    },
+    /// `minValues` that cheaper types do not meet.
+    MinValues(Lowered),
+    SpotToSpotIsOff,
+    /// A node like it is created by an earlier move.
+    LikeOneCreated,
+    /// It would take a node like one that an earlier move removes.
+    LikeOneRemoved,
+}
+
+/// Pods of a node that do not all find other places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoRoomFor {
+    /// So many fit neither on other nodes nor on one cheaper node.
+    OneCheaperNode { pods: usize, of: usize, preferring: usize },
+    /// So many fit on no other node, and a rollout keeps new ones from coming.
+    WhileRolloutWaits { pods: usize, of: usize },
+    /// So many fit on no other node, and new ones cost as much.
+    Some { pods: usize, of: usize, preferring: usize },
+    /// Each fits on another node, but not all of them do, and new ones cost as much.
+    AllTogether { of: usize },
+    /// None fits, or it was not looked at how many; new ones cost as much.
+    Any,
+}
+
+impl NotSaved {
+    pub fn code(&self) -> ReasonCode {
+        match self {
+            Self::Receives => ReasonCode::NominatedForPods,
+            Self::NoPrice => ReasonCode::UnknownInstanceType,
+            Self::MovesUnderWay | Self::RoomSoon | Self::LikeOneCreated | Self::LikeOneRemoved => {
+                ReasonCode::WaitsForOtherMove
+            }
+            Self::NoRoom(_)
+            | Self::CostsNothing
+            | Self::NothingIsSaved
+            | Self::Concentration { .. }
+            | Self::FewSpotTypes { .. }
+            | Self::MinValues(_) => ReasonCode::NotCheaper,
+            Self::Payback { .. } => ReasonCode::PaybackTooLong,
+            Self::NotBalanced(_) => ReasonCode::ConsolidationDisabled,
+            Self::SpotToSpotIsOff => ReasonCode::NotSupported,
+        }
+    }
+}
+
+impl fmt::Display for NotSaved {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Receives => out.write_str("pods of another node get their place here"),
+            Self::NoPrice => out.write_str("the catalog has no price for its instance type, zone and capacity type"),
+            Self::MovesUnderWay => out.write_str("looked at again when the nodes that are on their way are up or gone"),
+            Self::RoomSoon => out.write_str(
+                "its pods fit on nodes where pods came or went a moment ago: nothing is bought for them meanwhile",
+            ),
+            Self::NoRoom(pods) => write!(out, "{pods}"),
+            Self::CostsNothing => out.write_str("it costs nothing"),
+            Self::NothingIsSaved => out.write_str("nothing would be saved"),
+            Self::Concentration { saving, counts } => {
+                write!(out, "would save {saving}, but put more of a workload together, which counts {counts}")
+            }
+            Self::Payback { saving, is_bound, seconds, limit_seconds } => {
+                let (seconds, limit) = (duration_text(*seconds), duration_text(*limit_seconds));
+                if *is_bound {
+                    write!(out, "at most {saving} could be saved, which repays the disruption only after {seconds}")?;
+                } else {
+                    write!(out, "would save {saving}, but repays the disruption only after {seconds}")?;
+                }
+                write!(out, " (payback {limit})")
+            }
+            Self::NotBalanced(balance) => {
+                let (saved, disrupted) = (part_saved(balance), part_disrupted(balance));
+                write!(out, "consolidationPolicy: Balanced: {saved} would be saved for {disrupted}")
+            }
+            Self::FewSpotTypes { types } => {
+                write!(out, "spot by spot: {types} cheaper types, {SPOT_TO_SPOT_TYPES} are needed")
+            }
+            Self::MinValues(Lowered { key, asked, there }) => {
+                write!(out, "cheaper types have {there} values of {key}, minValues asks for {asked}")
+            }
+            Self::SpotToSpotIsOff => {
+                out.write_str("spot is not replaced by spot: spec.featureGates.SpotToSpotConsolidation is off")
+            }
+            Self::LikeOneCreated => out.write_str("a node like it is created by an earlier move of this plan"),
+            Self::LikeOneRemoved => out.write_str("it would take a node like one that this plan removes"),
+        }
+    }
+}
+
+impl fmt::Display for NoRoomFor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OneCheaperNode { pods, of, preferring } => {
+                let why = preferences_text(pods, preferring);
+                write!(out, "{} fit neither on other nodes{why} nor on one cheaper node", part_of(pods, of))
+            }
+            Self::WhileRolloutWaits { pods, of } => {
+                write!(out, "{} fit on no other node, and none is bought before the rollout goes on", part_of(pods, of))
+            }
+            Self::Some { pods, of, preferring } => {
+                let why = preferences_text(pods, preferring);
+                write!(out, "{} fit on no other node{why}, and new ones would cost as much", part_of(pods, of))
+            }
+            Self::AllTogether { of } => write!(
+                out,
+                "each of its {} fits on another node, but not all of them do, and new ones would cost as much",
+                pods_text(of)
+            ),
+            Self::Any => out.write_str("its pods fit on no other node, and new ones would cost as much"),
+        }
+    }
+}
+
+/// Why pods do not fit on other nodes, where some of them would if they gave up what they prefer; begins with a space or a comma.
+fn preferences_text(pods: usize, preferring: usize) -> String {
+    match preferring {
+        0 => String::new(),
+        _ if preferring == pods => " because of what they prefer".to_owned(),
+        _ => format!(", {preferring} of them because of what they prefer,"),
+    }
+}
