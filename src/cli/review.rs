@@ -122,7 +122,7 @@ pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<O
     let (Some(address), Some(file)) = (manner.listen_hooks, manner.hook_secret_file.clone()) else { return Ok(None) };
     let settings = HookSettings { address, secret: SecretSource::File(file) };
     let Resolved { kind, address, repository, .. } = rounds.resolved();
-    let receiver = HookReceiver::start(&settings, *kind, repository, address).await;
+    let receiver = HookReceiver::start(&settings, *kind, repository, address, Resolved::clock()).await;
     let receiver = receiver.map_err(|error| Failure::usage(FAILURE, error))?;
     output::say(&format!("webhooks at http://{}/hooks", receiver.address));
     Ok(Some(receiver))

@@ -282,6 +282,8 @@ pub enum HookProof<'a> {
     Signature(&'a str),
     /// The secret itself.
     Secret(&'a str),
+    /// HMAC-SHA256 over the delivery, the moment and the body, as Standard Webhooks have it: the signatures, in Base64, each behind `v1,`.
+    Dated { moment: &'a str, signatures: &'a str },
 }
 
 /// Text of an answer; empty where there is none.
