@@ -5,6 +5,7 @@
 mod approvals;
 mod commands;
 mod merged;
+mod rights;
 mod rounds;
 
 use std::path::PathBuf;
@@ -113,6 +114,9 @@ pub(super) fn rounds(
         checks: !manner.no_checks,
     };
     let forge = resolved.connect()?;
+    for team in &manner.approvers {
+        forge.check_team(team).map_err(|error| Failure::usage(2, error))?;
+    }
     let preview = PreviewArguments { path, ..preview };
     Ok(Rounds::new(forge, resolved, histories, preview, shown, manner.clone()))
 }

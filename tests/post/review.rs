@@ -213,6 +213,99 @@ fn a_plan_is_approved_by_those_who_may_write() {
     }
 }
 
+/// The answers to commands, oldest first.
+fn answers(desk: &Desk) -> Vec<String> {
+    desk.bodies().into_iter().filter(|it| it.contains("cutlist:answer")).collect()
+}
+
+/// Requests about who is in a team.
+fn about_teams(desk: &Desk) -> usize {
+    let world = desk.server.world();
+    world.requests.iter().filter(|it| it.path.contains("/teams/") || it.path.contains("/groups/")).count()
+}
+
+#[test]
+fn a_plan_is_approved_by_a_team_that_the_operator_names() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        let asks: &[&str] = &["--require-approval", "--approvers", "acme/platform"];
+        desk.server.world().team.insert("reader".to_owned());
+        desk.look(asks);
+        assert_eq!(about_teams(&desk), 0, "{}: nobody asked for anything", forge.name);
+        let waits = desk.status("cutlist/blue/approval").unwrap().1;
+        let digest = waits.strip_prefix("waits for: /cutlist approve ").unwrap().to_owned();
+        for author in ["outsider", "outsider", "outsider"] {
+            desk.says(author, &format!("/cutlist approve {digest}"));
+        }
+        desk.look(asks);
+        let said = answers(&desk);
+        assert_eq!(said.len(), 3);
+        assert!(
+            said.iter()
+                .all(|it| it.contains("only those who may write to this repository, and members of acme/platform,")),
+            "{}: {said:?}",
+            forge.name
+        );
+        assert!(about_teams(&desk) <= 2, "{}: asked once for three comments", forge.name);
+
+        desk.says("reader", &format!("/cutlist approve {digest}"));
+        desk.look(asks);
+        let status = desk.status("cutlist/blue/approval").unwrap();
+        assert_eq!(status, ("success".to_owned(), format!("approved by reader: plan {digest}")), "{}", forge.name);
+        if forge.name == "github" {
+            assert_eq!(super::described::complaints_of(&desk.server), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn where_only_a_team_approves_those_who_may_write_ask_all_the_same() {
+    for forge in FORGES {
+        let desk = stage(forge, "a-change");
+        let asks: &[&str] = &["--require-approval", "--approvers", "acme/platform", "--approvers-only"];
+        desk.server.world().team.insert("reader".to_owned());
+        desk.look(asks);
+        let waits = desk.status("cutlist/blue/approval").unwrap().1;
+        let digest = waits.strip_prefix("waits for: /cutlist approve ").unwrap().to_owned();
+        desk.says("writer", "/cutlist plan");
+        desk.says("writer", &format!("/cutlist approve {digest}"));
+        desk.look(asks);
+        let said = answers(&desk);
+        assert!(said[0].contains("Planned again"), "{said:?}");
+        assert!(said[1].contains("only members of acme/platform can ask for that"), "{said:?}");
+        desk.says("reader", &format!("/cutlist approve {digest}"));
+        desk.look(asks);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap().0, "success", "{}", forge.name);
+    }
+}
+
+#[test]
+fn a_team_that_is_not_shown_to_the_account_is_said_to_be_that() {
+    for (forge, needs) in FORGES.into_iter().zip(["Members: read", "read:organization", "a member of the group"]) {
+        let desk = stage(forge, "a-change");
+        let asks: &[&str] = &["--require-approval", "--approvers", "acme/platform"];
+        {
+            let mut world = desk.server.world();
+            world.team.insert("reader".to_owned());
+            world.hides_team = true;
+        }
+        desk.look(asks);
+        desk.says("reader", "/cutlist approve 0000000");
+        desk.look(asks);
+        let said = answers(&desk);
+        assert!(said.len() == 1 && said[0].contains("Who is in acme/platform is not told to this account"), "{said:?}");
+        assert!(said[0].contains(needs), "{}: {said:?}", forge.name);
+        assert_eq!(desk.status("cutlist/blue/approval").unwrap().0, "pending");
+        // Whoever may write needs no team.
+        desk.says("writer", "/cutlist plan");
+        desk.look(asks);
+        assert!(answers(&desk)[1].contains("Planned again"));
+    }
+    let desk = stage(GITHUB, "a-change");
+    let ran = ended(desk.command(&["--once", "--require-approval", "--approvers", "platform"]).spawn().unwrap());
+    assert!(ran.code == 2 && ran.stderr.contains("write ORGANIZATION/TEAM"), "{}", ran.stderr);
+}
+
 /// A cluster whose snapshot takes as long to read as is wanted.
 #[test]
 fn a_commit_says_that_its_plan_takes_a_while() {

@@ -27,7 +27,7 @@ use crate::ports::Clock;
 
 pub use dialect::{
     Access, Annotation, Check, CheckTable, Comment, Conclusion, Dialect, Found, Level, PullRequest, RepositoryName,
-    Right, State, Status, Table, Variables,
+    Right, State, Status, Table, Team, Variables,
 };
 pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};

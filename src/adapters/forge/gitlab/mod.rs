@@ -9,7 +9,8 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table, Variables, moment, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table, Team,
+    TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 
@@ -180,6 +181,22 @@ impl Dialect for GitLab {
             Some(level) if level > 0 => Right::Read,
             _ => Right::None,
         }
+    }
+
+    /// A group that this account does not see answers as somebody does who is not in it: then it is asked for itself.
+    fn team_step(&self, team: &Team, (_, id): (&str, u64), answers: &[Option<Value>]) -> TeamStep {
+        let path = format!("/groups/{}", segment(&team.to_string()));
+        match answers {
+            [] => TeamStep::Ask(Request::get(format!("{path}/members/all/{id}"))),
+            [Some(member)] => TeamStep::Is(member["state"] == "active"),
+            [None] => TeamStep::Ask(Request::get(format!("{path}?with_projects=false"))),
+            [_, Some(_), ..] => TeamStep::Is(false),
+            [_, None, ..] => TeamStep::NotTold(self.team_rights()),
+        }
+    }
+
+    fn team_rights(&self) -> &'static str {
+        "the token must be of a member of the group: a project access token knows its project alone, so take one of the group"
     }
 
     /// With a signing token since 2026, by Standard Webhooks; before, and without one, the secret itself.
