@@ -247,6 +247,7 @@ const RINGS: &[Ring] = &[
             "anstyle",
             "comfy_table",
             "jiff",
+            "minijinja",
             "percent_encoding",
             "quick_junit",
             "quick_xml",
@@ -356,6 +357,14 @@ const RINGS: &[Ring] = &[
         ]),
         forbidden: &["std::process"],
         why: "connections know neither what is said over them nor by whom",
+    },
+    Ring {
+        files: "adapters/notifications",
+        may_use: &["crate::adapters::http"],
+        except: &[],
+        crates: Some(&["http", "http_body_util", "hyper", "hyper_util", "rustls", "thiserror", "tokio"]),
+        forbidden: &["std::process"],
+        why: "a message is bytes that go to one address",
     },
     Ring {
         files: "adapters/operations",

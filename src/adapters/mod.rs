@@ -7,5 +7,6 @@ pub mod forge;
 pub mod git;
 pub mod http;
 pub mod kubernetes;
+pub mod notifications;
 pub mod operations;
 pub mod registry;

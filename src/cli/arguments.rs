@@ -3,6 +3,7 @@
 mod ami;
 mod facts;
 mod lint;
+mod notifications;
 mod post;
 mod preview;
 mod review;
@@ -24,6 +25,7 @@ pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
     SchemaArguments,
 };
+pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
 
@@ -53,11 +55,11 @@ pub enum Command {
     /// Say what a rule of lint is about, with examples
     Explain(ExplainArguments),
     /// Watch a repository, post each plan, then apply it
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
     Post(PostArguments),
     /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
-    Review(ReviewArguments),
+    Review(Box<ReviewArguments>),
     /// Keep the images of EC2NodeClasses in Git: a newer one replaces nodes when somebody commits it
     Ami(AmiArguments),
     /// What EC2 says of EC2NodeClasses, in a file for plans without EC2
@@ -343,6 +345,8 @@ pub struct RunArguments {
     pub forge: ForgeArguments,
     #[command(flatten, next_help_heading = "Reviews of pull requests")]
     pub reviews: ReviewManner,
+    #[command(flatten, next_help_heading = "Notifications")]
+    pub notifications: NotificationArguments,
 }
 
 /// On a real cluster.

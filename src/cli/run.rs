@@ -8,6 +8,7 @@ mod kubernetes_events;
 mod lines;
 mod live;
 pub(super) mod log;
+mod notifications;
 mod reviews;
 mod scenario;
 pub(super) mod screen;

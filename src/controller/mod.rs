@@ -31,6 +31,7 @@
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `records.rs`, `fidelity.rs`, `history.rs` |
 //! | conditions and progress of pools and classes | `statuses.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
+//! | what people elsewhere are told, each once | `notifications.rs` |
 //! | what is said | `events.rs`, `event_levels.rs`, `event_nodes.rs`, `journal.rs` |
 
 mod adoption;
@@ -63,6 +64,7 @@ mod kept_by_others;
 mod launches;
 mod live_instances;
 mod moves;
+pub mod notifications;
 mod opening;
 mod others;
 mod pace;

@@ -31,10 +31,12 @@ use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent}
 use crate::render::terminal::clean_lines;
 
 use super::boot;
+use super::notifications::{Around, Notifications, Teller};
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
 use super::{
-    FAILURE, abort, event_metrics, kubernetes_events, log, now, outcome, reviews, shutdown_on_signal, standard_output,
+    FAILURE, abort, event_metrics, kubernetes_events, log, notifications, now, outcome, reviews,
+    shutdown_on_signal, standard_output,
 };
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
@@ -103,6 +105,7 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
             ));
         }
     }
+    notifications::check(&arguments.notifications)?;
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
     let watched = Watched::default();
@@ -208,6 +211,14 @@ impl Drive<'_> {
         let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
         anstream::eprintln!("installation {installation}");
         let recorder = EventRecorder::start(connection, identity);
+        let around = Around {
+            client: connection.client.clone(),
+            leadership: leadership.clone(),
+            metrics: metrics.clone(),
+            installation: installation.clone(),
+        };
+        let notifications = Notifications::start(&arguments.notifications, around)?;
+        let teller = &notifications.teller;
         let ports = Ports {
             repository,
             cluster: KubernetesCluster::watch(connection, leadership.clone()),
@@ -231,9 +242,9 @@ impl Drive<'_> {
                 ..settings::read_definitions(files, &definitions)
             }),
             seed: arguments.seed,
-            planner: measured(metrics),
+            planner: measured(metrics, teller),
         };
-        let journal = journal(&screen, recorder, metrics, readiness);
+        let journal = journal(&screen, recorder, watched, teller);
         let mut lost = leadership.clone();
         let mut running = Controller::new(ports, options, journal, shutdown.clone());
         let looks = async {
@@ -256,6 +267,7 @@ impl Drive<'_> {
         };
         metrics.leads(false);
         readiness.set(false);
+        notifications.finish().await;
         screen.summary(now());
         tell_calls(&connection.calls);
         ended
@@ -463,12 +475,13 @@ impl Repository for DefinitionsFrom {
 }
 
 /// Shows events, logs them, publishes them on the objects concerned, and counts them.
-fn journal(screen: &Screen, recorder: EventRecorder, metrics: &Metrics, readiness: &Readiness) -> Journal {
-    let (screen, metrics, readiness) = (screen.clone(), metrics.clone(), readiness.clone());
+fn journal(screen: &Screen, recorder: EventRecorder, watched: &Watched, teller: &Teller) -> Journal {
+    let (screen, teller, Watched { metrics, readiness, .. }) = (screen.clone(), teller.clone(), watched.clone());
     Journal::new(move |now, event| {
         log::record(now, event);
         screen.show(now, event);
         event_metrics::count(&metrics, &readiness, event);
+        teller.heard(event);
         for notice in kubernetes_events::of(event) {
             recorder.publish(Notice { note: clean_lines(&output::shown(&notice.note)), ..notice });
         }
@@ -495,13 +508,14 @@ fn tell_calls(calls: &Calls) {
     ));
 }
 
-/// The planner, with a watch in hand.
-fn measured(metrics: &Metrics) -> Box<Planner> {
-    let metrics = metrics.clone();
+/// The planner, with a watch in hand, and with a word about what it found.
+fn measured(metrics: &Metrics, teller: &Teller) -> Box<Planner> {
+    let (metrics, teller) = (metrics.clone(), teller.clone());
     Box::new(move |inputs| {
         let began = std::time::Instant::now();
         let plan = decide(inputs);
         metrics.planned(began.elapsed().as_secs_f64(), plan.summary.pods_pending);
+        teller.planned(&plan);
         plan
     })
 }
