@@ -3,6 +3,7 @@
 
 pub mod aws;
 pub mod embedded;
+pub mod flux;
 pub mod forge;
 pub mod git;
 pub mod http;

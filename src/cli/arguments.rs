@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::adapters::flux::SourceName;
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
 
@@ -360,9 +361,12 @@ pub struct ControllerArguments {
     /// Only plan and post, or also carry out
     #[arg(long, value_enum, default_value_t = ModeArgument::Enforce, value_name = "MODE")]
     pub mode: ModeArgument,
-    /// Where definitions come from: the repository, or the cluster, where Argo CD or Flux applies them
+    /// Where definitions come from
     #[arg(long, value_enum, default_value_t = SourceArgument::Repository, value_name = "SOURCE")]
     pub source: SourceArgument,
+    /// With --source flux: whose artifact is the revision, such as GitRepository/nodes.flux-system; OCIRepository and Bucket as well
+    #[arg(long, value_name = "KIND/NAME.NAMESPACE")]
+    pub source_ref: Option<SourceName>,
     /// Ask at least for this approval, whatever cutlist.yaml says: `provision=manual`, `disrupt=manual`, `twoPeople=true`,
     /// `confirmPoolRemovalAbove=10%`; several with commas. `manual`: for everything
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
@@ -480,8 +484,12 @@ pub enum ModeArgument {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SourceArgument {
+    /// A Git repository, or a folder
     Repository,
+    /// The cluster, where Argo CD or Flux applies them
     Cluster,
+    /// What Flux fetched: the artifact of the source that --source-ref names
+    Flux,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@
 mod aws;
 mod boot;
 mod event_metrics;
+mod flux;
 mod kubernetes_events;
 mod lines;
 mod live;

@@ -35,7 +35,7 @@ use super::notifications::{Around, Notifications, Teller};
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
 use super::{
-    FAILURE, abort, event_metrics, kubernetes_events, log, notifications, now, outcome, reviews,
+    FAILURE, abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews,
     shutdown_on_signal, standard_output,
 };
 
@@ -106,6 +106,9 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
         }
     }
     notifications::check(&arguments.notifications)?;
+    if controller.source_ref.is_some() && controller.source != SourceArgument::Flux {
+        return Err(Failure::usage(2, anyhow!("--source-ref is for --source flux")).with_hint("add --source flux"));
+    }
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
     let watched = Watched::default();
@@ -232,7 +235,7 @@ impl Drive<'_> {
                 ModeArgument::Observe => Mode::Observe,
                 ModeArgument::Enforce => Mode::Enforce,
             },
-            applies_definitions: controller.source == SourceArgument::Repository,
+            applies_definitions: controller.source != SourceArgument::Cluster,
             lease_transitions: controller.elects().then(|| leadership.transitions()),
             installation: installation.clone(),
             approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
@@ -408,6 +411,10 @@ async fn definitions(
     connection: &Connection,
     installation: &str,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
+    if arguments.controller.source == SourceArgument::Flux {
+        let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
+        return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
+    }
     if arguments.controller.source == SourceArgument::Repository {
         let earlier = applied_last(&connection.client, installation).await;
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
