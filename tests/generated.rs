@@ -14,6 +14,7 @@ use cutlist::adapters::kubernetes::permissions::{Mode, PERMISSIONS, Permission};
 use cutlist::api::cloud_facts::CloudFacts;
 use cutlist::api::definitions;
 use cutlist::api::image_lock::ImageLockDocument;
+use cutlist::api::notification::Notification;
 use cutlist::api::preview::Preview;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
@@ -37,6 +38,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("schemas/cutlist.json", || schema::<SettingsDocument>("cutlist.yaml")),
     ("schemas/cloud-facts.json", || schema::<CloudFacts>("Cutlist facts of EC2, version 1")),
     ("schemas/image-lock.json", || schema::<ImageLockDocument>("cutlist.lock")),
+    ("schemas/notification.json", || schema::<Notification>("Cutlist notification, version 1")),
     ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
     ("schemas/preview.json", || schema::<Preview>("Cutlist preview, version 1")),
     ("schemas/plan.json", || schema::<Plan>("Cutlist plan, version 1")),

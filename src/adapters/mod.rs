@@ -3,9 +3,11 @@
 
 pub mod aws;
 pub mod embedded;
+pub mod flux;
 pub mod forge;
 pub mod git;
 pub mod http;
 pub mod kubernetes;
+pub mod notifications;
 pub mod operations;
 pub mod registry;

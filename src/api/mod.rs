@@ -18,6 +18,7 @@ pub mod node_claim;
 pub mod node_overlay;
 pub mod node_plan;
 pub mod node_pool;
+pub mod notification;
 pub mod preview;
 pub mod scenario;
 pub mod settings;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::approval_rules::ApprovalRules;
+use super::keys;
 use super::validation::node_plan as rules;
 
 /// Annotation by which people approve a plan; its value says who did. The policy in `deploy/` sees to it that this is who they are.
@@ -113,6 +114,10 @@ pub enum NodePlanPhase {
     Superseded,
 }
 
+/// Annotation of the first page of the history: what people elsewhere were told, by receiver and key, and when. There it outlives plans, and
+/// needs no right that plans do not need.
+pub const NOTIFIED: &str = "cutlist.dev/notified";
+
 /// Names of the objects that are no plans, but pages of what earlier plans did, begin with this; a number follows.
 pub const HISTORY_PREFIX: &str = "history-";
 
@@ -121,6 +126,35 @@ impl NodePlan {
     pub fn approver(&self) -> Option<&str> {
         let by = self.metadata.annotations.as_ref()?.get(APPROVED_BY)?.trim();
         (!by.is_empty()).then_some(by)
+    }
+
+    /// An empty page of the history.
+    pub fn page(number: usize) -> Self {
+        let name = format!("{HISTORY_PREFIX}{number}");
+        let mut page = Self::new(
+            &name,
+            NodePlanSpec {
+                plan_id: name.clone(),
+                revision: NodePlanRevision::default(),
+                generated_for: String::new(),
+                nodes_created: 0,
+                nodes_removed: 0,
+                price_change: String::new(),
+                lease_transitions: None,
+                approval: None,
+                approval_becomes: None,
+                not_approved_by: Vec::new(),
+                plan: None,
+            },
+        );
+        let labels = page.metadata.labels.get_or_insert_default();
+        labels.insert(keys::MANAGED_BY.to_owned(), keys::FIELD_MANAGER.to_owned());
+        page.status = Some(NodePlanStatus {
+            phase: NodePlanPhase::Applied,
+            message: "what plans did whose own objects are gone".to_owned(),
+            ..NodePlanStatus::default()
+        });
+        page
     }
 
     /// The number of a page of the history; `None` for a plan.

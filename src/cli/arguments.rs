@@ -3,6 +3,7 @@
 mod ami;
 mod facts;
 mod lint;
+mod notifications;
 mod post;
 mod preview;
 mod review;
@@ -12,6 +13,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::adapters::flux::SourceName;
 use crate::api::approval_rules::ApprovalRules;
 use crate::api::settings::ApprovalMode;
 
@@ -24,6 +26,7 @@ pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
     SchemaArguments,
 };
+pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
 
@@ -53,11 +56,11 @@ pub enum Command {
     /// Say what a rule of lint is about, with examples
     Explain(ExplainArguments),
     /// Watch a repository, post each plan, then apply it
-    Run(RunArguments),
+    Run(Box<RunArguments>),
     /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
     Post(PostArguments),
     /// Look at open pull requests, and post what each would do, until stopped; outbound connections only
-    Review(ReviewArguments),
+    Review(Box<ReviewArguments>),
     /// Keep the images of EC2NodeClasses in Git: a newer one replaces nodes when somebody commits it
     Ami(AmiArguments),
     /// What EC2 says of EC2NodeClasses, in a file for plans without EC2
@@ -343,6 +346,8 @@ pub struct RunArguments {
     pub forge: ForgeArguments,
     #[command(flatten, next_help_heading = "Reviews of pull requests")]
     pub reviews: ReviewManner,
+    #[command(flatten, next_help_heading = "Notifications")]
+    pub notifications: NotificationArguments,
 }
 
 /// On a real cluster.
@@ -356,9 +361,12 @@ pub struct ControllerArguments {
     /// Only plan and post, or also carry out
     #[arg(long, value_enum, default_value_t = ModeArgument::Enforce, value_name = "MODE")]
     pub mode: ModeArgument,
-    /// Where definitions come from: the repository, or the cluster, where Argo CD or Flux applies them
+    /// Where definitions come from
     #[arg(long, value_enum, default_value_t = SourceArgument::Repository, value_name = "SOURCE")]
     pub source: SourceArgument,
+    /// With --source flux: whose artifact is the revision, such as GitRepository/nodes.flux-system; OCIRepository and Bucket as well
+    #[arg(long, value_name = "KIND/NAME.NAMESPACE")]
+    pub source_ref: Option<SourceName>,
     /// Ask at least for this approval, whatever cutlist.yaml says: `provision=manual`, `disrupt=manual`, `twoPeople=true`,
     /// `confirmPoolRemovalAbove=10%`; several with commas. `manual`: for everything
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
@@ -476,8 +484,12 @@ pub enum ModeArgument {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SourceArgument {
+    /// A Git repository, or a folder
     Repository,
+    /// The cluster, where Argo CD or Flux applies them
     Cluster,
+    /// What Flux fetched: the artifact of the source that --source-ref names
+    Flux,
 }
 
 #[derive(Debug, Args)]

@@ -16,7 +16,7 @@ use crate::api::preview::{self, Preview};
 use crate::ports::chain;
 use crate::render::posting;
 
-pub(super) use assemble::{Shown, posting as assembled, room};
+pub(super) use assemble::{Shown, pending, posting as assembled, room};
 pub(super) use forge::{Resolved, resolve};
 
 const FAILURE: u8 = 1;

@@ -28,7 +28,7 @@ use snapshots::{Cluster, Saved};
 const SIMULATED_PODS_MAX: usize = 10_000;
 
 pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
-    let (preview, plans) = made(arguments)?;
+    let (preview, plans) = made(arguments, &|_, _| {})?;
     match arguments.output {
         PlanOutput::Text => output::text(&render::text(&preview, &plans, Style::Coloured)),
         PlanOutput::Markdown => output::text(&render::markdown(&preview)),
@@ -37,8 +37,11 @@ pub fn run(arguments: &PreviewArguments) -> Result<Outcome, Failure> {
     outcome(arguments, &preview, &plans)
 }
 
+/// Is told that a cluster and its environment are going to be planned for, which may take a while.
+pub(super) type Begins<'b> = &'b dyn Fn(&str, &str);
+
 /// The document, with the plan of each target that has one. Blocks while it reads and plans.
-pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<Plan>>), Failure> {
+pub(super) fn made(arguments: &PreviewArguments, begins: Begins<'_>) -> Result<(Preview, Vec<Option<Plan>>), Failure> {
     let clusters = snapshots::clusters(arguments)?;
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
     let mut preview = Preview {
@@ -60,7 +63,7 @@ pub(super) fn made(arguments: &PreviewArguments) -> Result<(Preview, Vec<Option<
             let reference = format!("{} into {}", arguments.head, arguments.base);
             preview.merge = Some(PreviewRevision { id: merged.content.revision.id.clone(), reference });
         }
-        all.push(of_cluster(arguments, cluster, proposal, now));
+        all.push(of_cluster(arguments, cluster, proposal, now, begins));
     }
     all.sort_by(|one, two| {
         let key = |it: &Previewed| (it.target.cluster.clone(), it.target.environment.clone());
@@ -140,7 +143,13 @@ impl Read {
 }
 
 /// A cluster of which something is wrong is a verdict about it, and the others are previewed all the same.
-fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: &Read, now: Timestamp) -> Previewed {
+fn of_cluster(
+    arguments: &PreviewArguments,
+    cluster: &Cluster,
+    read: &Read,
+    now: Timestamp,
+    begins: Begins<'_>,
+) -> Previewed {
     let (name, environment) = (cluster.name.as_str(), arguments.environment.as_str());
     let without = |target| Previewed { target, plan: None };
     let merged = match &read.merged {
@@ -155,6 +164,7 @@ fn of_cluster(arguments: &PreviewArguments, cluster: &Cluster, read: &Read, now:
     if let Some(target) = without_plan(&proposal, &name, environment) {
         return without(target);
     }
+    begins(&name, environment);
     let simulation = simulate::of_next_day(inputs_of(arguments, now));
     let saved = match cluster.read(arguments, now) {
         Ok(saved) => saved,

@@ -5,6 +5,7 @@
 mod approvals;
 mod commands;
 mod merged;
+mod rights;
 mod rounds;
 
 use std::path::PathBuf;
@@ -113,6 +114,9 @@ pub(super) fn rounds(
         checks: !manner.no_checks,
     };
     let forge = resolved.connect()?;
+    for team in &manner.approvers {
+        forge.check_team(team).map_err(|error| Failure::usage(2, error))?;
+    }
     let preview = PreviewArguments { path, ..preview };
     Ok(Rounds::new(forge, resolved, histories, preview, shown, manner.clone()))
 }
@@ -122,7 +126,7 @@ pub(super) async fn receiver(rounds: &Rounds, manner: &ReviewManner) -> Result<O
     let (Some(address), Some(file)) = (manner.listen_hooks, manner.hook_secret_file.clone()) else { return Ok(None) };
     let settings = HookSettings { address, secret: SecretSource::File(file) };
     let Resolved { kind, address, repository, .. } = rounds.resolved();
-    let receiver = HookReceiver::start(&settings, *kind, repository, address).await;
+    let receiver = HookReceiver::start(&settings, *kind, repository, address, Resolved::clock()).await;
     let receiver = receiver.map_err(|error| Failure::usage(FAILURE, error))?;
     output::say(&format!("webhooks at http://{}/hooks", receiver.address));
     Ok(Some(receiver))

@@ -4,10 +4,12 @@
 mod aws;
 mod boot;
 mod event_metrics;
+mod flux;
 mod kubernetes_events;
 mod lines;
 mod live;
 pub(super) mod log;
+mod notifications;
 mod reviews;
 mod scenario;
 pub(super) mod screen;

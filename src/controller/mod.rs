@@ -37,12 +37,14 @@
 //! | plans that wait for an approval, and whose counts | `plans/approvals.rs`, `waiting.rs` |
 //! | what a plan came to, on its `NodePlan` object; what is left of it later | `plans/records.rs`, `fidelity.rs`, `history.rs` |
 //! | what a change would do that nobody made yet | `preview/` |
+//! | what people elsewhere are told, each once | `notifications.rs` |
 //! | how many looks may follow each other, and when to stop | `pace.rs`, `shutdown.rs` |
 
 mod annotations;
 mod claims;
 pub mod events;
 mod moves;
+pub mod notifications;
 mod observed;
 mod pace;
 mod plans;

@@ -6,6 +6,9 @@ use kube_cel::KubeCelExt;
 use kube_cel::cel::{Context, Program, Value as CelValue, to_value};
 use serde_json::Value;
 
+use cutlist::api::notification::{Notification, NotificationKind};
+use cutlist::render::notification::Template;
+
 use super::{Sample, documents, read};
 
 #[test]
@@ -50,4 +53,36 @@ fn holds(expression: &str, object: &Value) -> bool {
             false
         }
     }
+}
+
+/// Source: `Event` of fluxcd/pkg, apis/event/v1.
+#[test]
+fn notification_controller_takes_what_the_template_makes() {
+    let template = Template::new(read("flux/event.json.j2"), true).unwrap();
+    for kind in NotificationKind::ALL {
+        let notification = Notification { text: "it says \"no\"\n".to_owned(), ..Notification::example(kind) };
+        let event: Value = serde_json::from_str(&template.body(&notification).unwrap().text).unwrap();
+        let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        for field in ["apiVersion", "kind", "namespace", "name"] {
+            assert!(!text(&format!("/involvedObject/{field}")).is_empty(), "{event}");
+        }
+        assert!(["info", "error"].contains(&text("/severity").as_str()), "{event}");
+        assert!(text("/timestamp").parse::<jiff::Timestamp>().is_ok(), "{event}");
+        assert_eq!(text("/message"), "An example. it says \"no\"\n");
+        assert_eq!((text("/reason"), text("/reportingController")), (kind.word().to_owned(), "cutlist".to_owned()));
+        assert!(event["metadata"].as_object().unwrap().values().all(Value::is_string), "{event}");
+    }
+}
+
+/// The component names the source that its role is for.
+#[test]
+fn the_component_may_read_what_it_follows() {
+    let component = documents(&read("kustomize/flux/kustomization.yaml")).remove(0);
+    let patch = component["patches"][0]["patch"].as_str().unwrap();
+    assert!(patch.contains("--source-ref=GitRepository/nodes.flux-system"), "{patch}");
+    let role = documents(&read("kustomize/flux/source.yaml")).remove(0);
+    assert_eq!(role["metadata"]["namespace"], "flux-system");
+    let rule = &role["rules"][0];
+    assert_eq!((&rule["resources"][0], &rule["resourceNames"][0]), (&"gitrepositories".into(), &"nodes".into()));
+    assert_eq!(rule["verbs"], serde_json::json!(["get", "list", "watch"]));
 }

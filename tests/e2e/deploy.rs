@@ -36,8 +36,14 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
             "--set",
             "review.enabled=true,review.repository=acme/nodes,review.app.id=a,review.app.keySecret=app",
             "--set",
-            "review.requireApproval=true,review.approveMerged=true",
+            "review.requireApproval=true,review.approveMerged=true,review.approvers={acme/platform},review.approversOnly=true",
         ],
+        &["--set", "source=flux,flux.name=nodes,flux.namespace=cutlist"],
+        &[
+            "--set",
+            "notifications.slackSecret=slack,notifications.webhookSecret=hook,notifications.templateConfigMap=text",
+        ],
+        &["--set", "notifications.slackSecret=slack,notifications.kinds={plan-waits,plan-failed}"],
         &["--set", "extraArguments={--cloud,embedded}", "--set", "nodeSelector.team=platform,image.tag=test"],
     ] {
         let rendered = plane.tool("helm", &[CHART, URL, arguments].concat()).unwrap();
@@ -52,6 +58,8 @@ pub fn chart_and_kustomize_base_apply(plane: &mut ControlPlane) {
     for (arguments, expected) in [
         (&[] as &[&str], "minLength"),
         (&["--set", "mode=destroy"], "mode"),
+        (&["--set", "source=flux"], "flux"),
+        (&["--set", "notifications.templateConfigMap=text"], "webhookSecret"),
         (&["--set", "replicas=0"], "replicas"),
         (&["--set", "approval={disrupt=maybe}"], "approval"),
         (&["--set", "storage=much"], "storage"),

@@ -51,6 +51,7 @@ pub fn metrics() -> String {
     metrics.plan("");
     metrics.fulfilled(1, 1);
     metrics.doubts(["pods"].into_iter(), 0);
+    metrics.notified("", "");
     metrics.calls("", "", 1);
     let described = metrics.text();
     let mut meaning = String::new();

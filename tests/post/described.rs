@@ -55,7 +55,7 @@ fn against(schema: &Value, value: &Value) -> Option<String> {
     validator.iter_errors(value).next().map(|error| error.to_string())
 }
 
-fn complaints_of(server: &Server) -> Vec<String> {
+pub fn complaints_of(server: &Server) -> Vec<String> {
     let description = description();
     let world = server.world();
     // GraphQL has a description of its own.

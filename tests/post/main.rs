@@ -16,6 +16,7 @@ mod proxies;
 mod review;
 mod server;
 mod shown;
+mod slack;
 
 use forges::{FORGES, Forge, GITHUB};
 use previews::{Desk, commit, ended, preview, target};

@@ -87,6 +87,9 @@ pub struct World {
     /// Comments that were changed after they were written.
     pub edited: std::collections::BTreeSet<u64>,
     pub last_id: u64,
+    /// Who is in the team acme/platform, which may be one that this account does not see.
+    pub team: std::collections::BTreeSet<String>,
+    pub hides_team: bool,
     /// Keys of an App that may make tokens, and tokens that were made.
     pub app_keys: Vec<Vec<u8>>,
     pub tokens_made: u32,

@@ -182,6 +182,47 @@ pub enum TokenStep {
     Nothing(&'static str),
 }
 
+/// People who may command beside those who may write: `ORGANIZATION/TEAM`, or the path of a group.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Team(String);
+
+impl Team {
+    /// Parts of its path.
+    pub fn parts(&self) -> Vec<&str> {
+        self.0.split('/').collect()
+    }
+}
+
+impl std::str::FromStr for Team {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim_matches('/').trim_start_matches('@');
+        // The same rules hold for the parts of a repository's name.
+        match format!("{text}/x").parse::<RepositoryName>() {
+            Ok(_) => Ok(Self(text.to_owned())),
+            Err(_) => Err("write ORGANIZATION/TEAM, or the path of a group".to_owned()),
+        }
+    }
+}
+
+impl std::fmt::Display for Team {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+/// What comes next on the way to whether somebody is in a team.
+#[derive(Debug)]
+pub enum TeamStep {
+    Ask(Request),
+    Is(bool),
+    /// It is not told to this account, or there is none; with what the account needs.
+    NotTold(&'static str),
+    /// No team of this forge can have that name; with the form that one has.
+    NoName(&'static str),
+}
+
 /// Requests and answers of one forge. Methods named `read_` give `None` for what they do not understand.
 pub trait Dialect: Send + Sync {
     fn table(&self) -> &'static Table;
@@ -254,6 +295,11 @@ pub trait Dialect: Send + Sync {
     fn permission(&self, comment_author: &str, author_id: u64) -> Request;
     fn read_permission(&self, answer: &Value) -> Right;
 
+    /// Whether somebody is in a team, given the answers so far: `None` where there was nothing (404).
+    fn team_step(&self, team: &Team, member: (&str, u64), answers: &[Option<Value>]) -> TeamStep;
+    /// What an account needs that is to be told who is in a team.
+    fn team_rights(&self) -> &'static str;
+
     /// What a webhook's headers say of it.
     fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a>;
 
@@ -282,6 +328,8 @@ pub enum HookProof<'a> {
     Signature(&'a str),
     /// The secret itself.
     Secret(&'a str),
+    /// HMAC-SHA256 over the delivery, the moment and the body, as Standard Webhooks have it: the signatures, in Base64, each behind `v1,`.
+    Dated { moment: &'a str, signatures: &'a str },
 }
 
 /// Text of an answer; empty where there is none.

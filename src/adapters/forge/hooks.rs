@@ -14,11 +14,15 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::adapters::http;
+use crate::ports::Clock;
 
 use super::dialect::{Dialect, HookProof};
 use super::http::{Secret, SecretError, SecretSource};
@@ -30,6 +34,12 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const SECRET_CHARACTERS_MIN: usize = 16;
 /// Deliveries that are remembered: those of a week, in a busy repository.
 const DELIVERIES_MAX: usize = 10_000;
+/// Deliveries that say when they were made are not older than this, nor from later: with the deliveries that are remembered none counts twice.
+const AGE_MAX: SignedDuration = SignedDuration::from_mins(5);
+/// Signatures of one delivery: of a secret, and of the one before it.
+const SIGNATURES_MAX: usize = 8;
+/// Before a signing token that is written in Base64, as Standard Webhooks have it.
+const TOKEN_PREFIX: &str = "whsec_";
 /// How long a delivery may take, with its answer.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(10);
 
@@ -59,6 +69,7 @@ pub enum HookError {
 struct Received {
     secret: Secret,
     dialect: Box<dyn Dialect>,
+    clock: Arc<dyn Clock + Send + Sync>,
     news: Arc<Notify>,
     deliveries: Mutex<Deliveries>,
 }
@@ -92,6 +103,7 @@ impl HookReceiver {
         kind: ForgeKind,
         repository: &RepositoryName,
         forge: &Address,
+        clock: Arc<dyn Clock + Send + Sync>,
     ) -> Result<Self, HookError> {
         let secret = settings.secret.read().map_err(HookError::NoSecret)?;
         if secret.expose().chars().count() < SECRET_CHARACTERS_MIN {
@@ -102,7 +114,7 @@ impl HookReceiver {
         let address = listener.local_addr().map_err(failed)?;
         let news = Arc::new(Notify::new());
         let dialect = kind.dialect(repository, forge);
-        let received = Received { secret, dialect, news: news.clone(), deliveries: Mutex::default() };
+        let received = Received { secret, dialect, clock, news: news.clone(), deliveries: Mutex::default() };
         let router = Router::new()
             .route("/hooks", post(receive))
             .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
@@ -120,7 +132,8 @@ impl HookReceiver {
 async fn receive(State(received): State<Arc<Received>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let hook = received.dialect.hook(&header);
-    if !is_proven(hook.proof, &received.secret, &body) {
+    let delivery = Delivery { id: hook.delivery, body: &body };
+    if !is_proven(hook.proof, &received.secret, delivery, received.clock.now()) {
         return StatusCode::UNAUTHORIZED;
     }
     if hook.delivery.is_empty() {
@@ -136,16 +149,48 @@ async fn receive(State(received): State<Arc<Received>>, headers: HeaderMap, body
     StatusCode::ACCEPTED
 }
 
-fn is_proven(proof: HookProof<'_>, secret: &Secret, body: &[u8]) -> bool {
-    let secret = secret.expose().as_bytes();
+/// What is proven.
+#[derive(Clone, Copy)]
+struct Delivery<'a> {
+    id: &'a str,
+    body: &'a [u8],
+}
+
+fn is_proven(proof: HookProof<'_>, secret: &Secret, delivery: Delivery<'_>, now: Timestamp) -> bool {
+    let secret = secret.expose();
     match proof {
         HookProof::Missing => false,
-        HookProof::Secret(given) => constant_time::verify_slices_are_equal(given.as_bytes(), secret).is_ok(),
+        HookProof::Secret(given) => {
+            // A signing token is never sent.
+            !secret.starts_with(TOKEN_PREFIX)
+                && constant_time::verify_slices_are_equal(given.as_bytes(), secret.as_bytes()).is_ok()
+        }
         HookProof::Signature(digits) => {
-            let key = hmac::Key::new(hmac::HMAC_SHA256, secret);
-            bytes(digits).is_some_and(|signature| hmac::verify(&key, body, &signature).is_ok())
+            let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+            bytes(digits).is_some_and(|signature| hmac::verify(&key, delivery.body, &signature).is_ok())
+        }
+        HookProof::Dated { moment, signatures } => {
+            let made_at = moment.parse().ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+            made_at.is_some_and(|at| now.duration_since(at).abs() <= AGE_MAX)
+                && is_signed(&keys(secret), (moment, signatures), delivery)
         }
     }
+}
+
+/// The signature is over the delivery's name and moment as well, so that neither can be another one.
+fn is_signed(keys: &[Vec<u8>], (moment, signatures): (&str, &str), delivery: Delivery<'_>) -> bool {
+    let mut signed = format!("{}.{moment}.", delivery.id).into_bytes();
+    signed.extend_from_slice(delivery.body);
+    let given = signatures.split(' ').filter_map(|it| it.strip_prefix("v1,")).take(SIGNATURES_MAX);
+    given.filter_map(|it| BASE64_STANDARD.decode(it).ok()).any(|signature| {
+        keys.iter().any(|key| hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, key), &signed, &signature).is_ok())
+    })
+}
+
+/// The token as it is written, and what it stands for where it is Base64.
+fn keys(token: &str) -> Vec<Vec<u8>> {
+    let decoded = token.strip_prefix(TOKEN_PREFIX).and_then(|rest| BASE64_STANDARD.decode(rest).ok());
+    [token.as_bytes().to_vec()].into_iter().chain(decoded).collect()
 }
 
 fn bytes(digits: &str) -> Option<Vec<u8>> {
@@ -170,19 +215,54 @@ mod tests {
         hmac::sign(&key, body).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
     #[test]
     fn only_the_right_signature_proves_anything() {
         let secret = Secret::new("a-secret-of-hooks".to_owned());
+        let is_proven = |proof, body| is_proven(proof, &secret, Delivery { id: "a", body }, at(0));
         let good = sign("a-secret-of-hooks", b"{}");
-        assert!(is_proven(HookProof::Signature(&good), &secret, b"{}"));
-        assert!(is_proven(HookProof::Secret("a-secret-of-hooks"), &secret, b"{}"));
+        assert!(is_proven(HookProof::Signature(&good), b"{}"));
+        assert!(is_proven(HookProof::Secret("a-secret-of-hooks"), b"{}"));
         let other = sign("another-secret-of", b"{}");
         for digits in ["", "zz", "0", "é", good.get(2..).unwrap(), &other] {
-            assert!(!is_proven(HookProof::Signature(digits), &secret, b"{}"), "{digits}");
+            assert!(!is_proven(HookProof::Signature(digits), b"{}"), "{digits}");
         }
-        assert!(!is_proven(HookProof::Signature(&good), &secret, b"{ }"));
-        assert!(!is_proven(HookProof::Missing, &secret, b"{}"));
-        assert!(!is_proven(HookProof::Secret(""), &secret, b"{}"));
+        assert!(!is_proven(HookProof::Signature(&good), b"{ }"));
+        assert!(!is_proven(HookProof::Missing, b"{}"));
+        assert!(!is_proven(HookProof::Secret(""), b"{}"));
+    }
+
+    /// The first is the example of Standard Webhooks' specification.
+    #[test]
+    fn a_dated_signature_is_good_for_its_delivery_and_for_minutes() {
+        let token = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+        let (id, moment, body) = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", br#"{"test": 2432232314}"#);
+        let good = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
+        let proven = |signatures: &str, delivery: Delivery<'_>, moment: &str, now: i64| {
+            is_proven(HookProof::Dated { moment, signatures }, &Secret::new(token.to_owned()), delivery, at(now))
+        };
+        let delivery = Delivery { id, body };
+        for (signatures, now) in [(good, 1_614_265_330), (good, 1_614_265_630), (good, 1_614_265_030)] {
+            assert!(proven(signatures, delivery, moment, now), "{now}");
+        }
+        assert!(proven(&format!("v1a,xx v1,AAAA {good}"), delivery, moment, 1_614_265_331), "one of several");
+        for now in [1_614_265_631, 1_614_265_029, 0] {
+            assert!(!proven(good, delivery, moment, now), "another time: {now}");
+        }
+        let now = 1_614_265_330;
+        assert!(!proven(good, Delivery { id: "another", body }, moment, now));
+        assert!(!proven(good, Delivery { id, body: b"{}" }, moment, now));
+        for moment in ["1614265331", "", "x", "99999999999999999999", " 1614265330"] {
+            assert!(!proven(good, delivery, moment, now), "{moment}");
+        }
+        for signatures in ["", "v1,", "v1", good.trim_start_matches("v1,"), &good.replace("v1", "v2")] {
+            assert!(!proven(signatures, delivery, moment, now), "{signatures}");
+        }
+        // The token itself is not what is sent.
+        assert!(!is_proven(HookProof::Secret(token), &Secret::new(token.to_owned()), delivery, at(now)));
     }
 
     #[test]

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use hyper::StatusCode;
 use hyper::header::LINK;
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-use super::dialect::{Access, Check, Comment, Dialect, PullRequest, Right, Status, Table, Token, TokenStep};
+use super::dialect::{
+    Access, Check, Comment, Dialect, PullRequest, Right, Status, Table, Team, TeamStep, Token, TokenStep,
+};
 use super::http::{Answer, Client, Credential, HttpError, Request, tag};
 
 /// Pages of a list; behind them nothing is looked for. A pull request with 5,000 comments is no longer read by anybody.
@@ -27,6 +29,12 @@ const UNKNOWN_FOR: [Duration; 5] = [
 const TOKEN_MARGIN: SignedDuration = SignedDuration::from_mins(5);
 /// Answers that are kept to be asked for by their tags. One for each list that is polled.
 const TAGS_MAX: usize = 64;
+/// So long it is believed who is in a team, and who is not: somebody who was just added asks again.
+const MEMBER_FOR: SignedDuration = SignedDuration::from_mins(5);
+const NO_MEMBER_FOR: SignedDuration = SignedDuration::from_secs(30);
+const MEMBERS_MAX: usize = 1_000;
+/// Requests on the way to whether somebody is in a team.
+const TEAM_STEPS_MAX: usize = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ForgeError {
@@ -36,13 +44,17 @@ pub enum ForgeError {
     Answer(&'static str),
     #[error("no token can be made: {0}")]
     NoToken(&'static str),
+    #[error("who is in {team} is not told to this account: {needs}")]
+    TeamNotTold { team: String, needs: &'static str },
+    #[error("{team} is no name of a team here: write {form}")]
+    NoTeamName { team: String, form: &'static str },
 }
 
 impl ForgeError {
     pub fn status(&self) -> Option<StatusCode> {
         match self {
             Self::Http(error) => error.status(),
-            Self::Answer(_) | Self::NoToken(_) => None,
+            Self::Answer(_) | Self::NoToken(_) | Self::TeamNotTold { .. } | Self::NoTeamName { .. } => None,
         }
     }
 
@@ -70,12 +82,14 @@ pub struct HostedRepository {
     account: OnceCell<String>,
     /// Tags of lists, by path.
     known: Mutex<BTreeMap<String, String>>,
+    /// Who is in which team, and when that was told.
+    members: Mutex<BTreeMap<(Team, String), (bool, Timestamp)>>,
 }
 
 impl HostedRepository {
     pub fn new(client: Client, dialect: Box<dyn Dialect>, access: Access) -> Self {
-        let known = Mutex::default();
-        Self { client, dialect, access, token: tokio::sync::Mutex::default(), account: OnceCell::new(), known }
+        let (known, members) = (Mutex::default(), Mutex::default());
+        Self { client, dialect, access, token: tokio::sync::Mutex::default(), account: OnceCell::new(), known, members }
     }
 
     pub fn table(&self) -> &'static Table {
@@ -208,6 +222,60 @@ impl HostedRepository {
             Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => Ok(Right::None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Refuses what can be the name of no team; asks nothing.
+    pub fn check_team(&self, team: &Team) -> Result<(), ForgeError> {
+        match self.dialect.team_step(team, ("", 0), &[]) {
+            TeamStep::NoName(form) => Err(ForgeError::NoTeamName { team: team.to_string(), form }),
+            TeamStep::Ask(_) | TeamStep::Is(_) | TeamStep::NotTold(_) => Ok(()),
+        }
+    }
+
+    /// Whether a comment's author is in a team, as the forge told within minutes.
+    pub async fn is_in_team(&self, team: &Team, author: &str, author_id: u64) -> Result<bool, ForgeError> {
+        let key = (team.clone(), author.to_owned());
+        let now = self.client.clock().now();
+        let is_fresh =
+            |(is_in, at): (bool, Timestamp)| now.duration_since(at) < if is_in { MEMBER_FOR } else { NO_MEMBER_FOR };
+        let known = self.members().get(&key).copied().filter(|known| is_fresh(*known));
+        if let Some((is_in, _)) = known {
+            return Ok(is_in);
+        }
+        let is_in = self.ask_team(team, (author, author_id)).await?;
+        let mut members = self.members();
+        members.retain(|_, known| is_fresh(*known));
+        if members.len() >= MEMBERS_MAX {
+            members.pop_first();
+        }
+        members.insert(key, (is_in, now));
+        Ok(is_in)
+    }
+
+    async fn ask_team(&self, team: &Team, member: (&str, u64)) -> Result<bool, ForgeError> {
+        let not_told = |needs| ForgeError::TeamNotTold { team: team.to_string(), needs };
+        let mut answers = Vec::new();
+        while answers.len() < TEAM_STEPS_MAX {
+            let request = match self.dialect.team_step(team, member, &answers) {
+                TeamStep::Is(is_in) => return Ok(is_in),
+                TeamStep::NotTold(needs) => return Err(not_told(needs)),
+                TeamStep::NoName(form) => return Err(ForgeError::NoTeamName { team: team.to_string(), form }),
+                TeamStep::Ask(request) => request,
+            };
+            answers.push(match self.ask(&request).await {
+                Ok(answer) => Some(answer.body),
+                Err(error) if error.status() == Some(StatusCode::NOT_FOUND) => None,
+                Err(error) if error.status() == Some(StatusCode::FORBIDDEN) => {
+                    return Err(not_told(self.dialect.team_rights()));
+                }
+                Err(error) => return Err(error),
+            });
+        }
+        Err(ForgeError::Answer("who is in a team"))
+    }
+
+    fn members(&self) -> std::sync::MutexGuard<'_, BTreeMap<(Team, String), (bool, Timestamp)>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn pages(&self, request: impl Fn(u32) -> Request) -> Result<Vec<Value>, ForgeError> {

@@ -27,13 +27,13 @@ use crate::ports::Clock;
 
 pub use dialect::{
     Access, Annotation, Check, CheckTable, Comment, Conclusion, Dialect, Found, Level, PullRequest, RepositoryName,
-    Right, State, Status, Table, Variables,
+    Right, State, Status, Table, Team, Variables,
 };
 pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
 pub use none::NoForge;
-pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, post};
+pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
 
 /// The forges that are spoken with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

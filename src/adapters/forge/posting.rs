@@ -19,6 +19,8 @@ pub struct Posting {
     /// The commit that statuses and checks are of.
     pub head: String,
     pub targets: Vec<TargetPosting>,
+    /// Contexts that this process set to pending a moment ago: what stands there need not be asked.
+    pub begun: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,12 +77,40 @@ pub struct Posted {
     pub failed: Vec<(String, &'static str, ForgeError)>,
 }
 
+/// Says that a commit is being looked at, where nothing was said before of these contexts. Those that were set are returned, with what failed.
+pub async fn announce(
+    forge: &HostedRepository,
+    head: &str,
+    statuses: &[Status],
+    known: &mut Option<Vec<Status>>,
+) -> (Vec<String>, Option<ForgeError>) {
+    let mut begun = Vec::new();
+    if known.is_none() {
+        match forge.statuses(head).await {
+            Ok(found) => *known = Some(found),
+            Err(error) => return (begun, Some(error)),
+        }
+    }
+    for status in statuses {
+        // What was found out before stays until there is something else: it would flicker otherwise whenever a process begins.
+        if known.iter().flatten().any(|it| it.context == status.context) {
+            continue;
+        }
+        match forge.set_status(head, status).await {
+            Ok(()) => begun.push(status.context.clone()),
+            Err(error) => return (begun, Some(error)),
+        }
+    }
+    (begun, None)
+}
+
 /// Posts all of it, and goes on after what fails.
 pub async fn post(forge: &HostedRepository, posting: &Posting) -> Posted {
     let mut posted = Posted::default();
     let mut were_there = Vec::new();
     for target in &posting.targets {
-        let outcome = set_status(forge, &posting.head, &target.status).await;
+        let is_begun = posting.begun.contains(&target.status.context);
+        let outcome = set_status(forge, &posting.head, &target.status, is_begun).await;
         were_there.push(matches!(outcome, Ok(Done::StatusStands)));
         posted.note(target, "set the status", outcome);
     }
@@ -110,10 +140,11 @@ impl Posted {
     }
 }
 
-async fn set_status(forge: &HostedRepository, head: &str, status: &Status) -> Result<Done, ForgeError> {
+async fn set_status(forge: &HostedRepository, head: &str, status: &Status, is_begun: bool) -> Result<Done, ForgeError> {
     let mut looks = 1;
     loop {
-        if forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
+        let may_stand = !is_begun || looks > 1;
+        if may_stand && forge.statuses(head).await?.iter().any(|known| says_the_same(known, status)) {
             return Ok(if looks == 1 { Done::StatusStands } else { Done::StatusSet });
         }
         match forge.set_status(head, status).await {

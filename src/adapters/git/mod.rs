@@ -12,6 +12,7 @@
 //! | a folder or clone that is watched | `watch.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
+//! | the files of an archive that was downloaded | `archive.rs` |
 //! | snapshots of clusters on a branch | `snapshots.rs` |
 //! | a commit of one file, for `cutlist ami bump` | `commit.rs` |
 //! | which files these are: links, and what kustomizations name | `walk.rs` |
@@ -20,6 +21,7 @@
 #![expect(clippy::disallowed_methods, reason = "this adapter reads files")]
 
 mod address;
+mod archive;
 mod asked;
 mod beside;
 mod cause;
@@ -43,7 +45,8 @@ mod watch;
 mod work_tree;
 
 pub use address::{AddressError, redacted};
-pub use beside::Beside;
+pub use archive::{ArchiveError, read_archive};
+pub use beside::{Beside, PollsOnAnyThread};
 pub use cause::GitCause;
 pub use collect::LimitError;
 pub use commit::{CommitError, Committer};

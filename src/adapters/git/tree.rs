@@ -7,8 +7,8 @@ use git2::{Commit, ErrorCode, FileMode, ObjectType, Oid, Repository, Tree, TreeE
 
 use super::cause::GitCause;
 use super::collect::{Collector, LimitError};
-use super::walk::{self, Entry, Files, Finds, Kind, Scope};
-use crate::api::kustomization::{self, join};
+use super::walk::{self, Entry, Files, Finds, Kind, Scope, Step};
+use crate::api::kustomization;
 use crate::api::source::Standing;
 
 #[derive(Debug, thiserror::Error)]
@@ -62,9 +62,6 @@ pub(super) fn identities(
 fn everywhere() -> Scope {
     Scope { root: String::new(), links: String::new(), named: String::new() }
 }
-
-/// Links in links; a circle of them ends here.
-const LINKS_MAX: usize = 40;
 
 struct Objects<'r> {
     repository: &'r Repository,
@@ -135,27 +132,13 @@ impl Files for Objects<'_> {
     }
 
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, TreeError> {
-        let mut place = String::new();
-        let mut kind = Kind::Folder;
-        let mut rest: Vec<String> = parts(path);
-        let mut links = 0;
-        while let Some(part) = rest.pop() {
-            let Some(next) = join(&place, &part).filter(|next| kind == Kind::Folder && !next.starts_with("..")) else {
-                return Ok(None);
-            };
-            let Some((id, next_kind)) = self.entry(&next)? else { return Ok(None) };
-            if next_kind != Kind::Link {
-                (place, kind) = (next, next_kind);
-                continue;
-            }
-            links += 1;
-            let target = self.target(id, &next)?;
-            if links > LINKS_MAX || target.starts_with('/') {
-                return Ok(None);
-            }
-            rest.extend(parts(&target));
-        }
-        Ok(Some((place, kind)))
+        walk::followed(path, |place| {
+            Ok(match self.entry(place)? {
+                Some((id, Kind::Link)) => Some(Step::LeadsTo(self.target(id, place)?)),
+                Some((_, kind)) => Some(Step::There(kind)),
+                None => None,
+            })
+        })
     }
 
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, TreeError> {
@@ -167,11 +150,6 @@ impl Files for Objects<'_> {
         let blob = self.repository.find_blob(id).map_err(failed)?;
         Ok(Some(blob.content().to_vec()))
     }
-}
-
-/// The parts of a path, the first one last.
-fn parts(path: &str) -> Vec<String> {
-    path.split('/').rev().filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect()
 }
 
 fn kind_of(entry: &TreeEntry<'_>) -> Option<Kind> {

@@ -145,6 +145,48 @@ pub(super) fn link_as_text<F: Files>(
     Ok(found.filter(|(_, kind)| *kind == Kind::File).map(|(target, _)| target).filter(|it| is_within(&scope.links, it)))
 }
 
+/// Links in links; a circle of them ends here.
+const LINKS_MAX: usize = 40;
+
+/// What stands at a path, links not followed.
+pub(super) enum Step {
+    There(Kind),
+    LeadsTo(String),
+}
+
+/// Follows every link of a path within everything that may be reached. `None`: it leads nowhere, or out.
+pub(super) fn followed<E>(
+    path: &str,
+    mut step: impl FnMut(&str) -> Result<Option<Step>, E>,
+) -> Result<Option<(String, Kind)>, E> {
+    let mut place = String::new();
+    let mut kind = Kind::Folder;
+    let mut rest: Vec<String> = parts(path);
+    let mut links = 0;
+    while let Some(part) = rest.pop() {
+        let Some(next) = join(&place, &part).filter(|next| kind == Kind::Folder && !next.starts_with("..")) else {
+            return Ok(None);
+        };
+        match step(&next)? {
+            None => return Ok(None),
+            Some(Step::There(next_kind)) => (place, kind) = (next, next_kind),
+            Some(Step::LeadsTo(target)) => {
+                links += 1;
+                if links > LINKS_MAX || target.starts_with('/') {
+                    return Ok(None);
+                }
+                rest.extend(parts(&target));
+            }
+        }
+    }
+    Ok(Some((place, kind)))
+}
+
+/// The parts of a path, the first one last.
+fn parts(path: &str) -> Vec<String> {
+    path.split('/').rev().filter(|part| !matches!(*part, "" | ".")).map(str::to_owned).collect()
+}
+
 fn is_within(folder: &str, path: &str) -> bool {
     folder.is_empty() || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,9 +1,11 @@
 //! HTTP as several adapters have it: connections that are made, and connections that come in.
 
 mod connector;
+mod secret;
 mod server;
 
 pub use connector::{Connector, connector, has_proxy, is_this_machine};
+pub use secret::{Secret, SecretError, SecretSource};
 pub use server::{CONNECTIONS_MAX, HEADERS_WITHIN, serve};
 
 /// What this program calls itself: GitHub refuses requests without a name.

@@ -18,6 +18,7 @@
 //! | definitions that somebody else applies | `definitions_source.rs` |
 //! | who leads, who else acts | `leadership.rs`, `others.rs` |
 //! | Events on the objects concerned | `events.rs`, `event_limits.rs` |
+//! | what people elsewhere were told | `notified.rs` |
 //! | how often it was called | `calls.rs` |
 //! | errors of the client as errors of a port | `failure.rs` |
 
@@ -35,6 +36,7 @@ mod following;
 mod leadership;
 mod merge_patch;
 pub mod nodes;
+mod notified;
 mod once;
 mod others;
 pub mod permissions;
@@ -54,6 +56,7 @@ pub use definitions::{install_definitions, missing_definition};
 pub use definitions_source::ClusterDefinitions;
 pub use events::{EventRecorder, Notice};
 pub use leadership::Leadership;
+pub use notified::{Notified, note_notified, notified};
 pub use once::{node_labels, node_plans, read_once};
 pub use others::{OtherEnforcer, Own, cluster_identity, other_enforcer, other_leader};
 pub use server_time::ServerTime;

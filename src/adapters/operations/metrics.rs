@@ -48,6 +48,12 @@ struct Call {
     resource: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Notified {
+    receiver: String,
+    outcome: String,
+}
+
 /// Everything that is measured. Cheap to clone; all clones count together.
 #[derive(Clone, Debug)]
 pub struct Metrics {
@@ -69,6 +75,7 @@ pub struct Metrics {
     kinds_in_doubt: Family<OfResource, Gauge>,
     unreadable_objects: Gauge,
     leads: Gauge,
+    notifications: Family<Notified, Counter>,
     calls: Family<Call, Gauge>,
 }
 
@@ -93,6 +100,7 @@ impl Default for Metrics {
             kinds_in_doubt: Family::default(),
             unreadable_objects: Gauge::default(),
             leads: Gauge::default(),
+            notifications: Family::default(),
             calls: Family::default(),
         }
     }
@@ -167,6 +175,12 @@ impl Metrics {
         self.leads.set(i64::from(leads));
     }
 
+    /// `outcome`: sent, failed (and tried again), given_up, dropped.
+    pub fn notified(&self, receiver: &str, outcome: &str) {
+        let labels = Notified { receiver: receiver.to_owned(), outcome: outcome.to_owned() };
+        self.notifications.get_or_create(&labels).inc();
+    }
+
     /// How often the API server was called so far.
     pub fn calls(&self, verb: &str, resource: &str, count: u64) {
         let labels = Call { verb: verb.to_owned(), resource: resource.to_owned() };
@@ -213,6 +227,8 @@ impl Metrics {
         let unreadable = "Objects of the cluster that can not be read";
         registry.register("cutlist_unreadable_objects", unreadable, self.unreadable_objects.clone());
         registry.register("cutlist_leads", "1 where this replica leads", self.leads.clone());
+        let notifications = "Notifications by receiver and by what became of them: sent, failed, given_up, dropped";
+        registry.register("cutlist_notifications", notifications, self.notifications.clone());
         registry.register("cutlist_api_calls", "Calls to the API server since the start", self.calls.clone());
         registry
     }

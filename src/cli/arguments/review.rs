@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{ClusterArguments, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath, PackingArgument};
+use crate::adapters::forge::Team;
 use crate::api::duration::NillableDuration;
 
 #[derive(Debug, Args)]
@@ -65,6 +66,12 @@ pub struct ReviewManner {
     /// Take no approval from the author of the pull request
     #[arg(long)]
     pub require_two_people: bool,
+    /// A team whose members may approve and ask as those may who may write: `ORGANIZATION/TEAM`, on GitLab the path of a group; repeatable
+    #[arg(long, value_name = "TEAM", value_delimiter = ',')]
+    pub approvers: Vec<Team>,
+    /// Take approvals from members of these teams, and from nobody else
+    #[arg(long, requires = "approvers")]
+    pub approvers_only: bool,
     /// Once a pull request is merged, approve its node plan in the cluster where it is the plan that was approved on the pull request
     ///
     /// This process approves in its own name, so it needs `patch` on nodeplans, and must not be the one that carries plans out.

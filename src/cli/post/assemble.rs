@@ -39,7 +39,19 @@ impl Shown {
 
 pub fn posting(preview: &Preview, number: u64, shown: &Shown, table: &Table) -> Posting {
     let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table)).collect();
-    Posting { number, head: preview.head.id.clone(), targets }
+    Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
+}
+
+/// What is said of a cluster while its plan is made.
+pub fn pending(cluster: &str, environment: &str, shown: &Shown, table: &Table) -> Status {
+    let (cluster, environment) = (cluster.to_owned(), environment.to_owned());
+    let target = PreviewTarget { cluster, environment, ..PreviewTarget::default() };
+    Status {
+        context: posting::context(&target, &shown.name, table.context_characters),
+        state: State::Pending,
+        description: "is being planned".to_owned(),
+        link: shown.link.clone(),
+    }
 }
 
 fn of_target(preview: &Preview, target: &PreviewTarget, shown: &Shown, table: &Table) -> TargetPosting {

@@ -86,6 +86,10 @@ impl Resolved {
         self.kind.table(&self.repository, &self.address)
     }
 
+    pub fn clock() -> Arc<dyn Clock + Send + Sync> {
+        Arc::new(SystemClock)
+    }
+
     /// Whether there is something to prove with who we are.
     pub fn has_token(&self) -> bool {
         match &self.access {
@@ -96,7 +100,7 @@ impl Resolved {
     pub fn connect(&self) -> Result<HostedRepository, Failure> {
         self.refuse_without_token()?;
         let (kind, address, repository) = (self.kind, &self.address, &self.repository);
-        hosted(kind, address, repository, self.access.clone(), self.waiting_at_most, Arc::new(SystemClock))
+        hosted(kind, address, repository, self.access.clone(), self.waiting_at_most, Self::clock())
             .map_err(|error| Failure::usage(FAILURE, error))
     }
 

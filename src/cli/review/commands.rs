@@ -4,8 +4,9 @@
 //! were edited, that are by this program, or in which the command is not the first thing, are no commands.
 
 use super::approvals::{Approvals, DIGITS, short};
+use super::rights::{self, Wish};
 use super::rounds::Rounds;
-use crate::adapters::forge::{Comment, ForgeError, PullRequest, Right};
+use crate::adapters::forge::{Comment, ForgeError, PullRequest};
 use crate::cli::output;
 use crate::cli::why::Question;
 use crate::render::posting::{ApprovedPlans, answer, answer_marker};
@@ -78,18 +79,8 @@ async fn refusal(rounds: &Rounds, comment: &Comment, command: &Command) -> Resul
             "I know /cutlist plan, /cutlist why pod NAMESPACE/NAME, /cutlist why node NAME and /cutlist approve DIGEST";
         return Ok(Some(known.to_owned()));
     }
-    match rounds.forge().permission(&comment.author, comment.author_id).await {
-        Ok(right) if right >= Right::Write => Ok(None),
-        Ok(_) => {
-            Ok(Some(format!("{}: only those who may write to this repository can ask for that", comment.author)))
-        }
-        // Not every forge tells it to everybody who may write.
-        Err(error) if error.is_denied() => Ok(Some(
-            "Who may write to this repository is not told to this account: make it an administrator of the repository, and ask again"
-                .to_owned(),
-        )),
-        Err(error) => Err(error),
-    }
+    let wish = if matches!(command, Command::Approve(_)) { Wish::Approve } else { Wish::Ask };
+    rights::refusal(rounds.forge(), rounds.manner(), (&comment.author, comment.author_id), wish).await
 }
 
 async fn reply(rounds: &mut Rounds, pull_request: &PullRequest, comment: &Comment, command: Command) -> Reply {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 
 use super::complain;
+use super::rights::{self, Wish};
 use super::rounds::Rounds;
 use crate::adapters::forge::{Comment, ForgeError, PullRequest};
 use crate::api::node_plan::{NodePlan, NodePlanPhase};
@@ -153,7 +154,7 @@ async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodeP
         }
         let comments = match &comments {
             Some(comments) => comments,
-            None => comments.insert(own(rounds, number).await?),
+            None => comments.insert(Comments::read(rounds, number).await?),
         };
         let is_told = tell(rounds, (number, &merged_as), &cluster, &plans, comments).await?;
         if let Some(followed) = rounds.merged().followed.get_mut(&number).filter(|_| is_told) {
@@ -167,12 +168,22 @@ async fn follow(rounds: &mut Rounds, number: u64, clusters: &[(String, Vec<NodeP
     Ok(())
 }
 
-/// The comments of this program.
-async fn own(rounds: &Rounds, number: u64) -> Result<Vec<Comment>, ForgeError> {
-    let mut comments = rounds.forge().comments(number).await?;
-    let account = rounds.forge().account().await?;
-    comments.retain(|comment| rounds.forge().is_by(comment, account));
-    Ok(comments)
+/// The comments on a pull request.
+struct Comments {
+    /// Those of this program.
+    own: Vec<Comment>,
+    /// The numbers of the others' authors.
+    authors: BTreeMap<String, u64>,
+}
+
+impl Comments {
+    async fn read(rounds: &Rounds, number: u64) -> Result<Self, ForgeError> {
+        let all = rounds.forge().comments(number).await?;
+        let account = rounds.forge().account().await?;
+        let authors = all.iter().map(|comment| (comment.author.clone(), comment.author_id)).collect();
+        let own = all.into_iter().filter(|comment| rounds.forge().is_by(comment, account)).collect();
+        Ok(Self { own, authors })
+    }
 }
 
 /// Approves what was approved before, and writes what came of the plans. Says whether nothing is left to do for what is known now.
@@ -181,19 +192,19 @@ async fn tell(
     (number, merged_as): (u64, &str),
     cluster: &str,
     plans: &[&NodePlan],
-    comments: &[Comment],
+    comments: &Comments,
 ) -> Result<bool, ForgeError> {
-    let unchanged = comments.iter().filter(|comment| !comment.is_edited);
+    let unchanged = comments.own.iter().filter(|comment| !comment.is_edited);
     let mut approved: Vec<ApprovedPlans> = unchanged.filter_map(|it| approved_in(&it.body, rounds.name())).collect();
     let author = rounds.merged().followed.get(&number).map(|it| it.author.clone());
     if plans.iter().any(|plan| !plan.spec.not_approved_by.is_empty()) {
         // Two people are asked for. The forge's names are not those of commits.
         approved.retain(|it| Some(&it.by) != author.as_ref());
     }
-    let is_complete = approve(rounds, number, plans, &approved).await;
+    let is_complete = approve(rounds, number, plans, &approved, &comments.authors).await?;
     let marker = marker(cluster, rounds.environment(), rounds.name());
     let is_marked = |it: &&Comment| it.body.lines().next().is_some_and(|line| line.trim_end() == marker);
-    let Some(comment) = comments.iter().rfind(is_marked) else { return Ok(is_complete) };
+    let Some(comment) = comments.own.iter().rfind(is_marked) else { return Ok(is_complete) };
     let previewed = previewed(&comment.body);
     let outcome = Outcome { merged_as, plans, previewed: previewed.as_deref(), approved: &approved };
     let body = with_outcome(&comment.body, &outcome, rounds.room());
@@ -204,17 +215,36 @@ async fn tell(
     Ok(is_complete)
 }
 
-/// Approves the plans that wait and are those that were approved on the pull request, where that is asked for. What is refused is said,
-/// and tried at the next look.
-async fn approve(rounds: &Rounds, number: u64, plans: &[&NodePlan], approved: &[ApprovedPlans]) -> bool {
+/// Approves the plans that wait and are those that were approved on the pull request by somebody who still may, where that is asked for.
+/// What is refused is said, and tried at the next look.
+async fn approve(
+    rounds: &Rounds,
+    number: u64,
+    plans: &[&NodePlan],
+    approved: &[ApprovedPlans],
+    authors: &BTreeMap<String, u64>,
+) -> Result<bool, ForgeError> {
     let waits = |plan: &NodePlan| {
         plan.status.as_ref().is_some_and(|status| status.phase == NodePlanPhase::WaitsForApproval)
             && plan.approver().is_none()
     };
     let mut is_complete = true;
     for plan in plans.iter().filter(|plan| rounds.manner().approve_merged && waits(plan)) {
-        let Some(by) = approved_by(plan, approved) else { continue };
         let name = plan.metadata.name.as_deref().unwrap_or_default();
+        let mut by = None;
+        for approver in approved.iter().filter_map(|it| approved_by(plan, std::slice::from_ref(it))) {
+            let id = authors.get(approver).copied().unwrap_or_default();
+            match rights::refusal(rounds.forge(), rounds.manner(), (approver, id), Wish::Approve).await? {
+                None => by = Some(approver),
+                Some(why) => {
+                    output::say(&format!(
+                        "nodeplan {name} is not approved by {approver}, as on pull request {number}: {why}"
+                    ));
+                    is_complete = false;
+                }
+            }
+        }
+        let Some(by) = by else { continue };
         let on = format!("pull request {number} by {by}");
         match rounds.approve(name, &on).await {
             Ok(()) => output::say(&format!("nodeplan {name} is approved, as {by} did on pull request {number}")),
@@ -224,7 +254,7 @@ async fn approve(rounds: &Rounds, number: u64, plans: &[&NodePlan], approved: &[
             }
         }
     }
-    is_complete
+    Ok(is_complete)
 }
 
 /// The cluster that plans say they are for.

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
+use tokio::sync::mpsc;
 
 use super::approvals::Approvals;
 use super::merged::Merged;
 use super::{commands, comments, complain, merged};
-use crate::adapters::forge::{HostedRepository, Posting, PullRequest, TargetPosting, post};
+use crate::adapters::forge::{HostedRepository, Posting, PullRequest, State, Status, TargetPosting, announce, post};
 use crate::adapters::git::Histories;
 use crate::adapters::kubernetes::{Approval, approve, user_name};
 use crate::api::node_plan::NodePlan;
@@ -16,7 +17,7 @@ use crate::api::preview::Preview;
 use crate::cli::arguments::{PreviewArguments, ReviewManner};
 use crate::cli::cluster::{connected, unreadable};
 use crate::cli::exit::Failure;
-use crate::cli::post::{Resolved, Shown, assembled, room, tell};
+use crate::cli::post::{Resolved, Shown, assembled, pending, room, tell};
 use crate::cli::why::Question;
 use crate::cli::{output, preview};
 use crate::render::posting::Room;
@@ -25,6 +26,11 @@ use crate::render::posting::Room;
 const PULL_REQUESTS_MAX: usize = 200;
 /// A cluster changes under a pull request that does not. It is planned again after so long, and posted if something differs.
 const AGAIN_AFTER: Duration = Duration::from_mins(15);
+
+/// A plan that is known sooner is not announced: a status that is replaced within a second says nothing, and costs a request.
+const ANNOUNCED_AFTER: Duration = Duration::from_secs(1);
+/// Clusters of one preview that are announced; behind them there is a status when there is a plan.
+const ANNOUNCED_MAX: usize = 100;
 
 /// Looks at the open pull requests of one repository.
 pub struct Rounds {
@@ -37,6 +43,8 @@ pub struct Rounds {
     open: Vec<PullRequest>,
     seen: BTreeMap<u64, Seen>,
     merged: Merged,
+    /// What is new from now on is new to everybody: no process before this one has set its status.
+    has_looked: bool,
 }
 
 /// What is known of a pull request.
@@ -79,7 +87,7 @@ impl Rounds {
         manner: ReviewManner,
     ) -> Self {
         let (open, seen, merged) = (Vec::new(), BTreeMap::new(), Merged::default());
-        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged }
+        Self { forge, resolved, histories, preview, shown, manner, open, seen, merged, has_looked: false }
     }
 
     pub fn resolved(&self) -> &Resolved {
@@ -129,6 +137,7 @@ impl Rounds {
         if comments(&self.manner) {
             is_complete &= merged::look(self, &closed).await;
         }
+        self.has_looked |= is_complete;
         is_complete
     }
 
@@ -181,14 +190,17 @@ impl Rounds {
                 return false;
             }
         }
-        let preview = match self.planned(pull_request).await {
+        let (planned, begun) = self.planned(pull_request).await;
+        let preview = match planned {
             Ok(preview) => preview,
             Err(failure) => {
                 output::say(&format!("pull request {number} can not be planned: {:#}", failure.error));
+                self.take_back(pull_request, begun).await;
                 return false;
             }
         };
         let mut posting = assembled(&preview, number, &self.shown, self.resolved.table());
+        posting.begun = begun.into_iter().map(|status| status.context).collect();
         let before = self.seen.remove(&number);
         let mut approvals = before.as_ref().map(|seen| seen.approvals.clone()).unwrap_or_default();
         if self.manner.require_approval {
@@ -226,11 +238,54 @@ impl Rounds {
         true
     }
 
-    /// Beside this thread: a plan may take seconds.
-    async fn planned(&self, pull_request: &PullRequest) -> Result<Preview, Failure> {
+    /// Beside this thread: a plan may take seconds, and then the commit says so. With the statuses that say it.
+    async fn planned(&self, pull_request: &PullRequest) -> (Result<Preview, Failure>, Vec<Status>) {
         let arguments = self.preview_of(pull_request);
-        let made = tokio::task::spawn_blocking(move || preview::made(&arguments).map(|(preview, _)| preview));
-        made.await.map_err(|error| Failure::usage(super::FAILURE, error))?
+        let (begins, mut beginning) = mpsc::channel(ANNOUNCED_MAX);
+        let mut made = tokio::task::spawn_blocking(move || {
+            let told = |cluster: &str, environment: &str| {
+                let _nobody_waits = begins.try_send((cluster.to_owned(), environment.to_owned()));
+            };
+            preview::made(&arguments, &told).map(|(preview, _)| preview)
+        });
+        let mut begun = Vec::new();
+        let is_new = self.seen.get(&pull_request.number).is_none_or(|seen| seen.head != pull_request.head);
+        // Asked where a process before this one may have said something of the commit.
+        let mut known = self.has_looked.then(Vec::new);
+        let early = tokio::time::timeout(ANNOUNCED_AFTER, &mut made).await;
+        let made = match early {
+            Ok(made) => made,
+            Err(_late) => loop {
+                tokio::select! {
+                    biased;
+                    made = &mut made => break made,
+                    Some((cluster, environment)) = beginning.recv(), if is_new => {
+                        let status = pending(&cluster, &environment, &self.shown, self.resolved.table());
+                        let head = &pull_request.head;
+                        let (set, failed) = announce(&self.forge, head, std::slice::from_ref(&status), &mut known).await;
+                        if let Some(error) = failed {
+                            complain(&format!("{} can not be set to pending", status.context), &error);
+                        }
+                        if !set.is_empty() {
+                            begun.push(status);
+                        }
+                    }
+                }
+            },
+        };
+        let planned = made.map_err(|error| Failure::usage(super::FAILURE, error)).and_then(|made| made);
+        (planned, begun)
+    }
+
+    /// What was announced does not come for now.
+    async fn take_back(&self, pull_request: &PullRequest, begun: Vec<Status>) {
+        for status in begun {
+            let description = "could not be planned; it is tried again".to_owned();
+            let status = Status { state: State::Error, description, ..status };
+            if let Err(error) = self.forge.set_status(&pull_request.head, &status).await {
+                complain(&format!("{} can not be set", status.context), &error);
+            }
+        }
     }
 
     pub(super) fn merged(&mut self) -> &mut Merged {

@@ -31,10 +31,12 @@ use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent}
 use crate::render::terminal::clean_lines;
 
 use super::boot;
+use super::notifications::{Around, Notifications, Teller};
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
 use super::{
-    FAILURE, abort, event_metrics, kubernetes_events, log, now, outcome, reviews, shutdown_on_signal, standard_output,
+    FAILURE, abort, event_metrics, flux, kubernetes_events, log, notifications, now, outcome, reviews,
+    shutdown_on_signal, standard_output,
 };
 
 /// How long a call that is under way when a stop is requested may take. With the lease given back after it, less than the 30
@@ -102,6 +104,10 @@ async fn control(arguments: &RunArguments, shutdown: &Shutdown, standing: &Stand
                 "add --cloud aws for EC2, --cloud embedded to try it, or --mode observe to plan beside Karpenter",
             ));
         }
+    }
+    notifications::check(&arguments.notifications)?;
+    if controller.source_ref.is_some() && controller.source != SourceArgument::Flux {
+        return Err(Failure::usage(2, anyhow!("--source-ref is for --source flux")).with_hint("add --source flux"));
     }
     let connection = connected(&controller.cluster).await?;
     let failed = |error| unreadable(error, &connection.address);
@@ -208,6 +214,14 @@ impl Drive<'_> {
         let screen = Screen::new(standard_output(), Times::Clock, now(), shutdown.clone());
         anstream::eprintln!("installation {installation}");
         let recorder = EventRecorder::start(connection, identity);
+        let around = Around {
+            client: connection.client.clone(),
+            leadership: leadership.clone(),
+            metrics: metrics.clone(),
+            installation: installation.clone(),
+        };
+        let notifications = Notifications::start(&arguments.notifications, around)?;
+        let teller = &notifications.teller;
         let ports = Ports {
             repository,
             cluster: KubernetesCluster::watch(connection, leadership.clone()),
@@ -221,7 +235,7 @@ impl Drive<'_> {
                 ModeArgument::Observe => Mode::Observe,
                 ModeArgument::Enforce => Mode::Enforce,
             },
-            applies_definitions: controller.source == SourceArgument::Repository,
+            applies_definitions: controller.source != SourceArgument::Cluster,
             lease_transitions: controller.elects().then(|| leadership.transitions()),
             installation: installation.clone(),
             approval_floor: controller.approval.iter().fold(ApprovalRules::default(), |rules, rule| rules.and(&rule.0)),
@@ -231,9 +245,9 @@ impl Drive<'_> {
                 ..settings::read_definitions(files, &definitions)
             }),
             seed: arguments.seed,
-            planner: measured(metrics),
+            planner: measured(metrics, teller),
         };
-        let journal = journal(&screen, recorder, metrics, readiness);
+        let journal = journal(&screen, recorder, watched, teller);
         let mut lost = leadership.clone();
         let mut running = Controller::new(ports, options, journal, shutdown.clone());
         let looks = async {
@@ -256,6 +270,7 @@ impl Drive<'_> {
         };
         metrics.leads(false);
         readiness.set(false);
+        notifications.finish().await;
         screen.summary(now());
         tell_calls(&connection.calls);
         ended
@@ -396,6 +411,10 @@ async fn definitions(
     connection: &Connection,
     installation: &str,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
+    if arguments.controller.source == SourceArgument::Flux {
+        let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
+        return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
+    }
     if arguments.controller.source == SourceArgument::Repository {
         let earlier = applied_last(&connection.client, installation).await;
         let earlier = earlier.map_err(|error| unreadable(error, &connection.address))?;
@@ -463,12 +482,13 @@ impl Repository for DefinitionsFrom {
 }
 
 /// Shows events, logs them, publishes them on the objects concerned, and counts them.
-fn journal(screen: &Screen, recorder: EventRecorder, metrics: &Metrics, readiness: &Readiness) -> Journal {
-    let (screen, metrics, readiness) = (screen.clone(), metrics.clone(), readiness.clone());
+fn journal(screen: &Screen, recorder: EventRecorder, watched: &Watched, teller: &Teller) -> Journal {
+    let (screen, teller, Watched { metrics, readiness, .. }) = (screen.clone(), teller.clone(), watched.clone());
     Journal::new(move |now, event| {
         log::record(now, event);
         screen.show(now, event);
         event_metrics::count(&metrics, &readiness, event);
+        teller.heard(event);
         for notice in kubernetes_events::of(event) {
             recorder.publish(Notice { note: clean_lines(&output::shown(&notice.note)), ..notice });
         }
@@ -495,13 +515,14 @@ fn tell_calls(calls: &Calls) {
     ));
 }
 
-/// The planner, with a watch in hand.
-fn measured(metrics: &Metrics) -> Box<Planner> {
-    let metrics = metrics.clone();
+/// The planner, with a watch in hand, and with a word about what it found.
+fn measured(metrics: &Metrics, teller: &Teller) -> Box<Planner> {
+    let (metrics, teller) = (metrics.clone(), teller.clone());
     Box::new(move |inputs| {
         let began = std::time::Instant::now();
         let plan = decide(inputs);
         metrics.planned(began.elapsed().as_secs_f64(), plan.summary.pods_pending);
+        teller.planned(&plan);
         plan
     })
 }

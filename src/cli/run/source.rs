@@ -15,6 +15,7 @@ use crate::core::catalog::regions::Region;
 use crate::ports::{PortError, PortErrorKind, Repository, RevisionContent};
 
 use super::FAILURE;
+use super::flux::{self, FluxRepository};
 
 pub enum Source {
     Scenario(PathBuf),
@@ -24,6 +25,7 @@ pub enum Source {
 pub enum Follow {
     Watched(Box<WatchedFolder>),
     Remote(Box<GitRepository>),
+    Flux(Box<FluxRepository>),
 }
 
 /// Finds out what was meant; a path that is not there is an error now. `earlier`: the commit that was used last, by another process.
@@ -94,6 +96,13 @@ pub async fn first_look(follow: Follow, arguments: &RunArguments) -> Result<(Fol
     let (content, later) = match follow {
         Follow::Watched(mut folder) => (folder.poll().await.map_err(unreadable)?, Beside::start(*folder)),
         Follow::Remote(mut repository) => (repository.poll().await.map_err(unreadable)?, Beside::start(*repository)),
+        Follow::Flux(mut repository) => {
+            let first = repository.next().await.map_err(|error| {
+                let hint = flux::hint(&error);
+                Failure::usage(FAILURE, error).with_hint(hint)
+            })?;
+            (first, Beside::start(*repository))
+        }
     };
     let files: &[SourceFile] = content.as_ref().map_or(&[], |content| &content.files);
     let region = settings::read_definitions(files, &arguments.definitions).region();

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::api::keys;
-use crate::api::node_plan::{HISTORY_PREFIX, NodePlan, NodePlanPhase, NodePlanRevision, NodePlanSpec, NodePlanStatus};
+use crate::api::node_plan::NodePlan;
 use crate::core::snapshot::Snapshot;
 use crate::core::why::node::kept;
 
@@ -20,7 +19,7 @@ const PAGES: usize = 24;
 pub fn pages_with(snapshot: &Snapshot, forgotten: &[&NodePlan]) -> Vec<NodePlan> {
     let pages_there = || snapshot.node_plans.iter().filter(|plan| plan.page_number().is_some());
     let last = pages_there().max_by_key(|page| (written_last(page), page.page_number()));
-    let mut page = last.cloned().unwrap_or_else(|| blank(0));
+    let mut page = last.cloned().unwrap_or_else(|| NodePlan::page(0));
     let mut bytes = entries(&page).iter().map(|entry| entry.to_string().len()).sum::<usize>();
     let mut pages = Vec::new();
     let mut is_changed = false;
@@ -31,7 +30,7 @@ pub fn pages_with(snapshot: &Snapshot, forgotten: &[&NodePlan]) -> Vec<NodePlan>
         if bytes + size > PAGE_BYTES_MAX && bytes > 0 {
             let next = (page.page_number().unwrap_or(0) + 1) % PAGES;
             pages.extend(is_changed.then_some(page));
-            (page, bytes) = (blank(next), 0);
+            (page, bytes) = (NodePlan::page(next), 0);
         }
         page.status.get_or_insert_default().history.push(entry);
         bytes += size;
@@ -55,34 +54,6 @@ fn identity(entry: &Value) -> String {
 fn written_last(page: &NodePlan) -> Option<String> {
     let at = |entry: &Value| entry.pointer("/decision/at").and_then(Value::as_str).map(str::to_owned);
     entries(page).iter().filter_map(at).max()
-}
-
-fn blank(number: usize) -> NodePlan {
-    let name = format!("{HISTORY_PREFIX}{number}");
-    let mut page = NodePlan::new(
-        &name,
-        NodePlanSpec {
-            plan_id: name.clone(),
-            revision: NodePlanRevision::default(),
-            generated_for: String::new(),
-            nodes_created: 0,
-            nodes_removed: 0,
-            price_change: String::new(),
-            lease_transitions: None,
-            approval: None,
-            approval_becomes: None,
-            not_approved_by: Vec::new(),
-            plan: None,
-        },
-    );
-    let labels = page.metadata.labels.get_or_insert_default();
-    labels.insert(keys::MANAGED_BY.to_owned(), keys::FIELD_MANAGER.to_owned());
-    page.status = Some(NodePlanStatus {
-        phase: NodePlanPhase::Applied,
-        message: "what plans did whose own objects are gone".to_owned(),
-        ..NodePlanStatus::default()
-    });
-    page
 }
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ fn object_of(plan: &Plan, lease_transitions: Option<i64>, gate: Gate) -> NodePla
 }
 
 /// `+$1.2000/h`
-fn price_change(plan: &Plan) -> String {
+pub fn price_change(plan: &Plan) -> String {
     let change = plan.summary.price_per_hour_after - plan.summary.price_per_hour_before;
     format!("{}{change}", if change > HourlyPrice::ZERO { "+" } else { "" })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
-use super::{GITEA, account, change, may_write};
+use super::{GITEA, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("token ")).unwrap_or_default();
@@ -13,6 +13,16 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let path = request.path.strip_prefix("/api/v1")?;
     if path == "/user" {
         return Some(Answer::of(200, json!({ "id": 5, "login": account })));
+    }
+    if path == "/orgs/acme/teams/search" {
+        // More than was asked for: names that have the text in them.
+        let named = |id: u32, name: &str| json!({ "id": id, "name": name });
+        let teams =
+            if world.hides_team { Vec::new() } else { vec![named(8, "platform-readers"), named(9, "Platform")] };
+        return Some(Answer::of(200, json!({ "ok": true, "data": teams })));
+    }
+    if let Some(user) = path.strip_prefix("/teams/9/members/") {
+        return Some(found(world.team.contains(user).then(|| json!({ "login": user }))));
     }
     let path = path.strip_prefix("/repos/acme/nodes/")?;
     let parts: Vec<&str> = path.split('/').collect();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Value, json};
 
 use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
-use super::{GITHUB, account, change, may_write};
+use super::{GITHUB, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("authorization").and_then(|it| it.strip_prefix("Bearer ")).unwrap_or_default();
@@ -26,6 +26,9 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             let body = json!({ "token": format!("made-by-the-app-{}", world.tokens_made), "expires_at": "2099-01-01T00:00:00Z" });
             Answer::of(201, body)
         });
+    }
+    if let Some(team) = path.strip_prefix("/orgs/acme/teams/platform") {
+        return Some(of_team(world, team));
     }
     let path = path.strip_prefix("/repos/acme/nodes/")?;
     if path == "installation" {
@@ -85,6 +88,17 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             Some(Answer::of(200, run.clone()))
         }
         _ => None,
+    }
+}
+
+/// Whether it is not seen, or somebody is not in it, answers alike.
+fn of_team(world: &World, path: &str) -> Answer {
+    let is_seen = !world.hides_team;
+    match path.strip_prefix("/memberships/") {
+        Some(user) => {
+            found((is_seen && world.team.contains(user)).then(|| json!({ "state": "active", "role": "member" })))
+        }
+        None => found(is_seen.then(|| json!({ "id": 9, "slug": "platform" }))),
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::server::{Answer, Comment, Request, Status, World, listed, newest, pull_request, pull_requests};
-use super::{GITLAB, account, change, may_write};
+use super::{GITLAB, account, change, found, may_write};
 
 pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let token = request.headers.get("private-token").map(String::as_str).unwrap_or_default();
@@ -13,6 +13,16 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
     let path = request.path.strip_prefix("/api/v4")?;
     if path == "/user" {
         return Some(Answer::of(200, json!({ "id": 5, "username": account })));
+    }
+    if let Some(group) = path.strip_prefix("/groups/acme%2Fplatform") {
+        let is_seen = !world.hides_team;
+        return Some(match group.strip_prefix("/members/all/") {
+            Some(id) => {
+                let is_in = world.team.iter().any(|name| user_id(name).to_string() == id);
+                found((is_seen && is_in).then(|| json!({ "state": "active", "access_level": 20 })))
+            }
+            None => found(is_seen.then(|| json!({ "id": 9, "full_path": "acme/platform" }))),
+        });
     }
     let path = path.strip_prefix("/projects/acme%2Fnodes/")?;
     let parts: Vec<&str> = path.split('/').collect();

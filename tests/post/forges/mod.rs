@@ -56,6 +56,11 @@ fn may_write(user: &str) -> bool {
     user == "writer" || user == "author"
 }
 
+/// Something that is there, or nothing.
+fn found(body: Option<Value>) -> Answer {
+    body.map_or_else(|| Answer::of(404, json!({ "message": "Not Found" })), |body| Answer::of(200, body))
+}
+
 /// Edits or removes a comment, which its author alone may do: `refusal` is what others hear. `None`: there is none of that number.
 fn change(
     world: &mut World,

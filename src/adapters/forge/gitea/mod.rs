@@ -6,10 +6,11 @@ use hyper::header::AUTHORIZATION;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, Status, Table, Variables, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, Status, Table, Team, TeamStep,
+    Variables, text,
 };
 use super::github;
-use super::http::{Address, Credential, Request, Secret};
+use super::http::{Address, Credential, Request, Secret, segment};
 use super::issues::{self, Paths};
 
 const TABLE: Table = Table {
@@ -133,6 +134,31 @@ impl Dialect for Gitea {
             Some("read") => Right::Read,
             _ => Right::None,
         }
+    }
+
+    /// Teams are known by numbers.
+    fn team_step(&self, team: &Team, (user, _): (&str, u64), answers: &[Option<Value>]) -> TeamStep {
+        let parts = team.parts();
+        let [organization, name] = parts.as_slice() else { return TeamStep::NoName("ORGANIZATION/TEAM") };
+        match answers {
+            [] => {
+                let query = format!("q={}&limit=50", segment(name));
+                TeamStep::Ask(Request::get(format!("/orgs/{}/teams/search?{query}", segment(organization))))
+            }
+            [Some(found)] => {
+                let is_it = |it: &&Value| it["name"].as_str().is_some_and(|it| it.eq_ignore_ascii_case(name));
+                match found["data"].as_array().into_iter().flatten().find(is_it).and_then(|it| it["id"].as_u64()) {
+                    Some(id) => TeamStep::Ask(Request::get(format!("/teams/{id}/members/{}", segment(user)))),
+                    None => TeamStep::NotTold(self.team_rights()),
+                }
+            }
+            [None] => TeamStep::NotTold(self.team_rights()),
+            [_, member, ..] => TeamStep::Is(member.is_some()),
+        }
+    }
+
+    fn team_rights(&self) -> &'static str {
+        "the token needs read:organization, and must be of an owner of the organization or of somebody in the team"
     }
 
     /// Gitea sends headers by GitHub's names as well; its own are what counts.

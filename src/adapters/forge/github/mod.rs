@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::dialect::{
     Annotation, Check, CheckTable, Comment, Dialect, HookHeaders, HookProof, PullRequest, RepositoryName, Right,
-    Status, Table, TokenStep, text,
+    Status, Table, Team, TeamStep, TokenStep, text,
 };
 use super::http::{Address, Credential, Request, Secret, SecretError, segment};
 use super::issues::{self, Paths};
@@ -204,6 +204,24 @@ impl Dialect for GitHub {
             Some("read" | "triage") => Right::Read,
             _ => Right::None,
         }
+    }
+
+    /// A team that this account does not see answers as somebody does who is not in it: then it is asked for itself.
+    fn team_step(&self, team: &Team, (name, _): (&str, u64), answers: &[Option<Value>]) -> TeamStep {
+        let parts = team.parts();
+        let [organization, slug] = parts.as_slice() else { return TeamStep::NoName("ORGANIZATION/TEAM") };
+        let path = format!("/orgs/{}/teams/{}", segment(organization), segment(slug));
+        match answers {
+            [] => TeamStep::Ask(Request::get(format!("{path}/memberships/{}", segment(name)))),
+            [Some(membership)] => TeamStep::Is(membership["state"] == "active"),
+            [None] => TeamStep::Ask(Request::get(path)),
+            [_, Some(_), ..] => TeamStep::Is(false),
+            [_, None, ..] => TeamStep::NotTold(self.team_rights()),
+        }
+    }
+
+    fn team_rights(&self) -> &'static str {
+        "an App needs the organization permission Members: read; a token needs read:org, and an owner who sees the team"
     }
 
     fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {

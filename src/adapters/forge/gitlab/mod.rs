@@ -9,8 +9,8 @@ use hyper::header::HeaderName;
 use serde_json::{Value, json};
 
 use super::dialect::{
-    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table,
-    Variables, moment, text,
+    Comment, Dialect, Found, HookHeaders, HookProof, PullRequest, RepositoryName, Right, State, Status, Table, Team,
+    TeamStep, Variables, moment, text,
 };
 use super::http::{Address, Credential, HttpError, Request, Secret, segment};
 
@@ -183,11 +183,39 @@ impl Dialect for GitLab {
         }
     }
 
+    /// A group that this account does not see answers as somebody does who is not in it: then it is asked for itself.
+    fn team_step(&self, team: &Team, (_, id): (&str, u64), answers: &[Option<Value>]) -> TeamStep {
+        let path = format!("/groups/{}", segment(&team.to_string()));
+        match answers {
+            [] => TeamStep::Ask(Request::get(format!("{path}/members/all/{id}"))),
+            [Some(member)] => TeamStep::Is(member["state"] == "active"),
+            [None] => TeamStep::Ask(Request::get(format!("{path}?with_projects=false"))),
+            [_, Some(_), ..] => TeamStep::Is(false),
+            [_, None, ..] => TeamStep::NotTold(self.team_rights()),
+        }
+    }
+
+    fn team_rights(&self) -> &'static str {
+        "the token must be of a member of the group: a project access token knows its project alone, so take one of the group"
+    }
+
+    /// With a signing token since 2026, by Standard Webhooks; before, and without one, the secret itself.
     fn hook<'a>(&self, header: &dyn Fn(&str) -> Option<&'a str>) -> HookHeaders<'a> {
         let event = header("x-gitlab-event").unwrap_or_default();
+        let proof = match (header("webhook-signature"), header("x-gitlab-token")) {
+            (Some(signatures), _) => {
+                HookProof::Dated { moment: header("webhook-timestamp").unwrap_or_default(), signatures }
+            }
+            (None, Some(secret)) => HookProof::Secret(secret),
+            (None, None) => HookProof::Missing,
+        };
+        let delivery = match proof {
+            HookProof::Dated { .. } => header("webhook-id"),
+            _ => header("x-gitlab-event-uuid"),
+        };
         HookHeaders {
-            proof: header("x-gitlab-token").map_or(HookProof::Missing, HookProof::Secret),
-            delivery: header("x-gitlab-event-uuid").unwrap_or_default(),
+            proof,
+            delivery: delivery.unwrap_or_default(),
             is_about_changes: ["Push Hook", "Merge Request Hook", "Note Hook"].contains(&event),
         }
     }

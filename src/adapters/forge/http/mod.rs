@@ -5,7 +5,6 @@
 
 mod address;
 mod retry;
-mod secret;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,9 +20,9 @@ use serde_json::Value;
 use crate::adapters::http::{AGENT, Connector, connector};
 use crate::ports::Clock;
 
+pub use crate::adapters::http::{Secret, SecretError, SecretSource};
 pub use address::{Address, AddressError};
 pub use retry::{Limits, Patience};
-pub use secret::{Secret, SecretError, SecretSource};
 
 /// A request to a path below the forge's address.
 #[derive(Clone, Debug)]

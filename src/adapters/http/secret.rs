@@ -83,7 +83,7 @@ impl Secret {
         &self.0
     }
 
-    pub(super) fn header(&self) -> Result<HeaderValue, SecretError> {
+    pub fn header(&self) -> Result<HeaderValue, SecretError> {
         let mut value = HeaderValue::from_str(&self.0).map_err(|_| SecretError::NoHeader)?;
         value.set_sensitive(true);
         Ok(value)

@@ -1,0 +1,47 @@
+//! What is typed for notifications. All of it is the operator's: who commits definitions can neither silence nor lead them elsewhere.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+
+use crate::api::notification::NotificationKind;
+
+#[derive(Clone, Debug, Args)]
+pub struct NotificationArguments {
+    /// File that holds the address of a Slack incoming webhook, which is a secret; read each time. Or put it into the variable
+    /// CUTLIST_NOTIFY_SLACK_URL
+    #[arg(long, value_name = "FILE")]
+    pub notify_slack_file: Option<PathBuf>,
+    /// File that holds the address of a webhook; read each time. Or put it into the variable CUTLIST_NOTIFY_WEBHOOK_URL
+    #[arg(long, value_name = "FILE")]
+    pub notify_webhook_file: Option<PathBuf>,
+    /// What the webhook gets, as a Jinja template; default: all of it as JSON (schemas/notification.json)
+    ///
+    /// Where the file's name ends in `.json`, `.json.j2` or `.json.jinja`, values are written as JSON, and the whole must be some.
+    #[arg(long, value_name = "FILE")]
+    pub notify_template: Option<PathBuf>,
+    /// What to tell
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',', default_values_t = NotificationKind::USUAL)]
+    pub notify_on: Vec<NotificationKind>,
+    /// Send notifications without encryption to other machines, as within a cluster
+    #[arg(long)]
+    pub notify_allow_plain_http: bool,
+}
+
+impl ValueEnum for NotificationKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let help = match self {
+            Self::PlanWaits => "A plan is carried out only when somebody approves it",
+            Self::RolloutHalted => "New nodes of a pool did not become ready, and no more of its nodes are replaced",
+            Self::BudgetReached => "A node stays because `moneyPerHour` of a budget has not enough left",
+            Self::PlanApplied => "What a plan was to do is done",
+            Self::PlanFailed => "A plan was stopped on its way",
+        };
+        Some(PossibleValue::new(self.word()).help(help))
+    }
+}

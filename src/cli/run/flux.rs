@@ -1,0 +1,86 @@
+//! `cutlist run --source flux`: the revision is the artifact of a source of Flux.
+
+use anyhow::anyhow;
+
+use crate::adapters::flux::{Downloaded, FluxSource};
+use crate::adapters::git::{PollsOnAnyThread, read_archive};
+use crate::adapters::kubernetes::Connection;
+use crate::cli::arguments::RunArguments;
+use crate::cli::exit::Failure;
+use crate::ports::{PortError, PortErrorKind, RevisionContent};
+
+use super::FAILURE;
+use super::source::Follow;
+
+/// A source, and the folder of its artifact that holds the definitions.
+pub struct FluxRepository {
+    source: FluxSource,
+    folder: String,
+}
+
+/// Begins to follow what was named.
+pub fn follow(arguments: &RunArguments, connection: &Connection) -> Result<Follow, Failure> {
+    let Some(name) = arguments.controller.source_ref.clone() else {
+        return Err(Failure::usage(2, anyhow!("--source flux needs the source of Flux that it takes"))
+            .with_hint("add --source-ref KIND/NAME.NAMESPACE, such as GitRepository/nodes.flux-system"));
+    };
+    if arguments.controller.approval.iter().any(|rule| rule.0.two_people) {
+        let error =
+            anyhow!("an artifact of Flux does not say who wrote it, so nobody can be held to be a second person");
+        return Err(Failure::usage(2, error).with_hint("leave out twoPeople=true, or follow the Git repository itself"));
+    }
+    let source = FluxSource::follow(&connection.client, name).map_err(|error| Failure::usage(FAILURE, error))?;
+    let folder = arguments.sub_path.clone().unwrap_or_default();
+    Ok(Follow::Flux(Box::new(FluxRepository { source, folder: folder.trim_matches('/').to_owned() })))
+}
+
+/// What somebody can do about it.
+pub fn hint(error: &PortError) -> &'static str {
+    match error.kind {
+        PortErrorKind::NotFound => "check --source-ref and --sub-path, and what `flux get sources all -A` says",
+        PortErrorKind::Denied => "give it `get`, `list` and `watch` on the source: deploy/README.md, section Flux",
+        _ => {
+            "does a NetworkPolicy of Flux's namespace let Cutlist reach source-controller? deploy/README.md, section Flux"
+        }
+    }
+}
+
+impl FluxRepository {
+    pub async fn next(&mut self) -> Result<Option<RevisionContent>, PortError> {
+        let Some(downloaded) = self.source.next().await? else { return Ok(None) };
+        let Downloaded { revision, title, archive, .. } = &downloaded;
+        let (archive, folder) = (archive.clone(), self.folder.clone());
+        // Beside what else this thread does: it may have to unpack much.
+        let read = tokio::task::spawn_blocking(move || read_archive(&archive, &folder)).await;
+        let source: Box<dyn std::error::Error + Send + Sync> = match read {
+            Ok(Ok((files, notes))) => {
+                let content = RevisionContent {
+                    revision: revision.clone(),
+                    title: format!("{} at {title}", self.source.name()),
+                    files,
+                    rewritten: false,
+                    is_older: false,
+                    committed_at: None,
+                    authors: Vec::new(),
+                    notes,
+                };
+                self.source.took(&downloaded);
+                return Ok(Some(content));
+            }
+            Ok(Err(error)) => Box::new(error),
+            Err(error) => Box::new(error),
+        };
+        self.source.failed();
+        Err(self.source.error("has an artifact that can not be used", PortErrorKind::Permanent, Some(source)))
+    }
+}
+
+impl PollsOnAnyThread for FluxRepository {
+    async fn look(&mut self) -> Result<Option<RevisionContent>, PortError> {
+        self.next().await
+    }
+
+    async fn wait(&mut self) {
+        self.source.changed().await;
+    }
+}
