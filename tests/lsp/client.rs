@@ -49,6 +49,10 @@ impl Client {
         Self { child, input, output, root: root.to_owned(), encoding, texts, barriers: 0 }
     }
 
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Bytes as they are. That the program has gone is seen by what it says.
     pub fn raw(&mut self, bytes: &[u8]) {
         if let Some(input) = &mut self.input {

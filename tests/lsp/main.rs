@@ -7,10 +7,10 @@
 
 mod client;
 mod large;
-mod script;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/mod.rs"]
 mod program;
+mod script;
 
 use std::path::Path;
 

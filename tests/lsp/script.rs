@@ -18,8 +18,10 @@ pub fn play(case: &Path) -> String {
         program::copy(&case.join("workspace"), &root);
     }
     let script = std::fs::read_to_string(case.join("script.yaml")).unwrap();
-    let steps: Vec<Value> = serde_yaml::from_str(&script.replace("{root}", &format!("file://{}", root.display()))).unwrap();
-    let mut player = Player { client: Client::start(&root, &[]), transcript: String::new(), is_verbatim: false, requests: 0 };
+    let steps: Vec<Value> =
+        serde_yaml::from_str(&script.replace("{root}", &format!("file://{}", root.display()))).unwrap();
+    let mut player =
+        Player { client: Client::start(&root, &[]), transcript: String::new(), is_verbatim: false, requests: 0 };
     for step in steps {
         let said = serde_json::to_string(&step).unwrap();
         let cut: String = said.chars().take(STEP_CHARACTERS_MAX).collect();
@@ -111,7 +113,8 @@ impl Player {
             "textDocument": { "publishDiagnostics": { "relatedInformation": true } },
         });
         let folders = json!([{ "uri": root, "name": "workspace" }]);
-        let parameters = json!({ "processId": null, "rootUri": null, "capabilities": capabilities, "workspaceFolders": folders });
+        let parameters =
+            json!({ "processId": null, "rootUri": null, "capabilities": capabilities, "workspaceFolders": folders });
         self.ask("initialize", &parameters);
         self.client.notify("initialized", &json!({}));
     }

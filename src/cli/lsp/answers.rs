@@ -65,7 +65,8 @@ impl Around<'_> {
         let place = Place::at(&self.document.text, self.byte(position), Reach::ToPlace)?;
         let found = completion::candidates(&place, &self.known);
         let range = self.text().range(place.start, place.end);
-        let items = found.candidates.into_iter().enumerate().map(|(number, candidate)| self.item(number, candidate, range));
+        let items =
+            found.candidates.into_iter().enumerate().map(|(number, candidate)| self.item(number, candidate, range));
         let list = lsp::CompletionList { is_incomplete: found.has_more, items: items.collect(), ..Default::default() };
         Some(lsp::CompletionResponse::CompletionList(list))
     }
@@ -176,7 +177,9 @@ fn is_kind_of(kind: &lsp::CodeActionKind, asked: &lsp::CodeActionKind) -> bool {
         lsp::CodeActionKind::Empty => true,
         lsp::CodeActionKind::Source => *kind == lsp::CodeActionKind::SourceFixAll,
         // Editors ask for the one of a server so.
-        lsp::CodeActionKind::Custom(name) => *kind == lsp::CodeActionKind::SourceFixAll && name == "source.fixAll.cutlist",
+        lsp::CodeActionKind::Custom(name) => {
+            *kind == lsp::CodeActionKind::SourceFixAll && name == "source.fixAll.cutlist"
+        }
         other => kind == other,
     }
 }

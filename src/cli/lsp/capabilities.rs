@@ -37,9 +37,7 @@ impl Client {
             Some(lsp::WorkspaceFolders::WorkspaceFolderList(folders)) => {
                 folders.iter().filter_map(|folder| path_of(&folder.uri)).collect()
             }
-            Some(lsp::WorkspaceFolders::Null) | None => {
-                parameters.root_uri.iter().filter_map(path_of).collect()
-            }
+            Some(lsp::WorkspaceFolders::Null) | None => parameters.root_uri.iter().filter_map(path_of).collect(),
         };
         Self {
             encoding,

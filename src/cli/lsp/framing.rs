@@ -19,7 +19,11 @@ const HEADER_BYTES_MAX: usize = 4096;
 pub enum Incoming {
     Message(RequestObject),
     /// The length was right, and what came was no message. The next one may be.
-    Malformed { id: Id, is_json: bool, why: String },
+    Malformed {
+        id: Id,
+        is_json: bool,
+        why: String,
+    },
     /// Nothing follows, for a reason or since the stream ended.
     Ended(Option<FramingError>),
 }
@@ -147,7 +151,10 @@ mod tests {
             ("Content-Len", "the stream ends inside a message"),
             ("\r\n{}", "a message has no header `Content-Length` with a number"),
             ("Content-Length: -1\r\n\r\n", "a message has no header `Content-Length` with a number"),
-            ("Content-Length: 99999999999\r\n\r\n", "a message of 99999999999 bytes is more than the 67108864 that are read"),
+            (
+                "Content-Length: 99999999999\r\n\r\n",
+                "a message of 99999999999 bytes is more than the 67108864 that are read",
+            ),
         ] {
             assert_eq!(read(stream), [why], "{stream:?}");
         }

@@ -57,7 +57,8 @@ pub fn candidates(place: &Place, known: &Known<'_>) -> Candidates {
     let kind = fields::kind_of(place.of_root("apiVersion"), place.of_root("kind"), known.file_name);
     let may_become = place.role == Role::Value && place.begins_line;
     let becomes_mapping = may_become && (place.path.is_empty() || is_mapping(kind, place));
-    let mut all = if place.role == Role::Key || becomes_mapping { names(kind, place) } else { values_at(kind, place, known) };
+    let mut all =
+        if place.role == Role::Key || becomes_mapping { names(kind, place) } else { values_at(kind, place, known) };
     let word = place.word.to_lowercase();
     all.retain(|it| it.label.to_lowercase().contains(&word));
     let has_more = all.len() > GIVEN_MAX;

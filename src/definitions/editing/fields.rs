@@ -48,7 +48,9 @@ pub fn of_place(place: &Place, file_name: &str) -> Option<Field> {
 pub fn at(kind: Kind, path: &[String]) -> Option<Field> {
     let schema = schema::at(kind, path.iter().map(String::as_str))?;
     let parent = path.split_last().and_then(|(_, parent)| schema::at(kind, parent.iter().map(String::as_str)));
-    let is_named = |names: &Value| names.as_array().is_some_and(|it| it.iter().any(|name| name.as_str() == path.last().map(String::as_str)));
+    let is_named = |names: &Value| {
+        names.as_array().is_some_and(|it| it.iter().any(|name| name.as_str() == path.last().map(String::as_str)))
+    };
     let mut field = of_schema(schema);
     field.path = shown(path);
     field.is_required = parent.and_then(|parent| parent.get("required")).is_some_and(is_named);
@@ -58,7 +60,8 @@ pub fn at(kind: Kind, path: &[String]) -> Option<Field> {
 /// The fields that a mapping may have, by name: those of one that may have any name are not among them.
 pub fn members(kind: Kind, path: &[String]) -> Vec<(&'static str, Field)> {
     let Some(schema) = schema::at(kind, path.iter().map(String::as_str)) else { return Vec::new() };
-    let required: Vec<&str> = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let required: Vec<&str> =
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
     let properties = properties(schema);
     let member = |(name, member): (&'static str, &'static Value)| {
         let path: Vec<String> = path.iter().cloned().chain([name.to_owned()]).collect();
@@ -200,7 +203,8 @@ mod tests {
 
     #[test]
     fn names_what_a_mapping_may_have() {
-        let names = |kind, text: &str| -> Vec<&str> { members(kind, &path(text)).into_iter().map(|(name, _)| name).collect() };
+        let names =
+            |kind, text: &str| -> Vec<&str> { members(kind, &path(text)).into_iter().map(|(name, _)| name).collect() };
         assert!(names(Kind::NodePool, "").contains(&"spec") && !names(Kind::NodePool, "").contains(&"status"));
         assert!(names(Kind::NodePool, "spec.template.spec").contains(&"expireAfter"));
         assert!(names(Kind::NodePool, "metadata").contains(&"labels"));

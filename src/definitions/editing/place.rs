@@ -82,6 +82,7 @@ impl Place {
         };
         let column = (start + line.len()).saturating_sub(offset + usize::from(quote.is_some()));
         place.add_members_below(line, column, rest);
+        place.add_members_of_root(text.get(start_of_document..end_of_document)?, text.get(start..end)?);
         Some(place)
     }
 
@@ -100,7 +101,7 @@ impl Place {
         self.members.first()?.get(key).map(String::as_str)
     }
 
-    /// What the parser was not shown: members that stand below in the same mapping, and `kind` and `apiVersion` of the document.
+    /// What the parser was not shown: members that stand below in the same mapping.
     fn add_members_below(&mut self, line: &str, column: usize, rest: &str) {
         self.begins_line = line.get(..column).is_some_and(|before| before.chars().all(|it| matches!(it, ' ' | '-')));
         // A value that may become a mapping has the members below it, too.
@@ -109,13 +110,20 @@ impl Place {
             self.members.resize(depth + 1, BTreeMap::new());
         }
         if self.begins_line
-            && let Some(members) = self.members.get_mut(depth) {
+            && let Some(members) = self.members.get_mut(depth)
+        {
             for (key, value) in lines::members_below(rest, column) {
                 members.entry(key).or_insert(value);
             }
         }
-        if let Some(root) = self.members.first_mut().filter(|_| depth > 0) {
-            for (key, value) in lines::members_below(rest, 0) {
+    }
+
+    /// What kind of document it is may be said below, or above a line that can not be read.
+    fn add_members_of_root(&mut self, document: &str, typed: &str) {
+        let is_typed = |key: &str| self.path.is_empty() && key == typed;
+        let found = lines::members_of_root(document).into_iter().filter(|(key, _)| !is_typed(key)).collect::<Vec<_>>();
+        if let Some(root) = self.members.first_mut() {
+            for (key, value) in found {
                 root.entry(key).or_insert(value);
             }
         }

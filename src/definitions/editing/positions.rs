@@ -123,7 +123,10 @@ mod tests {
             for position in [at(u32::MAX, 0), at(u32::MAX, u32::MAX), at(7, 7)] {
                 assert_eq!(lines.byte(text, position, Encoding::Utf16), text.len());
             }
-            assert_eq!(lines.position(text, usize::MAX, Encoding::Utf8), lines.position(text, text.len(), Encoding::Utf8));
+            assert_eq!(
+                lines.position(text, usize::MAX, Encoding::Utf8),
+                lines.position(text, text.len(), Encoding::Utf8)
+            );
         }
     }
 

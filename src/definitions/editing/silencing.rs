@@ -74,7 +74,10 @@ mod tests {
     /// Above the first line it would be for the whole file.
     #[test]
     fn on_the_first_line_it_stands_behind() {
-        assert_eq!(silenced("kind: A\nspec: 1\n", "kind").unwrap(), "kind: A # cutlist:ignore CL0464 TODO: say why\nspec: 1\n");
+        assert_eq!(
+            silenced("kind: A\nspec: 1\n", "kind").unwrap(),
+            "kind: A # cutlist:ignore CL0464 TODO: say why\nspec: 1\n"
+        );
     }
 
     #[test]

@@ -47,7 +47,10 @@ impl Session<'_> {
     fn complain(&mut self, error: &anyhow::Error) {
         let message = format!("cutlist: {error:#}: each open file is checked alone");
         if self.complaints.len() < COMPLAINTS_MAX && self.complaints.insert(message.clone()) {
-            self.tell::<lsp::LogMessageNotification>(lsp::LogMessageParams { kind: lsp::MessageType::Warning, message });
+            self.tell::<lsp::LogMessageNotification>(lsp::LogMessageParams {
+                kind: lsp::MessageType::Warning,
+                message,
+            });
         }
     }
 

@@ -106,12 +106,62 @@ pub fn members_below(rest: &str, column: usize) -> Vec<(String, String)> {
         if own > column || is_entry(line) {
             continue;
         }
-        if let Some((key, value)) = line.trim().split_once(':').filter(|(_, it)| it.is_empty() || it.starts_with(' ')) {
-            let value = value.split(" #").next().unwrap_or_default();
-            members.push((bare(key).to_owned(), bare(value).to_owned()));
-        }
+        members.extend(member(line));
     }
     members
+}
+
+/// Members of the root of a document, as far as their keys and values are on one line.
+pub fn members_of_root(document: &str) -> Vec<(String, String)> {
+    let at_start = |line: &&str| has_content(line) && indentation(line) == 0 && !is_entry(line);
+    document.split('\n').filter(at_start).filter_map(member).collect()
+}
+
+fn member(line: &str) -> Option<(String, String)> {
+    let (key, value) = line.trim().split_once(':').filter(|(_, it)| it.is_empty() || it.starts_with(' '))?;
+    let value = value.split(" #").next().unwrap_or_default();
+    Some((bare(key).to_owned(), bare(value).to_owned()))
+}
+
+/// What closes the brackets that are open at the end of `prefix`. Those of lines that are indented like a later one were forgotten.
+pub fn closers(prefix: &str) -> String {
+    let mut open: Vec<char> = Vec::new();
+    // Of the line that the outermost bracket is on.
+    let mut column = 0;
+    let mut quote = None;
+    for line in prefix.split('\n') {
+        if !open.is_empty() && has_content(line) && indentation(line) <= column {
+            open.clear();
+            quote = None;
+        }
+        let mut before = ':';
+        for (at, character) in line.char_indices() {
+            let starts_value = matches!(before, ':' | '-' | ',' | '[' | '{');
+            match character {
+                _ if quote == Some(character) => quote = None,
+                _ if quote.is_some() => {}
+                '#' if line.get(..at).is_some_and(|it| it.is_empty() || it.ends_with([' ', '\t'])) => break,
+                '"' | '\'' if starts_value => quote = Some(character),
+                '[' | '{' if starts_value => {
+                    if open.is_empty() {
+                        column = indentation(line);
+                    }
+                    open.push(if character == '[' { ']' } else { '}' });
+                }
+                ']' | '}' => {
+                    open.pop();
+                }
+                _ => {}
+            }
+            if !character.is_whitespace() {
+                before = character;
+            }
+        }
+        if open.is_empty() {
+            quote = None;
+        }
+    }
+    open.iter().rev().collect()
 }
 
 fn bare(text: &str) -> &str {

@@ -52,7 +52,19 @@ fn what_is_broken_above_hides_only_itself() {
 
 #[test]
 fn odd_texts_have_an_end() {
-    for text in ["\t|\t", "- - - |", "? |", "[[[[|", "&a *a: |", "\u{feff}k|", "é: |é", "a: 'b|", "%YAML\n|", "---\n|", "a:\r\n  b|\r\n"] {
+    for text in [
+        "\t|\t",
+        "- - - |",
+        "? |",
+        "[[[[|",
+        "&a *a: |",
+        "\u{feff}k|",
+        "é: |é",
+        "a: 'b|",
+        "%YAML\n|",
+        "---\n|",
+        "a:\r\n  b|\r\n",
+    ] {
         said(text);
     }
     assert_eq!(said("a:\r\n  b: 1\r\n  c|\r\n  d: 2\r\n"), "Key a `c` beside [b d]");
@@ -66,5 +78,8 @@ fn the_word_goes_on_behind_the_place() {
     let place = Place::at(text, text.find("ight").unwrap(), Reach::WholeWord).unwrap();
     assert_eq!((place.word.as_str(), place.has_colon, &text[place.start..place.end]), ("weight", true, "weight"));
     let of_value = Place::at(text, text.find('0').unwrap(), Reach::WholeWord).unwrap();
-    assert_eq!((of_value.role, of_value.path.as_slice()), (Role::Value, ["spec".to_owned(), "weight".to_owned()].as_slice()));
+    assert_eq!(
+        (of_value.role, of_value.path.as_slice()),
+        (Role::Value, ["spec".to_owned(), "weight".to_owned()].as_slice())
+    );
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use granit_parser::{Event, Options, Parser, ScalarStyle};
 
-use super::Role;
+use super::{Role, lines};
 use crate::definitions::limits;
 
 /// Stands for what is typed. A character that nobody types: it is for private use.
@@ -21,10 +21,12 @@ enum Frame {
     Sequence { next: usize },
 }
 
-/// Where the end of `prefix` is, read as a value, or as a key whose colon is still to come; inside `quote`.
+/// Where the end of `prefix` is, read as a value, or as a key whose colon is still to come; inside `quote`. The parser wants brackets to be
+/// closed before it says what is in them.
 pub fn find(prefix: &str, quote: Option<char>) -> Option<Found> {
     let quote = quote.map(String::from).unwrap_or_default();
-    let ends = [format!("{MARK}{quote}"), format!("{MARK}{quote}: ")];
+    let closers = lines::closers(prefix);
+    let ends = [format!("{MARK}{quote}{closers}"), format!("{MARK}{quote}: {closers}")];
     ends.iter().find_map(|end| walk(&format!("{prefix}{end}")))
 }
 
