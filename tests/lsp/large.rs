@@ -47,7 +47,7 @@ fn a_document_of_five_megabytes_is_one() {
     let mut client = begin(folder.path());
     let mut text = pool("large");
     text.push_str("---\napiVersion: v1\nkind: ConfigMap\nmetadata: { name: large }\ndata:\n");
-    (0..90_000).for_each(|number| writeln!(text, "  key-{number}: a value of some length, {number} é").unwrap());
+    (0..105_000).for_each(|number| writeln!(text, "  key-{number}: a value of some length, {number} é").unwrap());
     text.push_str("---\nkind: NodePool\nsp\n");
     assert!(text.len() > 4_500_000, "{}", text.len());
     client.open("large.yaml", text);

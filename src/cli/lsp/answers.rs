@@ -1,5 +1,6 @@
 //! What is answered at a place of a document: documentation, what can be written, what can be done about findings.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use gen_lsp_types as lsp;
@@ -32,7 +33,7 @@ impl Around<'_> {
 
     fn text(&self) -> Text<'_> {
         let Document { text, lines, .. } = self.document;
-        Text { text, lines: lines.clone(), encoding: self.client.encoding }
+        Text { text, lines: Cow::Borrowed(lines), encoding: self.client.encoding }
     }
 
     fn markup(&self, value: String) -> lsp::MarkupContent {

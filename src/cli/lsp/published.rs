@@ -1,5 +1,7 @@
 //! Findings as the editor shows them.
 
+use std::borrow::Cow;
+
 use gen_lsp_types as lsp;
 
 use super::documents::range;
@@ -13,13 +15,13 @@ const SOURCE: &str = "cutlist";
 /// A text that findings are in, and how the editor counts in it.
 pub struct Text<'t> {
     pub text: &'t str,
-    pub lines: Lines,
+    pub lines: Cow<'t, Lines>,
     pub encoding: Encoding,
 }
 
 impl<'t> Text<'t> {
     pub fn of(text: &'t str, encoding: Encoding) -> Self {
-        Self { text, lines: Lines::of(text), encoding }
+        Self { text, lines: Cow::Owned(Lines::of(text)), encoding }
     }
 
     pub fn range(&self, start: usize, end: usize) -> lsp::Range {

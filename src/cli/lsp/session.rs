@@ -206,6 +206,8 @@ impl<'a> Session<'a> {
         let lsp::TextDocumentItem { uri, version, text, .. } = opened;
         let path = path_of(&uri);
         let key = self.key_of(&uri, path.as_deref());
+        // Its folder may have been read before there was this file.
+        self.is_stale |= path.is_some() && matches!(key, Key::Alone(_));
         let lines = Lines::of(&text);
         let document = Document { path, text, lines, version, key };
         self.documents.insert(uri.to_string(), document);
@@ -296,3 +298,6 @@ fn cancelled(incoming: &Incoming) -> Option<Id> {
     let id = message.params().filter(|_| message.method() == "$/cancelRequest")?.get("id")?;
     serde_json::from_value(id.clone()).ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -133,7 +133,9 @@ impl Session<'_> {
         // Of an open document it is said that nothing is found, too.
         shown.extend(open.values().map(|uri| ((*uri).to_owned(), Vec::new())));
         for (name, found) in &folder.found {
-            if let Some(uri) = uri_in(folder, &open, name) {
+            // An open document that is read elsewhere is judged there.
+            let is_elsewhere = |uri: &String| self.documents.get(uri).is_some_and(|document| document.key != *key);
+            if let Some(uri) = uri_in(folder, &open, name).filter(|uri| !is_elsewhere(uri)) {
                 shown.insert(uri, self.shown(folder, &open, name, found));
             }
         }

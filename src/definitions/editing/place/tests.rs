@@ -73,6 +73,20 @@ fn odd_texts_have_an_end() {
 }
 
 #[test]
+fn every_place_of_a_text_can_be_asked_for() {
+    let text = "\u{feff}# é\r\nkind: NodePool\r\nspec:\n  a: {b: [c, \"d𝄞\"], 'e': |\n    f\n  - g\n---\n\t? h\n: i\n&j *j: !k l\n";
+    for offset in 0..=text.len() + 1 {
+        for reach in [Reach::ToPlace, Reach::WholeWord] {
+            for cut in [text, text.get(..offset).unwrap_or(text)] {
+                if let Some(place) = Place::at(cut, offset, reach) {
+                    assert!(cut.get(place.start..place.end).is_some(), "{offset} {place:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
 fn the_word_goes_on_behind_the_place() {
     let text = "spec:\n  weight: 10\n";
     let place = Place::at(text, text.find("ight").unwrap(), Reach::WholeWord).unwrap();
