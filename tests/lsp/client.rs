@@ -117,13 +117,13 @@ impl Client {
     }
 
     pub fn position(&self, text: &str, byte: usize) -> Value {
-        let start = text[..byte].rfind('\n').map_or(0, |newline| newline + 1);
-        let before = &text[start..byte];
+        let (above, before) = text.get(..byte).unwrap().rsplit_once('\n').unwrap_or(("", text.get(..byte).unwrap()));
         let character = match self.encoding {
             Encoding::Utf8 => before.len(),
             Encoding::Utf16 => before.encode_utf16().count(),
         };
-        json!({ "line": text[..start].matches('\n').count(), "character": character })
+        let line = if above.len() + before.len() < byte { above.matches('\n').count() + 1 } else { 0 };
+        json!({ "line": line, "character": character })
     }
 
     /// What the program says about everything that was sent so far. It looks at definitions when nothing waits, so that the answer to a

@@ -89,7 +89,7 @@ fn memory_does_not_grow_by_edits() {
     let folder = tempfile::tempdir().unwrap();
     let mut client = begin(folder.path());
     client.open("a.yaml", pool("a") + "# 0\n");
-    let mut edit = |from: u64, client: &mut Client| {
+    let edit = |from: u64, client: &mut Client| {
         for number in from..from + EDITS {
             client.edit("a.yaml", &format!("# {number}\n"), &format!("# {}\n", number + 1));
             client.settled();

@@ -34,7 +34,7 @@ pub fn play(case: &Path) -> String {
     let Player { client, mut transcript, .. } = player;
     let ended = client.end();
     assert_eq!(ended.messages, Vec::<Value>::new());
-    write!(transcript, "{}exit {}\n", ended.stderr, ended.code.unwrap()).unwrap();
+    writeln!(transcript, "{}exit {}", ended.stderr, ended.code.unwrap()).unwrap();
     transcript.replace(&format!("file://{}", root.display()), "{root}").replace(&root.display().to_string(), "{root}")
 }
 
@@ -162,7 +162,11 @@ fn findings(parameters: &Value, out: &mut String) {
     let found = parameters["diagnostics"].as_array().unwrap();
     writeln!(out, "{}{version}: {} found", parameters["uri"].as_str().unwrap(), found.len()).unwrap();
     for diagnostic in found {
-        let severity = ["", "error", "warning", "note"][diagnostic["severity"].as_u64().unwrap() as usize];
+        let severity = match diagnostic["severity"].as_u64() {
+            Some(1) => "error",
+            Some(2) => "warning",
+            _ => "note",
+        };
         let code = diagnostic["code"].as_str().unwrap();
         let message = diagnostic["message"].as_str().unwrap().replace('\n', "; ");
         writeln!(out, "  {} {severity} {code} {message}", range(&diagnostic["range"])).unwrap();

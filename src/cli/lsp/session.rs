@@ -211,7 +211,7 @@ impl<'a> Session<'a> {
         let lines = Lines::of(&text);
         let document = Document { path, text, lines, version, key };
         self.documents.insert(uri.to_string(), document);
-        self.lay_over(&uri.to_string());
+        self.lay_over(uri.as_ref());
         self.forget_unused();
     }
 

@@ -33,13 +33,12 @@ impl Session<'_> {
 
     fn read_folder(&mut self, root: &Path) {
         let key = Key::Folder(root.to_owned());
-        if !self.folders.contains_key(&key) {
-            match Folder::read(root) {
-                Ok(folder) => {
-                    self.folders.insert(key, folder);
-                }
-                Err(error) => self.complain(&anyhow::Error::new(error)),
-            }
+        if self.folders.contains_key(&key) {
+            return;
+        }
+        match Folder::read(root) {
+            Ok(folder) => drop(self.folders.insert(key, folder)),
+            Err(error) => self.complain(&anyhow::Error::new(error)),
         }
     }
 

@@ -90,7 +90,8 @@ fn every_place_of_a_text_can_be_asked_for() {
 fn the_word_goes_on_behind_the_place() {
     let text = "spec:\n  weight: 10\n";
     let place = Place::at(text, text.find("ight").unwrap(), Reach::WholeWord).unwrap();
-    assert_eq!((place.word.as_str(), place.has_colon, &text[place.start..place.end]), ("weight", true, "weight"));
+    let written = text.get(place.start..place.end).unwrap();
+    assert_eq!((place.word.as_str(), place.has_colon, written), ("weight", true, "weight"));
     let of_value = Place::at(text, text.find('0').unwrap(), Reach::WholeWord).unwrap();
     assert_eq!(
         (of_value.role, of_value.path.as_slice()),
