@@ -22,7 +22,8 @@ pub enum Key {
 /// Folders above a document that are looked at. Nobody nests deeper.
 const ABOVE_MAX: usize = 64;
 
-/// The folder that a file is read with: the nearest with `cutlist.yaml`, as far up as its repository goes, else the folder of the workspace.
+/// The folder that a file is read with: the nearest with `cutlist.yaml`, as far up as its repository goes, else the folder of the
+/// workspace.
 pub fn root_of(path: &Path, workspace: &[PathBuf]) -> Option<PathBuf> {
     for above in path.ancestors().skip(1).take(ABOVE_MAX) {
         if above.join(FILE_NAME).is_file() {
