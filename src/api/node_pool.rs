@@ -30,7 +30,9 @@ use super::validation::{forms, node_pool as rules};
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::NODE_POOL_SPEC))]
 pub struct NodePoolSpec {
+    /// What each node of the pool is like.
     pub template: NodeClaimTemplate,
+    /// When nodes go that work, and how many at once.
     #[serde(default)]
     pub disruption: Disruption,
     /// Resource name to quantity; also `nodes`.
@@ -88,16 +90,20 @@ impl std::fmt::Display for IntOrString {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeClaimTemplate {
+    /// Labels and annotations of the nodes.
     #[serde(default)]
     pub metadata: TemplateMetadata,
+    /// Which machines there may be, and what is on them.
     pub spec: NodeClaimTemplateSpec,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TemplateMetadata {
+    /// Every node has them. Pods may ask for them, and requirements of the pool count together with them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 100, "additionalProperties" = rules::label_value(), "x-kubernetes-validations" = rules::LABELS))]
     pub labels: BTreeMap<String, String>,
+    /// Every node has them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
 }
@@ -105,15 +111,22 @@ pub struct TemplateMetadata {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeClaimTemplateSpec {
+    /// How instances are launched: images, subnets, security groups, disks.
     pub node_class_ref: NodeClassReference,
+    /// Which instance types, zones and capacity types nodes may have, and which labels. All of them must hold.
     #[schemars(length(max = 100), extend("x-kubernetes-validations" = rules::POOL_REQUIREMENTS))]
     pub requirements: Vec<NodeSelectorRequirement>,
+    /// Only pods that tolerate them run on the nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// Taints that something else takes away when the node is ready, such as a network plugin. Pods need not tolerate them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub startup_taints: Vec<Taint>,
+    /// The age at which a node goes, whatever budgets say. `Never`: none does.
     #[serde(default = "default_expire_after")]
     pub expire_after: Option<NillableDuration>,
+    /// How long a node waits for its pods when it goes. After that they are ended, also against their disruption budgets. Without it a pod may
+    /// hold its node for ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::DURATION.pattern))]
     pub termination_grace_period: Option<NillableDuration>,
@@ -125,10 +138,13 @@ fn default_expire_after() -> Option<NillableDuration> {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct NodeClassReference {
+    /// The API group of the class: `karpenter.k8s.aws` for an EC2NodeClass.
     #[schemars(length(min = 1), extend("pattern" = forms::GROUP.pattern, "x-kubernetes-validations" = rules::UNCHANGING))]
     pub group: String,
+    /// The kind of the class: `EC2NodeClass`.
     #[schemars(length(min = 1), extend("x-kubernetes-validations" = rules::UNCHANGING))]
     pub kind: String,
+    /// The name of the class.
     #[schemars(length(min = 1))]
     pub name: String,
 }
@@ -148,9 +164,12 @@ impl NodeClassReference {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::REQUIREMENT))]
 pub struct NodeSelectorRequirement {
+    /// The label that the requirement is about.
     #[schemars(length(max = 316), extend("pattern" = forms::QUALIFIED_NAME.pattern, "x-kubernetes-validations" = rules::REQUIREMENT_KEY))]
     pub key: String,
+    /// How the label must stand to the values. `Gt`, `Gte`, `Lt` and `Lte` compare with one number.
     pub operator: Operator,
+    /// Values of the label. `Exists` and `DoesNotExist` take none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("items" = rules::label_value()))]
     pub values: Vec<String>,
@@ -175,12 +194,16 @@ pub enum Operator {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Taint {
+    /// What the taint is called.
     #[schemars(length(min = 1), extend("pattern" = forms::QUALIFIED_NAME.pattern))]
     pub key: String,
+    /// What a toleration has to name as well, unless it says `Exists`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::LABEL_VALUE.pattern))]
     pub value: Option<String>,
+    /// What becomes of pods that do not tolerate it: they are not put there, rather not put there, or evicted.
     pub effect: TaintEffect,
+    /// When the taint was added. Kubernetes sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_added: Option<String>,
 }
@@ -195,8 +218,11 @@ pub enum TaintEffect {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Disruption {
+    /// How long nothing may have come to a node, or gone from it, before it is consolidated. `Never`: it is not.
     #[serde(default = "default_consolidate_after")]
     pub consolidate_after: NillableDuration,
+    /// Which nodes are consolidated: empty ones; those whose pods fit elsewhere, or on something cheaper, as well; or of those only the ones for
+    /// which what is saved is worth the disruption.
     #[serde(default)]
     pub consolidation_policy: ConsolidationPolicy,
     /// An explicit empty list means unlimited.
@@ -247,6 +273,7 @@ pub struct Budget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::SCHEDULE.pattern))]
     pub schedule: Option<String>,
+    /// How long the budget is in force each time that the schedule begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("pattern" = forms::WINDOW.pattern))]
     pub duration: Option<NillableDuration>,

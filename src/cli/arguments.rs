@@ -3,6 +3,7 @@
 mod ami;
 mod facts;
 mod lint;
+mod lsp;
 mod notifications;
 mod post;
 mod preview;
@@ -26,6 +27,7 @@ pub use lint::{
     ExplainArguments, ExportArguments, FailOnArgument, LintArguments, LintForm, LintOutput, SchemaAction,
     SchemaArguments,
 };
+pub use lsp::LspArguments;
 pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
@@ -55,6 +57,11 @@ pub enum Command {
     Lint(LintArguments),
     /// Say what a rule of lint is about, with examples
     Explain(ExplainArguments),
+    /// Serve an editor while definitions are written: findings, fixes, completion, documentation
+    ///
+    /// A server of the Language Server Protocol on standard input and output: an editor starts it. `examples/editors` says how, for
+    /// VS Code, Neovim, Helix and Emacs.
+    Lsp(LspArguments),
     /// Watch a repository, post each plan, then apply it
     Run(Box<RunArguments>),
     /// Post a preview to the pull request that it is about: a status, a comment, and lines of the files
@@ -92,6 +99,7 @@ impl Command {
             }),
             Self::Simulate(arguments) => Some(&arguments.inputs.planning.definitions),
             Self::Lint(arguments) => Some(&arguments.definitions),
+            Self::Lsp(arguments) => Some(&arguments.definitions),
             Self::Review(arguments) => Some(&arguments.definitions),
             Self::Facts(FactsArguments { action: FactsAction::Pull(arguments) }) => Some(&arguments.definitions),
             Self::Ami(arguments) => Some(&arguments.action.arguments().definitions),

@@ -12,6 +12,7 @@ mod explain;
 mod facts;
 mod inputs;
 mod lint;
+mod lsp;
 mod output;
 mod plan;
 mod post;
@@ -49,6 +50,7 @@ fn parse_and_run() -> ExitCode {
         Command::Why(arguments) => why::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Lint(arguments) => lint::run(&arguments),
+        Command::Lsp(arguments) => lsp::run(&arguments),
         Command::Review(arguments) => review::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
         Command::Approve(arguments) => approve::run(&arguments),

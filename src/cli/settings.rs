@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::arguments::DefinitionArguments;
 use crate::api::source::SourceFile;
-use crate::definitions::{self, Definitions, GivenVariables, Masks};
+use crate::definitions::{self, Definitions, GivenVariables, Masks, Memory};
 
 /// A variable of the environment with this prefix is meant for definitions: `CUTLIST_VAR_REGION` gives `REGION`.
 pub const PREFIX: &str = "CUTLIST_VAR_";
@@ -19,6 +19,15 @@ pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -
 /// The same to judge every file, as `lint` does.
 pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -> Definitions {
     definitions::lint(files, &given_for(files, arguments))
+}
+
+/// The same again and again, as `lsp` does.
+pub fn lint_definitions_again(
+    files: &[SourceFile],
+    arguments: &DefinitionArguments,
+    memory: &mut Memory,
+) -> Definitions {
+    definitions::lint_again(files, &given_for(files, arguments), memory)
 }
 
 fn given_for(files: &[SourceFile], arguments: &DefinitionArguments) -> GivenVariables {

@@ -80,11 +80,15 @@ impl Scalar {
             Instead::Text(text) if text.contains(['"', '\'', '\\']) || text.chars().any(char::is_control) => None,
             Instead::Text(text) => Some(match self.quote {
                 Some(quote) => format!("{quote}{text}{quote}"),
-                None if is_plain(text) => text.clone(),
-                None => format!("\"{text}\""),
+                None => in_yaml(text),
             }),
         }
     }
+}
+
+/// The text as a scalar, in quotes where it needs some. It has none itself.
+pub fn in_yaml(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { format!("\"{text}\"") }
 }
 
 /// Whether the text needs no quotes to stay this text, inside a flow collection too.

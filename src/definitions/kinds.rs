@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::api::{image_lock, scenario, settings};
+
 /// The kinds whose definitions are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
@@ -63,6 +65,16 @@ impl Kind {
     /// Whether the object lives in a namespace: `default`, where it names none.
     pub fn is_namespaced(self) -> bool {
         matches!(self, Self::CapacityBuffer | Self::PodTemplate)
+    }
+}
+
+/// The kind that files of this name hold.
+pub fn of_file(name: &str) -> Option<Kind> {
+    match name {
+        settings::FILE_NAME => Some(Kind::Settings),
+        scenario::FILE_NAME => Some(Kind::Scenario),
+        image_lock::FILE_NAME => Some(Kind::ImageLock),
+        _ => None,
     }
 }
 

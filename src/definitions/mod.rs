@@ -13,14 +13,17 @@ pub mod changes;
 mod context;
 pub mod diagnostic;
 mod document;
+pub mod editing;
 mod files;
 mod findings;
 pub mod fingerprint;
 mod fixes;
 mod given;
+mod judging;
 mod kinds;
 mod kustomize;
 mod limits;
+mod memory;
 mod misses;
 mod not_read;
 mod open;
@@ -56,6 +59,7 @@ pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppre
 pub use files::is_candidate;
 pub use fixes::apply as apply_fixes;
 pub use given::{GivenVariables, Masks};
+pub use memory::Memory;
 pub use not_read::NotRead;
 pub use open::OpenDefinition;
 pub use schema::{PublishedSchema, for_others as published_schemas};
@@ -143,13 +147,18 @@ impl Definitions {
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// Variables that are given override those of `cutlist.yaml`.
 pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given, reader::Purpose::Use)
+    reader::read(files, given, reader::Purpose::Use, None)
 }
 
 /// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,
 /// and what none of them takes is read as well.
 pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given, reader::Purpose::Judge)
+    reader::read(files, given, reader::Purpose::Judge, None)
+}
+
+/// The same again and again, while files change: what did not change is not worked out anew.
+pub fn lint_again(files: &[SourceFile], given: &GivenVariables, memory: &mut Memory) -> Definitions {
+    reader::read(files, given, reader::Purpose::Judge, Some(memory))
 }
 
 /// The rule with this code or name, for reports and `explain`.

@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::amounts::{self, Amounts};
+use super::amounts::Amounts;
 use super::context::Context;
 use super::diagnostic::{Diagnostic, Severity, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
-use super::fixes::Instead;
 use super::given::GivenVariables;
+use super::judging::{self, Judged};
 use super::kinds::{Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
+use super::memory::{JudgedOfFile, Memory};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
 use super::open::{self, OpenDefinition};
@@ -27,7 +28,6 @@ use super::scopes::{self, Scope};
 use super::suppression::{Chosen, Ignores, SortedOut};
 use super::{Definition, Definitions, files, limits, schema, substitution, unread};
 use crate::api::capacity_buffer::CapacityBuffer;
-use crate::api::ec2_node_class::Subnet;
 use crate::api::source::{SourceFile, Standing};
 use crate::api::{cluster_fields, kustomization};
 
@@ -40,7 +40,13 @@ pub enum Purpose {
     Judge,
 }
 
-pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) -> Definitions {
+/// With a memory, what is known of files that did not change is not worked out again. It is of one purpose.
+pub fn read(
+    sources: &[SourceFile],
+    given: &GivenVariables,
+    purpose: Purpose,
+    mut memory: Option<&mut Memory>,
+) -> Definitions {
     let is_read = |file: &&SourceFile| match &file.standing {
         Standing::Own => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
@@ -51,7 +57,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) ->
     let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
     let context = Context::of(&sources, &given.values());
-    let parsed = parsed(&sources, &context);
+    let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut());
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
         Some(root) => vec![root],
@@ -59,6 +65,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) ->
     };
     let (builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
     let mut reading = Reading { context, findings, purpose: Some(purpose), ..Reading::default() };
+    reading.judged = memory.is_some().then_some(known);
     for (index, (source, parsed)) in sources.iter().zip(&parsed).enumerate() {
         let how = how(index, source, &layout, used.contains(&index), purpose, &reading.context.paths);
         reading.file(index, source, parsed, how);
@@ -105,6 +112,9 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose) ->
     definitions.masks = given.masks();
     let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
     definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
+    if let Some((memory, judged)) = memory.zip(reading.judged) {
+        memory.keep(&sources, parsed, judged);
+    }
     definitions
 }
 
@@ -126,10 +136,27 @@ fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>) ->
     typed(revision, findings)
 }
 
-/// Every file that may be needed: of a repository with kustomizations also those that the settings leave out.
-fn parsed(sources: &[&SourceFile], context: &Context) -> Vec<Parsed> {
+/// Every file, with what is known of its documents from an earlier reading.
+fn known_or_parsed(
+    sources: &[&SourceFile],
+    context: &Context,
+    mut memory: Option<&mut Memory>,
+) -> (Vec<Parsed>, Vec<JudgedOfFile>) {
+    if let Some(memory) = memory.as_deref_mut() {
+        memory.begin(sources, context);
+    }
+    let parse = parser(sources, context);
+    let known_or_parsed = |(index, source): (usize, &&SourceFile)| {
+        let known = memory.as_deref_mut().and_then(|memory| memory.recall(index, source));
+        known.unwrap_or_else(|| (parse(index, source), JudgedOfFile::new()))
+    };
+    sources.iter().enumerate().map(known_or_parsed).unzip()
+}
+
+/// Parses every file that may be needed: of a repository with kustomizations also those that the settings leave out.
+fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
-    let parsed = |(index, source): (usize, &&SourceFile)| {
+    move |index, source| {
         let is_needed = has_kustomizations || files::is_selected(&source.path, &context.paths);
         if !source.has_content() || !is_needed || context.template_of(&source.path).is_some() {
             return Parsed::default();
@@ -138,8 +165,7 @@ fn parsed(sources: &[&SourceFile], context: &Context) -> Vec<Parsed> {
             Ok(text) => document::parse(index, &text),
             Err(finding) => Parsed { findings: vec![*finding], ..Parsed::default() },
         }
-    };
-    sources.iter().enumerate().map(parsed).collect()
+    }
 }
 
 /// What becomes of a file.
@@ -197,6 +223,8 @@ struct Reading {
     not_read: Vec<NotRead>,
     amounts: Amounts,
     purpose: Option<Purpose>,
+    /// What is known of documents, and is kept for the next time; by the index of the file. `None`: nothing is.
+    judged: Option<Vec<JudgedOfFile>>,
     files_read: usize,
     documents_read: usize,
     documents_skipped: usize,
@@ -259,19 +287,19 @@ impl Reading {
 
     fn documents(&mut self, source: &SourceFile, parsed: &Parsed, found: &mut Vec<Finding>) {
         let mut no_object = None;
-        for document in parsed.documents.iter().cloned() {
+        for (number, document) in parsed.documents.iter().enumerate() {
             match classify(&document.value) {
                 Class::NoObject => {
                     self.documents_skipped += 1;
                     let finding =
-                        unread::no_settings(&document, &source.path).unwrap_or_else(|| unread::no_object(&document));
+                        unread::no_settings(document, &source.path).unwrap_or_else(|| unread::no_object(document));
                     if std::ptr::eq(finding.rule, &kind_rules::NO_OBJECT) {
                         no_object.get_or_insert(finding);
                     } else {
                         found.push(finding);
                     }
                 }
-                class => self.document(class, document, source, found),
+                class => self.document(class, document, Some(number), source, found),
             }
         }
         // One note for a file, and none where a file has objects as well, or findings anyway.
@@ -294,7 +322,7 @@ impl Reading {
             self.definitions_found += usize::from(role == Role::Resource);
             let mut document = kustomize::without_directives(document);
             substitution::apply(kind, &mut document, &self.context.variables);
-            found.extend(ambiguous(kind, &document));
+            found.extend(judging::ambiguous(kind, &document));
             let checked = schema::check(kind, &mut document, &mut false);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
@@ -311,7 +339,7 @@ impl Reading {
                 Class::NoObject | Class::Incomplete { .. } => {}
                 class => {
                     let (skipped, counted) = (self.documents_skipped, self.definitions_found);
-                    self.document(class, document, source, &mut found);
+                    self.document(class, &document, None, source, &mut found);
                     (self.documents_skipped, self.definitions_found) = (skipped, counted);
                 }
             }
@@ -320,73 +348,59 @@ impl Reading {
         self.findings.extend(found);
     }
 
-    fn document(&mut self, class: Class, mut document: Document, source: &SourceFile, found: &mut Vec<Finding>) {
-        self.ignores.annotation(&document);
+    /// `number`: which one of its file it is, where it stands in one as it is.
+    fn document(
+        &mut self,
+        class: Class,
+        document: &Document,
+        number: Option<usize>,
+        source: &SourceFile,
+        found: &mut Vec<Finding>,
+    ) {
+        self.ignores.annotation(document);
         match class {
             Class::Read(kind) => {
-                if let Some(finding) = unread::misplaced(kind, &document, &source.path) {
+                if let Some(finding) = unread::misplaced(kind, document, &source.path) {
                     self.documents_skipped += 1;
                     return found.push(finding);
                 }
                 self.definitions_found += 1;
+                let judged = self.judged(kind, document, number);
                 let mut own = Vec::new();
-                if kind.is_object() {
-                    let misses = substitution::apply(kind, &mut document, &self.context.variables);
-                    self.misses.add(&document, misses, &mut own);
-                }
-                own.extend(ambiguous(kind, &document));
-                let mut unchecked = false;
-                let subnets = subnets_found(kind, &document.value);
-                if kind.is_object() {
-                    own.extend(unread::set_by_cluster(&document));
-                }
-                own.extend(schema::check(kind, &mut document, &mut unchecked));
-                own.extend(amounts::too_much_of(kind, &document));
-                // What is far too long is not looked at entry by entry.
-                let is_too_long = amounts::is_far_too_long(kind, &document);
-                for rule in rules::all().iter().filter(|_| !is_too_long) {
-                    if let Check::Document(kinds, check) = rule.check
-                        && kinds.contains(&kind)
-                    {
-                        own.extend(check(&document));
-                    }
-                }
-                unchecked |= open::drop_hidden(&document, &mut own);
-                if let Some((status, root)) = subnets.zip(document.value.as_object_mut()) {
-                    root.insert("status".to_owned(), status);
-                }
+                self.misses.add(&judged.document, judged.misses.clone(), &mut own);
                 // Files of many clusters may be judged at once; those of one are planned with.
                 let is_planned_with = self.purpose == Some(Purpose::Use);
-                own.extend(is_planned_with.then(|| self.amounts.one_more(kind, &document)).flatten());
+                own.extend(is_planned_with.then(|| self.amounts.one_more(kind, &judged.document)).flatten());
+                let usable = judged.is_usable(&own);
+                let Judged { document, findings, unchecked, is_too_long, .. } = judged;
+                found.extend(findings.into_iter().chain(own));
                 if is_too_long || self.amounts.is_beyond(kind) {
-                    return found.extend(own);
+                    return;
                 }
-                let usable = !document.broken && !own.iter().any(|f| f.rule.severity == Severity::Error);
                 let staged = self.context.staged.contains(&source.path);
                 self.objects.push(Object { kind, document, usable, unchecked, staged, build: None });
-                found.extend(own);
             }
             Class::Foreign => {
                 self.documents_skipped += 1;
-                found.extend(unread::no_settings(&document, &source.path));
-                found.extend(schema::unknown_fields_of_workload(&document));
-                found.extend(rules::requirements::of_workload(&document));
-                found.extend(rules::auto_mode::fields_of_class(&document));
+                found.extend(unread::no_settings(document, &source.path));
+                found.extend(schema::unknown_fields_of_workload(document));
+                found.extend(rules::requirements::of_workload(document));
+                found.extend(rules::auto_mode::fields_of_class(document));
             }
-            Class::Old(old) => found.extend(unread::outdated(old, &document)),
+            Class::Old(old) => found.extend(unread::outdated(old, document)),
             Class::Unread { note } => {
                 self.documents_skipped += 1;
-                found.push(Finding::at(&kind_rules::UNKNOWN_KIND, &document, "/kind", Place::Value, note));
+                found.push(Finding::at(&kind_rules::UNKNOWN_KIND, document, "/kind", Place::Value, note));
             }
             Class::Unknown { meant } => {
                 self.documents_skipped += 1;
-                found.push(unread::unknown(&document, meant));
+                found.push(unread::unknown(document, meant));
             }
             Class::Incomplete { missing } => {
                 if files::is_of_another_tool(&source.path) {
                     self.documents_skipped += 1;
                 } else {
-                    found.push(unread::incomplete(missing, &document));
+                    found.push(unread::incomplete(missing, document));
                 }
             }
             Class::NoObject => {}
@@ -394,12 +408,16 @@ impl Reading {
     }
 }
 
-/// Of a class that was read from a cluster what its status says of subnets, which nobody without a cloud can know. The rest of a status
-/// is not the author's and is not read.
-fn subnets_found(kind: Kind, document: &Value) -> Option<Value> {
-    let subnets = document.pointer("/status/subnets").filter(|_| kind == Kind::EC2NodeClass)?;
-    let found: Vec<Subnet> = serde_json::from_value(subnets.clone()).ok()?;
-    (!found.is_empty()).then(|| json!({ "subnets": found }))
+impl Reading {
+    /// What is known of the document, or else is worked out, and kept where it stands in a file.
+    fn judged(&mut self, kind: Kind, document: &Document, number: Option<usize>) -> Judged {
+        let judge = || Judged::of(kind, document.clone(), &self.context.variables);
+        let of_file = self.judged.as_mut().and_then(|judged| judged.get_mut(document.file));
+        match of_file.zip(number) {
+            Some((of_file, number)) => of_file.entry(number).or_insert_with(judge).clone(),
+            None => judge(),
+        }
+    }
 }
 
 /// The file as text.
@@ -420,18 +438,6 @@ fn text_of(index: usize, source: &SourceFile) -> Result<Arc<str>, Box<Finding>> 
         let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 text" };
         Box::new(Finding::at_span(&reading::ENCODING, index, span, message).hint("save it as UTF-8"))
     })
-}
-
-fn ambiguous(kind: Kind, document: &Document) -> Vec<Finding> {
-    let finding = |(pointer, what): &(String, document::Disagreement)| {
-        let written = document.written(pointer).unwrap_or_default();
-        let message = format!("`{written}` {}", what.meanings());
-        let instead = schema::type_at(kind, pointer).and_then(|name| what.as_kubectl(&written, name));
-        Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message)
-            .hint(what.instead(&written))
-            .instead(instead.map(Instead::Yaml))
-    };
-    document.ambiguous.iter().map(finding).collect()
 }
 
 /// Values of the documents in which no error was found.

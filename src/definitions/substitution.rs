@@ -26,7 +26,7 @@ pub const SWITCH: &str = "kustomize.toolkit.fluxcd.io/substitute";
 const USER_DATA: (Kind, &str) = (Kind::EC2NodeClass, "/spec/userData");
 
 /// What was not replaced by a value, and where.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Miss {
     pub kind: MissKind,
     /// The variable; where the form names none, the form.

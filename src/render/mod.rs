@@ -5,6 +5,7 @@ pub mod catalog;
 pub mod chart;
 pub mod diagnostics;
 pub mod explain;
+pub mod fields;
 pub mod notification;
 pub mod plan;
 pub mod posting;

@@ -60,7 +60,10 @@ fn what_runs_counts_by_its_type_and_how_it_was_bought() {
 fn who_may_not_ask_for_quotas_plans_without_them_and_is_told() {
     run(async {
         let (account, clock) = (small(), EmbeddedClock::starting_at(at(0)));
-        account.failures.borrow_mut().insert("servicequotas:GetServiceQuota".to_owned(), "AccessDeniedException".to_owned());
+        account
+            .failures
+            .borrow_mut()
+            .insert("servicequotas:GetServiceQuota".to_owned(), "AccessDeniedException".to_owned());
         let cloud = cloud(&account, &clock);
         assert_eq!(cloud.vcpu_quotas().await, []);
         let said = cloud.troubles().await;

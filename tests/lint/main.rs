@@ -5,6 +5,7 @@
 #![cfg(test)]
 #![expect(clippy::disallowed_methods, reason = "the cases are files, and the program is run on them")]
 
+mod again;
 mod examples;
 mod explain;
 mod forms;

@@ -60,9 +60,8 @@ pub fn pools_short_of_quota(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Vec<S
     for pool in inputs.node_pools.iter().filter(|pool| !pool.spec.template.spec.node_class_ref.is_of_auto_mode()) {
         let entries = entries(pool);
         let relevant = matching.relevant(&entries);
-        let is_allowed = |it: &&Offering| {
-            it.available && relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true))
-        };
+        let is_allowed =
+            |it: &&Offering| it.available && relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));
         let of_type = |it: &InstanceType| {
             let quotas = it.offerings.iter().filter(is_allowed).filter_map(|sold| quotas.too_small_for(it, sold));
             quotas.map(|quota| quota.code).collect::<Vec<_>>()

@@ -69,7 +69,7 @@ pub static RULES: &[&Rule] = &[&VALUE, &BOUND, &UNIT, &TOGETHER, &ZONE, &PRICE];
 
 /// Read once: labels of instance types are the same in every region.
 static CATALOG: LazyLock<Option<Catalog>> = LazyLock::new(|| Catalog::built_in_anywhere().ok());
-pub(super) static MATCHING: LazyLock<Option<Matching<'static>>> =
+pub(in crate::definitions) static MATCHING: LazyLock<Option<Matching<'static>>> =
     LazyLock::new(|| Some(matching_of(CATALOG.as_ref()?)));
 
 /// Of which operating system nodes are, their class decides.

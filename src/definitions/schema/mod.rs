@@ -134,12 +134,20 @@ pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<F
 
 /// The type that the schema of `kind` gives what `pointer` points at, where it gives one.
 pub fn type_at(kind: Kind, pointer: &str) -> Option<&'static str> {
+    let parts: Vec<String> = pointer.split('/').skip(1).map(spans::unescape).collect();
+    at(kind, parts.iter().map(String::as_str))?.get("type")?.as_str()
+}
+
+/// The schema of what stands at these keys and numbers of a document of `kind`.
+pub fn at<'p>(kind: Kind, path: impl IntoIterator<Item = &'p str>) -> Option<&'static Value> {
     let mut schema = &SCHEMAS.get(&kind)?.as_ref().ok()?.json;
-    for part in pointer.split('/').skip(1).map(spans::unescape) {
-        let member = schema.get("properties").and_then(|properties| properties.get(&part));
-        schema = member.or_else(|| schema.get("items")).or_else(|| schema.get("additionalProperties"))?;
+    for part in path {
+        let member = schema.get("properties").and_then(|properties| properties.get(part));
+        // What is no schema of a member only says whether there may be one.
+        let any = schema.get("additionalProperties").filter(|any| any.is_object());
+        schema = member.or_else(|| schema.get("items")).or(any)?;
     }
-    schema.get("type")?.as_str()
+    Some(schema)
 }
 
 /// Why the schema of the kind can not be compiled, if so: a mistake in `api`.

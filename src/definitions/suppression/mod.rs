@@ -12,7 +12,13 @@ use super::findings::{Finding, Place};
 use super::rules::{self, Check, Rule, reading, suppression as own};
 use crate::api::keys;
 
+pub use comments::MARK;
 pub use settings::Chosen;
+
+/// The lines that the comments of a text are for; `None` for those about the whole file.
+pub fn lines_of_comments(text: &str) -> Vec<Option<usize>> {
+    comments::find(text).into_iter().map(|comment| comment.line).collect()
+}
 
 /// What a comment or an annotation says.
 #[derive(Clone, Debug)]

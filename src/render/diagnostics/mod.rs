@@ -28,6 +28,7 @@ pub use json::{json, json_lines};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use patch::patch;
+pub use place::page_of_rule;
 pub use sarif::sarif;
 pub use tap::tap;
 pub use text::text;

@@ -2,6 +2,9 @@
 
 use crate::definitions::diagnostic::Span;
 
+/// Where the pages of the rules are.
+const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/schemas/rules.md");
+
 /// The column behind the last character, from 1, in characters. Spans end on their line. `source` is the text of the file.
 pub fn end_column(span: Span, source: Option<&str>) -> usize {
     let covered = source.and_then(|source| source.get(span.start_byte..span.end_byte)).unwrap_or_default();
@@ -11,4 +14,9 @@ pub fn end_column(span: Span, source: Option<&str>) -> usize {
 /// The path from the root of the repository, as forges want it: without `./`.
 pub fn relative(path: &str) -> &str {
     path.strip_prefix("./").unwrap_or(path)
+}
+
+/// Where the page of a rule is.
+pub fn page_of_rule(code: &str) -> String {
+    format!("{PAGES}#{}", code.to_lowercase())
 }

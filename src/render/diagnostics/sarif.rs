@@ -13,12 +13,9 @@ use serde_sarif::sarif::{
 };
 
 use super::LintReport;
-use super::place::{end_column, relative};
+use super::place::{end_column, page_of_rule, relative};
 use crate::definitions::diagnostic::Span;
 use crate::definitions::{self, Diagnostic, RuleDescription, Severity, Suppressed, SuppressedBy};
-
-/// Where the pages of the rules are.
-const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/schemas/rules.md");
 
 /// The name under which fingerprints are kept. Another way to make them gets another number.
 const FINGERPRINT: &str = "cutlistFinding/v1";
@@ -148,7 +145,7 @@ fn rule(rule: &RuleDescription) -> ReportingDescriptor {
         short_description: Some(MultiformatMessageString::builder().text(rule.summary).build()),
         full_description: Some(MultiformatMessageString::builder().text(rule.explanation.clone()).build()),
         help: Some(help),
-        help_uri: Some(format!("{PAGES}#{}", rule.code.to_lowercase())),
+        help_uri: Some(page_of_rule(rule.code)),
         default_configuration: Some(configuration),
         properties: Some(PropertyBag { tags: Some(tags), ..PropertyBag::builder().build() }),
         ..ReportingDescriptor::builder().id(rule.code).build()

@@ -80,7 +80,11 @@ async fn quotas(api: &impl Ec2Api) -> Result<Vcpus, ApiError> {
     let mut found = Vcpus::new();
     for quota in VCPU_QUOTAS {
         match api.get_service_quota(quota.code).await {
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count, and a cast saturates")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a count, and a cast saturates"
+            )]
             Ok(answer) => drop(found.insert(quota.code, answer.value as u64)),
             Err(error) if error.class == FailureClass::NotFound => {}
             Err(error) => return Err(error),

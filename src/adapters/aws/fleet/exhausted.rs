@@ -1,8 +1,8 @@
 //! What is not to be asked for again for a while, of what a launch was allowed to become.
 
 use crate::adapters::aws::failures::Remembered;
-use crate::core::catalog::vcpu_quotas::code_of;
 use crate::api::keys;
+use crate::core::catalog::vcpu_quotas::code_of;
 use crate::core::plan::Alternative;
 use crate::ports::Offering;
 

@@ -1,0 +1,88 @@
+//! One document of a kind that is read, judged without the others.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::amounts;
+use super::diagnostic::Severity;
+use super::document::{self, Document};
+use super::findings::{Finding, Place};
+use super::fixes::Instead;
+use super::kinds::Kind;
+use super::open;
+use super::rules::{self, Check, reading};
+use super::schema;
+use super::substitution::{self, Miss};
+use super::unread;
+use crate::api::ec2_node_class::Subnet;
+
+/// What the document is with its variables, and what was found in it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub document: Document,
+    pub findings: Vec<Finding>,
+    pub misses: Vec<Miss>,
+    /// What may be an error is not known: it hangs on a variable without a value.
+    pub unchecked: bool,
+    /// It was not looked at entry by entry.
+    pub is_too_long: bool,
+}
+
+impl Judged {
+    pub fn of(kind: Kind, mut document: Document, variables: &BTreeMap<String, String>) -> Self {
+        let mut misses = Vec::new();
+        if kind.is_object() {
+            misses = substitution::apply(kind, &mut document, variables);
+        }
+        let mut findings = ambiguous(kind, &document);
+        let mut unchecked = false;
+        let subnets = subnets_found(kind, &document.value);
+        if kind.is_object() {
+            findings.extend(unread::set_by_cluster(&document));
+        }
+        findings.extend(schema::check(kind, &mut document, &mut unchecked));
+        findings.extend(amounts::too_much_of(kind, &document));
+        // What is far too long is not looked at entry by entry.
+        let is_too_long = amounts::is_far_too_long(kind, &document);
+        for rule in rules::all().iter().filter(|_| !is_too_long) {
+            if let Check::Document(kinds, check) = rule.check
+                && kinds.contains(&kind)
+            {
+                findings.extend(check(&document));
+            }
+        }
+        unchecked |= open::drop_hidden(&document, &mut findings);
+        if let Some((status, root)) = subnets.zip(document.value.as_object_mut()) {
+            root.insert("status".to_owned(), status);
+        }
+        Self { document, findings, misses, unchecked, is_too_long }
+    }
+
+    /// Whether nothing found in it, or in `others`, keeps it from being used.
+    pub fn is_usable(&self, others: &[Finding]) -> bool {
+        let is_error = |finding: &Finding| finding.rule.severity == Severity::Error;
+        !self.document.broken && !self.findings.iter().chain(others).any(is_error)
+    }
+}
+
+/// Of a class that was read from a cluster what its status says of subnets, which nobody without a cloud can know. The rest of a status
+/// is not the author's and is not read.
+fn subnets_found(kind: Kind, document: &Value) -> Option<Value> {
+    let subnets = document.pointer("/status/subnets").filter(|_| kind == Kind::EC2NodeClass)?;
+    let found: Vec<Subnet> = serde_json::from_value(subnets.clone()).ok()?;
+    (!found.is_empty()).then(|| json!({ "subnets": found }))
+}
+
+/// Plain scalars that programs read differently.
+pub fn ambiguous(kind: Kind, document: &Document) -> Vec<Finding> {
+    let finding = |(pointer, what): &(String, document::Disagreement)| {
+        let written = document.written(pointer).unwrap_or_default();
+        let message = format!("`{written}` {}", what.meanings());
+        let instead = schema::type_at(kind, pointer).and_then(|name| what.as_kubectl(&written, name));
+        Finding::at(&reading::AMBIGUOUS, document, pointer, Place::Value, message)
+            .hint(what.instead(&written))
+            .instead(instead.map(Instead::Yaml))
+    };
+    document.ambiguous.iter().map(finding).collect()
+}
