@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn pools_are_named_up_to_three() {
-        let named = |names: &[&str]| super::named(&names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
+        let named = |names: &[&str]| named(&names.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>());
         assert_eq!(named(&["a"]), "NodePool a");
         assert_eq!(named(&["a", "b"]), "NodePools a and b");
         assert_eq!(named(&["a", "b", "c", "d"]), "NodePools a, b, c and 1 more");

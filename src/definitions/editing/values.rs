@@ -2,7 +2,7 @@
 
 use crate::api::keys;
 use crate::core::catalog::labels::AWS_PREFIX;
-use crate::core::catalog::regions::{self, Place};
+use crate::core::catalog::regions::{self, Locality};
 use crate::core::model::requirements::{AWS_LABELS, normalized};
 use crate::definitions::rules::requirements::MATCHING;
 
@@ -32,9 +32,9 @@ pub fn of_label(key: &str, region: &str) -> Vec<&'static str> {
     let of_auto_mode = key.strip_prefix(keys::AUTO_MODE_PREFIX).map(|name| format!("{AWS_PREFIX}{name}"));
     let key = of_auto_mode.as_deref().unwrap_or_else(|| normalized(key));
     let mut values: Vec<&str> = match key {
-        keys::ZONE => regions::names(Place::Zone, region),
-        keys::ZONE_ID => regions::names(Place::ZoneId, region),
-        keys::REGION => regions::names(Place::Region, region),
+        keys::ZONE => regions::names(Locality::Zone, region),
+        keys::ZONE_ID => regions::names(Locality::ZoneId, region),
+        keys::REGION => regions::names(Locality::Region, region),
         keys::OPERATING_SYSTEM => OPERATING_SYSTEMS.to_vec(),
         keys::CAPACITY_TYPE => vec![keys::ON_DEMAND, keys::SPOT, keys::RESERVED],
         _ => MATCHING.as_ref().map(|matching| matching.values.of(key).collect()).unwrap_or_default(),
@@ -48,7 +48,7 @@ pub fn of_label(key: &str, region: &str) -> Vec<&'static str> {
 
 /// The regions there are.
 pub fn regions() -> Vec<&'static str> {
-    regions::names(Place::Region, regions::DEFAULT_REGION)
+    regions::names(Locality::Region, regions::DEFAULT_REGION)
 }
 
 #[cfg(test)]
