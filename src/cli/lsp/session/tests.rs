@@ -1,3 +1,5 @@
+//! Messages that arrive together, and how a conversation ends.
+
 use serde_json::json;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Texts as they are while somebody types: what is found at a place of them.
+
 use super::*;
 
 /// The place of `|` in the text: role, path, word, what is beside it.
