@@ -40,7 +40,7 @@ fn every_message_is_as_slack_takes_it() {
     let validator = jsonschema::validator_for(&schema()).unwrap();
     for kind in NotificationKind::ALL {
         for text in HOSTILE {
-            for times in [1, 50, 5_000] {
+            for times in [1, 50, 500] {
                 let text = text.repeat(times);
                 let notification = Notification {
                     title: text.clone(),

@@ -27,10 +27,7 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
             Answer::of(201, body)
         });
     }
-    if let Some(team) = path.strip_prefix("/orgs/acme/teams/platform") {
-        return Some(of_team(world, team));
-    }
-    let path = path.strip_prefix("/repos/acme/nodes/")?;
+    let Some(path) = path.strip_prefix("/repos/acme/nodes/") else { return of_team(world, path) };
     if path == "installation" {
         return is_app.then(|| Answer::of(200, json!({ "id": 42, "app_id": 1 })));
     }
@@ -92,14 +89,15 @@ pub fn answer(world: &mut World, request: &Request) -> Option<Answer> {
 }
 
 /// Whether it is not seen, or somebody is not in it, answers alike.
-fn of_team(world: &World, path: &str) -> Answer {
+fn of_team(world: &World, path: &str) -> Option<Answer> {
+    let rest = path.strip_prefix("/orgs/acme/teams/platform")?;
     let is_seen = !world.hides_team;
-    match path.strip_prefix("/memberships/") {
+    Some(match rest.strip_prefix("/memberships/") {
         Some(user) => {
             found((is_seen && world.team.contains(user)).then(|| json!({ "state": "active", "role": "member" })))
         }
         None => found(is_seen.then(|| json!({ "id": 9, "slug": "platform" }))),
-    }
+    })
 }
 
 fn graphql(world: &mut World, request: &Request, account: &str) -> Option<Answer> {
