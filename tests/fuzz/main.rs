@@ -1,4 +1,6 @@
 //! The corpus of the fuzzer, and pieces of it, as a test. How to run the fuzzer itself: `.github/CONTRIBUTING.md`.
+#![cfg(test)]
+#![expect(clippy::disallowed_methods, reason = "the corpus is in files")]
 
 mod targets;
 

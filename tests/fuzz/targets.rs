@@ -14,8 +14,11 @@ use cutlist::definitions::{self, Definitions, GivenVariables, Severity};
 use cutlist::render::diagnostics::{self, LintReport};
 use jiff::Timestamp;
 
+/// Takes any bytes.
+pub type Target = fn(&[u8]);
+
 /// Name and function of every target; the name is also that of its corpus.
-pub const ALL: [(&str, fn(&[u8])); 8] = [
+pub const ALL: [(&str, Target); 8] = [
     ("definitions", definitions),
     ("repository", repository),
     ("substitution", substitution),

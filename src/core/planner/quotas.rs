@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::cloud_facts::VcpuQuotaUse;
+use crate::core::catalog::InstanceType;
 use crate::core::catalog::vcpu_quotas::{VCPU_QUOTAS, VcpuQuota, quota_of};
 use crate::core::inputs::Inputs;
 use crate::core::offer::pools_short_of_quota;
@@ -32,7 +33,7 @@ pub fn facts(inputs: &Inputs<'_>, steps: &[Step]) -> Vec<CloudFact> {
         let sold = inputs.catalog.instance_types.iter().find(|it| it.name == step.instance_type);
         let entry = launched.entry(quota.code).or_default();
         entry.nodes += 1;
-        entry.vcpus += sold.and_then(|it| it.vcpus()).unwrap_or_default();
+        entry.vcpus += sold.and_then(InstanceType::vcpus).unwrap_or_default();
     }
     let short = pools_short_of_quota(inputs);
     let of_quota = |quota: &VcpuQuota| {
