@@ -65,6 +65,27 @@ pub struct RevisionContent {
     pub notes: Vec<Note>,
 }
 
+impl RevisionContent {
+    /// Files of which nobody says who wrote them, when, or after which others.
+    pub fn without_history(
+        revision: Revision,
+        title: impl Into<String>,
+        files: Vec<SourceFile>,
+        notes: Vec<Note>,
+    ) -> Self {
+        Self {
+            revision,
+            title: title.into(),
+            files,
+            rewritten: false,
+            is_older: false,
+            committed_at: None,
+            authors: Vec::new(),
+            notes,
+        }
+    }
+}
+
 /// Where definitions come from.
 pub trait Repository {
     /// The current head, if it is another one than was returned last.

@@ -48,16 +48,8 @@ fn definitions() -> Once {
     let class = serde_json::to_value(class()).unwrap();
     let files = [("pool.yaml", pool), ("class.yaml", class), ("cutlist.yaml", settings)];
     let files = files.map(|(path, value)| SourceFile::new(path, serde_json::to_string_pretty(&value).unwrap()));
-    Once(Some(RevisionContent {
-        revision: Revision { id: "revision-1".to_owned(), reference: "main".to_owned() },
-        title: String::new(),
-        files: files.into(),
-        rewritten: false,
-        is_older: false,
-        committed_at: None,
-        authors: Vec::new(),
-        notes: Vec::new(),
-    }))
+    let revision = Revision { id: "revision-1".to_owned(), reference: "main".to_owned() };
+    Once(Some(RevisionContent::without_history(revision, "", files.into(), Vec::new())))
 }
 
 /// Pods that never share a node.

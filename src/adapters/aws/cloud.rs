@@ -234,7 +234,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
         let answers = self.launch_all(request).await;
         let launched = answers.iter().flatten().filter_map(|instance| instance_id(&instance.provider_id));
         self.ends.launched(launched, self.pace.now());
-        self.quotas.launched().await;
+        self.quotas.launched();
         answers
     }
 

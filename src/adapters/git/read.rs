@@ -179,17 +179,7 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     notes.extend(note);
     let revision = Revision { id: hash(&files), reference: path.display().to_string() };
-    let content = RevisionContent {
-        revision,
-        title: String::new(),
-        files,
-        rewritten: false,
-        is_older: false,
-        committed_at: None,
-        authors: Vec::new(),
-        notes,
-    };
-    Ok(Reading { content, head: None })
+    Ok(Reading { content: RevisionContent::without_history(revision, "", files, notes), head: None })
 }
 
 fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
@@ -208,17 +198,7 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
     let reference = place.branch();
     let Some(commit) = place.head()? else {
         let revision = Revision { id: hash(&files), reference };
-        let content = RevisionContent {
-            revision,
-            title: String::new(),
-            files,
-            rewritten: false,
-            is_older: false,
-            committed_at: None,
-            authors: Vec::new(),
-            notes,
-        };
-        return Ok(Reading { content, head: None });
+        return Ok(Reading { content: RevisionContent::without_history(revision, "", files, notes), head: None });
     };
     let differing = work_tree::differences(&place.repository, &commit, &place.sub_path, &files)
         .map_err(|error| tree_error(error, &reference))?;
@@ -228,16 +208,8 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
         id = format!("{id}-dirty-{}", hash(&files).get(..12).unwrap_or_default());
     }
     let revision = Revision { id, reference };
-    let content = RevisionContent {
-        revision,
-        title: title(&commit),
-        files,
-        rewritten: false,
-        is_older: false,
-        committed_at: None,
-        authors: authors_of(&commit),
-        notes,
-    };
+    let content = RevisionContent::without_history(revision, title(&commit), files, notes);
+    let content = RevisionContent { authors: authors_of(&commit), ..content };
     Ok(Reading { content, head: Some(commit.id()) })
 }
 

@@ -63,16 +63,8 @@ impl Repository for ClusterDefinitions {
             return Ok(None);
         }
         self.last = Some(id.clone());
-        Ok(Some(RevisionContent {
-            revision: Revision { id, reference: "cluster".to_owned() },
-            title: "definitions in the cluster".to_owned(),
-            files,
-            rewritten: false,
-            notes,
-            is_older: false,
-            committed_at: None,
-            authors: Vec::new(),
-        }))
+        let revision = Revision { id, reference: "cluster".to_owned() };
+        Ok(Some(RevisionContent::without_history(revision, "definitions in the cluster", files, notes)))
     }
 
     async fn changed(&mut self) {

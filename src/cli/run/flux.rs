@@ -54,16 +54,8 @@ impl FluxRepository {
         let read = tokio::task::spawn_blocking(move || read_archive(&archive, &folder)).await;
         let source: Box<dyn std::error::Error + Send + Sync> = match read {
             Ok(Ok((files, notes))) => {
-                let content = RevisionContent {
-                    revision: revision.clone(),
-                    title: format!("{} at {title}", self.source.name()),
-                    files,
-                    rewritten: false,
-                    is_older: false,
-                    committed_at: None,
-                    authors: Vec::new(),
-                    notes,
-                };
+                let title = format!("{} at {title}", self.source.name());
+                let content = RevisionContent::without_history(revision.clone(), title, files, notes);
                 self.source.took(&downloaded);
                 return Ok(Some(content));
             }

@@ -124,7 +124,7 @@ fn quota_in_the_way(
 ) -> Option<&'static VcpuQuota> {
     let quotas = Quotas::new(inputs);
     let mut offerings = found.iter().flat_map(|it| it.offerings.iter().filter(&allowed).map(move |sold| (it, sold)));
-    offerings.find_map(|(it, sold)| quotas.too_small_for(it, sold))
+    offerings.find_map(|(it, sold)| quotas.too_small_for(it, &sold.capacity_type))
 }
 
 /// `m5.large`, or the first of many.

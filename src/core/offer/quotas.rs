@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::api::keys;
 use crate::core::catalog::matching::Matching;
 use crate::core::catalog::vcpu_quotas::{VcpuQuota, quota_of};
 use crate::core::catalog::{InstanceType, Offering};
@@ -24,8 +25,8 @@ impl Quotas {
     }
 
     /// The quota of which too little is left for one such instance.
-    pub fn too_small_for(&self, instance_type: &InstanceType, offering: &Offering) -> Option<&'static VcpuQuota> {
-        let quota = quota_of(&instance_type.name, &offering.capacity_type)?;
+    pub fn too_small_for(&self, instance_type: &InstanceType, capacity_type: &str) -> Option<&'static VcpuQuota> {
+        let quota = quota_of(&instance_type.name, capacity_type)?;
         let left = self.left.get(quota.code)?;
         (instance_type.vcpus()? > *left).then_some(quota)
     }
@@ -36,13 +37,15 @@ impl Quotas {
             return;
         }
         for instance_type in types {
-            let is_refused = |it: &Offering| it.available && self.too_small_for(instance_type, it).is_some();
-            // A shared list is only copied where it changes.
-            let refused: BTreeSet<usize> =
-                (0..instance_type.offerings.len()).filter(|at| is_refused(&instance_type.offerings[*at])).collect();
-            if !refused.is_empty() {
-                let offerings = instance_type.offerings.iter_mut().enumerate();
-                offerings.filter(|(at, _)| refused.contains(at)).for_each(|(_, it)| it.available = false);
+            for capacity_type in [keys::ON_DEMAND, keys::SPOT] {
+                let is_offered = |it: &Offering| it.available && it.capacity_type == capacity_type;
+                // A shared list is only copied where it changes.
+                if instance_type.offerings.iter().any(is_offered)
+                    && self.too_small_for(instance_type, capacity_type).is_some()
+                {
+                    let refused = instance_type.offerings.iter_mut().filter(|it| it.capacity_type == capacity_type);
+                    refused.for_each(|it| it.available = false);
+                }
             }
         }
     }
@@ -63,7 +66,8 @@ pub fn pools_short_of_quota(inputs: &Inputs<'_>) -> BTreeMap<&'static str, Vec<S
         let is_allowed =
             |it: &&Offering| it.available && relevant.iter().all(|entry| entry.allows_offering(it).unwrap_or(true));
         let of_type = |it: &InstanceType| {
-            let quotas = it.offerings.iter().filter(is_allowed).filter_map(|sold| quotas.too_small_for(it, sold));
+            let quotas =
+                it.offerings.iter().filter(is_allowed).filter_map(|sold| quotas.too_small_for(it, &sold.capacity_type));
             quotas.map(|quota| quota.code).collect::<Vec<_>>()
         };
         let codes: BTreeSet<&'static str> = matching.types(&relevant).flat_map(of_type).collect();

@@ -1,6 +1,7 @@
 //! The account's quotas for instances, and what runs under them. Where they may not be asked, plans are made without them, and say so.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
@@ -24,39 +25,46 @@ const USE_LASTS_AFTER_LAUNCH: SignedDuration = SignedDuration::from_secs(30);
 type Vcpus = BTreeMap<&'static str, u64>;
 
 #[derive(Debug, Default)]
-pub struct Quotas(Mutex<Inner>);
+pub struct Quotas {
+    /// Held while AWS is asked.
+    answers: Mutex<Answers>,
+    /// Whether instances were launched since the use was counted. Apart, so that a launch waits for no answer.
+    has_launched: AtomicBool,
+}
 
 #[derive(Debug, Default)]
-struct Inner {
+struct Answers {
     quotas: Known<Vcpus>,
     used: Known<Vcpus>,
-    has_launched: bool,
 }
 
 impl Quotas {
     /// That instances were launched since the use was counted.
-    pub async fn launched(&self) {
-        self.0.lock().await.has_launched = true;
+    pub fn launched(&self) {
+        self.has_launched.store(true, Ordering::Relaxed);
     }
 
     /// What is known now; asks where that is too old. `types`: what EC2 sells, which says what an instance of each type counts.
     pub async fn now(&self, api: &impl Ec2Api, types: &[InstanceType], now: Timestamp) -> Vec<VcpuQuotaUse> {
-        let mut inner = self.0.lock().await;
-        if inner.quotas.is_due(QUOTAS_LAST, now) {
+        let mut answers = self.answers.lock().await;
+        if answers.quotas.is_due(QUOTAS_LAST, now) {
             let asked = quotas(api).await;
-            inner.quotas.record(asked, now);
+            answers.quotas.record(asked, now);
         }
-        if inner.quotas.value().is_none() {
+        if answers.quotas.value().is_none() {
             return Vec::new();
         }
-        let use_lasts = if inner.has_launched { USE_LASTS_AFTER_LAUNCH } else { USE_LASTS };
-        if inner.used.is_due(use_lasts, now) {
+        let has_launched = self.has_launched.load(Ordering::Relaxed);
+        let use_lasts = if has_launched { USE_LASTS_AFTER_LAUNCH } else { USE_LASTS };
+        if answers.used.is_due(use_lasts, now) {
+            // What is launched while EC2 counts may be missing in its answer.
+            self.has_launched.store(false, Ordering::Relaxed);
             let counted = used(api, types).await;
-            inner.has_launched &= counted.is_err();
-            inner.used.record(counted, now);
+            self.has_launched.fetch_or(has_launched && counted.is_err(), Ordering::Relaxed);
+            answers.used.record(counted, now);
         }
-        let used = inner.used.value();
-        let quotas = inner.quotas.value().into_iter().flatten();
+        let used = answers.used.value();
+        let quotas = answers.quotas.value().into_iter().flatten();
         let of_quota = |(code, vcpus): (&&str, &u64)| VcpuQuotaUse {
             code: (*code).to_owned(),
             vcpus: *vcpus,
@@ -67,10 +75,10 @@ impl Quotas {
 
     /// Why they are not known, or not as they are now, for people.
     pub async fn troubles(&self) -> Vec<String> {
-        let inner = self.0.lock().await;
+        let answers = self.answers.lock().await;
         let of = |what: &str, trouble: Option<String>| trouble.map(|trouble| format!("{what}: {trouble}"));
-        let quotas = of("the account's quotas for instances are not known", inner.quotas.trouble_text());
-        let used = of("what runs under the account's quotas is not known", inner.used.trouble_text());
+        let quotas = of("the account's quotas for instances are not known", answers.quotas.trouble_text());
+        let used = of("what runs under the account's quotas is not known", answers.used.trouble_text());
         quotas.into_iter().chain(used).collect()
     }
 }
