@@ -18,6 +18,10 @@ build: ## build the program, without the features aws and tls
 demo: ## play the quickstart: real Git, an in-memory cluster, virtual time
 	$(CARGO) run $(LOCKED) $(FEATURES) -- run --embedded examples/quickstart
 
+# The tests plan all the time: without optimisation they take three times as long, which is more than it adds to a build. Who only builds
+# and tries waits less without.
+tests e2e: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1
+
 # One after the other, also under `make -j`: Cargo would only wait for its own lock, and the sections would mix.
 test: ## everything that must pass: format, lints, documentation, tests, generated files
 	@$(MAKE) --no-print-directory format-check
