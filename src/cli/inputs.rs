@@ -80,7 +80,7 @@ fn note_of_other_class(class: String) -> Note {
         "the facts of EC2NodeClass {class} are about another definition than the cluster has: its status counts; `cutlist facts pull` \
          asks anew"
     );
-    Note { code: NoteCode::FactsOfOtherClass, text }
+    Note::new(NoteCode::FactsOfOtherClass, text)
 }
 
 /// A revision and what it defines.
@@ -131,7 +131,7 @@ pub fn read_content(mut content: RevisionContent, arguments: &DefinitionArgument
     for diagnostic in definitions.diagnostics.iter().filter(left_out) {
         let Diagnostic { file, span, message, .. } = diagnostic;
         let text = format!("{}:{}: {message}", shown(file), span.line);
-        content.notes.push(Note { code: NoteCode::LeftOut, text });
+        content.notes.push(Note::new(NoteCode::LeftOut, text));
     }
     ReadRevision { content, definitions }
 }
@@ -190,16 +190,13 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
             return Err(Failure::usage(2, error));
         }
         let (snapshot, notes) = super::cluster::read(&arguments.cluster)?;
-        let notes = notes.into_iter().map(|text| Note { code: NoteCode::Cluster, text }).collect();
+        let notes = notes.into_iter().map(|text| Note::new(NoteCode::Cluster, text)).collect();
         return Ok((snapshot, notes));
     }
     let mut snapshot = Snapshot::default();
     let mut notes = Vec::new();
     if paths.is_empty() {
-        notes.push(Note {
-            code: NoteCode::NoSnapshot,
-            text: "no snapshot was given: planned for an empty cluster".to_owned(),
-        });
+        notes.push(Note::new(NoteCode::NoSnapshot, "no snapshot was given: planned for an empty cluster".to_owned()));
     }
     for path in paths {
         let place = || format!("snapshot {}", path.display());
@@ -208,7 +205,7 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
             Failure::usage(ERROR, error)
                 .with_hint("write it with `kubectl get nodes,nodeclaims,nodepools,pods,... -A -o json`")
         })?;
-        notes.extend(report.notes.into_iter().map(|text| Note { code: NoteCode::Snapshot, text }));
+        notes.extend(report.notes.into_iter().map(|text| Note::new(NoteCode::Snapshot, text)));
     }
     Ok((snapshot, notes))
 }
@@ -243,7 +240,7 @@ fn catalog(
         Failure::usage(ERROR, error).with_hint("set spec.region in cutlist.yaml, or give a catalog with --catalog")
     })?;
     let assumptions = catalog::assumptions(&region.name).into_iter();
-    let assumptions = assumptions.map(|assumed| Note { code: code_of(assumed.subject), text: assumed.text });
+    let assumptions = assumptions.map(|assumed| Note::new(code_of(assumed.subject), assumed.text));
     Ok((catalog, region.said_by, note.into_iter().chain(assumptions).collect()))
 }
 
@@ -263,14 +260,14 @@ fn region(definitions: &Definitions, snapshot: &Snapshot) -> (Region, Option<Not
         SaidBy::Settings | SaidBy::Nodes => None,
         // It would have been the same without them.
         SaidBy::NodePools if region.name == regions::DEFAULT_REGION => None,
-        SaidBy::NodePools => Some(Note {
-            code: NoteCode::RegionOfZones,
-            text: format!("region {}: the zones that the NodePools name are in it", region.name),
-        }),
-        SaidBy::Nobody => Some(Note {
-            code: NoteCode::RegionAssumed,
-            text: format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name),
-        }),
+        SaidBy::NodePools => Some(Note::new(
+            NoteCode::RegionOfZones,
+            format!("region {}: the zones that the NodePools name are in it", region.name),
+        )),
+        SaidBy::Nobody => Some(Note::new(
+            NoteCode::RegionAssumed,
+            format!("region {} is only assumed: set spec.region in cutlist.yaml", region.name),
+        )),
     };
     (region, note)
 }

@@ -357,7 +357,7 @@ fn simulation(
     notes.extend(about_nodes(read));
     if read.head.definitions.settings.approval.disrupt == ApprovalMode::Manual {
         let text = "approval.disrupt is manual: the simulation approves every plan at once".to_owned();
-        notes.push(Note { code: NoteCode::ApprovedAutomatically, text });
+        notes.push(Note::new(NoteCode::ApprovedAutomatically, text));
     }
     Simulation {
         version: FORMAT_VERSION,
@@ -396,12 +396,12 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
              does not count; take the snapshot with nodeclaims",
             count(of_pools.len(), "node")
         );
-        notes.push(Note { code: NoteCode::NodesWithoutClaim, text });
+        notes.push(Note::new(NoteCode::NodesWithoutClaim, text));
     }
     if !of_nobody.is_empty() {
         let nodes = count(of_nobody.len(), "node");
         let text = format!("{nodes} of no NodePool: they stay as they are and their price does not count");
-        notes.push(Note { code: NoteCode::NodesOfNobody, text });
+        notes.push(Note::new(NoteCode::NodesOfNobody, text));
     }
     let sold: BTreeSet<&str> =
         read.catalog.instance_types.iter().map(|instance_type| instance_type.name.as_str()).collect();
@@ -414,7 +414,7 @@ fn about_nodes(read: &ReadInputs) -> Vec<Note> {
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.into_iter().take(NAMES_MAX).collect();
         let text = format!("instance types that the catalog does not have count as free: {}", names.join(", "));
-        notes.push(Note { code: NoteCode::UnknownInstanceTypes, text });
+        notes.push(Note::new(NoteCode::UnknownInstanceTypes, text));
     }
     notes
 }

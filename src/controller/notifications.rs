@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::api::node_plan::Fidelity;
 use crate::api::notification::{Notification, NotificationDetail, NotificationKind, VERSION};
-use crate::core::plan::{BudgetState, NoteCode, Plan, ReasonCode};
+use crate::core::plan::{BudgetState, HeldBack, NoteCode, Plan};
 use crate::core::preview::digest;
 use crate::definitions::Masks;
 use crate::render::terminal::clean;
@@ -353,10 +353,10 @@ fn first(hash: &str) -> String {
 fn halted(plan: &Plan) -> impl Iterator<Item = Notification> {
     let notes = plan.notes.iter().filter(|note| note.code == NoteCode::RolloutHalted);
     notes.filter_map(|note| {
-        let (pool, text) = note.text.strip_prefix("NodePool ")?.split_once(": ")?;
+        let pool = note.about.as_ref()?.name.as_str();
         Some(Notification {
             title: format!("{}: the rollout of NodePool {pool} is halted", plan.cluster),
-            text: text.to_owned(),
+            text: note.sentence(),
             node_pool: Some(pool.to_owned()),
             revision: Some(plan.revision.id.clone()),
             details: vec![
@@ -372,7 +372,7 @@ fn halted(plan: &Plan) -> impl Iterator<Item = Notification> {
 fn used_up(plan: &Plan) -> impl Iterator<Item = Notification> {
     plan.budgets.iter().filter_map(|budget| {
         let money = budget.money?;
-        let mut held = plan.held_back.iter().filter(|it| is_held_by_money(it.code, &it.text, budget)).peekable();
+        let mut held = plan.held_back.iter().filter(|it| is_held_by_money(it, budget)).peekable();
         let text = held.peek()?.text.clone();
         let count = held.count();
         let nodes = if count == 1 { "1 node stays".to_owned() } else { format!("{count} nodes stay") };
@@ -390,16 +390,16 @@ fn used_up(plan: &Plan) -> impl Iterator<Item = Notification> {
     })
 }
 
-fn is_held_by_money(code: ReasonCode, text: &str, budget: &BudgetState) -> bool {
-    let begin = format!("{:?} {} has moneyPerHour ", budget.kind, budget.name);
-    code == ReasonCode::BudgetExhausted && text.starts_with(&begin)
+fn is_held_by_money(held: &HeldBack, budget: &BudgetState) -> bool {
+    let by = held.budget.as_ref();
+    by.is_some_and(|by| by.is_out_of_money && (by.kind, &by.name) == (budget.kind, &budget.name))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::core::model::HourlyPrice;
-    use crate::core::plan::{BudgetKind, BudgetMoney, HeldBack, Note};
+    use crate::core::plan::{BudgetKind, BudgetMoney, HoldingBudget, Note, ReasonCode};
 
     fn plan() -> Plan {
         serde_json::from_str(include_str!("../../tests/plan/drifted-requirement/expected.json")).unwrap()
@@ -431,7 +431,7 @@ mod tests {
     }
 
     fn halts(text: &str) -> Plan {
-        let note = Note { code: NoteCode::RolloutHalted, text: format!("NodePool default: {text}") };
+        let note = Note::new(NoteCode::RolloutHalted, format!("NodePool default: {text}")).about_pool("default");
         Plan { notes: vec![note], ..plan() }
     }
 
@@ -521,17 +521,19 @@ mod tests {
             definition: None,
         };
         let text = "DisruptionBudget night has moneyPerHour $1.0000/h, of which $0.1000/h are left, and the node costs $0.2000/h";
-        let held = |text: &str| HeldBack {
+        let held = |text: &str, is_out_of_money: bool| HeldBack {
             node: "a".to_owned(),
             code: ReasonCode::BudgetExhausted,
             text: text.to_owned(),
+            budget: Some(HoldingBudget { kind: budget.kind, name: budget.name.clone(), is_out_of_money }),
             definition: None,
         };
         let mut outbox = outbox();
         let other = "DisruptionBudget night allows 0 of 9 nodes now (10%), 1 taken by this plan";
-        outbox.planned(&Plan { budgets: vec![budget.clone()], held_back: vec![held(other)], ..plan() }, at(0));
+        outbox.planned(&Plan { budgets: vec![budget.clone()], held_back: vec![held(other, false)], ..plan() }, at(0));
         assert!(outbox.due(at(0)).is_none());
-        outbox.planned(&Plan { budgets: vec![budget], held_back: vec![held(text), held(text)], ..plan() }, at(1));
+        let held_back = vec![held(text, true), held(text, true)];
+        outbox.planned(&Plan { budgets: vec![budget], held_back, ..plan() }, at(1));
         let told = outbox.due(at(1)).unwrap();
         assert_eq!((told.key.as_str(), told.budget.as_deref()), ("budget-reached/night", Some("night")));
         assert!(told.text.starts_with("2 nodes stay that would go: DisruptionBudget night has"), "{}", told.text);

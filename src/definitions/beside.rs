@@ -220,7 +220,7 @@ impl Definitions {
     }
 
     fn say(&mut self, text: String) {
-        self.notes.push(Note { code: NoteCode::Variables, text });
+        self.notes.push(Note::new(NoteCode::Variables, text));
     }
 }
 
@@ -382,7 +382,7 @@ fn changes<T: Applied>(defined: &[Definition<T>], snapshot: &Snapshot) -> Vec<No
                 T::KIND.name(),
                 name.unwrap_or_default()
             );
-            notes.push(Note { code: NoteCode::Variables, text });
+            notes.push(Note::new(NoteCode::Variables, text));
         }
     }
     notes

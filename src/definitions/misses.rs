@@ -88,8 +88,7 @@ impl Misses {
     pub fn notes(&self) -> Vec<Note> {
         let note = |said: &BTreeMap<String, Said>, text: &str| {
             let names: Vec<&str> = said.keys().map(String::as_str).collect();
-            (!names.is_empty())
-                .then(|| Note { code: NoteCode::Variables, text: format!("{text}: {}", names.join(", ")) })
+            (!names.is_empty()).then(|| Note::new(NoteCode::Variables, format!("{text}: {}", names.join(", "))))
         };
         [
             note(&self.undefined, "variables without a value, left as written"),

@@ -61,7 +61,7 @@ pub fn text(simulation: &Simulation, style: Style) -> String {
     page.held_back(&simulation.held_back);
     page.pending(simulation);
     for note in &simulation.notes {
-        page.line("note", &note.text);
+        page.line("note", &note.sentence());
     }
     page.text
 }

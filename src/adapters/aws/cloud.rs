@@ -279,7 +279,7 @@ impl<P: Deref<Target: Ec2Api + Sized>, C: Clock> Cloud for AwsCloud<P, C> {
     }
 
     async fn notes(&self) -> Vec<Note> {
-        let note = |text| Note { code: NoteCode::CloudNotKnown, text };
+        let note = |text| Note::new(NoteCode::CloudNotKnown, text);
         self.troubles().await.into_iter().map(note).collect()
     }
 

@@ -106,7 +106,7 @@ impl Collector {
 }
 
 fn note(code: NoteCode, text: &str, paths: Vec<String>) -> Option<Note> {
-    (!paths.is_empty()).then(|| Note { code, text: format!("{text}: {}", listed(paths)) })
+    (!paths.is_empty()).then(|| Note::new(code, format!("{text}: {}", listed(paths))))
 }
 
 /// The first few of `paths` in their order, and how many more there are.

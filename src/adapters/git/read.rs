@@ -380,7 +380,7 @@ fn hash(files: &[SourceFile]) -> String {
 
 fn other_owner(error: &ReadError) -> Note {
     let text = format!("{error}, so the files are read without a commit; {}", error.hint().unwrap_or_default());
-    Note { code: NoteCode::RepositoryOfAnotherUser, text }
+    Note::new(NoteCode::RepositoryOfAnotherUser, text)
 }
 
 fn folder_error(error: FolderError) -> ReadError {

@@ -82,5 +82,5 @@ pub(super) fn uncommitted(commit: &str, differing: BTreeSet<String>) -> Note {
     let files =
         if differing.len() == 1 { "1 file differs".to_owned() } else { format!("{} files differ", differing.len()) };
     let text = format!("{files} from commit {short}: {}", listed(differing.into_iter().collect()));
-    Note { code: NoteCode::UncommittedChanges, text }
+    Note::new(NoteCode::UncommittedChanges, text)
 }

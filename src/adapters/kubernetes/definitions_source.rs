@@ -86,7 +86,7 @@ async fn files_of<T: Stored>(client: &Client, notes: &mut Vec<Note>) -> Result<V
             Ok(object) => object,
             Err(unreadable) => {
                 let text = format!("{} can not be read, and is left out: {}", unreadable.object(), unreadable.why);
-                notes.push(Note { code: NoteCode::ObjectUnreadable, text });
+                notes.push(Note::new(NoteCode::ObjectUnreadable, text));
                 continue;
             }
         };

@@ -95,7 +95,7 @@ impl Cluster {
     pub fn read(&self, arguments: &PreviewArguments, now: Timestamp) -> Result<Saved, Failure> {
         if self.sources.is_empty() {
             let (snapshot, notes) = super::super::cluster::read(&arguments.live)?;
-            let notes = notes.into_iter().map(|text| Note { code: NoteCode::Cluster, text }).collect();
+            let notes = notes.into_iter().map(|text| Note::new(NoteCode::Cluster, text)).collect();
             return Ok(Saved { snapshot, document: None, notes });
         }
         let mut snapshot = Snapshot::default();
@@ -106,7 +106,7 @@ impl Cluster {
             digests.push(format!("sha256:{}", hexadecimal(Sha256::digest(&bytes))));
             let report =
                 read::read(&bytes, &mut snapshot).with_context(place).map_err(|error| Failure::usage(ERROR, error))?;
-            notes.extend(report.notes.into_iter().map(|text| Note { code: NoteCode::Snapshot, text }));
+            notes.extend(report.notes.into_iter().map(|text| Note::new(NoteCode::Snapshot, text)));
         }
         let digest = match digests.as_slice() {
             [digest] => digest.clone(),

@@ -355,6 +355,7 @@ mod tests {
             node: "node-1".to_owned(),
             code,
             text: "a budget allows none".to_owned(),
+            budget: None,
             definition: None,
         };
         let told = |code, claim: Option<&String>| -> Vec<String> {
@@ -372,7 +373,8 @@ mod tests {
     fn events_say_where_the_definition_is() {
         let definition = Some(DefinitionPlace { file: "nodepools/default.yaml".to_owned(), line: 23 });
         let text = "a budget allows none".to_owned();
-        let held = HeldBack { node: "node-1".to_owned(), code: ReasonCode::BudgetExhausted, text, definition };
+        let held =
+            HeldBack { node: "node-1".to_owned(), code: ReasonCode::BudgetExhausted, text, budget: None, definition };
         let said: Vec<String> = on_held_back(&held, None).into_iter().map(|it| it.note).collect();
         assert_eq!(said, ["a budget allows none (nodepools/default.yaml:23)"]);
     }

@@ -89,20 +89,19 @@ impl Garbage {
 
     /// What a plan should show.
     pub fn notes(&self) -> Vec<Note> {
-        let instances = self.held.iter().map(|(id, held)| Note {
-            code: NoteCode::InstanceWithoutNodeClaim,
-            text: format!(
+        let instances = self.held.iter().map(|(id, held)| Note::new(NoteCode::InstanceWithoutNodeClaim, format!(
                 "instance {id} has no NodeClaim, {}: it is held, and ended when this was shown for {} minutes, one at a time, at most \
                  {PERCENT_AN_HOUR_MAX} % of all in an hour, and never while pods run on it",
                 held.why,
                 INSTANCE_HELD.as_mins()
-            ),
-        });
-        let claims = self.vanished.keys().map(|name| Note {
-            code: NoteCode::NodeClaimWithoutInstance,
-            text: format!(
-                "the cloud does not know the instance of NodeClaim {name}: it is held for a while, then removed"
-            ),
+            )));
+        let claims = self.vanished.keys().map(|name| {
+            Note::new(
+                NoteCode::NodeClaimWithoutInstance,
+                format!(
+                    "the cloud does not know the instance of NodeClaim {name}: it is held for a while, then removed"
+                ),
+            )
         });
         instances.chain(claims).collect()
     }

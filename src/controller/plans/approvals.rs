@@ -123,13 +123,13 @@ pub fn rules_before(snapshot: &Snapshot) -> Option<ApprovalRules> {
 
 /// What the reader of a plan should know of rules that would become looser.
 pub fn note_of(loosened: &[String]) -> Note {
-    Note {
-        code: NoteCode::ApprovalRulesLoosened,
-        text: format!(
+    Note::new(
+        NoteCode::ApprovalRulesLoosened,
+        format!(
             "the revision asks for fewer approvals ({}): the rules before it stay in force until a plan of it is approved",
             loosened.join(", ")
         ),
-    }
+    )
 }
 
 #[cfg(test)]

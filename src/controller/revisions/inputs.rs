@@ -95,7 +95,7 @@ fn notes_of_lock(
             }
             false => return None,
         };
-        Some(Note { code, text: format!("{text}; `cutlist ami lock` renews it") })
+        Some(Note::new(code, format!("{text}; `cutlist ami lock` renews it")))
     };
     node_classes.iter().filter_map(note).collect()
 }
@@ -113,6 +113,8 @@ fn places(definitions: &Definitions, prefix: &str) -> DefinitionPlaces {
         places.add(IMAGE_LOCK, "", from_root_all(prefix, &lock.places));
     }
     add(&mut places, prefix, "DisruptionBudget", &definitions.disruption_budgets, |it| &it.metadata);
+    add(&mut places, prefix, "NodeOverlay", &definitions.node_overlays, |it| &it.metadata);
+    add(&mut places, prefix, "CapacityBuffer", &definitions.capacity_buffers, |it| &it.metadata);
     places
 }
 
@@ -124,8 +126,10 @@ fn add<T>(
     metadata: fn(&T) -> &ObjectMeta,
 ) {
     for definition in definitions {
-        let name = metadata(&definition.value).name.as_deref().unwrap_or_default();
-        places.add(kind, name, from_root_all(prefix, &definition.places));
+        let ObjectMeta { name, namespace, .. } = metadata(&definition.value);
+        let name = name.as_deref().unwrap_or_default();
+        let key = namespace.as_ref().map_or_else(|| name.to_owned(), |namespace| format!("{namespace}/{name}"));
+        places.add(kind, &key, from_root_all(prefix, &definition.places));
     }
 }
 

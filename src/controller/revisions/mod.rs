@@ -258,12 +258,14 @@ fn without_confirmations(definitions: &mut Definitions) -> Option<Note> {
             pools.extend(pool.value.metadata.name.clone());
         }
     }
-    (!pools.is_empty()).then(|| Note {
-        code: NoteCode::RemovalConfirmedInDefinitions,
-        text: format!(
-            "the annotation {} counts on NodePools of the cluster, not in definitions: {}",
-            keys::REMOVAL_CONFIRMED,
-            pools.join(", ")
-        ),
+    (!pools.is_empty()).then(|| {
+        Note::new(
+            NoteCode::RemovalConfirmedInDefinitions,
+            format!(
+                "the annotation {} counts on NodePools of the cluster, not in definitions: {}",
+                keys::REMOVAL_CONFIRMED,
+                pools.join(", ")
+            ),
+        )
     })
 }

@@ -43,7 +43,7 @@ fn note(violations: &[Violation]) -> Note {
          and the definitions",
         named.join("; ")
     );
-    Note { code: NoteCode::BreaksRule, text }
+    Note::new(NoteCode::BreaksRule, text)
 }
 
 impl Plan {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::api::disruption_budget::{DisruptionBudget, DisruptionBudgetSpec, TimeWindow};
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::model::HourlyPrice;
-use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlaces};
+use crate::core::plan::{BudgetKind, BudgetMoney, BudgetState, DefinitionPlace, DefinitionPlaces, HoldingBudget};
 
 use super::refused::Refused;
 use super::windows::{Strike, Written, strike};
@@ -313,6 +313,8 @@ pub struct SpentBudget {
     kind: BudgetKind,
     name: String,
     spent: Spent,
+    /// Where it is written.
+    pub definition: Option<DefinitionPlace>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -352,13 +354,19 @@ impl SpentBudget {
                 taken: line.taken(),
             },
         };
-        Self { kind: state.kind, name: state.name.clone(), spent }
+        Self { kind: state.kind, name: state.name.clone(), spent, definition: state.definition.clone() }
+    }
+
+    /// As the report names it.
+    pub fn for_plan(&self) -> HoldingBudget {
+        let is_out_of_money = matches!(self.spent, Spent::Money { .. });
+        HoldingBudget { kind: self.kind, name: self.name.clone(), is_out_of_money }
     }
 }
 
 impl fmt::Display for SpentBudget {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, name, spent } = self;
+        let Self { kind, name, spent, .. } = self;
         match kind {
             BudgetKind::NodePool => write!(out, "NodePool {name} ")?,
             BudgetKind::DisruptionBudget => write!(out, "DisruptionBudget {name} ")?,

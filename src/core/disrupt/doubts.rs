@@ -15,12 +15,14 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
         Doubt::Kind(_) => "no node is removed until it is",
         Doubt::Object(_) => "it is left out, and no node that it may speak for is removed",
     };
-    let note = |doubt: Doubt| Note {
-        code: match doubt {
-            Doubt::Kind(_) => NoteCode::SnapshotIncomplete,
-            Doubt::Object(_) => NoteCode::ObjectUnreadable,
-        },
-        text: format!("{}; {}", doubt.text(), consequence(&doubt)),
+    let note = |doubt: Doubt| {
+        Note::new(
+            match doubt {
+                Doubt::Kind(_) => NoteCode::SnapshotIncomplete,
+                Doubt::Object(_) => NoteCode::ObjectUnreadable,
+            },
+            format!("{}; {}", doubt.text(), consequence(&doubt)),
+        )
     };
     inputs.snapshot.doubts.sentences().map(note).collect()
 }

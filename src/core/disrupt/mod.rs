@@ -170,7 +170,11 @@ impl Pass<'_, '_> {
     fn report(&self, engine: &Engine<'_, '_>, host: HostIndex, refused: &Refused) -> HeldBack {
         let definition = refused.definition.clone().or_else(|| self.definition(engine, host, &refused.obstacle));
         let node = engine.problem.machines[host].name.to_owned();
-        HeldBack { node, code: refused.obstacle.code(), text: refused.to_string(), definition }
+        let budget = match refused.obstacle.as_ref() {
+            NodeObstacle::Budget(spent) => Some(spent.for_plan()),
+            _ => None,
+        };
+        HeldBack { node, code: refused.obstacle.code(), text: refused.to_string(), budget, definition }
     }
 
     /// Where the definition of its pool has what keeps a node.
@@ -180,6 +184,7 @@ impl Pass<'_, '_> {
         let limit;
         let pointer = match obstacle {
             NodeObstacle::NoPlace { nearest, .. } => return nearest.as_ref()?.definition.clone(),
+            NodeObstacle::Budget(spent) => return spent.definition.clone(),
             NodeObstacle::Static(StaticObstacle::Limit { scope: Scope::NodePool, resource }) => {
                 limit = field_of("/spec/limits", resource);
                 limit.as_str()

@@ -88,13 +88,16 @@ pub fn unconfirmed(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> BTreeMap<St
 
 /// What the reader should know of removals that wait for a confirmation.
 pub fn notes(inputs: &Inputs<'_>, machines: &[Machine<'_>]) -> Vec<Note> {
-    let note = |(pool, because): (String, String)| Note {
-        code: NoteCode::ConfirmationNeeded,
-        text: format!(
-            "NodePool {pool} was removed from the definitions, and {because}: its nodes stay until the plan is approved, or the \
+    let note = |(pool, because): (String, String)| {
+        Note::new(
+            NoteCode::ConfirmationNeeded,
+            format!(
+                "NodePool {pool} was removed from the definitions, and {because}: its nodes stay until the plan is approved, or the \
              pool has the annotation {}",
-            keys::REMOVAL_CONFIRMED
-        ),
+                keys::REMOVAL_CONFIRMED
+            ),
+        )
+        .about_pool(&pool)
     };
     unconfirmed(inputs, machines).into_iter().map(note).collect()
 }

@@ -219,8 +219,8 @@ pub fn in_plan(inputs: &Inputs<'_>) -> (Vec<EndedInstances>, Vec<Note>) {
             Breaker::Open(next) => format!("none of the pool is launched before {next}, then one alone; {}", lifted()),
             Breaker::OneAlone => format!("one is launched alone until it has joined; {}", lifted()),
         };
-        let note =
-            Note { code: NoteCode::InstancesEndedEarly, text: format!("NodePool {name}: {}; {then}", ends.text()) };
+        let note = Note::new(NoteCode::InstancesEndedEarly, format!("NodePool {name}: {}; {then}", ends.text()))
+            .about_pool(name);
         Some((ends.for_plan(name), note))
     });
     of_pools.unzip()

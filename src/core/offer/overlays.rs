@@ -56,7 +56,7 @@ impl Overlays {
         if !inputs.policy.feature_gates.node_overlay {
             let names: Vec<&str> = readings.iter().map(|reading| reading.name).collect();
             let text = format!("spec.featureGates.NodeOverlay is off: NodeOverlay {} is not applied", names.join(", "));
-            overlays.note(NoteCode::FeatureGateOff, text);
+            overlays.notes.push(Note::new(NoteCode::FeatureGateOff, text));
             return overlays;
         }
         readings.sort_by_key(|reading| (Reverse(reading.weight), Reverse(reading.name)));
@@ -64,15 +64,15 @@ impl Overlays {
         for reading in &readings {
             let touched = touched(reading, inputs);
             match settled.conflict(reading, &touched, inputs) {
-                Some(text) => overlays.note(NoteCode::NodeOverlayConflict, text),
+                Some(text) => overlays.note(reading.name, NoteCode::NodeOverlayConflict, text),
                 None => overlays.apply(reading, &touched, inputs, &mut settled),
             }
         }
         overlays
     }
 
-    fn note(&mut self, code: NoteCode, text: String) {
-        self.notes.push(Note { code, text });
+    fn note(&mut self, overlay: &str, code: NoteCode, text: String) {
+        self.notes.push(Note::new(code, text).about("NodeOverlay", overlay));
     }
 
     fn apply<'a>(
@@ -106,12 +106,14 @@ impl Overlays {
         match changed.len() {
             0 if touched.is_empty() => {
                 self.note(
+                    name,
                     NoteCode::NodeOverlayUnused,
                     format!("NodeOverlay {name} matches no instance type of any NodePool"),
                 );
             }
             0 => {
                 self.note(
+                    name,
                     NoteCode::NodeOverlayUnused,
                     format!("NodeOverlay {name} changes nothing: others weigh more"),
                 );
@@ -124,6 +126,7 @@ impl Overlays {
                 };
                 let types = if count == 1 { "instance type" } else { "instance types" };
                 self.note(
+                    name,
                     NoteCode::NodeOverlayApplied,
                     format!("NodeOverlay {name} is applied: {what} of {count} {types}"),
                 );

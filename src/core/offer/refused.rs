@@ -62,13 +62,15 @@ impl Refusals {
             entry.0.push(zone);
             entry.1 = entry.1.max(*at);
         }
-        let note = |((name, capacity_type), (zones, at)): ((&str, &str), (Vec<&str>, Timestamp))| Note {
-            code: NoteCode::InsufficientCapacity,
-            text: format!(
-                "{name} {capacity_type} in {} is left out: EC2 had no capacity {}s ago, asked again after {REFUSED_SECONDS}s",
-                zones.join(", "),
-                seconds_between(at, now)
-            ),
+        let note = |((name, capacity_type), (zones, at)): ((&str, &str), (Vec<&str>, Timestamp))| {
+            Note::new(
+                NoteCode::InsufficientCapacity,
+                format!(
+                    "{name} {capacity_type} in {} is left out: EC2 had no capacity {}s ago, asked again after {REFUSED_SECONDS}s",
+                    zones.join(", "),
+                    seconds_between(at, now)
+                ),
+            )
         };
         zones.into_iter().map(note).collect()
     }

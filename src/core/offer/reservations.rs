@@ -65,7 +65,8 @@ impl Reservations {
             for name in inputs.node_classes.iter().filter(with_terms).filter_map(|class| class.metadata.name.as_deref())
             {
                 let gate = "spec.featureGates.ReservedCapacity is off";
-                reservations.note(format!("{gate}: the capacity reservations of EC2NodeClass {name} are not used"));
+                reservations
+                    .note(name, format!("{gate}: the capacity reservations of EC2NodeClass {name} are not used"));
             }
             return reservations;
         }
@@ -77,8 +78,8 @@ impl Reservations {
         reservations
     }
 
-    fn note(&mut self, text: String) {
-        self.notes.push(Note { code: NoteCode::ReservationsNotPlanned, text });
+    fn note(&mut self, class: &str, text: String) {
+        self.notes.push(Note::new(NoteCode::ReservationsNotPlanned, text).about("EC2NodeClass", class));
     }
 
     fn add(&mut self, class: &EC2NodeClass, counted: &BTreeMap<&str, CapacityReservation>, inputs: &Inputs<'_>) {
@@ -96,24 +97,24 @@ impl Reservations {
         }
         if found.is_empty() {
             let text = "neither the snapshot (in its status) nor the catalog has one of them";
-            self.note(format!("EC2NodeClass {name} selects capacity reservations, but {text}"));
+            self.note(name, format!("EC2NodeClass {name} selects capacity reservations, but {text}"));
         }
         for (id, reservation) in found {
             let has_ended = reservation.end_time.as_ref().is_some_and(|end| end.0 <= inputs.now);
             if has_ended || reservation.state.as_deref() == Some("expiring") {
-                self.note(format!("capacity reservation {id} of EC2NodeClass {name} has ended or is about to"));
+                self.note(name, format!("capacity reservation {id} of EC2NodeClass {name} has ended or is about to"));
                 continue;
             }
             let of_catalog = || counted.get(id).and_then(|it| it.available_instance_count);
             let Some(available) = reservation.available_instance_count.or_else(of_catalog) else {
                 let text = "is not used: neither the class nor the catalog says how many instances are left";
-                self.note(format!("capacity reservation {id} of EC2NodeClass {name} {text}"));
+                self.note(name, format!("capacity reservation {id} of EC2NodeClass {name} {text}"));
                 continue;
             };
             let CapacityReservation { instance_type, availability_zone: zone, .. } = reservation;
             let Some((_, on_demand)) = on_demand(inputs.catalog, instance_type, zone) else {
                 let text = format!("is not used: the catalog has no {instance_type} in {zone}");
-                self.note(format!("capacity reservation {id} of EC2NodeClass {name} {text}"));
+                self.note(name, format!("capacity reservation {id} of EC2NodeClass {name} {text}"));
                 continue;
             };
             self.of_class.entry(name.to_owned()).or_default().push(Rc::new(Reservation {

@@ -30,7 +30,7 @@ pub use change::Change;
 pub use cloud_fact::{CloudFact, CloudFactCode};
 pub use definition_place::{DefinitionPlace, DefinitionPlaces, IMAGE_LOCK, field_of, with_place};
 pub use ended::{EndCause, EndedInstances};
-pub use note::{Note, NoteCode};
+pub use note::{Note, NoteCode, NoteSubject};
 pub use reason::{Reason, ReasonCode};
 pub use risk::{Risk, RiskCode};
 pub use summary::{CostsPerHour, FewerNodes, LongestDrain, Outlook, PenaltiesPerHour, Summary};
@@ -103,6 +103,7 @@ impl Plan {
         self.steps.iter_mut().chain(of_base).for_each(|step| step.definition = None);
         self.pending.iter_mut().flat_map(|it| &mut it.reasons).for_each(|reason| reason.definition = None);
         self.held_back.iter_mut().for_each(|held| held.definition = None);
+        self.notes.iter_mut().for_each(|note| note.definition = None);
         self.budgets.iter_mut().for_each(|budget| budget.definition = None);
         self.cloud_facts.iter_mut().for_each(|fact| fact.definition = None);
     }
@@ -374,9 +375,24 @@ pub struct HeldBack {
     pub node: String,
     pub code: ReasonCode,
     pub text: String,
+    /// The budget that has nothing left for it, where that is what keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<HoldingBudget>,
     /// Where the definition has what the reason is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<DefinitionPlace>,
+}
+
+/// A budget that keeps a node from going.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HoldingBudget {
+    pub kind: BudgetKind,
+    /// NodePool, or name of a `DisruptionBudget`.
+    pub name: String,
+    /// Whether its money is what is used up, and not its nodes.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_out_of_money: bool,
 }
 
 /// What one budget allows at the moment planned for.
@@ -431,7 +447,7 @@ pub struct BudgetMoney {
     pub used_per_hour: HourlyPrice,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub enum BudgetKind {
     NodePool,
     DisruptionBudget,
@@ -439,4 +455,8 @@ pub enum BudgetKind {
 
 pub fn is_zero(number: &usize) -> bool {
     *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }

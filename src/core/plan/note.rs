@@ -3,10 +3,59 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::definition_place::with_place;
+use super::{DefinitionPlace, DefinitionPlaces};
+
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
     pub code: NoteCode,
     pub text: String,
+    /// The one object that it is about; absent where it is about several, or about none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<NoteSubject>,
+    /// Where the definitions have what it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definition: Option<DefinitionPlace>,
+}
+
+/// The object that a note is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct NoteSubject {
+    /// `NodePool`, `EC2NodeClass`, `NodeOverlay` or `CapacityBuffer`.
+    pub kind: String,
+    /// With its namespace where it has one: `shop/spare`.
+    pub name: String,
+}
+
+impl Note {
+    pub fn new(code: NoteCode, text: impl Into<String>) -> Self {
+        Self { code, text: text.into(), about: None, definition: None }
+    }
+
+    pub fn about(self, kind: &str, name: &str) -> Self {
+        Self { about: Some(NoteSubject { kind: kind.to_owned(), name: name.to_owned() }), ..self }
+    }
+
+    pub fn about_pool(self, name: &str) -> Self {
+        self.about("NodePool", name)
+    }
+
+    /// With the place of a field; where nothing is known of it, or nobody names one, that of the object comes with the plan.
+    pub fn at(self, definition: Option<DefinitionPlace>) -> Self {
+        Self { definition, ..self }
+    }
+
+    /// With the place of the object that it is about, unless a field of it was named.
+    pub fn with_place(self, places: &DefinitionPlaces) -> Self {
+        let of = |about: &NoteSubject| places.of(&about.kind, &about.name, "");
+        let definition = self.definition.or_else(|| self.about.as_ref().and_then(of));
+        Self { definition, ..self }
+    }
+
+    /// As people read it.
+    pub fn sentence(&self) -> String {
+        with_place(&self.text, self.definition.as_ref())
+    }
 }
 
 /// One code, one meaning, never reused. In the order of the alphabet, which is that of the notes of a plan.

@@ -121,6 +121,7 @@ pub fn assemble(
     notes.extend(notes_of_risks);
     summary.longest_drain = drains::longest_drain(&builder.steps, inputs.snapshot, &disturbed, inputs.now);
     let cloud_facts = cloud_facts::facts(inputs, &problem.machines, &builder.steps);
+    let mut notes: Vec<Note> = notes.into_iter().map(|note| note.with_place(inputs.places)).collect();
     notes.sort();
     notes.dedup();
     let mut plan = Plan {

@@ -26,7 +26,7 @@ pub fn note(snapshot: &Snapshot) -> Option<Note> {
         selective.key(),
         named.join(", ")
     );
-    (!unknown.is_empty()).then_some(Note { code: NoteCode::NamespaceUnknown, text })
+    (!unknown.is_empty()).then_some(Note::new(NoteCode::NamespaceUnknown, text))
 }
 
 fn selects_by_label(pod: &Pod) -> bool {

@@ -150,9 +150,11 @@ pub fn per_hour(
 /// say. The amount for each node counts as set where it is not the default.
 pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provisioning) -> Option<Note> {
     if inputs.policy.packing == Packing::Karpenter {
-        return is_any_set(&inputs.policy.penalties).then(|| Note {
-            code: NoteCode::PenaltiesIgnored,
-            text: "packing: karpenter looks at no prices but those of nodes: spec.penalties are not counted".to_owned(),
+        return is_any_set(&inputs.policy.penalties).then(|| {
+            Note::new(
+                NoteCode::PenaltiesIgnored,
+                "packing: karpenter looks at no prices but those of nodes: spec.penalties are not counted".to_owned(),
+            )
         });
     }
     let per_node = sets_amount_per_node(&inputs.policy.penalties) && !provisioning.purchases.is_empty();
@@ -196,7 +198,7 @@ pub fn note(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning: &Provision
             "{counted}: {nodes} for {price}, where {nodes_without} for {price_without} would do; in prices that is {more} more"
         ),
     };
-    Some(Note { code: NoteCode::PenaltiesCounted, text })
+    Some(Note::new(NoteCode::PenaltiesCounted, text))
 }
 
 fn is_any_set(penalties: &Penalties) -> bool {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
-use crate::api::node_pool::DisruptionReason;
+use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::api::settings::Packing;
 use crate::core::disrupt::budgets::{Allowance, Ledger};
 use crate::core::disrupt::removed_pools::removed_pools;
@@ -72,13 +72,10 @@ pub fn pending(
     }
     entries.iter_mut().for_each(|entry| entry.pods.sort());
     entries.sort_by(|one, two| one.pods.cmp(&two.pods));
-    let note = (not_tried > 0).then(|| Note {
-        code: NoteCode::ChangesNotTried,
-        text: format!(
+    let note = (not_tried > 0).then(|| Note::new(NoteCode::ChangesNotTried, format!(
             "for {not_tried} of {} kinds of pending pods no change was tried; `cutlist why pod` tries for one of them",
             provisioning.unplaced.len()
-        ),
-    });
+        )));
     (entries, note)
 }
 
@@ -268,10 +265,11 @@ pub fn notes_of_shortfalls(engine: &Engine<'_, '_>, provisioning: &Provisioning)
             Refusal::Limit { scope: Scope::EarlyEnds(why), .. } => why.clone(),
             _ => template.nothing_offered_text(),
         };
-        Note {
-            code: NoteCode::StaticCapacityLimited,
-            text: format!("NodePool {} stays {} below its replicas: {because}", template.name, shortfall.missing),
-        }
+        Note::new(
+            NoteCode::StaticCapacityLimited,
+            format!("NodePool {} stays {} below its replicas: {because}", template.name, shortfall.missing),
+        )
+        .about_pool(&template.name)
     };
     provisioning.shortfalls.iter().map(note).collect()
 }
@@ -286,10 +284,10 @@ pub fn note_of_binding_order(inputs: &Inputs<'_>, provisioning: &Provisioning) -
         1 => format!("pod {first} and 1 more find their places only if kube-scheduler takes them"),
         _ => format!("pod {first} and {others} more find their places only if kube-scheduler takes them"),
     };
-    Some(Note {
-        code: NoteCode::BindingOrderMatters,
-        text: format!("{pods} before others that a topology spread counts, and that do not have it themselves"),
-    })
+    Some(Note::new(
+        NoteCode::BindingOrderMatters,
+        format!("{pods} before others that a topology spread counts, and that do not have it themselves"),
+    ))
 }
 
 /// Pods that still run on nodes that go, and have lost the place that an earlier plan had for them.
@@ -297,13 +295,13 @@ pub fn note_of_lost_places(problem: &Problem<'_>, provisioning: &Provisioning) -
     let lost = &provisioning.backlog.postponed;
     let first = problem.snapshot.pods[*lost.first()?].key();
     let (verb, such_as) = if lost.len() == 1 { ("has", "") } else { ("have", "such as ") };
-    Some(Note {
-        code: NoteCode::PlaceLost,
-        text: format!(
+    Some(Note::new(
+        NoteCode::PlaceLost,
+        format!(
             "{} of nodes that go {verb} no place any more ({such_as}{first}): bought for when evicted, if there is none then",
             pods_text(lost.len())
         ),
-    })
+    ))
 }
 
 /// How much of each capacity reservation is used.
@@ -315,15 +313,15 @@ pub fn notes_of_reservations(problem: &Problem<'_>, purchases: &[&Purchase]) -> 
             of_purchase.as_ref().is_some_and(|of_purchase| of_purchase.id == *id)
         };
         let used = purchases.iter().filter(is_launched_into).count();
-        Note {
-            code: NoteCode::CapacityReservation,
-            text: match available {
+        Note::new(
+            NoteCode::CapacityReservation,
+            match available {
                 0 => format!("capacity reservation {id} ({instance_type} in {zone}): no instance is left"),
                 _ => format!(
                     "capacity reservation {id} ({instance_type} in {zone}): {used} of {available} left are used"
                 ),
             },
-        }
+        )
     };
     problem.offer.reservations().iter().map(note).collect()
 }
@@ -338,12 +336,15 @@ pub fn notes_of_purchases(problem: &Problem<'_>, purchases: &[&Purchase]) -> Vec
             *entry = (entry.0.min(*there), entry.1 + 1);
         }
     }
-    let note = |((pool, key, asked), (there, nodes)): ((&str, &str, usize), (usize, usize))| Note {
-        code: NoteCode::MinValuesLowered,
-        text: format!(
-            "NodePool {pool}: minValues of {key} {asked} -> {there} on {nodes} new {} (minValuesPolicy BestEffort)",
-            if nodes == 1 { "node" } else { "nodes" }
-        ),
+    let note = |((pool, key, asked), (there, nodes)): ((&str, &str, usize), (usize, usize))| {
+        Note::new(
+            NoteCode::MinValuesLowered,
+            format!(
+                "NodePool {pool}: minValues of {key} {asked} -> {there} on {nodes} new {} (minValuesPolicy BestEffort)",
+                if nodes == 1 { "node" } else { "nodes" }
+            ),
+        )
+        .about_pool(pool)
     };
     lowered.into_iter().map(note).collect()
 }
@@ -362,7 +363,7 @@ pub fn preemption(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &P
     let who = if pods.len() == 1 { first.clone() } else { format!("{} pods, {first} first,", pods.len()) };
     let text =
         format!("{who} may evict pods of lower priority from nodes that exist, instead of waiting for a new node");
-    vec![Note { code: NoteCode::MayPreempt, text }]
+    vec![Note::new(NoteCode::MayPreempt, text)]
 }
 
 /// What shaped the search beside prices, and what it left out.
@@ -374,7 +375,7 @@ pub fn notes_of_search(inputs: &Inputs<'_>, problem: &Problem<'_>, provisioning:
             "the search for a cheaper fleet ended after {} looks (spec.searchWork): {} groups of new nodes were not taken apart once more",
             problem.search_work, budget.not_tried
         );
-        notes.push(Note { code: NoteCode::SearchEnded, text });
+        notes.push(Note::new(NoteCode::SearchEnded, text));
     }
     notes.extend(penalties::note(inputs, problem, provisioning));
     notes
@@ -396,20 +397,22 @@ fn note_of_annotations(snapshot: &Snapshot) -> Option<Note> {
     if rest > 0 {
         named.push(format!("and {rest} more"));
     }
-    (!named.is_empty()).then(|| Note {
-        code: NoteCode::InvalidDoNotDisruptAnnotation,
-        text: format!(
-            "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
-            keys::DO_NOT_DISRUPT,
-            named.join(", ")
-        ),
+    (!named.is_empty()).then(|| {
+        Note::new(
+            NoteCode::InvalidDoNotDisruptAnnotation,
+            format!(
+                "annotation {} protects only as `true` or a positive duration such as `1h30m`, so not {noun} {}",
+                keys::DO_NOT_DISRUPT,
+                named.join(", ")
+            ),
+        )
     })
 }
 
 /// What a reader should know of the inputs.
 pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     let mut notes = problem.offer.notes().to_vec();
-    let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
+    let mut note = |code: NoteCode, text: String| notes.push(Note::new(code, text));
     if let Some(text) = zones_assumed(inputs) {
         note(NoteCode::AllZonesAssumed, text);
     }
@@ -429,30 +432,11 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
             );
         }
     }
-    for pool in inputs.node_pools {
-        let reference = &pool.spec.template.spec.node_class_ref.name;
-        let name = pool.metadata.name.as_deref().unwrap_or_default();
-        if pool.spec.template.spec.node_class_ref.is_of_auto_mode() {
-            note(NoteCode::NodePoolOfAutoMode, format!("NodePool {name} is left out: EKS Auto Mode makes its nodes"));
-        } else if !inputs.node_classes.iter().any(|class| class.metadata.name.as_ref() == Some(reference)) {
-            note(
-                NoteCode::NodeClassMissing,
-                format!(
-                    "NodePool {name} is not used: its EC2NodeClass {reference} is neither in the definitions nor in the cluster"
-                ),
-            );
-        }
-        if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
-            note(
-                NoteCode::FeatureGateOff,
-                format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is"),
-            );
-        }
-    }
+    notes.extend(inputs.node_pools.iter().flat_map(|pool| notes_of_pool(inputs, pool)));
     notes.extend(note_of_annotations(inputs.snapshot));
     notes.extend(namespaces::note(inputs.snapshot));
     notes.extend(notes_of_overheads(inputs.snapshot));
-    let mut note = |code: NoteCode, text: String| notes.push(Note { code, text });
+    let mut note = |code: NoteCode, text: String| notes.push(Note::new(code, text));
     if let Some(text) = unknown_room(inputs, problem) {
         note(NoteCode::RoomNotKnown, text);
     }
@@ -486,15 +470,36 @@ pub fn notes(inputs: &Inputs<'_>, problem: &Problem<'_>) -> Vec<Note> {
     notes
 }
 
+/// Of a pool that is not planned for as it stands.
+fn notes_of_pool(inputs: &Inputs<'_>, pool: &NodePool) -> Vec<Note> {
+    let class = &pool.spec.template.spec.node_class_ref;
+    let name = pool.metadata.name.as_deref().unwrap_or_default();
+    let place = |pointer: &str| inputs.places.of_pool(name, pointer);
+    let mut notes = Vec::new();
+    if class.is_of_auto_mode() {
+        let text = format!("NodePool {name} is left out: EKS Auto Mode makes its nodes");
+        notes.push(Note::new(NoteCode::NodePoolOfAutoMode, text).about_pool(name));
+    } else if !inputs.node_classes.iter().any(|it| it.metadata.name.as_ref() == Some(&class.name)) {
+        let text = format!(
+            "NodePool {name} is not used: its EC2NodeClass {} is neither in the definitions nor in the cluster",
+            class.name
+        );
+        notes.push(Note::new(NoteCode::NodeClassMissing, text).about_pool(name));
+    }
+    if pool.spec.replicas.is_some() && !inputs.policy.feature_gates.static_capacity {
+        let text =
+            format!("spec.featureGates.StaticCapacity is off: NodePool {name} with spec.replicas is left as it is");
+        notes.push(Note::new(NoteCode::FeatureGateOff, text).about_pool(name).at(place("/spec/replicas")));
+    }
+    notes
+}
+
 /// DaemonSets that take room of which the snapshot says nothing.
 fn notes_of_overheads(snapshot: &Snapshot) -> impl Iterator<Item = Note> {
-    without_known_overhead(snapshot).into_iter().map(|(daemon_set, class)| Note {
-        code: NoteCode::OverheadNotKnown,
-        text: format!(
+    without_known_overhead(snapshot).into_iter().map(|(daemon_set, class)| Note::new(NoteCode::OverheadNotKnown, format!(
             "what RuntimeClass {class} takes beside the containers of DaemonSet {daemon_set} is not known, since no pod of the \
              class is there: it counts as nothing"
-        ),
-    })
+        )))
 }
 
 /// Where nobody says in which zones a class has subnets.

@@ -71,12 +71,12 @@ pub fn risks(
     let left_out = risks.len().saturating_sub(RISKS_MAX);
     risks.truncate(RISKS_MAX);
     if left_out > 0 {
-        notes.push(Note { code: NoteCode::RisksLeftOut, text: format!("{left_out} more risks are not listed") });
+        notes.push(Note::new(NoteCode::RisksLeftOut, format!("{left_out} more risks are not listed")));
     }
     if waves > 1 {
         let text =
             format!("nodes go in {waves} waves, so that no workload on several nodes loses all replicas at once");
-        notes.push(Note { code: NoteCode::Waves, text });
+        notes.push(Note::new(NoteCode::Waves, text));
     }
     (risks, notes)
 }

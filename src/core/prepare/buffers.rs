@@ -88,7 +88,8 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
         };
         let (namespace, name) = key(buffer);
         let text = format!("CapacityBuffer {namespace}/{name} {obstacle}");
-        notes.push(Note { code: NoteCode::CapacityBufferNotReady, text });
+        let note = Note::new(NoteCode::CapacityBufferNotReady, text);
+        notes.push(note.about("CapacityBuffer", &format!("{namespace}/{name}")));
     }
     notes
 }

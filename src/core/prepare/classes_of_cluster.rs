@@ -24,8 +24,10 @@ pub fn add_classes_of_cluster(
     }
     added.sort_unstable();
     let (noun, verb) = if added.len() == 1 { ("EC2NodeClass", "is") } else { ("EC2NodeClasses", "are") };
-    (!added.is_empty()).then(|| Note {
-        code: NoteCode::NodeClassOfCluster,
-        text: format!("{noun} {} {verb} not in the definitions: taken from the cluster", added.join(", ")),
+    (!added.is_empty()).then(|| {
+        Note::new(
+            NoteCode::NodeClassOfCluster,
+            format!("{noun} {} {verb} not in the definitions: taken from the cluster", added.join(", ")),
+        )
     })
 }

@@ -1,7 +1,9 @@
 //! Plans side by side.
 
 use super::*;
-use crate::core::plan::{DefinitionPlace, HeldBack, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step};
+use crate::core::plan::{
+    DefinitionPlace, HeldBack, Note, NoteCode, Pending, PendingReason, Reason, ReasonCode, Risk, RiskCode, Step,
+};
 
 fn plan() -> Plan {
     let plan = serde_json::json!({
@@ -34,13 +36,15 @@ fn lines_that_move_make_no_other_plan() {
             node: "b".to_owned(),
             code: ReasonCode::BudgetExhausted,
             text: String::new(),
+            budget: None,
             definition: at(line),
         };
+        let note = Note::new(NoteCode::RolloutHalted, "a").about_pool("a").at(at(line));
         let reason =
             PendingReason { definition: at(line), ..PendingReason::new("a", ReasonCode::LimitReached, String::new()) };
         let waiting = Pending { pods: vec![], reasons: vec![reason], smallest_change: None, changes: vec![] };
         let steps = vec![Step { definition: at(line), ..removal("a") }];
-        Plan { steps, held_back: vec![held], pending: vec![waiting], ..plan() }
+        Plan { steps, held_back: vec![held], notes: vec![note], pending: vec![waiting], ..plan() }
     };
     assert_ne!(moved(3), moved(4));
     assert_eq!(moved(3).content_hash(), moved(4).content_hash());

@@ -112,6 +112,7 @@ mod tests {
             node: node.to_owned(),
             code: ReasonCode::NotCheaper,
             text: text.to_owned(),
+            budget: None,
             definition: None,
         };
         let nodes = [

@@ -180,7 +180,7 @@ fn notes(notes: &[Note], detail: Detail, text: &mut String) {
         return;
     }
     text.push('\n');
-    notes.iter().for_each(|note| text.push_str(&format!("> - {}\n", prose(&note.text))));
+    notes.iter().for_each(|note| text.push_str(&format!("> - {}\n", prose(&note.sentence()))));
 }
 
 /// The same in every length; those that are no shorter than the one before are left out.

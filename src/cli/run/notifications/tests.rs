@@ -137,7 +137,8 @@ impl Process {
 /// A plan that finds the roll-outs of these pools halted.
 fn halted(pools: &[&str]) -> Plan {
     let plan = include_str!("../../../../tests/plan/drifted-requirement/expected.json");
-    let note = |pool: &&str| Note { code: NoteCode::RolloutHalted, text: format!("NodePool {pool}: 3 nodes did not") };
+    let note =
+        |pool: &&str| Note::new(NoteCode::RolloutHalted, format!("NodePool {pool}: 3 nodes did not")).about_pool(pool);
     Plan { notes: pools.iter().map(note).collect(), ..serde_json::from_str(plan).unwrap() }
 }
 

@@ -427,7 +427,7 @@ impl Unforeseen {
             selector.reason(),
             if by_id { ", and of ids (`id:`) this one would" } else { "" },
         );
-        Note { code: NoteCode::DriftNotForeseen, text }
+        Note::new(NoteCode::DriftNotForeseen, text).about("EC2NodeClass", class)
     }
 }
 
@@ -469,7 +469,7 @@ impl Extra {
             if self.nodes == 1 { "has" } else { "have" },
             named.join(", "),
         );
-        Note { code: NoteCode::ExtraSecurityGroups, text }
+        Note::new(NoteCode::ExtraSecurityGroups, text).about("EC2NodeClass", class)
     }
 }
 

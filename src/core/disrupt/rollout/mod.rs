@@ -172,7 +172,7 @@ pub fn notes(inputs: &Inputs<'_>) -> Vec<Note> {
             failures.text(),
             keys::ROLLOUT_FAILURES,
         );
-        Some(Note { code: NoteCode::RolloutHalted, text })
+        Some(Note::new(NoteCode::RolloutHalted, text).about_pool(name))
     };
     inputs.node_pools.iter().filter_map(note).collect()
 }

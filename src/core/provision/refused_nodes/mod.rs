@@ -304,16 +304,17 @@ pub fn notes(refused: &[RefusedNode]) -> Vec<Note> {
             count => format!(" and {} more", count - 1),
         };
         let first = pods.first().map_or("", String::as_str);
-        Note {
-            code: NoteCode::RefusedByScheduler,
-            text: format!(
+        Note::new(
+            NoteCode::RefusedByScheduler,
+            format!(
                 "NodePool {node_pool}: kube-scheduler refuses node {node} pods that it was bought for ({first}{more}): {text}; {}, a node \
                  for one of them is bought not before {}, or when annotation {} of the pool is removed",
                 attempts_text(*attempts),
                 refused.next_attempt_at,
                 keys::REFUSED_NODES,
             ),
-        }
+        )
+        .about_pool(node_pool)
     };
     refused.iter().map(note).collect()
 }

@@ -44,7 +44,7 @@ fn page(plan: &Plan, detail: Detail) -> String {
     details::held_back(&plan.held_back, "held back", detail, &mut text);
     details::risks(&plan.risks, detail, &mut text);
     for note in &plan.notes {
-        text.push_str(&format!("\n> {}\n", prose(&note.text)));
+        text.push_str(&format!("\n> {}\n", prose(&note.sentence())));
     }
     if detail != Detail::Everything {
         text.push_str("\nShortened to fit a comment; `cutlist plan -o json` has every step.\n");

@@ -193,7 +193,7 @@ pub(super) fn risks(plan: &Plan, page: &mut Page) {
 pub(super) fn notes(plan: &Plan, page: &mut Page) {
     for note in &plan.notes {
         let indent = "note: ".len();
-        for (index, part) in wrap(&clean(&note.text), COLUMNS - indent).iter().enumerate() {
+        for (index, part) in wrap(&clean(&note.sentence()), COLUMNS - indent).iter().enumerate() {
             let line = format!("{}{part}", if index == 0 { "note: " } else { "      " });
             let line = page.style.paint(Tone::Dim, &line);
             page.line(&line);
