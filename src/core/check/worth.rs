@@ -64,14 +64,12 @@ fn moves<'p>(plan: &'p Plan, known: &Known<'_>) -> BTreeMap<u32, Saving<'p>> {
             it.created.push(step);
         }
     }
-    let mut pods = Whereabouts::provisioned(plan, known);
+    let Some(mut pods) = Whereabouts::provisioned(plan, known) else { return moves };
     let numbers: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
     for number in numbers {
-        let before = pods.cost(known);
-        pods.carry_out(number, plan, known);
-        let after = pods.cost(known);
+        let more = pods.carry_out(number).sum();
         if let Some(it) = moves.get_mut(&number) {
-            it.concentration = (after.0 - before.0 + after.1 - before.1).max(0.0);
+            it.concentration = more.max(0.0);
         }
     }
     moves
