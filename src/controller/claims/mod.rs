@@ -40,6 +40,10 @@ use opening::{Nominations, Opening};
 /// Claims whose calls are under way at the same time.
 pub(in crate::controller) const CLAIMS_TOGETHER: usize = 32;
 
+/// Nodes that are written to at the same time: those that open together are open within a moment. An API server takes 200 writes at a time,
+/// unless it is told otherwise.
+const NODES_TOGETHER: usize = 128;
+
 /// Pods that come or go within this time of each other are noted once. Source: the reference, section 5.
 const POD_EVENTS_APART: SignedDuration = SignedDuration::from_secs(10);
 
@@ -108,7 +112,9 @@ impl Claims {
         let effects = Effects::new(self, journal, around, awaited.clone());
         say_places(view, &opening, &effects).await?;
         let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
-        in_step(view.snapshot.node_claims.iter().map(due).collect(), &view.snapshot.node_claims, &effects).await?;
+        let mut due: Vec<Due<'_>> = view.snapshot.node_claims.iter().map(due).collect();
+        due.sort_by_cached_key(|due| opening.drawn_to(due.claim));
+        in_step(due, &view.snapshot.node_claims, &effects).await?;
         evictions::evict_in_order(view, &effects).await?;
         Ok(effects.progress())
     }
@@ -268,12 +274,24 @@ async fn in_step<K: Cluster, E: Cloud>(
             launches::launch(&launched, all, effects).await?;
             continue;
         }
-        for together in due.chunks_mut(CLAIMS_TOGETHER) {
-            for outcome in join_all(together.iter_mut().map(|due| one_step(due, effects))).await {
-                outcome?;
-            }
+        let is_of_node = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::PatchNode { .. }));
+        let (mut of_nodes, mut others): (Vec<_>, Vec<_>) = due.iter_mut().partition(is_of_node);
+        steps_together(&mut of_nodes, NODES_TOGETHER, effects).await?;
+        steps_together(&mut others, CLAIMS_TOGETHER, effects).await?;
+    }
+}
+
+async fn steps_together<K: Cluster, E: Cloud>(
+    due: &mut [&mut Due<'_>],
+    most: usize,
+    effects: &Effects<'_, K, E>,
+) -> Result<(), PortError> {
+    for together in due.chunks_mut(most) {
+        for outcome in join_all(together.iter_mut().map(|due| one_step(due, effects))).await {
+            outcome?;
         }
     }
+    Ok(())
 }
 
 async fn one_step<K: Cluster, E: Cloud>(due: &mut Due<'_>, effects: &Effects<'_, K, E>) -> Result<(), PortError> {

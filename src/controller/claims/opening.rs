@@ -2,7 +2,8 @@
 //!
 //! kube-scheduler tries `status.nominatedNodeName` first and binds there when the pod fits (1.34 with its feature gate, on by
 //! default in 1.35). It forgets the name of a node that does not exist yet or does not fit at that attempt, so it is told
-//! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together.
+//! again; and it binds to whichever node opens first if the pod fits there, so nodes of one plan open together, and of those the fullest
+//! first: each is opened by a call of its own, and until the last one is, kube-scheduler tries the pods of the others on what is open.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -13,8 +14,12 @@ use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::observed::view::{View, name_of, node_name};
 use crate::core::lifecycle::{conditions, is_ready};
+use crate::core::model::Resources;
 use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
+use crate::core::snapshot::requests::effective_requests;
+
+use super::effects::allocatable;
 
 /// How long a node waits for the others of its plan before it opens.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
@@ -35,6 +40,8 @@ pub struct Opening<'a> {
     waiting: BTreeMap<&'a str, Vec<&'a Pod>>,
     /// By plan: its nodes that are closed, and whether each of them could open now.
     closed: BTreeMap<&'a str, Closed>,
+    /// What the pods that wait ask for, and how many of them ask for the same.
+    needs: BTreeMap<Resources, usize>,
     now: Timestamp,
 }
 
@@ -58,7 +65,21 @@ impl<'a> Opening<'a> {
             closed.nodes += 1;
             closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
         }
-        Self { waiting, closed, now }
+        let needs = if closed.is_empty() { BTreeMap::new() } else { needs(waiting.values().flatten().copied()) };
+        Self { waiting, closed, needs, now }
+    }
+
+    /// How many of the pods that wait have room on the node of a claim that is to be opened, beside those that it was created for.
+    /// O(different needs).
+    pub fn drawn_to(&self, claim: &NodeClaim) -> usize {
+        if !is_closed(claim) {
+            return 0;
+        }
+        let requests = &claim.spec.resources.requests;
+        let of_plan = Resources::parse(requests.iter().map(|(name, amount)| (name.as_str(), amount.to_string())));
+        let mut spare = allocatable(claim);
+        spare.subtract(&of_plan.unwrap_or_default());
+        self.needs.iter().filter(|(need, _)| need.fits_in(&spare)).map(|(_, pods)| pods).sum()
     }
 
     /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
@@ -70,6 +91,14 @@ impl<'a> Opening<'a> {
         let joined = node.metadata.creation_timestamp.as_ref()?.0;
         joined.checked_add(WINDOW).ok().filter(|until| *until > self.now)
     }
+}
+
+fn needs<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<Resources, usize> {
+    let mut needs: BTreeMap<Resources, usize> = BTreeMap::new();
+    for need in pods.filter_map(|pod| effective_requests(pod).ok()) {
+        *needs.entry(need).or_default() += 1;
+    }
+    needs
 }
 
 /// Created for pods that are waiting, and not registered yet.
@@ -180,5 +209,43 @@ impl Nominations {
             *told <= NOMINATIONS_MAX
         });
         due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn claim(allocatable: Value, requests: Value) -> NodeClaim {
+        let claim = json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodeClaim",
+            "metadata": { "name": "default-1", "annotations": { "cutlist.dev/pods": "shop/web-1" } },
+            "spec": {
+                "nodeClassRef": { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [],
+                "resources": { "requests": requests },
+            },
+            "status": { "allocatable": allocatable },
+        });
+        serde_json::from_value(claim).unwrap()
+    }
+
+    fn need(cpu: &str, memory: &str) -> Resources {
+        Resources::parse([("cpu", cpu), ("memory", memory), ("pods", "1")]).unwrap()
+    }
+
+    #[test]
+    fn a_node_draws_the_pods_that_have_room_beside_its_own() {
+        let needs = BTreeMap::from([(need("100m", "128Mi"), 3), (need("500m", "1Gi"), 4), (need("250m", "8Gi"), 5)]);
+        let opening = Opening { waiting: BTreeMap::new(), closed: BTreeMap::new(), needs, now: Timestamp::UNIX_EPOCH };
+        let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "10" });
+        let drawn = |requests: Value| opening.drawn_to(&claim(room.clone(), requests));
+        assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "2" })), 7, "but for what asks for 8Gi");
+        assert_eq!(drawn(json!({ "cpu": "1800m", "memory": "1Gi", "pods": "2" })), 3);
+        assert_eq!(drawn(json!({ "cpu": "1950m", "memory": "1Gi", "pods": "2" })), 0, "it is full");
+        assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "10" })), 0, "it has no room for another pod");
     }
 }
