@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fuzz fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fuzz fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -106,6 +106,13 @@ bench-consolidation: bench-programs ## consolidation to its end, ours and Karpen
 
 bench-consolidation-ours: ## ours alone, in one process and up to 150,000 pods: each plan's seconds (minutes, after a release build)
 	@$(CARGO) bench $(LOCKED) $(FEATURES) --bench consolidation
+
+# FIDELITY="PODS:SEED ..." draws other mixes.
+bench-fidelity: ## pods on the node that the first plan named, on a real control plane, into tests/bench/README.md (some minutes after building; needs Go)
+	@$(CARGO) build $(LOCKED) $(FEATURES) --release
+	@tests/control-plane/build target/e2e/programs
+	@CUTLIST=target/release/cutlist README=tests/bench/README.md $(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- \
+	  --programs target/e2e/programs pods_as_the_first_plan_named
 
 # The harness only starts programs and reads their output; what is measured is built for use.
 bench-programs:

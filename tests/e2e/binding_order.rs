@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::cluster::Cluster;
 use crate::control_plane::ControlPlane;
 use crate::program;
+use crate::random::Random;
 
 /// The seed of each world.
 const WORLDS: std::ops::Range<u64> = 1..9;
@@ -21,24 +22,6 @@ const ZONE: &str = "topology.kubernetes.io/zone";
 const HOSTNAME: &str = "kubernetes.io/hostname";
 /// Of pods that are still to wait.
 const GATE: &str = "example.com/all-nodes-are-there";
-
-/// Numbers that follow from a seed alone.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(most.max(1)).unwrap()).unwrap()
-    }
-
-    fn one_of<'a>(&mut self, values: &[&'a str]) -> &'a str {
-        values[self.below(values.len())]
-    }
-}
 
 pub fn plans_hold_in_random_order(plane: &mut ControlPlane) {
     let cluster = plane.cluster();

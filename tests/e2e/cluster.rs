@@ -64,6 +64,11 @@ impl Cluster {
         self.send(Method::POST, path, "application/json", object)
     }
 
+    /// All objects of a collection.
+    pub fn delete_all(&self, path: &str) {
+        self.send(Method::DELETE, path, "application/json", &json!({})).unwrap();
+    }
+
     /// A merge patch.
     pub fn patch(&self, path: &str, patch: &Value) -> Result<Value, kube::Error> {
         self.send(Method::PATCH, path, "application/merge-patch+json", patch)

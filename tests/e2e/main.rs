@@ -18,15 +18,19 @@ mod cluster;
 mod control_plane;
 mod definitions;
 mod deploy;
+mod fidelity;
 #[expect(dead_code, reason = "of the forges only one is played here")]
 #[path = "../post/forges/mod.rs"]
 mod forges;
 mod interruptions;
 mod load;
+#[path = "../bench/machine.rs"]
+mod machine;
 mod merged;
 mod played;
 mod program;
 mod proxy;
+mod random;
 mod refusals;
 mod rights;
 mod self_tests;
@@ -114,6 +118,11 @@ const CASES: &[Case] = &[
     case("control_plane_runs_pods", self_tests::control_plane_runs_pods),
     Case { alone: true, ..case("a_thousand_pods", load::a_thousand_pods) },
     Case { alone: true, on_request: true, ..case("five_thousand_pods", load::five_thousand_pods) },
+    Case {
+        alone: true,
+        on_request: true,
+        ..case("pods_as_the_first_plan_named", fidelity::pods_as_the_first_plan_named)
+    },
     Case {
         on_request: true,
         ..case("a_budget_that_blocks_makes_no_storm_of_calls", budgets::a_budget_that_blocks_makes_no_storm_of_calls)
