@@ -64,6 +64,15 @@ impl Cluster {
         self.send(Method::POST, path, "application/json", object)
     }
 
+    /// In place of what is there.
+    pub fn replace(&self, path: &str, object: &Value) -> Result<Value, kube::Error> {
+        self.send(Method::PUT, path, "application/json", object)
+    }
+
+    pub fn delete(&self, path: &str) -> Result<Value, kube::Error> {
+        self.send(Method::DELETE, path, "application/json", &Value::Null)
+    }
+
     /// A merge patch.
     pub fn patch(&self, path: &str, patch: &Value) -> Result<Value, kube::Error> {
         self.send(Method::PATCH, path, "application/merge-patch+json", patch)

@@ -8,10 +8,10 @@ use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::rules;
 
-/// What the CEL rules have against the document. A rule does not speak where the schema has spoken: `found` are its
+/// What the CEL rules have against the document, which was `old` before. A rule does not speak where the schema has spoken: `found` are its
 /// findings.
-pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec<Finding> {
-    let Err(errors) = Validator::new().validate_compiled(&schema.cel, &document.value, None) else { return Vec::new() };
+pub fn check(document: &Document, old: Option<&Value>, schema: &KindSchema, found: &[Finding]) -> Vec<Finding> {
+    let Err(errors) = Validator::new().validate_compiled(&schema.cel, &document.value, old) else { return Vec::new() };
     let mut findings = Vec::new();
     for error in errors.into_vec() {
         // On a document that its schema refuses, rules may stumble over what is not there.

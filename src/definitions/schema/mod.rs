@@ -104,9 +104,10 @@ fn file_schema<T: schemars::JsonSchema>() -> Value {
 }
 
 /// Everything that the schema of `kind` and its CEL rules have against the document. Takes out of the document what
-/// the API server would: members that are null, and the status. `unchecked` is set when an error may be hidden by a variable
+/// the API server would: members that are null, and the status. With what the document was before, `old`, rules about what may not change are
+/// asked, too. `unchecked` is set when an error may be hidden by a variable
 /// without a value.
-pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<Finding> {
+pub fn check(kind: Kind, document: &mut Document, old: Option<&Value>, unchecked: &mut bool) -> Vec<Finding> {
     let empty_members = strict::prune(&mut document.value);
     let document = &*document;
     if is_of_kubernetes(kind) {
@@ -128,7 +129,7 @@ pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<F
     // Before the rules, which are silent where the schema has spoken.
     *unchecked |= open::drop_hidden(document, &mut findings);
     findings::drop_consequences(document, &mut findings);
-    findings.extend(cel::check(document, schema, &findings));
+    findings.extend(cel::check(document, old, schema, &findings));
     findings
 }
 
