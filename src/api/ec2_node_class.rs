@@ -71,6 +71,7 @@ pub struct EC2NodeClassSpec {
     pub tags: BTreeMap<String, String>,
     /// An open map of the upstream KubeletConfiguration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "open_map")]
     pub kubelet: Option<BTreeMap<String, serde_json::Value>>,
     /// Disks of the instances, instead of those of the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -404,6 +405,11 @@ pub struct Ami {
     #[serde(default)]
     #[schemars(with = "Vec<k8s_openapi::api::core::v1::NodeSelectorRequirement>")]
     pub requirements: Vec<super::node_pool::NodeSelectorRequirement>,
+}
+
+/// A mapping of which the API server keeps everything: without these words it drops what is inside.
+fn open_map(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// The fields of `kubelet` that bootstrapping of every family passes on.

@@ -115,6 +115,7 @@ const CASES: &[Case] = &[
     case("observe_may_write_nothing_but_its_own", deploy::observe_may_write_nothing_but_its_own),
     case("api_server_takes_our_definitions", definitions::api_server_takes_our_definitions),
     case("verdicts_are_those_that_are_recorded", verdicts::verdicts_are_those_that_are_recorded),
+    case("karpenters_own_definitions_say_the_same", verdicts::karpenters_own_definitions_say_the_same),
     case("control_plane_runs_pods", self_tests::control_plane_runs_pods),
     Case { alone: true, ..case("a_thousand_pods", load::a_thousand_pods) },
     Case { alone: true, on_request: true, ..case("five_thousand_pods", load::five_thousand_pods) },

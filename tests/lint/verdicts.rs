@@ -9,11 +9,13 @@ use std::collections::BTreeSet;
 
 use cutlist::api::source::SourceFile;
 use cutlist::definitions::{self, GivenVariables, Severity, rules};
-use objects::{Object, Verdict};
+use objects::{Cause, Object, Verdict};
 use written::Written;
 
 /// Fewer would not cover the rules.
 const OBJECTS_MIN: usize = 300;
+const WRONG_TYPE: &str = "CL0203";
+const NO_NAME: &str = "CL0106";
 
 /// A finding of the schema or its CEL rules: its place as the server would write it, and the words.
 #[derive(Debug)]
@@ -60,6 +62,16 @@ fn is_within(outer: &str, inner: &str) -> bool {
     outer.is_empty() || inner.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
+/// Whether the linter says what the server does: of the same field, or more exactly of a part of it.
+fn says(found: &Found, cause: &Cause) -> bool {
+    let holder = cause.field.rsplit_once('.').map_or("", |(holder, _)| holder);
+    is_within(&cause.field, &found.field)
+        // What is no mapping or list has no fields either.
+        || (cause.message == "unknown field" && found.code == WRONG_TYPE && is_within(&found.field, &cause.field))
+        // What is missing stands nowhere.
+        || (cause.message.starts_with("Required value") && found.code == NO_NAME && found.field == holder)
+}
+
 /// Where the two differ, in words.
 fn difference(object: &Object, verdict: &Verdict) -> Option<String> {
     let found = found(object);
@@ -72,7 +84,8 @@ fn difference(object: &Object, verdict: &Verdict) -> Option<String> {
         if lines.is_empty() { "nothing".to_owned() } else { lines.join("; ") }
     };
     if verdict.causes.is_empty() {
-        return (!of_schema.is_empty()).then(|| format!("the server accepts it, and lint says {}", said()));
+        let refuses = found.iter().any(|it| is_of_the_schema(&it.code));
+        return refuses.then(|| format!("the server accepts it, and lint says {}", said()));
     }
     // The server stops where it can not read on, and where the schema has spoken it does not ask the rules.
     let is_partial = verdict
@@ -80,11 +93,11 @@ fn difference(object: &Object, verdict: &Verdict) -> Option<String> {
         .iter()
         .any(|cause| matches!(cause.field.as_str(), "" | "<nil>") || cause.message == "unknown field");
     for cause in verdict.causes.iter().filter(|cause| cause.field != "<nil>") {
-        if !of_schema.iter().any(|it| is_within(&cause.field, &it.field)) {
+        if !of_schema.iter().any(|it| says(it, cause)) {
             return Some(format!("the server says {}: {}, and lint says {}", cause.field, cause.message, said()));
         }
     }
-    let is_said = |it: &&&Found| verdict.causes.iter().any(|cause| is_within(&cause.field, &it.field));
+    let is_said = |it: &&&Found| verdict.causes.iter().any(|cause| says(it, cause));
     let more = of_schema.iter().find(|it| !is_said(it) && !is_partial);
     more.map(|it| {
         format!("lint says {} at {}: {}; the server does not: {:?}", it.code, it.field, it.message, verdict.causes)

@@ -11,7 +11,6 @@ use std::sync::LazyLock;
 
 use jsonschema::{PatternOptions, Validator};
 use k8s_openapi::api::core::v1::PodTemplate;
-use kube::CustomResourceExt;
 use kube::core::cel::CompiledSchema;
 use serde_json::Value;
 
@@ -21,6 +20,7 @@ use super::kinds::Kind;
 use super::open;
 use super::rules::schema as rules;
 use crate::api::capacity_buffer::CapacityBuffer;
+use crate::api::definitions as resources;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::image_lock::ImageLockDocument;
@@ -61,12 +61,12 @@ fn compile(kind: Kind) -> Result<KindSchema, String> {
 /// definition, of a file kind its JSON Schema.
 pub fn published(kind: Kind) -> Value {
     let definition = match kind {
-        Kind::NodePool => NodePool::crd(),
-        Kind::EC2NodeClass => EC2NodeClass::crd(),
-        Kind::NodeOverlay => NodeOverlay::crd(),
-        Kind::CapacityBuffer => CapacityBuffer::crd(),
+        Kind::NodePool => resources::of::<NodePool>(),
+        Kind::EC2NodeClass => resources::of::<EC2NodeClass>(),
+        Kind::NodeOverlay => resources::of::<NodeOverlay>(),
+        Kind::CapacityBuffer => resources::of::<CapacityBuffer>(),
         Kind::PodTemplate => return file_schema::<PodTemplate>(),
-        Kind::DisruptionBudget => DisruptionBudget::crd(),
+        Kind::DisruptionBudget => resources::of::<DisruptionBudget>(),
         Kind::Settings => return file_schema::<SettingsDocument>(),
         Kind::Scenario => return file_schema::<ScenarioDocument>(),
         Kind::ImageLock => return file_schema::<ImageLockDocument>(),
