@@ -1,6 +1,7 @@
 //! What the real API server says of the objects of `tests/lint/verdicts`, with the custom resource definitions that `cutlist crds`
 //! prints. It must say what is recorded, which `tests/lint` holds the linter to; `UPDATE=1` records it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use http::StatusCode;
@@ -53,37 +54,41 @@ pub fn verdicts_are_those_that_are_recorded(plane: &mut ControlPlane) {
 }
 
 /// The same objects with the definitions that Karpenter itself installs. Ours demand what these do, or a repository that is clean here
-/// would be refused there; the few differences are known.
+/// would be refused there. Where they differ, `karpenter.txt` names the object and the reason.
 pub fn karpenters_own_definitions_say_the_same(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
-    let folder = plane.programs().join("karpenter-definitions");
     let mut kinds = Vec::new();
-    for entry in std::fs::read_dir(&folder).unwrap() {
+    for entry in std::fs::read_dir(plane.programs().join("karpenter-definitions")).unwrap() {
         for definition in documents(&std::fs::read_to_string(entry.unwrap().path()).unwrap()) {
             kinds.push(definition["spec"]["names"]["kind"].as_str().unwrap().to_owned());
             definitions::establish(&cluster, &definition);
         }
     }
-    let (mut asked, mut differences) = (0, String::new());
+    let (mut asked, mut found, mut words) = (0, BTreeSet::new(), BTreeMap::new());
     for subject in objects::subjects() {
         let recorded = objects::recorded(&subject.name);
         for object in subject.objects.iter().filter(|object| kinds.contains(&object.kind)) {
             asked += 1;
             let theirs = verdict(&cluster, object);
             let ours = &recorded[&object.name];
-            if theirs.causes.is_empty() == ours.causes.is_empty() {
-                continue;
-            }
-            let who = if theirs.causes.is_empty() { "accepted by Karpenter's" } else { "refused by Karpenter's" };
-            let causes = if theirs.causes.is_empty() { &ours.causes } else { &theirs.causes };
-            writeln!(differences, "{}: {}: {who}", subject.name, object.name).unwrap();
-            for cause in causes.iter().filter(|it| it.field != "<nil>").take(2) {
-                writeln!(differences, "  {}: {}", cause.field, cause.message).unwrap();
+            let is_refused = !theirs.causes.is_empty();
+            if is_refused == ours.causes.is_empty() {
+                let different = (is_refused, subject.name.clone(), object.name.clone());
+                words.insert(different.clone(), if is_refused { theirs.causes } else { ours.causes.clone() });
+                found.insert(different);
             }
         }
     }
-    std::fs::write("/tmp/verdicts/differences.txt", &differences).unwrap();
-    plane.say(format!("{asked} objects"));
+    let known: BTreeSet<(bool, String, String)> = objects::karpenters().into_iter().collect();
+    plane.say(format!("{asked} objects, {} of which Karpenter's own definitions say something else", found.len()));
+    let line = |it: &(bool, String, String)| {
+        let (word, causes) = (if it.0 { "refused" } else { "accepted" }, words.get(it));
+        format!("{word}: {}: {}\n    {causes:?}", it.1, it.2)
+    };
+    let unknown: Vec<String> = found.difference(&known).map(line).collect();
+    let gone: Vec<String> = known.difference(&found).map(line).collect();
+    assert!(unknown.is_empty(), "not in karpenter.txt:\n{}", unknown.join("\n"));
+    assert!(gone.is_empty(), "in karpenter.txt, and no difference:\n{}", gone.join("\n"));
 }
 
 fn verdict(cluster: &Cluster, object: &Object) -> Verdict {

@@ -50,7 +50,7 @@ fn is_of_kubernetes(kind: Kind) -> bool {
 
 fn compile(kind: Kind) -> Result<KindSchema, String> {
     let json = strict::strict(kind, published(kind));
-    let options = jsonschema::options().offline();
+    let options = jsonschema::options().offline().should_validate_formats(true);
     let validator =
         options.with_pattern_options(PatternOptions::regex()).build(&json).map_err(|error| error.to_string())?;
     let cel = kube::core::cel::compile_schema(&json);

@@ -220,3 +220,15 @@ pub fn recorded(subject: &str) -> BTreeMap<String, Verdict> {
     }
     verdicts
 }
+
+/// Objects of which Karpenter's own definitions say something else than ours: whether they refuse it, its subject, its name.
+pub fn karpenters() -> Vec<(bool, String, String)> {
+    let text = std::fs::read_to_string(folder().join("karpenter.txt")).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let different = |line: &str| {
+        let mut parts = line.splitn(3, ": ").map(str::to_owned);
+        let (word, subject, name) = (parts.next()?, parts.next()?, parts.next()?);
+        ["refused", "accepted"].contains(&word.as_str()).then(|| (word == "refused", subject, name))
+    };
+    lines.map(|line| different(line).unwrap_or_else(|| panic!("karpenter.txt: {line}"))).collect()
+}
