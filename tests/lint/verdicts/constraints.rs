@@ -131,20 +131,20 @@ fn schemas() -> Vec<(String, Value)> {
 
 fn demands_of(schema: &Value, field: &str, demands: &mut Vec<Demand>) {
     let mut add = |what| demands.push(Demand { field: field.to_owned(), what });
-    let keywords: [(&str, fn() -> What); 9] = [
-        ("enum", || What::Enum),
-        ("pattern", || What::Pattern),
-        ("minimum", || What::Minimum),
-        ("maximum", || What::Maximum),
-        ("minLength", || What::Shortest),
-        ("maxLength", || What::Longest),
-        ("minItems", || What::Fewest),
-        ("maxItems", || What::Most),
-        ("maxProperties", || What::Most),
+    let keywords = [
+        ("enum", What::Enum),
+        ("pattern", What::Pattern),
+        ("minimum", What::Minimum),
+        ("maximum", What::Maximum),
+        ("minLength", What::Shortest),
+        ("maxLength", What::Longest),
+        ("minItems", What::Fewest),
+        ("maxItems", What::Most),
+        ("maxProperties", What::Most),
     ];
     for (keyword, what) in keywords {
         if schema.get(keyword).is_some() {
-            add(what());
+            add(what);
         }
     }
     // The document itself is a mapping, or it is no object at all.
@@ -211,11 +211,11 @@ fn of_schema(schema: &Value, field: &str) -> String {
             return join(&found, "*");
         }
         let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        let name = &rest[..end];
+        let (name, behind) = rest.split_at(end);
         let Some(member) = here["properties"].get(name) else { return join(&found, "?") };
         found = join(&found, name);
         here = member;
-        rest = rest[end..].trim_start_matches('.');
+        rest = behind.trim_start_matches('.');
     }
     found
 }
@@ -227,7 +227,8 @@ fn has(object: &Value, field: &str) -> bool {
         return object.as_array().is_some_and(|items| items.iter().any(|item| has(item, rest.trim_start_matches('.'))));
     }
     let end = field.find(['.', '[']).unwrap_or(field.len());
-    let (name, rest) = (&field[..end], field[end..].trim_start_matches('.'));
+    let (name, behind) = field.split_at(end);
+    let rest = behind.trim_start_matches('.');
     match (name, object.as_object()) {
         ("*", Some(members)) => members.values().any(|member| has(member, rest)),
         (_, Some(members)) => members.get(name).is_some_and(|member| has(member, rest)),
