@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::node_pool::IntOrString;
+use super::validation::capacity_buffer as rules;
 
 /// The one strategy that is acted on: nodes are there before the pods are.
 pub const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
@@ -23,6 +24,7 @@ pub const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
     derive = "PartialEq"
 )]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = rules::CAPACITY_BUFFER_SPEC))]
 pub struct CapacityBufferSpec {
     /// Absent: `buffer.x-k8s.io/active-capacity`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,6 +49,7 @@ pub struct CapacityBufferSpec {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LocalReference {
+    #[schemars(length(min = 1))]
     pub name: String,
 }
 
@@ -55,6 +58,8 @@ pub struct LocalReference {
 pub struct ScalableReference {
     #[serde(default)]
     pub api_group: String,
+    #[schemars(length(min = 1))]
     pub kind: String,
+    #[schemars(length(min = 1))]
     pub name: String,
 }

@@ -1,7 +1,9 @@
 //! The custom resource definitions of all kinds that Cutlist reads from a cluster or keeps there: Karpenter's, where they
 //! have the reference's names and validation, and our own.
 
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
+    CustomResourceDefinition, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool,
+};
 use kube::CustomResourceExt;
 
 use super::capacity_buffer::CapacityBuffer;
@@ -15,16 +17,37 @@ use super::node_pool::NodePool;
 /// One definition for each kind, by name.
 pub fn all() -> Vec<CustomResourceDefinition> {
     let mut all = vec![
-        CapacityBuffer::crd(),
-        DisruptionBudget::crd(),
-        EC2NodeClass::crd(),
-        NodeClaim::crd(),
-        NodeOverlay::crd(),
-        NodePlan::crd(),
-        NodePool::crd(),
+        of::<CapacityBuffer>(),
+        of::<DisruptionBudget>(),
+        of::<EC2NodeClass>(),
+        of::<NodeClaim>(),
+        of::<NodeOverlay>(),
+        of::<NodePlan>(),
+        of::<NodePool>(),
     ];
     all.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
     all
+}
+
+/// That of one kind. A null in it is as good as nothing, as it is with the reference's: the API server takes it out, and puts in the default
+/// where there is one. A field that is `nullable` would keep it, and be refused for it where it takes certain words.
+pub fn of<K: CustomResourceExt>() -> CustomResourceDefinition {
+    let mut definition = K::crd();
+    let schemas = definition.spec.versions.iter_mut().filter_map(|version| version.schema.as_mut());
+    schemas.filter_map(|schema| schema.open_api_v3_schema.as_mut()).for_each(without_null);
+    definition
+}
+
+fn without_null(schema: &mut JSONSchemaProps) {
+    schema.nullable = None;
+    schema.enum_.iter_mut().for_each(|words| words.retain(|word| !word.0.is_null()));
+    schema.properties.iter_mut().flat_map(|members| members.values_mut()).for_each(without_null);
+    if let Some(JSONSchemaPropsOrArray::Schema(items)) = &mut schema.items {
+        without_null(items);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(any)) = &mut schema.additional_properties {
+        without_null(any);
+    }
 }
 
 /// `GROUP_PLURAL.yaml`, as generators of Kubernetes name the files of definitions.

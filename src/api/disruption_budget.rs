@@ -40,7 +40,7 @@ pub struct DisruptionBudgetSpec {
     pub money_per_hour: Option<f64>,
     /// Absent: every reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 50))]
+    #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     pub reasons: Option<Vec<DisruptionReason>>,
     /// When the budget is in force: from each moment that this names, for `duration`; absent: always. Five cron fields or
     /// `@daily` and its kin, by the wall clock of `timeZone`: a time of day that the clock leaps over strikes

@@ -39,7 +39,7 @@ pub struct EC2NodeClassSpec {
     pub ami_selector_terms: Vec<AmiSelectorTerm>,
     /// Capacity reservations that are launched into first: those that match any of the terms.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 30))]
+    #[schemars(length(min = 1, max = 30))]
     pub capacity_reservation_selector_terms: Vec<CapacityReservationSelectorTerm>,
     /// The placement group that instances are launched into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,6 +71,7 @@ pub struct EC2NodeClassSpec {
     pub tags: BTreeMap<String, String>,
     /// An open map of the upstream KubeletConfiguration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "open_map")]
     pub kubelet: Option<BTreeMap<String, serde_json::Value>>,
     /// Disks of the instances, instead of those of the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -183,6 +184,7 @@ pub struct CapacityReservationSelectorTerm {
 pub struct PlacementGroupSelector {
     /// Its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1))]
     pub name: Option<String>,
     /// Its id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,7 +274,7 @@ pub struct NetworkInterface {
     pub device_index: i32,
     /// Whether it carries addresses (`interface`), or EFA traffic only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("enum" = ["interface", "efa-only"]))]
+    #[schemars(required, extend("enum" = ["interface", "efa-only"]))]
     pub interface_type: Option<String>,
 }
 
@@ -309,18 +311,18 @@ impl Default for MetadataOptions {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules::CONNECTION_TRACKING))]
 pub struct ConnectionTracking {
-    /// For TCP connections.
+    /// Seconds, for TCP connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("pattern" = forms::DURATION.pattern))]
-    pub tcp_established_timeout: Option<String>,
-    /// For UDP flows with more than one request and answer.
+    #[schemars(extend("x-kubernetes-validations" = [rules::TCP_ESTABLISHED_TIMEOUT]))]
+    pub tcp_established_timeout: Option<i32>,
+    /// Seconds, for UDP flows with more than one request and answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("pattern" = forms::DURATION.pattern))]
-    pub udp_stream_timeout: Option<String>,
-    /// For UDP flows in one direction, or with one request and answer.
+    #[schemars(extend("x-kubernetes-validations" = [rules::UDP_STREAM_TIMEOUT]))]
+    pub udp_stream_timeout: Option<i32>,
+    /// Seconds, for UDP flows in one direction, or with one request and answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("pattern" = forms::DURATION.pattern))]
-    pub udp_timeout: Option<String>,
+    #[schemars(extend("x-kubernetes-validations" = [rules::UDP_TIMEOUT]))]
+    pub udp_timeout: Option<i32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -404,6 +406,11 @@ pub struct Ami {
     #[serde(default)]
     #[schemars(with = "Vec<k8s_openapi::api::core::v1::NodeSelectorRequirement>")]
     pub requirements: Vec<super::node_pool::NodeSelectorRequirement>,
+}
+
+/// A mapping of which the API server keeps everything: without these words it drops what is inside.
+fn open_map(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
 }
 
 /// The fields of `kubelet` that bootstrapping of every family passes on.

@@ -44,7 +44,7 @@ pub struct NodePoolSpec {
     pub weight: Option<i32>,
     /// Present on static pools only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0))]
+    #[schemars(range(min = 0, max = 2_147_483_647))]
     pub replicas: Option<i64>,
 }
 
@@ -199,12 +199,13 @@ pub struct Taint {
     pub key: String,
     /// What a toleration has to name as well, unless it says `Exists`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("pattern" = forms::LABEL_VALUE.pattern))]
+    #[schemars(extend("pattern" = forms::TAINT_VALUE.pattern))]
     pub value: Option<String>,
     /// What becomes of pods that do not tolerate it: they are not put there, rather not put there, or evicted.
     pub effect: TaintEffect,
     /// When the taint was added. Kubernetes sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
     pub time_added: Option<String>,
 }
 
@@ -267,7 +268,7 @@ pub struct Budget {
     pub nodes: String,
     /// Absent: every reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(max = 50))]
+    #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     pub reasons: Option<Vec<DisruptionReason>>,
     /// Five cron fields or `@daily` and its kin, in UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,7 @@ use super::arguments::{FailOnArgument, LintArguments};
 use super::exit::{Failure, Outcome};
 use super::{inputs, settings};
 use crate::api::lint_settings::FailOn;
-use crate::definitions::{self, Severity, fingerprint};
+use crate::definitions::{self, Before, Severity, fingerprint};
 use crate::render::diagnostics::LintReport;
 use baselines::Baselines;
 use changed::Base;
@@ -32,10 +32,11 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
         // It may lie among the definitions, and is none.
         sets.iter_mut().for_each(|set| set.leave_out(&baseline.to_string_lossy()));
     }
+    let before = before(arguments)?;
     let base = arguments.changed_since.as_deref().map(|reference| Base::read(arguments, reference)).transpose()?;
     let baselines = Baselines::read(arguments)?;
     let judge = |sets: &[Set]| {
-        let mut report = found(sets, arguments);
+        let mut report = found(sets, arguments, &before);
         if let Some(base) = &base {
             base.narrow(&mut report, sets);
         }
@@ -63,12 +64,24 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     Ok(if report.is_failed() { Outcome::Findings } else { Outcome::Clean })
 }
 
-/// Everything that is found in the sets, with fingerprints.
-fn found(sets: &[Set], arguments: &LintArguments) -> LintReport {
+/// What each set defined at the commit that it is held against.
+fn before(arguments: &LintArguments) -> Result<Vec<Before>, Failure> {
+    let Some(reference) = arguments.against.as_deref().or(arguments.changed_since.as_deref()) else {
+        return Ok(Vec::new());
+    };
+    let sets = sets::sets(&arguments.paths, Some(reference))?;
+    Ok(sets.iter().map(|set| settings::definitions_before(&set.files, &arguments.definitions)).collect())
+}
+
+/// Everything that is found in the sets, with fingerprints. `before` has one for each set; where it has other ones, they were divided
+/// otherwise, and all of it counts for each.
+fn found(sets: &[Set], arguments: &LintArguments, before: &[Before]) -> LintReport {
     let mut report = LintReport::new();
     let mut least = None;
-    for set in sets {
-        let definitions = settings::lint_definitions(&set.files, &arguments.definitions);
+    let all = || before.iter().cloned().reduce(Before::and).unwrap_or_default();
+    for (index, set) in sets.iter().enumerate() {
+        let before = before.get(index).filter(|_| before.len() == sets.len()).cloned().unwrap_or_else(all);
+        let definitions = settings::lint_definitions(&set.files, &arguments.definitions, &before);
         // Of several repositories the strictest decides.
         let own = severity(definitions.settings.lint.fail_on.unwrap_or(FailOn::Warning));
         least = least.max(own);

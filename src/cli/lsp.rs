@@ -16,7 +16,7 @@ use std::sync::mpsc::Receiver;
 
 use anyhow::Context;
 
-use super::arguments::LspArguments;
+use super::arguments::{DefinitionArguments, LspArguments};
 use super::exit::{Failure, Outcome};
 use framing::Incoming;
 use session::{End, Session};
@@ -46,6 +46,20 @@ pub fn run(arguments: &LspArguments) -> Result<Outcome, Failure> {
             None => written.context("the editor does not read any more").map_err(failure)?,
         }
     }
+}
+
+/// A whole conversation, which waits for nothing: what is written after each message of the stream, with what is found then. For who tries
+/// any input and wants the same from the same.
+pub fn converse(stream: &mut impl io::BufRead) -> Vec<String> {
+    let arguments = DefinitionArguments::default();
+    let mut session = Session::new(&arguments);
+    let mut written = Vec::new();
+    while session.take(vec![framing::next(stream)]).is_none() {
+        session.look();
+        written.extend(session.outgoing());
+    }
+    written.extend(session.outgoing());
+    written
 }
 
 /// At least one message, and all that wait behind it.

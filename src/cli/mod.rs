@@ -12,7 +12,7 @@ mod explain;
 mod facts;
 mod inputs;
 mod lint;
-mod lsp;
+pub mod lsp;
 mod output;
 mod plan;
 mod post;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::arguments::DefinitionArguments;
 use crate::api::source::SourceFile;
-use crate::definitions::{self, Definitions, GivenVariables, Masks, Memory};
+use crate::definitions::{self, Before, Definitions, GivenVariables, Masks, Memory};
 
 /// A variable of the environment with this prefix is meant for definitions: `CUTLIST_VAR_REGION` gives `REGION`.
 pub const PREFIX: &str = "CUTLIST_VAR_";
@@ -17,8 +17,13 @@ pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -
 }
 
 /// The same to judge every file, as `lint` does.
-pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -> Definitions {
-    definitions::lint(files, &given_for(files, arguments))
+pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments, before: &Before) -> Definitions {
+    definitions::lint_against(files, &given_for(files, arguments), before)
+}
+
+/// What was defined at another time, to be held against what is now.
+pub fn definitions_before(files: &[SourceFile], arguments: &DefinitionArguments) -> Before {
+    definitions::before(files, &given_for(files, arguments))
 }
 
 /// The same again and again, as `lsp` does.

@@ -30,18 +30,25 @@ pub struct Judged {
 }
 
 impl Judged {
-    pub fn of(kind: Kind, mut document: Document, variables: &BTreeMap<String, String>) -> Self {
+    /// `old` finds what the document was before, by what it is with its variables.
+    pub fn of<'o>(
+        kind: Kind,
+        mut document: Document,
+        variables: &BTreeMap<String, String>,
+        old: impl FnOnce(&Value) -> Option<&'o Value>,
+    ) -> Self {
         let mut misses = Vec::new();
         if kind.is_object() {
             misses = substitution::apply(kind, &mut document, variables);
         }
         let mut findings = ambiguous(kind, &document);
+        let old = old(&document.value);
         let mut unchecked = false;
         let subnets = subnets_found(kind, &document.value);
         if kind.is_object() {
             findings.extend(unread::set_by_cluster(&document));
         }
-        findings.extend(schema::check(kind, &mut document, &mut unchecked));
+        findings.extend(schema::check(kind, &mut document, old, &mut unchecked));
         findings.extend(amounts::too_much_of(kind, &document));
         // What is far too long is not looked at entry by entry.
         let is_too_long = amounts::is_far_too_long(kind, &document);

@@ -8,6 +8,7 @@
 
 mod amounts;
 pub mod baseline;
+mod before;
 mod beside;
 pub mod changes;
 mod context;
@@ -54,7 +55,9 @@ use crate::api::settings::Settings;
 use crate::api::source::SourceFile;
 use crate::core::catalog::regions::{self, Region};
 use crate::core::plan::{DefinitionPlace, Note};
+use reader::Aside;
 
+pub use before::Before;
 pub use diagnostic::{Diagnostic, Fix, Related, RuleDescription, Severity, Suppressed, SuppressedBy};
 pub use files::is_candidate;
 pub use fixes::apply as apply_fixes;
@@ -147,18 +150,30 @@ impl Definitions {
 /// Reads every `*.yaml`, `*.yml` and `*.json` among `files` that the settings let in. Never stops at the first mistake.
 /// Variables that are given override those of `cutlist.yaml`.
 pub fn read(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given, reader::Purpose::Use, None)
+    reader::read(files, given, reader::Purpose::Use, Aside::default())
 }
 
 /// The same to judge every file, and not to use them together: kustomizations that define the same stand side by side,
 /// and what none of them takes is read as well.
 pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
-    reader::read(files, given, reader::Purpose::Judge, None)
+    reader::read(files, given, reader::Purpose::Judge, Aside::default())
+}
+
+/// The same, with what the definitions were before: what may not change is held against it.
+pub fn lint_against(files: &[SourceFile], given: &GivenVariables, before: &Before) -> Definitions {
+    reader::read(files, given, reader::Purpose::Judge, Aside { before: Some(before), ..Aside::default() })
+}
+
+/// What the files define, for [`lint_against`].
+pub fn before(files: &[SourceFile], given: &GivenVariables) -> Before {
+    let mut objects = Before::default();
+    reader::read(files, given, reader::Purpose::Judge, Aside { objects: Some(&mut objects), ..Aside::default() });
+    objects
 }
 
 /// The same again and again, while files change: what did not change is not worked out anew.
 pub fn lint_again(files: &[SourceFile], given: &GivenVariables, memory: &mut Memory) -> Definitions {
-    reader::read(files, given, reader::Purpose::Judge, Some(memory))
+    reader::read(files, given, reader::Purpose::Judge, Aside { memory: Some(memory), ..Aside::default() })
 }
 
 /// The rule with this code or name, for reports and `explain`.

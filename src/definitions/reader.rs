@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::amounts::Amounts;
+use super::before::Before;
 use super::context::Context;
 use super::diagnostic::{Diagnostic, Severity, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
@@ -40,13 +41,19 @@ pub enum Purpose {
     Judge,
 }
 
-/// With a memory, what is known of files that did not change is not worked out again. It is of one purpose.
-pub fn read(
-    sources: &[SourceFile],
-    given: &GivenVariables,
-    purpose: Purpose,
-    mut memory: Option<&mut Memory>,
-) -> Definitions {
+/// What a reading knows and leaves beside the files.
+#[derive(Debug, Default)]
+pub struct Aside<'a> {
+    /// What is known of files that did not change is not worked out again. It is of one purpose.
+    pub memory: Option<&'a mut Memory>,
+    /// What was defined before.
+    pub before: Option<&'a Before>,
+    /// Where to put what is defined now, to be held against another time.
+    pub objects: Option<&'a mut Before>,
+}
+
+pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, aside: Aside<'_>) -> Definitions {
+    let Aside { mut memory, before, objects: kept } = aside;
     let is_read = |file: &&SourceFile| match &file.standing {
         Standing::Own => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
@@ -64,7 +71,7 @@ pub fn read(
         None => layout.tops.clone(),
     };
     let (builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
-    let mut reading = Reading { context, findings, purpose: Some(purpose), ..Reading::default() };
+    let mut reading = Reading { context, findings, purpose: Some(purpose), before, ..Reading::default() };
     reading.judged = memory.is_some().then_some(known);
     for (index, (source, parsed)) in sources.iter().zip(&parsed).enumerate() {
         let how = how(index, source, &layout, used.contains(&index), purpose, &reading.context.paths);
@@ -76,6 +83,10 @@ pub fn read(
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
     let objects = std::mem::take(&mut reading.objects);
+    if let Some(kept) = kept {
+        let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
+        *kept = Before::of(&objects, &paths);
+    }
     let scopes = match purpose {
         Purpose::Judge => scopes::apart(objects),
         Purpose::Use => {
@@ -210,8 +221,17 @@ fn how(
     }
 }
 
+/// Where a document comes from.
+#[derive(Clone, Copy)]
+enum Origin<'p> {
+    /// From a file, as it stands there: which one of its documents it is.
+    Written(usize),
+    /// From the kustomization of this path.
+    Built(&'p str),
+}
+
 #[derive(Default)]
-struct Reading {
+struct Reading<'b> {
     context: Context,
     findings: Vec<Finding>,
     objects: Vec<Object>,
@@ -223,6 +243,8 @@ struct Reading {
     not_read: Vec<NotRead>,
     amounts: Amounts,
     purpose: Option<Purpose>,
+    /// What was defined before.
+    before: Option<&'b Before>,
     /// What is known of documents, and is kept for the next time; by the index of the file. `None`: nothing is.
     judged: Option<Vec<JudgedOfFile>>,
     files_read: usize,
@@ -231,7 +253,7 @@ struct Reading {
     definitions_found: usize,
 }
 
-impl Reading {
+impl Reading<'_> {
     fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
@@ -299,7 +321,7 @@ impl Reading {
                         found.push(finding);
                     }
                 }
-                class => self.document(class, document, Some(number), source, found),
+                class => self.document(class, document, Origin::Written(number), source, found),
             }
         }
         // One note for a file, and none where a file has objects as well, or findings anyway.
@@ -323,13 +345,14 @@ impl Reading {
             let mut document = kustomize::without_directives(document);
             substitution::apply(kind, &mut document, &self.context.variables);
             found.extend(judging::ambiguous(kind, &document));
-            let checked = schema::check(kind, &mut document, &mut false);
+            let checked = schema::check(kind, &mut document, None, &mut false);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
     }
 
     /// Objects as a kustomization built them.
     fn build(&mut self, build: Build, sources: &[&SourceFile]) {
+        let place = path_of(sources, build.top);
         let mut found = Vec::new();
         for document in build.documents {
             let Some(source) = sources.get(document.file) else { continue };
@@ -339,7 +362,7 @@ impl Reading {
                 Class::NoObject | Class::Incomplete { .. } => {}
                 class => {
                     let (skipped, counted) = (self.documents_skipped, self.definitions_found);
-                    self.document(class, &document, None, source, &mut found);
+                    self.document(class, &document, Origin::Built(place), source, &mut found);
                     (self.documents_skipped, self.definitions_found) = (skipped, counted);
                 }
             }
@@ -348,12 +371,11 @@ impl Reading {
         self.findings.extend(found);
     }
 
-    /// `number`: which one of its file it is, where it stands in one as it is.
     fn document(
         &mut self,
         class: Class,
         document: &Document,
-        number: Option<usize>,
+        origin: Origin<'_>,
         source: &SourceFile,
         found: &mut Vec<Finding>,
     ) {
@@ -365,7 +387,7 @@ impl Reading {
                     return found.push(finding);
                 }
                 self.definitions_found += 1;
-                let judged = self.judged(kind, document, number);
+                let judged = self.judged(kind, document, origin, source);
                 let mut own = Vec::new();
                 self.misses.add(&judged.document, judged.misses.clone(), &mut own);
                 // Files of many clusters may be judged at once; those of one are planned with.
@@ -408,14 +430,19 @@ impl Reading {
     }
 }
 
-impl Reading {
+impl Reading<'_> {
     /// What is known of the document, or else is worked out, and kept where it stands in a file.
-    fn judged(&mut self, kind: Kind, document: &Document, number: Option<usize>) -> Judged {
-        let judge = || Judged::of(kind, document.clone(), &self.context.variables);
+    fn judged(&mut self, kind: Kind, document: &Document, origin: Origin<'_>, source: &SourceFile) -> Judged {
+        let place = match origin {
+            Origin::Written(_) => source.path.as_str(),
+            Origin::Built(by) => by,
+        };
+        let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
+        let judge = || Judged::of(kind, document.clone(), &self.context.variables, old);
         let of_file = self.judged.as_mut().and_then(|judged| judged.get_mut(document.file));
-        match of_file.zip(number) {
-            Some((of_file, number)) => of_file.entry(number).or_insert_with(judge).clone(),
-            None => judge(),
+        match (of_file, origin) {
+            (Some(of_file), Origin::Written(number)) => of_file.entry(number).or_insert_with(judge).clone(),
+            _ => judge(),
         }
     }
 }

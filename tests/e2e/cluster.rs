@@ -64,9 +64,13 @@ impl Cluster {
         self.send(Method::POST, path, "application/json", object)
     }
 
-    /// All objects of a collection.
-    pub fn delete_all(&self, path: &str) {
-        self.send(Method::DELETE, path, "application/json", &json!({})).unwrap();
+    /// In place of what is there.
+    pub fn replace(&self, path: &str, object: &Value) -> Result<Value, kube::Error> {
+        self.send(Method::PUT, path, "application/json", object)
+    }
+
+    pub fn delete(&self, path: &str) -> Result<Value, kube::Error> {
+        self.send(Method::DELETE, path, "application/json", &Value::Null)
     }
 
     /// A merge patch.

@@ -43,7 +43,8 @@ pub fn definitions() -> Vec<Value> {
     documents(&String::from_utf8(output.stdout).unwrap())
 }
 
-fn establish(cluster: &Cluster, definition: &Value) {
+/// Creates the definition, and waits until its kind is served.
+pub fn establish(cluster: &Cluster, definition: &Value) {
     cluster.apply(definition, Apply::ForReal).unwrap();
     let path = cluster.path_of(definition);
     let conditions = cluster.wait(&format!("{path} established"), PATIENCE, |cluster| {

@@ -137,7 +137,7 @@ fn run(plane: &mut ControlPlane, cluster: &Cluster, pods: &[Value]) -> (Outcome,
         nodes: nodes.len(),
         plans: plans.len(),
     };
-    cluster.delete_all(PODS);
+    cluster.delete(PODS).unwrap();
     cluster.wait("no pod and no node is left", PATIENCE, |cluster| {
         let left = program::objects(cluster).len();
         if left == 0 { Ok(()) } else { Err(format!("{left} objects are left")) }

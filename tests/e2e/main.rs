@@ -27,6 +27,8 @@ mod load;
 #[path = "../bench/machine.rs"]
 mod machine;
 mod merged;
+#[path = "../lint/verdicts/objects.rs"]
+mod objects;
 mod played;
 mod program;
 mod proxy;
@@ -42,6 +44,7 @@ mod state;
 #[path = "../scenarios/table.rs"]
 mod table;
 mod turns;
+mod verdicts;
 mod watches;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -115,6 +118,8 @@ const CASES: &[Case] = &[
     case("pods_have_no_more_than_they_need", deploy::pods_have_no_more_than_they_need),
     case("observe_may_write_nothing_but_its_own", deploy::observe_may_write_nothing_but_its_own),
     case("api_server_takes_our_definitions", definitions::api_server_takes_our_definitions),
+    case("verdicts_are_those_that_are_recorded", verdicts::verdicts_are_those_that_are_recorded),
+    case("karpenters_own_definitions_say_the_same", verdicts::karpenters_own_definitions_say_the_same),
     case("control_plane_runs_pods", self_tests::control_plane_runs_pods),
     Case { alone: true, ..case("a_thousand_pods", load::a_thousand_pods) },
     Case { alone: true, on_request: true, ..case("five_thousand_pods", load::five_thousand_pods) },

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use cutlist::api::duration::NillableDuration;
 use cutlist::api::node_pool::{NodeSelectorRequirement, Operator};
 use cutlist::api::source::SourceFile;
+use cutlist::cli::lsp::converse;
 use cutlist::core::disrupt::windows::{Strike, strike};
 use cutlist::core::model::quantity::Quantity;
 use cutlist::core::model::requirements::Requirements;
@@ -13,12 +14,13 @@ use cutlist::core::snapshot::{Snapshot, read, write};
 use cutlist::definitions::{self, Definitions, GivenVariables, Severity};
 use cutlist::render::diagnostics::{self, LintReport};
 use jiff::Timestamp;
+use serde_json::{Value, json};
 
 /// Takes any bytes.
 pub type Target = fn(&[u8]);
 
 /// Name and function of every target; the name is also that of its corpus.
-pub const ALL: [(&str, Target); 8] = [
+pub const ALL: [(&str, Target); 9] = [
     ("definitions", definitions),
     ("repository", repository),
     ("substitution", substitution),
@@ -27,6 +29,7 @@ pub const ALL: [(&str, Target); 8] = [
     ("requirements", requirements),
     ("forms", forms),
     ("snapshot", snapshot),
+    ("lsp", lsp),
 ];
 
 const FILE: &str = "nodepool.yaml";
@@ -151,10 +154,10 @@ pub fn forms(bytes: &[u8]) {
     report.sort();
     let source = |name: &str| (name == path).then_some(text.as_ref());
     for json in [diagnostics::json(&report), diagnostics::sarif(&report, source), diagnostics::gitlab(&report)] {
-        assert!(serde_json::from_str::<serde_json::Value>(&json).is_ok(), "no JSON:\n{json}");
+        assert!(serde_json::from_str::<Value>(&json).is_ok(), "no JSON:\n{json}");
     }
     for line in diagnostics::json_lines(&report).lines() {
-        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "no JSON: {line}");
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "no JSON: {line}");
     }
     let for_people = [
         diagnostics::text(&report, source, false),
@@ -177,5 +180,123 @@ pub fn snapshot(bytes: &[u8]) {
     if read::read(bytes, &mut snapshot).is_err() {
         let text = |snapshot| write::write(snapshot).unwrap();
         assert_eq!(text(&snapshot), text(&Snapshot::default()), "an error, and something was read");
+    }
+}
+
+/// What an editor sends: a stream of messages with their headers, or else what it does, from which messages are made (see [`Editor`]).
+/// Every request is answered once, and every finding is at a place of the text. No document has a file: nothing is read from the disk.
+pub fn lsp(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if text.get(..8).is_some_and(|begin| begin.eq_ignore_ascii_case("content-")) {
+        // An address of a file may be written in several ways. None is let through, or a folder would be read.
+        if !text.to_lowercase().contains("file") && !text.contains('\\') {
+            for said in converse(&mut &bytes[..]) {
+                assert!(serde_json::from_str::<Value>(&said).is_ok(), "no JSON: {said}");
+            }
+        }
+        return;
+    }
+    let mut editor = Editor::default();
+    let parts = text.split("\n-- ").map(|part| part.strip_prefix("-- ").unwrap_or(part));
+    parts.for_each(|part| editor.does(part));
+    let mut answered = vec![0; editor.requests];
+    for said in converse(&mut editor.stream.as_slice()) {
+        let said: Value = serde_json::from_str(&said).unwrap();
+        if let Some(id) = said["id"].as_u64().filter(|_| said.get("method").is_none()) {
+            answered[usize::try_from(id).unwrap()] += 1;
+        }
+        for finding in said["params"]["diagnostics"].as_array().into_iter().flatten() {
+            let (start, end) = (&finding["range"]["start"], &finding["range"]["end"]);
+            let place = |it: &Value| (it["line"].as_u64().unwrap(), it["character"].as_u64().unwrap());
+            assert!(place(start) <= place(end), "a finding that ends before it begins: {finding}");
+            assert!(place(end).0 <= editor.lines_max, "a finding below the text: {finding}");
+        }
+    }
+    assert!(answered.iter().all(|times| *times == 1), "answers to each request: {answered:?}");
+}
+
+/// Makes messages of what is done in it. Each part of the text is one deed: a word, numbers, and after the first line a text.
+///
+/// ```text
+/// -- open
+/// kind: NodePool
+/// -- change 0 6 0 14
+/// EC2NodeClass
+/// -- hover 0 2
+/// ```
+struct Editor {
+    stream: Vec<u8>,
+    requests: usize,
+    version: u64,
+    /// No text has ever had more lines.
+    lines_max: u64,
+}
+
+impl Default for Editor {
+    fn default() -> Self {
+        let mut editor = Self { stream: Vec::new(), requests: 0, version: 0, lines_max: 0 };
+        let encodings = json!({ "general": { "positionEncodings": ["utf-16"] } });
+        editor.asks("initialize", json!({ "capabilities": encodings }));
+        editor
+    }
+}
+
+impl Editor {
+    fn does(&mut self, deed: &str) {
+        let (line, text) = deed.split_once('\n').unwrap_or((deed, ""));
+        let mut words = line.split(' ');
+        let word = words.next().unwrap_or_default();
+        let numbers: Vec<u32> = words.map(|word| word.parse().unwrap_or_default()).collect();
+        let number = |index: usize| numbers.get(index).copied().unwrap_or_default();
+        let place = |index: usize| json!({ "line": number(index), "character": number(index + 1) });
+        let document = json!({ "uri": "untitled:nodepool.yaml", "version": self.version });
+        let at = json!({ "textDocument": document, "position": place(0) });
+        let range = json!({ "start": place(0), "end": place(2) });
+        self.version += 1;
+        // Of `\r\n` both are counted, which is more than there are.
+        self.lines_max += text.matches(['\n', '\r']).count() as u64;
+        match word {
+            "open" => {
+                let item = json!({ "uri": document["uri"], "languageId": "yaml", "version": 0, "text": text });
+                self.tells("textDocument/didOpen", json!({ "textDocument": item }));
+            }
+            "change" => {
+                let change = json!({ "range": range, "text": text });
+                self.tells("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [change] }));
+            }
+            "replace" => {
+                let change = json!({ "text": text });
+                self.tells("textDocument/didChange", json!({ "textDocument": document, "contentChanges": [change] }));
+            }
+            "close" => self.tells("textDocument/didClose", json!({ "textDocument": document })),
+            "save" => self.tells("textDocument/didSave", json!({ "textDocument": document })),
+            "hover" => self.asks("textDocument/hover", at),
+            "complete" => self.asks("textDocument/completion", at),
+            "act" => {
+                let context = json!({ "diagnostics": [] });
+                let asked = json!({ "textDocument": document, "range": range, "context": context });
+                self.asks("textDocument/codeAction", asked);
+            }
+            // Anything else, as it is.
+            _ => self.tells(word, Value::String(text.to_owned())),
+        }
+    }
+
+    fn asks(&mut self, method: &str, parameters: Value) {
+        let id = self.requests;
+        self.requests += 1;
+        self.sends(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }));
+    }
+
+    fn tells(&mut self, method: &str, parameters: Value) {
+        // It would end the conversation before what follows.
+        if method != "exit" {
+            self.sends(&json!({ "jsonrpc": "2.0", "method": method, "params": parameters }));
+        }
+    }
+
+    fn sends(&mut self, message: &Value) {
+        let message = message.to_string();
+        self.stream.extend(format!("Content-Length: {}\r\n\r\n{message}", message.len()).bytes());
     }
 }

@@ -290,6 +290,56 @@ fn a_change_is_answerable_for_what_it_touches_and_what_depends_on_it() {
     assert!(code == 2 && text.contains("has no revision `no-such-branch`"), "{text}");
 }
 
+#[test]
+fn a_change_that_the_api_server_refuses_is_found_before_it_is_merged() {
+    let folder = folder(&[("pool.yaml", POOL), ("class.yaml", CLASS)]);
+    git(folder.path());
+    let run = |arguments: &[&str]| lint(folder.path(), arguments);
+    let changed = POOL.replace("  weight: 10\n", "  replicas: 3\n").replace("kind: EC2NodeClass", "kind: NodeClass");
+    // In another file: a pool is known by its name.
+    std::fs::remove_file(folder.path().join("pool.yaml")).unwrap();
+    write(folder.path(), "pools/general.yaml", &changed);
+    let codes = ["CL0308 static-for-ever", "CL0309 immutable"];
+    let (text, _) = run(&["."]);
+    assert!(codes.iter().all(|code| !text.contains(code)), "nothing to hold it against: {text}");
+    for flag in ["--against", "--changed-since"] {
+        let (text, code) = run(&[".", flag, "HEAD"]);
+        assert!(code == 1 && codes.iter().all(|code| text.contains(code)), "{flag}: {text}");
+        assert!(text.contains("pools/general.yaml:8:55"), "{text}");
+    }
+    // With another name it is another pool.
+    write(folder.path(), "pools/general.yaml", &changed.replace("name: general", "name: static"));
+    let (text, _) = run(&[".", "--against", "HEAD"]);
+    assert!(codes.iter().all(|code| !text.contains(code)), "{text}");
+    let (text, code) = run(&[".", "--against", "no-such-branch"]);
+    assert!(code == 2 && text.contains("has no revision `no-such-branch`"), "{text}");
+}
+
+/// As kustomizations build them: what each cluster has is held against what it had.
+#[test]
+fn what_may_not_change_is_asked_of_what_is_built() {
+    let overlay = |replicas: &str| {
+        format!(
+            "resources: [../base]\npatches:\n  - patch: |\n      apiVersion: karpenter.sh/v1\n      kind: NodePool\n      metadata: {{ name: general }}\n      spec: {{ {replicas} }}\n"
+        )
+    };
+    let base = "resources: [pool.yaml, class.yaml]\n";
+    let folder = folder(&[
+        ("base/pool.yaml", POOL),
+        ("base/class.yaml", CLASS),
+        ("base/kustomization.yaml", base),
+        ("one/kustomization.yaml", &overlay("weight: 1")),
+        ("two/kustomization.yaml", &overlay("weight: null, replicas: 2")),
+    ]);
+    git(folder.path());
+    let run = || lint(folder.path(), &[".", "--against", "HEAD"]).0;
+    assert!(!run().contains("CL0308"), "{}", run());
+    write(folder.path(), "two/kustomization.yaml", &overlay("weight: 2"));
+    assert!(run().contains("CL0308"), "{}", run());
+    write(folder.path(), "two/kustomization.yaml", &overlay("weight: null, replicas: 5"));
+    assert!(!run().contains("CL0308"), "{}", run());
+}
+
 /// On cases full of mistakes: what is fixed stays YAML, comments stay, and a second time there is nothing to do.
 #[test]
 fn fixes_of_many_mistakes_come_to_rest() {

@@ -13,6 +13,7 @@ mod living;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/mod.rs"]
 mod program;
+mod verdicts;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

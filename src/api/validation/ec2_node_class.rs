@@ -45,8 +45,8 @@ pub static AMI_ID_ALONE: CelRule = CelRule::new(
     "id excludes every other field in one term",
 );
 pub static AMI_ALIAS_ALONE: CelRule = CelRule::new(
-    "!has(self.alias) || has(self.id) || (!has(self.tags) && !has(self.name) && !has(self.owner) && !has(self.ssmParameter))",
-    "alias excludes every other field in one term",
+    "!has(self.alias) || has(self.id) || (!has(self.tags) && !has(self.name) && !has(self.owner))",
+    "alias excludes id, tags, name and owner in one term",
 );
 pub static AMI_TERM: [&CelRule; 3] = [&AMI_EMPTY, &AMI_ID_ALONE, &AMI_ALIAS_ALONE];
 pub static AMI_ALIAS_ONLY_TERM: CelRule = CelRule::new(
@@ -106,8 +106,8 @@ pub static ONE_ROOT_VOLUME: CelRule = CelRule::new(
 pub static BLOCK_DEVICE_MAPPINGS: [&CelRule; 1] = [&ONE_ROOT_VOLUME];
 
 pub static PRIMARY_INTERFACE: CelRule = CelRule::new(
-    "self.exists(one, one.networkCardIndex == 0 && one.deviceIndex == 0 \
-     && (!has(one.interfaceType) || one.interfaceType == 'interface'))",
+    "self.size() == 0 || self.exists(one, one.networkCardIndex == 0 && one.deviceIndex == 0 \
+     && one.interfaceType == 'interface')",
     "the list needs the primary interface: network card 0, device 0, of type interface",
 );
 pub static INTERFACE_TWICE: CelRule = CelRule::new(
@@ -117,7 +117,7 @@ pub static INTERFACE_TWICE: CelRule = CelRule::new(
 );
 pub static EFA_ONLY_TWICE: CelRule = CelRule::new(
     "self.all(one, self.filter(other, other.networkCardIndex == one.networkCardIndex \
-     && has(other.interfaceType) && other.interfaceType == 'efa-only').size() <= 1)",
+     && other.interfaceType == 'efa-only').size() <= 1)",
     "a network card has at most one interface of type efa-only",
 );
 pub static NETWORK_INTERFACES: [&CelRule; 3] = [&PRIMARY_INTERFACE, &INTERFACE_TWICE, &EFA_ONLY_TWICE];
@@ -127,6 +127,13 @@ pub static TRACKING_EMPTY: CelRule = CelRule::new(
     "connectionTracking needs at least one timeout",
 );
 pub static CONNECTION_TRACKING: [&CelRule; 1] = [&TRACKING_EMPTY];
+// Source: EC2, "Connection tracking timeouts".
+pub static TCP_ESTABLISHED_TIMEOUT: CelRule =
+    CelRule::new("self >= 60 && self <= 432000", "the timeout of TCP connections is from 60 to 432000 seconds");
+pub static UDP_STREAM_TIMEOUT: CelRule =
+    CelRule::new("self >= 60 && self <= 180", "the timeout of UDP streams is from 60 to 180 seconds");
+pub static UDP_TIMEOUT: CelRule =
+    CelRule::new("self >= 30 && self <= 60", "the timeout of UDP flows is from 30 to 60 seconds");
 
 pub static ROLE_OR_PROFILE: CelRule =
     CelRule::new("has(self.role) != has(self.instanceProfile)", "give exactly one of role and instanceProfile");

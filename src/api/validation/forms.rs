@@ -39,18 +39,26 @@ pub const QUANTITY: Form = Form {
 pub const PRICE: Form =
     Form { pattern: r"^[0-9]+(\.[0-9]+)?$", words: "a price in dollars per hour, such as \"0.096\"" };
 pub const PRICE_ADJUSTMENT: Form = Form {
-    pattern: concat!(r"^([+-][0-9]+(\.[0-9]+)?|\+[0-9]+(\.[0-9]+)?%", r"|-(100(\.0+)?|[0-9]{1,2}(\.[0-9]+)?)%)$"),
+    pattern: concat!(r"^([+-]([0-9]*\.)?[0-9]+|\+([0-9]*\.)?[0-9]+%", r"|-(100|[0-9]{1,2}(\.[0-9]+)?)%)$"),
     words: "an adjustment with a sign: dollars per hour such as \"-0.05\", or a share from \"-100%\" up",
 };
 /// Source: apimachinery's `IsQualifiedName`.
 pub const QUALIFIED_NAME: Form = Form {
-    pattern: r"^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
-    words: "a label key: letters, digits, `-`, `_` and `.`, with an optional domain before a `/`",
+    pattern: concat!(
+        r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
+        r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+    ),
+    words: "a label key: letters, digits, `-`, `_` and `.`, with an optional domain in small letters before a `/`",
 };
 /// Source: apimachinery's `IsValidLabelValue`.
 pub const LABEL_VALUE: Form = Form {
     pattern: r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
     words: "a label value: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+};
+/// Source: the reference's definition, which takes no empty one.
+pub const TAINT_VALUE: Form = Form {
+    pattern: r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+    words: "the value of a taint: letters, digits, `-`, `_` and `.`, with a letter or digit at both ends; leave it out for none",
 };
 pub const GROUP: Form =
     Form { pattern: r"^[^/]*$", words: "an API group: leave out the version, as in `karpenter.k8s.aws`" };
@@ -85,6 +93,7 @@ pub const ALL: &[Form] = &[
     PRICE_ADJUSTMENT,
     QUALIFIED_NAME,
     LABEL_VALUE,
+    TAINT_VALUE,
     GROUP,
     ALIAS,
     SUBNET_ID,

@@ -4,6 +4,7 @@
 //! The demands are those of the reference's custom resource definitions. Where those put a rule on a whole list, ours
 //! is on the entry, so that the API server names the entry too.
 
+pub mod capacity_buffer;
 pub mod ec2_node_class;
 pub mod forms;
 pub mod node_overlay;

@@ -35,6 +35,9 @@ pub struct LintArguments {
     /// Only what the change since this commit, branch or tag is answerable for: in the files that it touches, and in what depends on them
     #[arg(long, value_name = "REF")]
     pub changed_since: Option<String>,
+    /// Say as well what may not change and did since this commit, branch or tag: the API server refuses it; default: that of --changed-since
+    #[arg(long, value_name = "REF")]
+    pub against: Option<String>,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
 }

@@ -18,7 +18,7 @@ pub struct Base {
 impl Base {
     pub fn read(arguments: &LintArguments, reference: &str) -> Result<Self, Failure> {
         let sets = sets::sets(&arguments.paths, Some(reference))?;
-        let report = super::found(&sets, arguments);
+        let report = super::found(&sets, arguments, &[]);
         let diagnostics = report.diagnostics.into_iter().map(|diagnostic| diagnostic.fingerprint);
         Ok(Self { fingerprints: diagnostics.collect(), contents: contents(&sets) })
     }

@@ -48,11 +48,7 @@ pub fn read_in_background(stream: impl Read + Send + 'static) -> Receiver<Incomi
     std::thread::spawn(move || {
         let mut stream = BufReader::new(stream);
         loop {
-            let message = match body(&mut stream) {
-                Ok(Some(body)) => parse(&body),
-                Ok(None) => Incoming::Ended(None),
-                Err(error) => Incoming::Ended(Some(error)),
-            };
+            let message = next(&mut stream);
             let is_end = matches!(message, Incoming::Ended(_));
             if sender.send(message).is_err() || is_end {
                 return;
@@ -60,6 +56,15 @@ pub fn read_in_background(stream: impl Read + Send + 'static) -> Receiver<Incomi
         }
     });
     receiver
+}
+
+/// What comes next in the stream.
+pub fn next(stream: &mut impl BufRead) -> Incoming {
+    match body(stream) {
+        Ok(Some(body)) => parse(&body),
+        Ok(None) => Incoming::Ended(None),
+        Err(error) => Incoming::Ended(Some(error)),
+    }
 }
 
 /// The bytes of the next message; `None` where the stream ends before one.

@@ -413,7 +413,7 @@ mod tests {
         let available = |name, spec| under(name, spec).offerings.iter().any(|offering| offering.available);
         assert!(!available("a1.large", json!({})), "AL2023 does not run on the first Graviton");
         assert!(available("a1.large", json!({ "amiSelectorTerms": [{ "alias": "al2@latest" }] })));
-        let tracking = json!({ "connectionTracking": { "udpTimeout": "30s" } });
+        let tracking = json!({ "connectionTracking": { "udpTimeout": 30 } });
         assert!(!available("c4.large", tracking.clone()) && available("c5.large", tracking));
         let interfaces = json!({ "networkInterfaces": [
             { "networkCardIndex": 0, "deviceIndex": 0, "interfaceType": "interface" },

@@ -60,10 +60,11 @@ impl FromStr for Adjustment {
 fn billionths(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !is_number(whole) || !is_number(fraction) || (fraction.is_empty() && text.contains('.')) {
+    if !is_number(whole) || !is_number(fraction) || (fraction.is_empty() && (whole.is_empty() || text.contains('.'))) {
         return None;
     }
     let digits: String = fraction.chars().chain(std::iter::repeat('0')).take(9).collect();
+    let whole = if whole.is_empty() { "0" } else { whole };
     whole.parse::<i64>().ok()?.checked_mul(BILLION)?.checked_add(digits.parse().ok()?)
 }
 
@@ -97,13 +98,14 @@ mod tests {
         assert_eq!(after("+10%", 0.1), Ok(0.11));
         assert_eq!(after("-27.5%", 0.2), Ok(0.145));
         assert_eq!(after("-100%", 0.2), Ok(0.0));
+        assert_eq!(after("+.5", 0.096), Ok(0.596));
         assert_eq!(after("+200%", 0.2), Ok(0.6));
         assert_eq!(Adjustment::price("0.0425"), Some(Adjustment::Price(42_500_000)));
     }
 
     #[test]
     fn what_is_no_adjustment_is_refused() {
-        for text in ["", "+", "-", "1", "10%", "+%", "+1.", "+.5", "+1e3", "--1", "+1 %", "+99999999999999999999"] {
+        for text in ["", "+", "-", "1", "10%", "+%", "+1.", "+.", "+1e3", "--1", "+1 %", "+99999999999999999999"] {
             assert_eq!(text.parse::<Adjustment>(), Err(NotAnAdjustment), "{text}");
         }
         assert_eq!(Adjustment::price("-1"), None);

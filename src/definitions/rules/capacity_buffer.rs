@@ -2,6 +2,7 @@
 
 use super::Rule;
 use crate::api::capacity_buffer::ACTIVE_CAPACITY;
+use crate::api::validation::capacity_buffer as cel;
 use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
@@ -15,7 +16,7 @@ pub static ONE_REFERENCE: Rule = Rule::document(
     "CL0801",
     "buffer-reference",
     Error,
-    "A buffer has either podTemplateRef or scalableRef.",
+    "A buffer has podTemplateRef or scalableRef.",
     &[Kind::CapacityBuffer],
     one_reference,
 );
@@ -51,7 +52,23 @@ pub static TEMPLATE_MISSING: Rule = Rule::revision(
     template_missing,
 );
 
-pub static RULES: &[&Rule] = &[&ONE_REFERENCE, &SCALABLE_KIND, &STRATEGY, &AMOUNT, &TEMPLATE_MISSING];
+pub static BOTH_REFERENCES: Rule = Rule::cel(
+    "CL0806",
+    "buffer-both-references",
+    "A buffer has not both podTemplateRef and scalableRef.",
+    &[&cel::BOTH_REFERENCES],
+    |_| Some("remove one of them".to_owned()),
+);
+pub static TEMPLATE_AMOUNT: Rule = Rule::cel(
+    "CL0807",
+    "buffer-template-amount",
+    "A buffer with podTemplateRef has replicas or limits.",
+    &[&cel::TEMPLATE_AMOUNT],
+    |_| Some("add `replicas` or `limits`: a template has no replicas of its own".to_owned()),
+);
+
+pub static RULES: &[&Rule] =
+    &[&ONE_REFERENCE, &SCALABLE_KIND, &STRATEGY, &AMOUNT, &TEMPLATE_MISSING, &BOTH_REFERENCES, &TEMPLATE_AMOUNT];
 
 fn has(document: &Document, field: &str) -> bool {
     document.value.pointer(&format!("/spec/{field}")).is_some()
@@ -59,17 +76,11 @@ fn has(document: &Document, field: &str) -> bool {
 
 fn one_reference(document: &Document) -> Vec<Finding> {
     let Some(spec) = document.value.get("spec").filter(|spec| spec.is_object()) else { return Vec::new() };
-    let counts = ["podTemplateRef", "scalableRef"].iter().filter(|field| spec.get(field).is_some()).count();
-    let message = match counts {
-        0 => "the buffer says nothing of the pods it keeps room for",
-        1 => return Vec::new(),
-        _ => "the buffer has both podTemplateRef and scalableRef",
-    };
-    let hint = if counts == 0 {
-        "add podTemplateRef, or scalableRef with the workload whose pods may come"
-    } else {
-        "remove one of them"
-    };
+    if ["podTemplateRef", "scalableRef"].iter().any(|field| spec.get(field).is_some()) {
+        return Vec::new();
+    }
+    let message = "the buffer says nothing of the pods it keeps room for";
+    let hint = "add podTemplateRef, or scalableRef with the workload whose pods may come";
     vec![Finding::at(&ONE_REFERENCE, document, "/spec", Place::Key, message).hint(hint)]
 }
 
@@ -119,7 +130,8 @@ fn amount(document: &Document) -> Vec<Finding> {
     }
     let says = ["replicas", "percentage", "limits"].iter().any(|field| has(document, field));
     let is_there = document.value.get("spec").is_some_and(serde_json::Value::is_object);
-    if says || !is_there {
+    // Of templates the schema has a rule of its own.
+    if says || !is_there || has(document, "podTemplateRef") {
         return Vec::new();
     }
     let message = "the buffer does not say how much room it wants";

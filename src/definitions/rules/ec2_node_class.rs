@@ -1,9 +1,8 @@
 //! CL0450 to CL0499: EC2 node classes.
 
 use super::{Rule, no_hint};
-use crate::api::duration::NillableDuration;
 use crate::api::validation::ec2_node_class as cel;
-use crate::definitions::diagnostic::Severity::{Error, Note};
+use crate::definitions::diagnostic::Severity::Note;
 use crate::definitions::document::Document;
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::Kind;
@@ -104,13 +103,12 @@ pub static AMI_FAMILY_MISSING: Rule = Rule::cel(
     &[&cel::FAMILY_WITHOUT_ALIAS],
     |_| Some("add amiFamily, such as AL2023 or Custom".to_owned()),
 );
-pub static TRACKING_RANGE: Rule = Rule::document(
+pub static TRACKING_RANGE: Rule = Rule::cel(
     "CL0463",
     "tracking-timeout",
-    Error,
     "Timeouts of connection tracking are within what EC2 takes.",
-    CLASSES,
-    tracking_range,
+    &[&cel::TCP_ESTABLISHED_TIMEOUT, &cel::UDP_STREAM_TIMEOUT, &cel::UDP_TIMEOUT],
+    no_hint,
 );
 pub static UNPINNED_ALIAS: Rule = Rule::document(
     "CL0464",
@@ -139,23 +137,6 @@ pub static RULES: &[&Rule] = &[
     &UNPINNED_ALIAS,
     &AMI_FAMILY_MISSING,
 ];
-
-/// Seconds. Source: EC2, "Connection tracking timeouts".
-const TIMEOUTS: [(&str, u64, u64); 3] =
-    [("tcpEstablishedTimeout", 60, 432_000), ("udpStreamTimeout", 60, 180), ("udpTimeout", 30, 60)];
-
-fn tracking_range(document: &Document) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (name, least, most) in TIMEOUTS {
-        let pointer = format!("/spec/connectionTracking/{name}");
-        let duration = document.str(&pointer).and_then(|text| text.parse::<NillableDuration>().ok());
-        if duration.and_then(|duration| duration.seconds()).is_some_and(|seconds| !(least..=most).contains(&seconds)) {
-            let message = format!("`{name}` must be from {least}s to {most}s");
-            findings.push(Finding::at(&TRACKING_RANGE, document, &pointer, Place::Value, message));
-        }
-    }
-    findings
-}
 
 fn unpinned_alias(document: &Document) -> Vec<Finding> {
     let mut findings = Vec::new();

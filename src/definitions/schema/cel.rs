@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use super::KindSchema;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
-use crate::definitions::rules;
+use crate::definitions::rules::{self, schema};
 
-/// What the CEL rules have against the document. A rule does not speak where the schema has spoken: `found` are its
+/// What the CEL rules have against the document, which was `old` before. A rule does not speak where the schema has spoken: `found` are its
 /// findings.
-pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec<Finding> {
-    let Err(errors) = Validator::new().validate_compiled(&schema.cel, &document.value, None) else { return Vec::new() };
+pub fn check(document: &Document, old: Option<&Value>, kind: &KindSchema, found: &[Finding]) -> Vec<Finding> {
+    let Err(errors) = Validator::new().validate_compiled(&kind.cel, &document.value, old) else { return Vec::new() };
     let mut findings = Vec::new();
     for error in errors.into_vec() {
         // On a document that its schema refuses, rules may stumble over what is not there.
@@ -19,12 +19,10 @@ pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec
             continue;
         }
         let pointer = pointer_of(&document.value, &error.field_path);
-        let spoken = found.iter().filter_map(|finding| finding.pointer.as_deref());
-        if spoken.clone().any(|spoken| speaks_of(spoken, &pointer)) {
+        if found.iter().any(|finding| speaks_of(finding, &pointer)) {
             continue;
         }
-        let (rule, hint) =
-            rules::of_cel(&error.rule, &error.message).unwrap_or((&rules::schema::OTHER, rules::no_hint));
+        let (rule, hint) = rules::of_cel(&error.rule, &error.message).unwrap_or((&schema::OTHER, rules::no_hint));
         let message = if error.kind == ErrorKind::ValidationFailure {
             error.message.clone()
         } else {
@@ -42,11 +40,16 @@ pub fn check(document: &Document, schema: &KindSchema, found: &[Finding]) -> Vec
     findings
 }
 
-/// Whether a finding of the schema at `spoken` makes one of a rule at `pointer` a repetition.
-fn speaks_of(spoken: &str, pointer: &str) -> bool {
+/// Whether a finding of the schema makes one of a rule at `pointer` a repetition: it is about the same or what that is in, or a member
+/// of it is not there under its name and in its type, which rules ask for.
+fn speaks_of(finding: &Finding, pointer: &str) -> bool {
+    let Some(spoken) = finding.pointer.as_deref() else { return false };
     let inside =
         |outer: &str, inner: &str| inner == outer || inner.strip_prefix(outer).is_some_and(|r| r.starts_with('/'));
-    (!spoken.is_empty() && inside(spoken, pointer)) || (!pointer.is_empty() && spans::parent(spoken) == pointer)
+    let of_members = [&schema::UNKNOWN_FIELD, &schema::MISSING_FIELD, &schema::WRONG_TYPE, &schema::UNQUOTED];
+    let is_of_member = of_members.iter().any(|rule| std::ptr::eq(*rule, finding.rule));
+    (!spoken.is_empty() && inside(spoken, pointer))
+        || (is_of_member && !pointer.is_empty() && spans::parent(spoken) == pointer)
 }
 
 /// A rule on a list or mapping says only that one of the entries is wrong. Which one shows when the rule is put to

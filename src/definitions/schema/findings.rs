@@ -81,6 +81,10 @@ pub fn from_error(
             let message = format!("{name} has {}, and must have at most {limit}", entries(value));
             Finding::at(&rules::COUNT, document, pointer, Place::Key, message)
         }
+        ValidationErrorKind::Format { format } if format == "date-time" => {
+            let message = format!("{name} is {}, which is no time such as \"2026-01-31T12:00:00Z\"", shown(value));
+            at_value(&rules::PATTERN, message)
+        }
         _ => at_value(&rules::OTHER, format!("{name}: {}", error.masked())),
     }]
 }

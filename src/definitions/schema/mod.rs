@@ -11,7 +11,6 @@ use std::sync::LazyLock;
 
 use jsonschema::{PatternOptions, Validator};
 use k8s_openapi::api::core::v1::PodTemplate;
-use kube::CustomResourceExt;
 use kube::core::cel::CompiledSchema;
 use serde_json::Value;
 
@@ -21,6 +20,7 @@ use super::kinds::Kind;
 use super::open;
 use super::rules::schema as rules;
 use crate::api::capacity_buffer::CapacityBuffer;
+use crate::api::definitions as resources;
 use crate::api::disruption_budget::DisruptionBudget;
 use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::image_lock::ImageLockDocument;
@@ -50,7 +50,7 @@ fn is_of_kubernetes(kind: Kind) -> bool {
 
 fn compile(kind: Kind) -> Result<KindSchema, String> {
     let json = strict::strict(kind, published(kind));
-    let options = jsonschema::options().offline();
+    let options = jsonschema::options().offline().should_validate_formats(true);
     let validator =
         options.with_pattern_options(PatternOptions::regex()).build(&json).map_err(|error| error.to_string())?;
     let cel = kube::core::cel::compile_schema(&json);
@@ -61,12 +61,12 @@ fn compile(kind: Kind) -> Result<KindSchema, String> {
 /// definition, of a file kind its JSON Schema.
 pub fn published(kind: Kind) -> Value {
     let definition = match kind {
-        Kind::NodePool => NodePool::crd(),
-        Kind::EC2NodeClass => EC2NodeClass::crd(),
-        Kind::NodeOverlay => NodeOverlay::crd(),
-        Kind::CapacityBuffer => CapacityBuffer::crd(),
+        Kind::NodePool => resources::of::<NodePool>(),
+        Kind::EC2NodeClass => resources::of::<EC2NodeClass>(),
+        Kind::NodeOverlay => resources::of::<NodeOverlay>(),
+        Kind::CapacityBuffer => resources::of::<CapacityBuffer>(),
         Kind::PodTemplate => return file_schema::<PodTemplate>(),
-        Kind::DisruptionBudget => DisruptionBudget::crd(),
+        Kind::DisruptionBudget => resources::of::<DisruptionBudget>(),
         Kind::Settings => return file_schema::<SettingsDocument>(),
         Kind::Scenario => return file_schema::<ScenarioDocument>(),
         Kind::ImageLock => return file_schema::<ImageLockDocument>(),
@@ -104,9 +104,10 @@ fn file_schema<T: schemars::JsonSchema>() -> Value {
 }
 
 /// Everything that the schema of `kind` and its CEL rules have against the document. Takes out of the document what
-/// the API server would: members that are null, and the status. `unchecked` is set when an error may be hidden by a variable
+/// the API server would: members that are null, and the status. With what the document was before, `old`, rules about what may not change are
+/// asked, too. `unchecked` is set when an error may be hidden by a variable
 /// without a value.
-pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<Finding> {
+pub fn check(kind: Kind, document: &mut Document, old: Option<&Value>, unchecked: &mut bool) -> Vec<Finding> {
     let empty_members = strict::prune(&mut document.value);
     let document = &*document;
     if is_of_kubernetes(kind) {
@@ -128,7 +129,7 @@ pub fn check(kind: Kind, document: &mut Document, unchecked: &mut bool) -> Vec<F
     // Before the rules, which are silent where the schema has spoken.
     *unchecked |= open::drop_hidden(document, &mut findings);
     findings::drop_consequences(document, &mut findings);
-    findings.extend(cel::check(document, schema, &findings));
+    findings.extend(cel::check(document, old, schema, &findings));
     findings
 }
 

@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::LintReport;
 use crate::definitions::{Diagnostic, Severity};
-use crate::render::terminal::{clean, clean_lines};
+use crate::render::terminal::{clean, clean_lines, page};
 
 /// Renders the report. `source` gives the text of a file by the path in its findings, `None` where it is not text.
 /// With `colour` the text has terminal escapes.
@@ -19,7 +19,8 @@ pub fn text<'s>(report: &LintReport, source: impl Fn(&str) -> Option<&'s str>, c
     }
     out.push_str(&summary(report));
     out.push('\n');
-    out
+    // The line of a file is drawn with marks for the control characters of ASCII only.
+    page(out)
 }
 
 fn finding(diagnostic: &Diagnostic, source: Option<&str>, renderer: &Renderer) -> String {

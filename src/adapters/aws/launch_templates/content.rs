@@ -95,7 +95,7 @@ impl<'r> Resolved<'r> {
             instance_profile: instance_profile.ok_or_else(|| missing("instance profile"))?.to_owned(),
             block_devices: block_devices::of_class(class)?,
             metadata: self.metadata(),
-            interfaces: interfaces::of_class(class, &self.security_groups, is_ipv6, variant.efa_count)?,
+            interfaces: interfaces::of_class(class, &self.security_groups, is_ipv6, variant.efa_count),
             detailed_monitoring: class.detailed_monitoring.unwrap_or(false),
             nested_virtualization,
             enclave: wish.wants_enclave,

@@ -148,9 +148,9 @@ fn node_class(spec: &EC2NodeClassSpec) -> u64 {
     ];
     let tracking = spec.connection_tracking.as_ref().map(|tracking| {
         let fields = [
-            ("TCPEstablishedTimeout", tracking.tcp_established_timeout.as_deref().map(seconds)),
-            ("UDPStreamTimeout", tracking.udp_stream_timeout.as_deref().map(seconds)),
-            ("UDPTimeout", tracking.udp_timeout.as_deref().map(seconds)),
+            ("TCPEstablishedTimeout", tracking.tcp_established_timeout.map(integer32)),
+            ("UDPStreamTimeout", tracking.udp_stream_timeout.map(integer32)),
+            ("UDPTimeout", tracking.udp_timeout.map(integer32)),
         ];
         structure("ConnectionTracking", fields)
     });
@@ -277,12 +277,6 @@ fn volume_size(size: &IntOrString) -> String {
         }
     }
     size
-}
-
-/// Seconds; v1.14.1 has whole numbers.
-fn seconds(value: &str) -> u64 {
-    let seconds = value.parse::<NillableDuration>().ok().and_then(|duration| duration.seconds());
-    seconds.and_then(|seconds| i32::try_from(seconds).ok()).map_or_else(|| text(value), integer32)
 }
 
 /// A string in Go: empty is zero, and left out.
