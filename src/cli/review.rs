@@ -103,6 +103,7 @@ pub(super) fn rounds(
         program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
         limits: FetchLimits::default(),
         earlier: None,
+        with_history: true,
     };
     let histories = Histories::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
     let path = histories.folder().join(remote.sub_path);

@@ -5,6 +5,7 @@ mod aws;
 mod boot;
 mod event_metrics;
 mod flux;
+mod guard;
 mod kubernetes_events;
 mod lines;
 mod live;

@@ -10,7 +10,7 @@ impl Forge for NoForge {
         Ok(())
     }
 
-    async fn post_failure(&self, _revision: &Revision, _markdown: &str) -> Result<(), PortError> {
+    async fn post_failure(&self, _revision: &Revision, _headline: &str, _markdown: &str) -> Result<(), PortError> {
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Note, Plan, Reason, RefusedNode, Revision};
 use crate::core::snapshot::Doubts;
 use crate::definitions::Diagnostic;
+use crate::ports::Unsigned;
 
 use crate::api::node_plan::Fidelity;
 
@@ -49,6 +50,16 @@ pub enum Event {
     RevisionRefused {
         revision: Revision,
         in_force: Option<Revision>,
+    },
+    /// Commits of the revision are not signed by who must have.
+    RevisionUnsigned {
+        revision: Revision,
+        in_force: Option<Revision>,
+        /// All that are named; the rest is counted.
+        unsigned: Vec<Unsigned>,
+        further: usize,
+        /// The pools on which it is told.
+        node_pools: Vec<String>,
     },
     /// The revision would remove every pool.
     RemovalHeld {
@@ -340,6 +351,7 @@ impl Event {
             Self::RevisionFound { .. } => "found revision",
             Self::Linted { .. } => "checked definitions",
             Self::RevisionRefused { .. } => "revision has errors and is not used",
+            Self::RevisionUnsigned { .. } => "revision is not signed by who must have and is not used",
             Self::RemovalHeld { .. } => "revision would remove every NodePool and is held for confirmation",
             Self::RepositoryUnreachable { .. } => "repository can not be read, trying again",
             Self::RepositoryBack => "repository can be read again",
@@ -404,6 +416,7 @@ impl Event {
             Self::RevisionFound { .. }
             | Self::Linted { .. }
             | Self::RevisionRefused { .. }
+            | Self::RevisionUnsigned { .. }
             | Self::RemovalHeld { .. }
             | Self::OlderRevisionHeld { .. }
             | Self::RepositoryUnreachable { .. }
@@ -437,6 +450,15 @@ impl Event {
             }
             Self::RevisionRefused { revision, in_force } | Self::OlderRevisionHeld { revision, in_force } => {
                 vec![("revision", json!(revision)), ("in-force", json!(in_force))]
+            }
+            Self::RevisionUnsigned { revision, in_force, unsigned, further, node_pools: _ } => {
+                let because: Vec<String> = unsigned.iter().map(ToString::to_string).collect();
+                vec![
+                    ("revision", json!(revision)),
+                    ("in-force", json!(in_force)),
+                    ("because", json!(because)),
+                    ("further", json!(further)),
+                ]
             }
             Self::RemovalHeld { revision, in_force, node_pools } => {
                 vec![("revision", json!(revision)), ("in-force", json!(in_force)), ("NodePools", json!(node_pools))]
