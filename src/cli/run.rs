@@ -11,6 +11,7 @@ mod lines;
 mod live;
 pub(super) mod log;
 mod notifications;
+mod refusals;
 mod reviews;
 mod scenario;
 pub(super) mod screen;

@@ -19,6 +19,8 @@ use crate::controller::signing::{Item, JudgedCommit, Policy, Question, Side, Sig
 use crate::ports::Unsigned;
 
 const USAGE: u8 = 2;
+/// Commits that a preview names; the rest is counted.
+pub const NAMED_MAX: usize = 20;
 
 /// What came before the revision that is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]

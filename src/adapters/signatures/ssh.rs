@@ -77,6 +77,7 @@ impl<'a> SshSignature<'a> {
 
 /// A public key, and how it signs.
 struct SshKey<'a> {
+    name: &'a str,
     key: PublicKey,
     /// Of a key in hardware: what it is for.
     application: Option<&'a [u8]>,
@@ -101,7 +102,7 @@ impl<'a> SshKey<'a> {
         };
         let application = if name.starts_with("sk-") { bytes.string() } else { None };
         match parsed {
-            Some(key) if bytes.is_empty() => Ok(Self { key, application }),
+            Some(key) if bytes.is_empty() => Ok(Self { name, key, application }),
             _ => Err(garbled),
         }
     }
@@ -130,7 +131,7 @@ impl<'a> SshKey<'a> {
             return Err(SignatureError::Garbled("there is more than a signature"));
         }
         Ok(match (&self.key, algorithm) {
-            (PublicKey::Ed25519(_), "ssh-ed25519" | "sk-ssh-ed25519@openssh.com") => {
+            (PublicKey::Ed25519(_), algorithm) if algorithm == self.name => {
                 self.key.signed_with_ed25519(&signed, blob)
             }
             (PublicKey::Rsa { .. }, "rsa-sha2-256") => self.key.signed_with_rsa(Hash::Sha256, &signed, blob),
@@ -138,7 +139,7 @@ impl<'a> SshKey<'a> {
             (PublicKey::Rsa { .. }, "ssh-rsa") => {
                 return Err(SignatureError::Unsupported("an SSH signature with SHA-1".to_owned()));
             }
-            (PublicKey::Ecdsa(..), _) => {
+            (PublicKey::Ecdsa(..), algorithm) if algorithm == self.name => {
                 let mut numbers = Bytes(blob);
                 let both = numbers.string().zip(numbers.string()).filter(|_| numbers.is_empty());
                 both.is_some_and(|both| self.key.signed_with_ecdsa(&signed, both))

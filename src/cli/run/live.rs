@@ -8,7 +8,6 @@ use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
-use crate::adapters::forge::NoForge;
 use crate::adapters::git::Earlier;
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
@@ -33,6 +32,7 @@ use crate::render::terminal::clean_lines;
 
 use super::boot;
 use super::notifications::{Around, Notifications, Teller};
+use super::refusals::Refusals;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
 use super::{
@@ -227,7 +227,7 @@ impl Drive<'_> {
             repository,
             cluster: KubernetesCluster::watch(connection, leadership.clone()),
             cloud,
-            forge: NoForge,
+            forge: Refusals::of(arguments)?,
             clock: connection.time.clone(),
         };
         let definitions = arguments.definitions.clone();
