@@ -85,3 +85,22 @@ async fn back_to_what_is_in_force_asks_nobody() {
     assert_eq!(stage.count(|event| matches!(event, Event::RevisionUnsigned { .. })), 1);
     assert_eq!(stage.controller.last_revision().unwrap().id, in_force);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_file_of_the_operator_that_can_not_be_read_stops_nothing_else() {
+    let mut stage = Stage::new(SETTINGS);
+    assert!(stage.settle().await);
+    stage.script.can_not_judge(true);
+    let other = POOL.replace("\"100\"", "\"999\"");
+    stage.script.commit("next", &[("pool.yaml", &other), ("cutlist.yaml", SETTINGS)]);
+    stage.scale(5);
+    assert!(stage.settle().await);
+    assert_eq!(stage.world.with(|world| world.pod_counts()), (5, 0), "what is in force goes on");
+    let said = |event: &Event| matches!(event, Event::CallFailed { error } if error.starts_with("look who signed"));
+    assert_eq!(stage.count(said), 1);
+    assert_eq!(stage.count(|event| matches!(event, Event::RevisionFound { revision, .. } if revision.id == "next")), 0);
+    stage.script.can_not_judge(false);
+    stage.script.wake();
+    stage.run_for(60).await;
+    assert_eq!(stage.count(|event| matches!(event, Event::RevisionFound { revision, .. } if revision.id == "next")), 1);
+}

@@ -42,6 +42,7 @@ pub struct Script {
     is_asking: Rc<Cell<bool>>,
     unsigned: Rc<RefCell<Vec<Unsigned>>>,
     is_due: Rc<Cell<bool>>,
+    can_not_judge: Rc<Cell<bool>>,
 }
 
 impl Script {
@@ -78,6 +79,11 @@ impl Script {
     /// Which commits of the revisions that come somebody else should have signed.
     pub fn unsigned(&self, unsigned: &[Unsigned]) {
         *self.unsigned.borrow_mut() = unsigned.to_vec();
+    }
+
+    /// Whether nobody can tell who signed what comes.
+    pub fn can_not_judge(&self, can_not: bool) {
+        self.can_not_judge.set(can_not);
     }
 
     /// The repository is asked once more.
@@ -123,6 +129,10 @@ impl Repository for Script {
     }
 
     async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
+        if self.can_not_judge.get() {
+            let operation = "look who signed main".to_owned();
+            return Err(PortError { operation, kind: PortErrorKind::Temporary, source: None });
+        }
         let is_same = in_force.is_some_and(|in_force| in_force.id == revision.id);
         Ok(if is_same { Vec::new() } else { self.unsigned.borrow().clone() })
     }

@@ -131,9 +131,7 @@ impl<'a> SshKey<'a> {
             return Err(SignatureError::Garbled("there is more than a signature"));
         }
         Ok(match (&self.key, algorithm) {
-            (PublicKey::Ed25519(_), algorithm) if algorithm == self.name => {
-                self.key.signed_with_ed25519(&signed, blob)
-            }
+            (PublicKey::Ed25519(_), algorithm) if algorithm == self.name => self.key.signed_with_ed25519(&signed, blob),
             (PublicKey::Rsa { .. }, "rsa-sha2-256") => self.key.signed_with_rsa(Hash::Sha256, &signed, blob),
             (PublicKey::Rsa { .. }, "rsa-sha2-512") => self.key.signed_with_rsa(Hash::Sha512, &signed, blob),
             (PublicKey::Rsa { .. }, "ssh-rsa") => {

@@ -161,13 +161,17 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
 
     async fn receive(&mut self, content: RevisionContent, now: Timestamp) -> Result<(), PortError> {
         // Before anything is said: what fails is tried again, and no revision gets lost.
-        let (snapshot, unsigned) = match self.looked_at(&content.revision).await {
-            Ok(looked_at) => looked_at,
+        let snapshot = match self.ports.cluster.observe().await {
+            Ok(snapshot) => snapshot,
             Err(error) => {
                 self.revisions.unread = Some(content);
                 self.repository_due = true;
                 return Err(error);
             }
+        };
+        let Some(unsigned) = self.unsigned(&content.revision, now).await else {
+            self.revisions.unread = Some(content);
+            return Ok(());
         };
         self.revisions.unsigned = None;
         if self.revisions.revision().is_some_and(|in_force| in_force.id == content.revision.id) {

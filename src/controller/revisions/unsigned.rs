@@ -1,14 +1,11 @@
 //! A revision that somebody else should have signed: it is held and said, and what is in force goes on.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
 
 use crate::controller::Controller;
 use crate::controller::events::Event;
 use crate::core::plan::Revision;
-use crate::core::snapshot::Snapshot;
-use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, Unsigned};
+use crate::ports::{Clock, Cloud, Cluster, Forge, PortError, Repository, RevisionContent, Unsigned, chain};
 use crate::render::plan::fenced;
 use crate::render::terminal::clean_lines;
 
@@ -18,21 +15,25 @@ const NAMED_MAX: usize = 20;
 const POOLS_MAX: usize = 20;
 
 impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E, F, C> {
-    /// The cluster, and which commits of the revision somebody else should have signed.
-    pub(super) async fn looked_at(&mut self, revision: &Revision) -> Result<(Arc<Snapshot>, Vec<Unsigned>), PortError> {
-        let snapshot = self.ports.cluster.observe().await?;
+    /// Which commits of the revision somebody else should have signed. `None`: that could not be found out, as with a file of the operator
+    /// that can not be read; it is said, what is in force goes on, and the next poll asks again.
+    pub(super) async fn unsigned(&mut self, revision: &Revision, now: Timestamp) -> Option<Vec<Unsigned>> {
         let in_force = self.revisions.revision();
-        let unsigned = self.ports.repository.unsigned(revision, in_force.as_ref()).await?;
-        Ok((snapshot, unsigned))
+        match self.ports.repository.unsigned(revision, in_force.as_ref()).await {
+            Ok(unsigned) => Some(unsigned),
+            Err(error) => {
+                self.say_trouble(chain(&error), now);
+                None
+            }
+        }
     }
 
     /// Nothing new came. One that was held is used where who may sign, or who must, is another meanwhile.
     pub(super) async fn judge_again(&mut self, now: Timestamp) -> Result<(), PortError> {
         let Some(revision) = self.revisions.unsigned.as_ref().map(|held| held.revision.clone()) else { return Ok(()) };
-        let in_force = self.revisions.revision();
-        let unsigned = self.ports.repository.unsigned(&revision, in_force.as_ref()).await?;
+        let is_signed = self.unsigned(&revision, now).await.is_some_and(|unsigned| unsigned.is_empty());
         match self.revisions.unsigned.take() {
-            Some(content) if unsigned.is_empty() => self.receive(content, now).await,
+            Some(content) if is_signed => self.receive(content, now).await,
             held => {
                 self.revisions.unsigned = held;
                 Ok(())

@@ -13,6 +13,8 @@ use super::{Item, Policy};
 
 /// Changes that a sentence names; the rest is counted.
 const NAMED_MAX: usize = 3;
+/// Of a title, a path, a name.
+const CHARACTERS_MAX: usize = 200;
 
 /// Who signed a commit, as far as that counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,23 +79,31 @@ fn may(rule: &Rule, signer: &Signer) -> bool {
     matches!(signer, Signer::Known { names, .. } if rule.takes(names))
 }
 
-/// What others wrote is made safe to show here, once.
+/// What others wrote, safe to show, and no longer than anybody reads.
+fn shown(text: &str) -> String {
+    let mut shown: String = clean(text).chars().take(CHARACTERS_MAX).collect();
+    if text.chars().nth(CHARACTERS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 fn unsigned(commit: &JudgedCommit, rule: Option<&Rule>, items: &BTreeSet<&Item>) -> Unsigned {
     let further = items.len().saturating_sub(NAMED_MAX);
-    let mut did: Vec<String> = items.iter().take(NAMED_MAX).map(|item| clean(&item.to_string())).collect();
+    let mut did: Vec<String> = items.iter().take(NAMED_MAX).map(|item| shown(&item.to_string())).collect();
     if further > 0 {
         did.push(format!("{further} more"));
     }
     Unsigned {
         commit: commit.id.clone(),
-        title: clean(&commit.title),
+        title: shown(&commit.title),
         did: did.join(", "),
-        rule: rule.map(|rule| clean(&rule.name)),
-        signed: clean(&match &commit.signer {
+        rule: rule.map(|rule| shown(&rule.name)),
+        signed: shown(&match &commit.signer {
             Signer::Nobody => "nobody signed it".to_owned(),
             Signer::Known { shown, .. } => format!("it is signed by {shown}"),
             Signer::Refused(why) => why.clone(),
         }),
-        wanted: clean(&rule.map(|rule| rule.groups.join(" or ")).unwrap_or_default()),
+        wanted: shown(&rule.map(|rule| rule.groups.join(" or ")).unwrap_or_default()),
     }
 }

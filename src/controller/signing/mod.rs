@@ -13,3 +13,6 @@ mod policy;
 pub use items::{Item, Side, changed};
 pub use judge::{JudgedCommit, Question, Signer, judge};
 pub use policy::{Policy, PolicyError};
+
+#[cfg(test)]
+mod tests;
