@@ -9,7 +9,7 @@
 //! | what | where |
 //! |---|---|
 //! | who must have signed what | `signing/` |
-//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `journal.rs`, `refusal.rs` |
+//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `revisions.rs`, `journal.rs`, `refusal.rs` |
 //! | what is written on objects and read again | `annotations/`: `of_claims.rs`, `of_definitions.rs` |
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |

@@ -205,7 +205,7 @@ fn signatures_that_do_not_count_say_why() {
         ("-----BEGIN SIGNED MESSAGE-----\nx".to_owned(), summer.clone(), "one of X.509, which does not count"),
         ("hello".to_owned(), summer.clone(), "of no kind that is known"),
         ("x".repeat(70_000), summer.clone(), "larger than any"),
-        (format!("{good}{good}"), summer.clone(), "it is not one signature"),
+        (format!("{good}{good}"), summer, "it is not one signature"),
     ] {
         let text = verify(&signature, &moments);
         assert!(text.contains(expected), "{text}, and not: {expected}");

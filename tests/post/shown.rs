@@ -68,7 +68,7 @@ fn who_should_have_signed_has_a_status_and_stands_first() {
         assert_posted(&desk.post(&preview), forge);
         // What the author of the change could have written proves nothing.
         preview["head"]["id"] = commit(3).into();
-        assert_posted(&desk.post_with(&preview, &["--untrusted"]), forge);
+        assert_posted(&desk.post_with(&preview, &["--untrusted", "--head", &commit(3)]), forge);
         let world = server.world();
         let of = |push: u32| {
             let context = "cutlist/eu/signatures";

@@ -11,6 +11,18 @@ use super::ssh::NAMESPACE;
 /// Lines that are read. Ten thousand people commit to no repository of definitions.
 const LINES_MAX: usize = 10_000;
 
+/// Of DSA no key signs anything here; OpenSSH itself has given it up.
+const KEY_TYPES: [&str; 8] = [
+    "ssh-ed25519",
+    "ssh-rsa",
+    "ssh-dss",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
+    "sk-ssh-ed25519@openssh.com",
+    "sk-ecdsa-sha2-nistp256@openssh.com",
+];
+
 /// Why a line of the file can not be used. A file with one such line is not used at all: what is left out could be a limit.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LineError {
@@ -72,7 +84,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<AllowedSigner>, (usize, LineError)
 
 fn signer(line: &str) -> Result<AllowedSigner, LineError> {
     let mut words = Words(line);
-    let principals = words.next_word()?.ok_or(LineError::NoKey)?;
+    // A key alone is nobody's.
+    let principals = words.next_word()?.filter(|word| !is_key_type(word)).ok_or(LineError::NoKey)?;
     let mut signer = AllowedSigner {
         principals: list(&principals),
         key: Vec::new(),
@@ -102,7 +115,7 @@ fn signer(line: &str) -> Result<AllowedSigner, LineError> {
 }
 
 fn is_key_type(word: &str) -> bool {
-    ["ssh-", "ecdsa-", "sk-"].iter().any(|beginning| word.starts_with(beginning))
+    KEY_TYPES.contains(&word)
 }
 
 fn list(words: &str) -> Vec<String> {

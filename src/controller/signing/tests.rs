@@ -1,3 +1,5 @@
+//! Rules that operators write, held against commits and changes.
+
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
@@ -54,7 +56,7 @@ fn each_commit_answers_for_what_it_changed() {
     let bobs = commit("b", "bob@example.com", &both);
     assert_eq!(refused(&policy, &[bobs.clone(), ada.clone()], &both), [of("b", "settings")]);
     // What was undone in between asks nobody.
-    assert_eq!(refused(&policy, &[bobs.clone(), bob.clone()], std::slice::from_ref(&pool)), []);
+    assert_eq!(refused(&policy, &[bobs, bob.clone()], std::slice::from_ref(&pool)), []);
     // A key that may only merge: what it brings itself is for others.
     let forge = |items: &[Item]| commit("m", "forge@example.com", items);
     assert_eq!(refused(&policy, &[ada.clone(), bob.clone(), forge(&[])], &both), []);
