@@ -80,3 +80,50 @@ impl Guard {
         Ok(vec![earlier.map_err(|error| failed(error.into()))?, first])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::adapters::git::{Changes, ScriptedRepository};
+    use crate::cli::arguments::{DefinitionArguments, SigningArguments};
+
+    #[tokio::test]
+    async fn a_process_that_starts_takes_up_what_was_used_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("allowed_signers");
+        let key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFr1nzrCXFp6QBrcXr7b0L9MVNcR1CHGRkW3V0dW0nAZ";
+        std::fs::write(&file, format!("ada@example.com {key}\n")).unwrap();
+        let arguments = SigningArguments { allowed_signers: Some(file), ..SigningArguments::default() };
+        let signing = Signing::of(&arguments, &DefinitionArguments::default()).unwrap().unwrap();
+        let files = BTreeMap::from([("a.yaml".to_owned(), b"# first".to_vec())]);
+        let repository = ScriptedRepository::create(&files, "First", Timestamp::UNIX_EPOCH).unwrap();
+        let history = SignedHistory::open(repository.path()).unwrap();
+        let first = history.commit("main").unwrap();
+        let changes = Changes::from([("a.yaml".to_owned(), Some(b"# second".to_vec()))]);
+        let second = repository.commit(&changes, "Second", Timestamp::UNIX_EPOCH).unwrap();
+        let guard = |earlier: Option<&str>| Guard {
+            signing: signing.clone(),
+            clone: repository.path().to_owned(),
+            folder: String::new(),
+            earlier: earlier.map(str::to_owned),
+            judged: None,
+        };
+        let head = || SignedHistory::open(repository.path()).unwrap().content(&second, "", "main").unwrap();
+        // Nobody signed either. What was used last stays in force, and the head comes after it, to be refused.
+        let taken = guard(Some(&first)).first(head()).await.unwrap();
+        let ids: Vec<&str> = taken.iter().map(|content| content.revision.id.as_str()).collect();
+        assert_eq!(ids, [first.as_str(), second.as_str()]);
+        assert_eq!(taken[0].files[0].content, b"# first");
+        let mut again = guard(Some(&first));
+        assert!(again.unsigned(&taken[0].revision, None).await.unwrap().is_empty());
+        assert_eq!(again.unsigned(&taken[1].revision, Some(&taken[0].revision)).await.unwrap().len(), 1);
+        // One that was used, and is the head still; one that the clone does not have; none.
+        assert_eq!(guard(Some(&second)).first(head()).await.unwrap().len(), 1);
+        assert_eq!(guard(Some(&"0".repeat(40))).first(head()).await.unwrap().len(), 1);
+        assert_eq!(guard(None).first(head()).await.unwrap().len(), 1);
+    }
+}
