@@ -86,6 +86,34 @@ impl RevisionContent {
     }
 }
 
+/// A commit that somebody else should have signed. Its texts are safe to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unsigned {
+    pub commit: String,
+    /// First line of its message.
+    pub title: String,
+    /// `raises the limit cpu of NodePool/general`; empty where it is about the commit itself.
+    pub did: String,
+    /// The rule of the operator's policy; `None`: that the head must be signed.
+    pub rule: Option<String>,
+    /// Who signed it, or why its signature does not count.
+    pub signed: String,
+    /// The groups of which somebody must have.
+    pub wanted: String,
+}
+
+impl std::fmt::Display for Unsigned {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { commit, title, did, rule, signed, wanted } = self;
+        let short = commit.get(..7).unwrap_or(commit);
+        write!(formatter, "commit {short} ({title})")?;
+        match rule {
+            None => write!(formatter, " must be signed by somebody who may: {signed}"),
+            Some(rule) => write!(formatter, " {did}, which rule {rule} leaves to {wanted}: {signed}"),
+        }
+    }
+}
+
 /// Where definitions come from.
 pub trait Repository {
     /// The current head, if it is another one than was returned last.
@@ -95,6 +123,15 @@ pub trait Repository {
     /// Whether it is being found out at this moment if there is another head: soon [`Repository::changed`] will return.
     fn is_asking(&self) -> bool {
         false
+    }
+    /// Which commits since the one in force somebody else should have signed. Nothing: the revision may be used, as always where
+    /// the operator asks for no signatures.
+    fn unsigned(
+        &mut self,
+        _revision: &Revision,
+        _in_force: Option<&Revision>,
+    ) -> impl Future<Output = Result<Vec<Unsigned>, PortError>> {
+        async { Ok(Vec::new()) }
     }
 }
 
@@ -290,8 +327,13 @@ pub trait Cloud {
 pub trait Forge {
     /// Posts or replaces the plan of a revision. `markdown`: writes its text, which takes a while for a large one.
     fn post_plan(&self, plan: &Plan, markdown: impl Fn() -> String) -> impl Future<Output = Result<(), PortError>>;
-    /// Posts that a revision can not be used, with the findings.
-    fn post_failure(&self, revision: &Revision, markdown: &str) -> impl Future<Output = Result<(), PortError>>;
+    /// Posts that a revision can not be used: in one line of plain text, and with the findings.
+    fn post_failure(
+        &self,
+        revision: &Revision,
+        headline: &str,
+        markdown: &str,
+    ) -> impl Future<Output = Result<(), PortError>>;
 }
 
 pub trait Clock {

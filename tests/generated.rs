@@ -18,6 +18,7 @@ use cutlist::api::notification::Notification;
 use cutlist::api::preview::Preview;
 use cutlist::api::scenario::ScenarioDocument;
 use cutlist::api::settings::SettingsDocument;
+use cutlist::api::signing_policy::SigningPolicyDocument;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
@@ -39,6 +40,7 @@ const SCHEMAS: &[(&str, Make)] = &[
     ("schemas/cloud-facts.json", || schema::<CloudFacts>("Cutlist facts of EC2, version 1")),
     ("schemas/image-lock.json", || schema::<ImageLockDocument>("cutlist.lock")),
     ("schemas/notification.json", || schema::<Notification>("Cutlist notification, version 1")),
+    ("schemas/signing-policy.json", || schema::<SigningPolicyDocument>("Cutlist signing policy, version v1alpha1")),
     ("schemas/scenario.json", || schema::<ScenarioDocument>("scenario.yaml")),
     ("schemas/preview.json", || schema::<Preview>("Cutlist preview, version 1")),
     ("schemas/plan.json", || schema::<Plan>("Cutlist plan, version 1")),

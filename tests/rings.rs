@@ -310,6 +310,7 @@ const RINGS: &[Ring] = &[
     // The rooms of the controller in their order: each may use those above it, and the loop's state for the part of it that it has.
     Ring { files: "controller/pace", may_use: &[], ..CONTROLLER },
     Ring { files: "controller/shutdown", may_use: &[], ..CONTROLLER },
+    Ring { files: "controller/signing", may_use: controller_up_to("crate::render"), ..CONTROLLER },
     Ring { files: "controller/events", may_use: controller_up_to("crate::controller::pace"), ..CONTROLLER },
     Ring { files: "controller/annotations", may_use: controller_up_to("crate::controller::events"), ..CONTROLLER },
     Ring { files: "controller/observed", may_use: controller_up_to("crate::controller::annotations"), ..CONTROLLER },
@@ -556,6 +557,14 @@ const RINGS: &[Ring] = &[
         ]),
         forbidden: &["std::process"],
         why: ADAPTER_WHY,
+    },
+    Ring {
+        files: "adapters/signatures",
+        may_use: &[],
+        except: &[],
+        crates: Some(&["aws_lc_rs", "base64", "jiff", "thiserror"]),
+        forbidden: &["std::env", "std::net", "std::process", "std::thread", "std::time::SystemTime"],
+        why: "a signature is bytes, and knows neither Git nor policies",
     },
     // The embedded world may check a plan before it carries it out, and has no clock but tokio's, which tests can pause.
     Ring {

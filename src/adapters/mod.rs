@@ -11,3 +11,4 @@ pub mod kubernetes;
 pub mod notifications;
 pub mod operations;
 pub mod registry;
+pub mod signatures;

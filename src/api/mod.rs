@@ -22,6 +22,7 @@ pub mod notification;
 pub mod preview;
 pub mod scenario;
 pub mod settings;
+pub mod signing_policy;
 pub mod source;
 pub mod validation;
 

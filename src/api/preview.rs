@@ -26,8 +26,22 @@ pub struct Preview {
     pub merge: Option<PreviewRevision>,
     /// RFC 3339; the moment that was planned for.
     pub generated_for: String,
+    /// Absent where nobody asked who signed what is proposed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signatures: Option<PreviewSignatures>,
     /// One for each cluster and environment, sorted by both.
     pub targets: Vec<PreviewTarget>,
+}
+
+/// Who signed the commits that are proposed, by the operator's rules for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PreviewSignatures {
+    /// Commits that somebody else should have signed, and why, in sentences of plain text. Empty: all are signed by who must have.
+    pub unsigned: Vec<String>,
+    /// So many more are not named.
+    #[serde(default)]
+    pub further: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,6 +8,7 @@ mod notifications;
 mod post;
 mod preview;
 mod review;
+mod signing;
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -31,6 +32,7 @@ pub use lsp::LspArguments;
 pub use notifications::NotificationArguments;
 pub use post::{CommentArgument, ForgeArgument, ForgeArguments, PostArguments};
 pub use review::{ReviewArguments, ReviewManner};
+pub use signing::SigningArguments;
 
 /// `terraform plan` for Kubernetes nodes.
 ///
@@ -350,6 +352,8 @@ pub struct RunArguments {
     pub verbose: bool,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
+    #[command(flatten, next_help_heading = "Signed commits")]
+    pub signing: SigningArguments,
     #[command(flatten, next_help_heading = "Reviews of pull requests")]
     pub forge: ForgeArguments,
     #[command(flatten, next_help_heading = "Reviews of pull requests")]

@@ -16,7 +16,7 @@ pub const EXIT_CODES: &[(&str, u8, &str)] = &[
     (
         "preview",
         1,
-        "For some cluster no plan could be made, or nothing could be read. What is printed says which, and why.",
+        "For some cluster no plan could be made, nothing could be read, or a commit is not signed by who must have. What is printed says which, and why.",
     ),
     ("preview --detailed-exitcode", 2, "The change makes a difference to some cluster."),
     ("post, review --once", 1, "Not all of it could be posted."),

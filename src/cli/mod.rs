@@ -21,6 +21,7 @@ mod review;
 mod run;
 mod schema;
 mod settings;
+mod signing;
 mod simulate;
 mod snapshot;
 mod why;

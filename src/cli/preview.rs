@@ -2,8 +2,8 @@
 
 mod snapshots;
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::anyhow;
 use jiff::Timestamp;
@@ -11,11 +11,12 @@ use jiff::Timestamp;
 use super::arguments::{InputArguments, PlanOutput, PlanningArguments, PreviewArguments, SimulateArguments};
 use super::exit::{Failure, INTERNAL, Outcome};
 use super::inputs::{self, ERROR, ReadRevision};
+use super::signing::{Base, NAMED_MAX, Signing};
 use super::why::{self, Question};
 use super::{output, simulate};
-use crate::adapters::git::{self, Merge};
+use crate::adapters::git::{self, Merge, SignedHistory};
 use crate::api::node_plan::NodePlan;
-use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewVerdict};
+use crate::api::preview::{FORMAT_VERSION, KIND, Preview, PreviewRevision, PreviewSignatures, PreviewVerdict};
 use crate::controller::preview::{Previewed, Proposal, Reading, Subject, conflicting, failed, planned, without_plan};
 use crate::core::plan::{Plan, Revision};
 use crate::core::snapshot::Snapshot;
@@ -42,6 +43,7 @@ pub(super) type Begins<'b> = &'b dyn Fn(&str, &str);
 
 /// The document, with the plan of each target that has one. Blocks while it reads and plans.
 pub(super) fn made(arguments: &PreviewArguments, begins: Begins<'_>) -> Result<(Preview, Vec<Option<Plan>>), Failure> {
+    let signing = Signing::of(&arguments.signing, &arguments.planning.definitions)?;
     let clusters = snapshots::clusters(arguments)?;
     let now = arguments.planning.now.unwrap_or_else(Timestamp::now);
     let mut preview = Preview {
@@ -71,7 +73,37 @@ pub(super) fn made(arguments: &PreviewArguments, begins: Begins<'_>) -> Result<(
     });
     let (targets, plans): (Vec<_>, Vec<Option<Plan>>) = all.into_iter().map(|it| (it.target, it.plan)).unzip();
     preview.targets = targets;
+    if let Some(signing) = signing {
+        let folders: BTreeSet<&str> = clusters.iter().map(|cluster| cluster.folder.as_str()).collect();
+        let signatures = signatures(arguments, &signing, &preview, &folders);
+        preview.signatures =
+            Some(signatures.map_err(|error| Failure::usage(ERROR, error.context("look who signed the head")))?);
+    }
     Ok((preview, plans))
+}
+
+/// The commits that are proposed, as the controller will judge them when they are merged: the merge itself is not made yet.
+fn signatures(
+    arguments: &PreviewArguments,
+    signing: &Signing,
+    preview: &Preview,
+    folders: &BTreeSet<&str>,
+) -> anyhow::Result<PreviewSignatures> {
+    let history = SignedHistory::open(&arguments.path)?;
+    let branch = arguments.base.trim_start_matches("refs/heads/").trim_start_matches("origin/");
+    let base = Base::Commit(preview.base.id.clone());
+    let mut unsigned: Vec<String> = Vec::new();
+    for folder in folders {
+        for commit in signing.unsigned(&history, folder, branch, &base, &preview.head.id)? {
+            let sentence = output::shown(&commit.to_string());
+            if !unsigned.contains(&sentence) {
+                unsigned.push(sentence);
+            }
+        }
+    }
+    let further = unsigned.len().saturating_sub(NAMED_MAX) as u64;
+    unsigned.truncate(NAMED_MAX);
+    Ok(PreviewSignatures { unsigned, further })
 }
 
 /// The answer to a question for each cluster, as if the change were merged. Blocks while it reads and plans.
@@ -234,7 +266,8 @@ fn outcome(arguments: &PreviewArguments, preview: &Preview, plans: &[Option<Plan
         );
     }
     let has = |verdict| preview.targets.iter().any(|target| target.verdict == verdict);
-    if has(PreviewVerdict::Invalid) || has(PreviewVerdict::Failed) {
+    let is_unsigned = preview.signatures.as_ref().is_some_and(|signatures| !signatures.unsigned.is_empty());
+    if is_unsigned || has(PreviewVerdict::Invalid) || has(PreviewVerdict::Failed) {
         return Ok(Outcome::Findings);
     }
     let differs = arguments.detailed_exitcode && has(PreviewVerdict::Changes);

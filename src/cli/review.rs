@@ -17,6 +17,7 @@ use super::arguments::{CommentArgument, PlanningArguments, PreviewArguments, Rev
 use super::exit::{Failure, Outcome};
 use super::output;
 use super::post::{Resolved, Shown, resolve};
+use super::signing::Signing;
 use crate::adapters::forge::{HookReceiver, HookSettings, SecretSource};
 use crate::adapters::git::{FetchLimits, Histories, RemoteSettings};
 use crate::ports::chain;
@@ -40,7 +41,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         environment: arguments.environment.clone(),
         clusters: arguments.clusters.clone(),
         is_live: arguments.clusters.is_empty(),
-        ..PreviewArguments::of_pull_requests(arguments.live.clone(), planning, &arguments.manner)
+        ..PreviewArguments::of_pull_requests(arguments.live.clone(), planning, &arguments.manner, &arguments.signing)
     };
     let remote = Remote {
         url: arguments.remote.clone(),
@@ -58,6 +59,7 @@ pub fn run(arguments: &ReviewArguments) -> Result<Outcome, Failure> {
         .with_hint("leave out --cluster, and name the cluster with --kubeconfig"));
     }
     let interval = Duration::from_secs(seconds);
+    Signing::of(&arguments.signing, &arguments.definitions)?;
     let resolved = resolve(&arguments.forge, None)?;
     let ended = runtime.block_on(async {
         let mut rounds = rounds(remote, preview, resolved, &arguments.forge.forge_name, &arguments.manner)?;
@@ -103,6 +105,7 @@ pub(super) fn rounds(
         program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
         limits: FetchLimits::default(),
         earlier: None,
+        with_history: true,
     };
     let histories = Histories::open(&settings).map_err(|error| Failure::usage(FAILURE, error))?;
     let path = histories.folder().join(remote.sub_path);

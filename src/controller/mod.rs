@@ -8,14 +8,15 @@
 //!
 //! | what | where |
 //! |---|---|
-//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `journal.rs`, `refusal.rs` |
+//! | who must have signed what | `signing/` |
+//! | what is said, and to whom | `events/`: `mod.rs`, `levels.rs`, `nodes.rs`, `revisions.rs`, `journal.rs`, `refusal.rs` |
 //! | what is written on objects and read again | `annotations/`: `of_claims.rs`, `of_definitions.rs` |
 //! | looking things up in what is seen | `observed/view.rs` |
 //! | what another installation made | `observed/others.rs` |
 //! | one more look before something ends | `observed/afresh.rs` |
 //! | what is not seen as it is | `observed/doubted.rs` |
 //! | what somebody else has not let go | `observed/kept_by_others.rs` |
-//! | a revision comes: lint, use or refuse it | `revisions/mod.rs` |
+//! | a revision comes: lint, use or refuse it | `revisions/mod.rs`, `unsigned.rs` |
 //! | definitions into the cluster and out of it | `revisions/inventory.rs` |
 //! | from definitions to what a plan is made from | `revisions/inputs.rs`, `facts.rs` |
 //! | conditions and progress of pools and classes | `revisions/statuses.rs` |
@@ -51,6 +52,7 @@ mod plans;
 pub mod preview;
 mod revisions;
 mod shutdown;
+pub mod signing;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,7 +28,7 @@ mod memory;
 mod misses;
 mod not_read;
 mod open;
-mod patterns;
+pub mod patterns;
 mod places;
 mod reader;
 mod revision;

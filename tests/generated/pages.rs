@@ -48,6 +48,7 @@ pub fn metrics() -> String {
     metrics.claim_created("", "");
     metrics.claim_disrupted("", "");
     metrics.decided("", "");
+    metrics.revision("");
     metrics.plan("");
     metrics.fulfilled(1, 1);
     metrics.doubts(["pods"].into_iter(), 0);

@@ -9,4 +9,5 @@ mod reading;
 mod remote;
 mod scripted;
 mod servers;
+mod signed;
 mod watch;

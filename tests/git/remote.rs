@@ -25,6 +25,7 @@ fn settings(url: &str) -> RemoteSettings {
         program: env!("CARGO_BIN_EXE_cutlist").into(),
         limits: FetchLimits::default(),
         earlier: None,
+        with_history: false,
     }
 }
 

@@ -55,6 +55,35 @@ fn what_is_too_long_goes_section_by_section() {
     }
 }
 
+#[test]
+fn who_should_have_signed_has_a_status_and_stands_first() {
+    for forge in FORGES {
+        let (server, desk) = stage(forge);
+        let mut preview = preview(1, 1);
+        let sentence = "commit 1234567 (@everyone <b>) changes cutlist.yaml, which rule settings leaves to platform: nobody signed it";
+        preview["signatures"] = json!({ "unsigned": [sentence, sentence], "further": 3 });
+        assert_posted(&desk.post(&preview), forge);
+        preview["head"]["id"] = commit(2).into();
+        preview["signatures"] = json!({ "unsigned": [] });
+        assert_posted(&desk.post(&preview), forge);
+        // What the author of the change could have written proves nothing.
+        preview["head"]["id"] = commit(3).into();
+        assert_posted(&desk.post_with(&preview, &["--untrusted", "--head", &commit(3)]), forge);
+        let world = server.world();
+        let of = |push: u32| {
+            let context = "cutlist/eu/signatures";
+            world.statuses.iter().find(|it| it.commit == commit(push) && it.context == context)
+        };
+        let refused = of(1).unwrap();
+        assert!(["failure", "failed"].contains(&refused.state.as_str()), "{}: {refused:?}", forge.name);
+        assert!(refused.description.starts_with("5 times, such as: commit 1234567"), "{refused:?}");
+        assert_eq!(of(2).unwrap().state, "success");
+        assert!(of(3).is_none(), "{:?}", of(3));
+        let body = &world.comments[0].body;
+        assert!(!body.contains("@everyone") && !body.contains("Not signed by who must have"), "it was edited: {body}");
+    }
+}
+
 /// A section of so many steps, with a shorter form or none.
 fn section() -> impl Strategy<Value = serde_json::Value> {
     ((0_usize..2_000), any::<bool>(), "\\PC{0,40}").prop_map(|(steps, has_shorter, title)| {

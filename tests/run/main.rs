@@ -27,6 +27,7 @@ mod quickstart;
 mod repair;
 mod revisions;
 mod rollouts;
+mod signed;
 mod stage;
 mod turns;
 mod waves;

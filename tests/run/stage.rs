@@ -23,7 +23,7 @@ use cutlist::core::snapshot::{Pod, Snapshot};
 use cutlist::definitions::GivenVariables;
 use cutlist::ports::{
     ClassFacts, Clock, Cloud, Cluster, Instance, InstanceEnd, LaunchFailure, LaunchRequest, Message, PortError,
-    PortErrorKind, Repository, RevisionContent,
+    PortErrorKind, Repository, RevisionContent, Unsigned,
 };
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
@@ -40,6 +40,9 @@ pub struct Script {
     authors: Rc<RefCell<Vec<String>>>,
     is_older: Rc<Cell<bool>>,
     is_asking: Rc<Cell<bool>>,
+    unsigned: Rc<RefCell<Vec<Unsigned>>>,
+    is_due: Rc<Cell<bool>>,
+    can_not_judge: Rc<Cell<bool>>,
 }
 
 impl Script {
@@ -73,6 +76,21 @@ impl Script {
         self.is_older.set(older);
     }
 
+    /// Which commits of the revisions that come somebody else should have signed.
+    pub fn unsigned(&self, unsigned: &[Unsigned]) {
+        *self.unsigned.borrow_mut() = unsigned.to_vec();
+    }
+
+    /// Whether nobody can tell who signed what comes.
+    pub fn can_not_judge(&self, can_not: bool) {
+        self.can_not_judge.set(can_not);
+    }
+
+    /// The repository is asked once more.
+    pub fn wake(&self) {
+        self.is_due.set(true);
+    }
+
     /// Whether a fetch is under way.
     pub fn asks(&self, asks: bool) {
         self.is_asking.set(asks);
@@ -93,6 +111,7 @@ impl Script {
 
 impl Repository for Script {
     async fn poll(&mut self) -> Result<Option<RevisionContent>, PortError> {
+        self.is_due.set(false);
         match self.coming.borrow_mut().pop_front() {
             None => Ok(None),
             Some(Ok(content)) => {
@@ -104,9 +123,18 @@ impl Repository for Script {
     }
 
     async fn changed(&mut self) {
-        if self.coming.borrow().is_empty() {
+        if self.coming.borrow().is_empty() && !self.is_due.get() {
             std::future::pending::<()>().await;
         }
+    }
+
+    async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
+        if self.can_not_judge.get() {
+            let operation = "look who signed main".to_owned();
+            return Err(PortError { operation, kind: PortErrorKind::Temporary, source: None });
+        }
+        let is_same = in_force.is_some_and(|in_force| in_force.id == revision.id);
+        Ok(if is_same { Vec::new() } else { self.unsigned.borrow().clone() })
     }
 
     fn is_asking(&self) -> bool {

@@ -54,7 +54,7 @@ impl Forge for EmbeddedForge {
         Ok(())
     }
 
-    async fn post_failure(&self, revision: &Revision, markdown: &str) -> Result<(), PortError> {
+    async fn post_failure(&self, revision: &Revision, _headline: &str, markdown: &str) -> Result<(), PortError> {
         self.remember(Post::Failure { revision: revision.clone(), markdown: markdown.to_owned() });
         Ok(())
     }

@@ -7,7 +7,6 @@
 //! | a repository: pages, tags, tokens, what a push made a moment ago | `hosted.rs` |
 //! | statuses, comments and checks, each once | `posting.rs` |
 //! | webhooks, which only shorten a wait | `hooks.rs` |
-//! | no forge | `none.rs` |
 
 mod dialect;
 mod gitea;
@@ -17,7 +16,6 @@ mod hooks;
 mod hosted;
 mod http;
 mod issues;
-mod none;
 mod posting;
 
 use std::sync::Arc;
@@ -32,7 +30,6 @@ pub use dialect::{
 pub use hooks::{HookError, HookReceiver, HookSettings};
 pub use hosted::{ForgeError, HostedRepository};
 pub use http::{Address, AddressError, HttpError, Secret, SecretError, SecretSource};
-pub use none::NoForge;
 pub use posting::{ANNOTATIONS_MAX, CommentPosting, Done, Manner, Posted, Posting, TargetPosting, announce, post};
 
 /// The forges that are spoken with.

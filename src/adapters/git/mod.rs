@@ -10,6 +10,7 @@
 //! | polls that nobody waits for | `beside.rs` |
 //! | several references with their histories, to be merged | `history.rs` |
 //! | a folder or clone that is watched | `watch.rs` |
+//! | the commits between two revisions, and who signed each | `signed.rs` |
 //! | a repository written by a script, for the embedded world | `scripted.rs` |
 //! | the files of a commit, of a folder, of a work tree | `tree.rs`, `folder.rs`, `work_tree.rs` |
 //! | the files of an archive that was downloaded | `archive.rs` |
@@ -38,6 +39,7 @@ mod process;
 mod read;
 mod remote;
 mod scripted;
+mod signed;
 mod snapshots;
 mod tree;
 mod walk;
@@ -58,5 +60,6 @@ pub use process::{COMMAND as FETCH_COMMAND, FetchLimits, serve as serve_fetch};
 pub use read::{ReadError, of_text, read_folder, read_revision};
 pub use remote::{GitRepository, Nudge, OpenError, RemoteSettings};
 pub use scripted::{Changes, ScriptError, ScriptedRepository};
+pub use signed::{Between, SignedCommit, SignedHistory, TreeName};
 pub use snapshots::{SnapshotBranch, SnapshotBranchError, is_snapshot, newest_snapshot};
 pub use watch::WatchedFolder;

@@ -335,7 +335,7 @@ impl Place {
     }
 }
 
-fn title(commit: &Commit<'_>) -> String {
+pub(super) fn title(commit: &Commit<'_>) -> String {
     commit.summary_bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).unwrap_or_default()
 }
 

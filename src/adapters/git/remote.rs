@@ -38,6 +38,8 @@ pub struct RemoteSettings {
     pub limits: FetchLimits,
     /// What an earlier process used last: a head that is older is marked as such, until one comes that is not.
     pub earlier: Option<Earlier>,
+    /// Also what came before the head, which its signatures are looked for in.
+    pub with_history: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +120,7 @@ impl GitRepository {
             reference: settings.reference.clone(),
             credentials_file: settings.credentials_file.clone(),
             earlier: settings.earlier.clone(),
-            with_history: false,
+            with_history: settings.with_history,
         };
         let sub_path = address::sub_path(&settings.sub_path)?;
         let folder = CloneFolder::open(settings)?;
@@ -138,6 +140,11 @@ impl GitRepository {
 
     pub fn nudge(&self) -> Nudge {
         Nudge(self.nudge.clone())
+    }
+
+    /// The clone. It goes with this, unless it is kept.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     fn error(&self, kind: PortErrorKind, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> PortError {

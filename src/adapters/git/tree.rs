@@ -24,7 +24,12 @@ pub(super) enum TreeError {
 /// Reads what may hold definitions under `sub_path` (`/` between the parts; empty: everything) of a commit.
 /// A `sub_path` that names a file gives that file.
 pub(super) fn collect(repository: &Repository, commit: &Commit<'_>, sub_path: &str) -> Result<Collector, TreeError> {
-    let objects = Objects::of(repository, commit)?;
+    collect_tree(repository, root_of(commit)?, sub_path)
+}
+
+/// The same of a tree that may be no commit's.
+pub(super) fn collect_tree(repository: &Repository, root: Tree<'_>, sub_path: &str) -> Result<Collector, TreeError> {
+    let objects = Objects { repository, root };
     let mut collector = Collector::default();
     let finds = objects.find(sub_path, &mut collector)?;
     walk::collect(&objects, &everywhere(), finds, &mut collector)?;
@@ -37,7 +42,7 @@ pub(super) fn identities(
     commit: &Commit<'_>,
     sub_path: &str,
 ) -> Result<BTreeMap<String, Oid>, TreeError> {
-    let objects = Objects::of(repository, commit)?;
+    let objects = Objects { repository, root: root_of(commit)? };
     let finds = objects.find(sub_path, &mut Collector::default())?;
     let finds: Vec<_> = finds.into_iter().filter(|(_, found)| !matches!(found.standing, Standing::LinkTo(_))).collect();
     let mut places: BTreeSet<String> = finds.iter().map(|(_, found)| found.place.clone()).collect();
@@ -68,12 +73,11 @@ struct Objects<'r> {
     root: Tree<'r>,
 }
 
-impl<'r> Objects<'r> {
-    fn of(repository: &'r Repository, commit: &Commit<'r>) -> Result<Self, TreeError> {
-        let root = commit.tree().map_err(|source| object_error(commit.id(), "", source))?;
-        Ok(Self { repository, root })
-    }
+fn root_of<'r>(commit: &Commit<'r>) -> Result<Tree<'r>, TreeError> {
+    commit.tree().map_err(|source| object_error(commit.id(), "", source))
+}
 
+impl Objects<'_> {
     fn find(&self, sub_path: &str, collector: &mut Collector) -> Result<Finds, TreeError> {
         let not_there = || TreeError::PathNotThere(sub_path.to_owned());
         let (place, kind) = self.resolve(sub_path)?.ok_or_else(not_there)?;

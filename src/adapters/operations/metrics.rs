@@ -70,6 +70,7 @@ pub struct Metrics {
     pods_pending: Gauge,
     price_per_hour: Gauge<f64, AtomicU64>,
     plans: Family<Outcome, Counter>,
+    revisions: Family<Outcome, Counter>,
     pods_fulfilled: Family<Outcome, Counter>,
     failed_calls: Counter,
     kinds_in_doubt: Family<OfResource, Gauge>,
@@ -95,6 +96,7 @@ impl Default for Metrics {
             pods_pending: Gauge::default(),
             price_per_hour: Gauge::default(),
             plans: Family::default(),
+            revisions: Family::default(),
             pods_fulfilled: Family::default(),
             failed_calls: Counter::default(),
             kinds_in_doubt: Family::default(),
@@ -151,6 +153,10 @@ impl Metrics {
     /// `outcome`: posted, waiting, approved, superseded, fulfilled.
     pub fn plan(&self, outcome: &str) {
         self.plans.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
+    }
+
+    pub fn revision(&self, outcome: &str) {
+        self.revisions.get_or_create(&Outcome { outcome: outcome.to_owned() }).inc();
     }
 
     pub fn fulfilled(&self, as_planned: u64, elsewhere: u64) {
@@ -218,6 +224,9 @@ impl Metrics {
         registry.register("cutlist_pods_pending", "Pods without a node, without daemons", self.pods_pending.clone());
         let price = "Price of all nodes in US dollars per hour";
         registry.register("cutlist_fleet_price_dollars_per_hour", price, self.price_per_hour.clone());
+        let revisions =
+            "Revisions by what became of them: found, and then refused, unsigned or held where they were not used";
+        registry.register("cutlist_revisions", revisions, self.revisions.clone());
         registry.register("cutlist_plans", "Plans by what became of them", self.plans.clone());
         let fulfilled = "Pods of plans that were carried out, by where they landed";
         registry.register("cutlist_plan_pods", fulfilled, self.pods_fulfilled.clone());

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::{ClusterArguments, PlanOutput, PlanningArguments, ReviewManner};
+use super::{ClusterArguments, PlanOutput, PlanningArguments, ReviewManner, SigningArguments};
 
 #[derive(Clone, Debug, Args)]
 pub struct PreviewArguments {
@@ -47,11 +47,18 @@ pub struct PreviewArguments {
     /// Exit with 2 when the change makes a difference to some cluster (0: to none, 1: no plan could be made)
     #[arg(long)]
     pub detailed_exitcode: bool,
+    #[command(flatten, next_help_heading = "Signed commits")]
+    pub signing: SigningArguments,
 }
 
 impl PreviewArguments {
     /// For pull requests, on the living cluster. Path and revisions are those of each.
-    pub fn of_pull_requests(live: ClusterArguments, planning: PlanningArguments, manner: &ReviewManner) -> Self {
+    pub fn of_pull_requests(
+        live: ClusterArguments,
+        planning: PlanningArguments,
+        manner: &ReviewManner,
+        signing: &SigningArguments,
+    ) -> Self {
         Self {
             path: PathBuf::new(),
             base: String::new(),
@@ -66,6 +73,7 @@ impl PreviewArguments {
             without_simulation: manner.without_simulation,
             output: PlanOutput::Json,
             detailed_exitcode: false,
+            signing: signing.clone(),
         }
     }
 }

@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{ClusterArguments, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath, PackingArgument};
+use super::{
+    ClusterArguments, CommentArgument, DefinitionArguments, ForgeArguments, NamedPath, PackingArgument,
+    SigningArguments,
+};
 use crate::adapters::forge::Team;
 use crate::api::duration::NillableDuration;
 
@@ -46,6 +49,8 @@ pub struct ReviewArguments {
     pub seed: u64,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
+    #[command(flatten, next_help_heading = "Signed commits")]
+    pub signing: SigningArguments,
 }
 
 /// How pull requests are reviewed.

@@ -12,6 +12,9 @@ use crate::cli::arguments::{CommentArgument, PostArguments};
 use crate::render::posting::{self, OUTCOME_CHARACTERS, Room};
 use crate::render::terminal::clean;
 
+/// How the status of signatures ends.
+const SIGNATURES: &str = "/signatures";
+
 /// How previews are shown.
 pub struct Shown {
     pub name: String,
@@ -38,8 +41,31 @@ impl Shown {
 }
 
 pub fn posting(preview: &Preview, number: u64, shown: &Shown, table: &Table) -> Posting {
-    let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table)).collect();
+    let targets = preview.targets.iter().map(|target| of_target(preview, target, shown, table));
+    let targets = targets.chain(of_signatures(preview, shown, table)).collect();
     Posting { number, head: preview.head.id.clone(), targets, begun: Vec::new() }
+}
+
+/// A status of its own, which a branch may require: whoever operates the cluster asks for signatures whatever the plan is.
+fn of_signatures(preview: &Preview, shown: &Shown, table: &Table) -> Option<TargetPosting> {
+    // What the author of the change could have written proves nothing.
+    let signatures = preview.signatures.as_ref().filter(|_| !shown.is_untrusted)?;
+    let environment = preview.targets.first().map(|target| target.environment.clone()).unwrap_or_default();
+    let all = PreviewTarget { environment, ..PreviewTarget::default() };
+    let room = table.context_characters.saturating_sub(SIGNATURES.len());
+    let further = signatures.unsigned.len().saturating_sub(1) as u64 + signatures.further;
+    let (state, description) = match signatures.unsigned.first() {
+        None => (State::Success, "all commits are signed by who must have".to_owned()),
+        Some(first) if further == 0 => (State::Failure, first.clone()),
+        Some(first) => (State::Failure, format!("{} times, such as: {first}", further + 1)),
+    };
+    let status = Status {
+        context: format!("{}{SIGNATURES}", posting::context(&all, &shown.name, room)),
+        state,
+        description: posting::fitted_line(&description, table.status_characters),
+        link: shown.link.clone(),
+    };
+    Some(TargetPosting { status, comment: None, check: None })
 }
 
 /// What is said of a cluster while its plan is made.

@@ -20,6 +20,10 @@ pub fn count(metrics: &Metrics, readiness: &Readiness, event: &Event) {
                 metrics.claim_disrupted(&reason, &node.capacity_type);
             }
         }
+        Event::RevisionFound { .. } => metrics.revision("found"),
+        Event::RevisionRefused { .. } => metrics.revision("refused"),
+        Event::RevisionUnsigned { .. } => metrics.revision("unsigned"),
+        Event::RemovalHeld { .. } | Event::OlderRevisionHeld { .. } => metrics.revision("held"),
         Event::PlanPosted { .. } => metrics.plan("posted"),
         Event::PlanSuperseded { .. } => metrics.plan("superseded"),
         Event::WaitsForApproval { .. } => metrics.plan("waiting"),

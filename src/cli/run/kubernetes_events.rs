@@ -57,6 +57,12 @@ pub fn of(event: &Event) -> Vec<Notice> {
                 on_claim(node_claim, true, "RefusedByScheduler", note),
             ]
         }
+        Event::RevisionUnsigned { revision, unsigned, node_pools, .. } => {
+            let id = revision.id.get(..7).unwrap_or(&revision.id);
+            let first = unsigned.first().map(ToString::to_string).unwrap_or_default();
+            let note = format!("Revision {id} is not used: {first}");
+            node_pools.iter().map(|pool| on_pool(pool, true, "RevisionNotSigned", note.clone())).collect()
+        }
         Event::RolloutHalted { node_pool, because } => {
             vec![on_pool(node_pool, true, "RolloutHalted", format!("No more nodes are replaced: {because}"))]
         }

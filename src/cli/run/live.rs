@@ -8,7 +8,6 @@ use anyhow::{Context, anyhow};
 use jiff::Timestamp;
 
 use crate::adapters::embedded::{EmbeddedWorld, SavedCloud, WorldSettings};
-use crate::adapters::forge::NoForge;
 use crate::adapters::git::Earlier;
 use crate::adapters::kubernetes::{
     Calls, ClusterDefinitions, Connection, EventRecorder, KubernetesCluster, Leadership, Notice, OtherEnforcer, Own,
@@ -25,13 +24,15 @@ use crate::cli::{output, settings};
 use crate::controller::{Controller, Journal, Mode, Options, Planner, Ports, Shutdown};
 use crate::core::catalog::Catalog;
 use crate::core::catalog::regions::{self, Region, SaidBy};
+use crate::core::plan::Revision;
 use crate::core::planner::decide;
 use crate::definitions::Definitions;
-use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent};
+use crate::ports::{Cloud, PortError, PortErrorKind, Repository, RevisionContent, Unsigned};
 use crate::render::terminal::clean_lines;
 
 use super::boot;
 use super::notifications::{Around, Notifications, Teller};
+use super::refusals::Refusals;
 use super::screen::{Screen, Times};
 use super::source::{self, Followed, Source};
 use super::{
@@ -226,7 +227,7 @@ impl Drive<'_> {
             repository,
             cluster: KubernetesCluster::watch(connection, leadership.clone()),
             cloud,
-            forge: NoForge,
+            forge: Refusals::of(arguments)?,
             clock: connection.time.clone(),
         };
         let definitions = arguments.definitions.clone();
@@ -412,6 +413,7 @@ async fn definitions(
     installation: &str,
 ) -> Result<(DefinitionsFrom, Region), Failure> {
     if arguments.controller.source == SourceArgument::Flux {
+        source::refuse_signatures(arguments, "an artifact of Flux")?;
         let (followed, region) = source::first_look(flux::follow(arguments, connection)?, arguments).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
@@ -426,6 +428,7 @@ async fn definitions(
         let (followed, region) = source::first_look(follow, arguments).await?;
         return Ok((DefinitionsFrom::Followed(Box::new(followed)), region));
     }
+    source::refuse_signatures(arguments, "what is in the cluster")?;
     let settings = match &arguments.repository {
         Some(folder) => settings_file(Path::new(folder))?,
         None => Vec::new(),
@@ -470,6 +473,13 @@ impl Repository for DefinitionsFrom {
         match self {
             Self::Followed(followed) => followed.changed().await,
             Self::Cluster(definitions) => definitions.changed().await,
+        }
+    }
+
+    async fn unsigned(&mut self, revision: &Revision, in_force: Option<&Revision>) -> Result<Vec<Unsigned>, PortError> {
+        match self {
+            Self::Followed(followed) => followed.unsigned(revision, in_force).await,
+            Self::Cluster(_) => Ok(Vec::new()),
         }
     }
 

@@ -36,7 +36,8 @@ pub async fn beside(arguments: &RunArguments) -> Result<Infallible, Failure> {
         definitions: arguments.definitions.clone(),
         ..PlanningArguments::default()
     };
-    let preview = PreviewArguments::of_pull_requests(arguments.controller.cluster.clone(), planning, manner);
+    let preview =
+        PreviewArguments::of_pull_requests(arguments.controller.cluster.clone(), planning, manner, &arguments.signing);
     let mut rounds = rounds(remote, preview, resolved, name, manner)?;
     let hooks = receiver(&rounds, manner).await?;
     look_on(&mut rounds, Duration::from_secs(seconds), hooks).await;

@@ -148,6 +148,7 @@ impl Stage {
             program: std::env::current_exe().map_err(|error| Failure::usage(FAILURE, error))?,
             limits: FetchLimits::default(),
             earlier: None,
+            with_history: false,
         })
         .map_err(|error| Failure::usage(FAILURE, error))?;
         world.with(|world| world.load(script.objects.clone()));

@@ -75,6 +75,16 @@ impl Screen {
             Event::RevisionRefused { in_force, .. } => {
                 inner.said(now, &format!("the revision has errors: {}; nothing is pruned", stays(in_force.as_ref())));
             }
+            Event::RevisionUnsigned { in_force, unsigned, further, .. } => {
+                let stays = stays(in_force.as_ref());
+                inner.said(now, &format!("the revision is not signed by who must have: {stays}; nothing is pruned"));
+                for commit in unsigned {
+                    inner.said(now, &commit.to_string());
+                }
+                if *further > 0 {
+                    inner.said(now, &format!("and {further} more"));
+                }
+            }
             Event::RemovalHeld { in_force, node_pools, .. } => {
                 let pools = node_pools.join(", ");
                 let stays = stays(in_force.as_ref());

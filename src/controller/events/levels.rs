@@ -19,6 +19,7 @@ impl Event {
             | Self::LaunchFailed { .. }
             | Self::RepositoryUnreachable { .. } => Level::Error,
             Self::RevisionRefused { .. }
+            | Self::RevisionUnsigned { .. }
             | Self::RemovalHeld { .. }
             | Self::ApprovalRefused { .. }
             | Self::OlderRevisionHeld { .. }

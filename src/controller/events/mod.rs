@@ -5,6 +5,7 @@ pub mod journal;
 mod levels;
 mod nodes;
 pub mod refusal;
+mod revisions;
 
 use std::collections::BTreeMap;
 
@@ -17,6 +18,7 @@ use crate::core::model::{HourlyPrice, Resources};
 use crate::core::plan::{Note, Plan, Reason, RefusedNode, Revision};
 use crate::core::snapshot::Doubts;
 use crate::definitions::Diagnostic;
+use crate::ports::Unsigned;
 
 use crate::api::node_plan::Fidelity;
 
@@ -49,6 +51,16 @@ pub enum Event {
     RevisionRefused {
         revision: Revision,
         in_force: Option<Revision>,
+    },
+    /// Commits of the revision are not signed by who must have.
+    RevisionUnsigned {
+        revision: Revision,
+        in_force: Option<Revision>,
+        /// All that are named; the rest is counted.
+        unsigned: Vec<Unsigned>,
+        further: usize,
+        /// The pools on which it is told.
+        node_pools: Vec<String>,
     },
     /// The revision would remove every pool.
     RemovalHeld {
@@ -340,6 +352,7 @@ impl Event {
             Self::RevisionFound { .. } => "found revision",
             Self::Linted { .. } => "checked definitions",
             Self::RevisionRefused { .. } => "revision has errors and is not used",
+            Self::RevisionUnsigned { .. } => "revision is not signed by who must have and is not used",
             Self::RemovalHeld { .. } => "revision would remove every NodePool and is held for confirmation",
             Self::RepositoryUnreachable { .. } => "repository can not be read, trying again",
             Self::RepositoryBack => "repository can be read again",
@@ -404,6 +417,7 @@ impl Event {
             Self::RevisionFound { .. }
             | Self::Linted { .. }
             | Self::RevisionRefused { .. }
+            | Self::RevisionUnsigned { .. }
             | Self::RemovalHeld { .. }
             | Self::OlderRevisionHeld { .. }
             | Self::RepositoryUnreachable { .. }
@@ -421,34 +435,6 @@ impl Event {
             | Self::StepNotSupported { .. }
             | Self::Stopped { .. } => self.plan_fields(),
             _ => self.node_fields(),
-        }
-    }
-
-    fn revision_fields(&self) -> Vec<(&'static str, Value)> {
-        match self {
-            Self::RevisionFound { revision, title, rewritten, notes } => vec![
-                ("revision", json!(revision)),
-                ("title", json!(title)),
-                ("rewritten", json!(rewritten)),
-                ("notes", json!(notes)),
-            ],
-            Self::Linted { files, documents, diagnostics, .. } => {
-                vec![("files", json!(files)), ("documents", json!(documents)), ("findings", json!(diagnostics))]
-            }
-            Self::RevisionRefused { revision, in_force } | Self::OlderRevisionHeld { revision, in_force } => {
-                vec![("revision", json!(revision)), ("in-force", json!(in_force))]
-            }
-            Self::RemovalHeld { revision, in_force, node_pools } => {
-                vec![("revision", json!(revision)), ("in-force", json!(in_force)), ("NodePools", json!(node_pools))]
-            }
-            Self::RepositoryUnreachable { error } => vec![("error", json!(error))],
-            Self::DefinitionApplied { kind, name, .. } | Self::DefinitionPruned { kind, name } => {
-                vec![("kind", json!(kind)), ("name", json!(name))]
-            }
-            Self::PruneWaits { kind, name, nodes } => {
-                vec![("kind", json!(kind)), ("name", json!(name)), ("nodes", json!(nodes))]
-            }
-            _ => Vec::new(),
         }
     }
 

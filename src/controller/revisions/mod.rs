@@ -4,6 +4,7 @@ pub mod facts;
 pub mod inputs;
 pub mod inventory;
 pub mod statuses;
+mod unsigned;
 
 use std::sync::Arc;
 
@@ -38,6 +39,8 @@ pub struct Revisions {
     authors_before: Vec<String>,
     /// One that came when the cluster could not be looked at.
     unread: Option<RevisionContent>,
+    /// One that came last and that somebody else should have signed: the operator may allow more people meanwhile.
+    unsigned: Option<RevisionContent>,
 }
 
 #[derive(Debug)]
@@ -139,7 +142,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 }
                 match content {
                     Some(content) => self.receive(content, now).await,
-                    None => Ok(()),
+                    None => self.judge_again(now).await,
                 }
             }
             Err(error) => {
@@ -166,18 +169,26 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
                 return Err(error);
             }
         };
-        let RevisionContent { revision, title, files, rewritten, is_older, committed_at, authors, mut notes } = content;
-        if self.revisions.revision().is_some_and(|in_force| in_force.id == revision.id) {
+        let Some(unsigned) = self.unsigned(&content.revision, now).await else {
+            self.revisions.unread = Some(content);
+            return Ok(());
+        };
+        self.revisions.unsigned = None;
+        if self.revisions.revision().is_some_and(|in_force| in_force.id == content.revision.id) {
             // Back to what is in force: what came between was not used.
-            self.revisions.received = Some(revision);
+            self.revisions.received = Some(content.revision);
             self.revisions.authors_before.clear();
             return Ok(());
         }
-        self.journal
-            .say(now, &Event::RevisionFound { revision: revision.clone(), title, rewritten, notes: notes.clone() });
-        if is_older && !self.options.allows_older_revisions {
-            return self.hold_older(revision, now).await;
+        let RevisionContent { revision, title, rewritten, notes, .. } = content.clone();
+        self.journal.say(now, &Event::RevisionFound { revision, title, rewritten, notes });
+        if content.is_older && !self.options.allows_older_revisions {
+            return self.hold_older(content.revision, now).await;
         }
+        if !unsigned.is_empty() {
+            return self.hold_unsigned(content, unsigned, inventory::managed_pools(&snapshot), now).await;
+        }
+        let RevisionContent { revision, files, committed_at, authors, mut notes, .. } = content;
         let authors = self.revisions.authors_with(authors);
         let mut definitions = (self.options.read)(&files);
         self.revisions.received = Some(revision.clone());
@@ -199,7 +210,11 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             text.extend(definitions.unchecked().map(OpenDefinition::why_unusable));
             let in_force = self.revisions.revision();
             self.journal.say(now, &Event::RevisionRefused { revision: revision.clone(), in_force });
-            return self.ports.forge.post_failure(&revision, &fenced("", &clean_lines(&text))).await;
+            return self
+                .ports
+                .forge
+                .post_failure(&revision, "not used: it has errors", &fenced("", &clean_lines(&text)))
+                .await;
         }
         if definitions.node_pools.is_empty() {
             let node_pools = inventory::managed_pools(&snapshot);
@@ -233,7 +248,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             "This revision is in the history of the one that was used last, or older than it. It is not used, and {instead}. To go back, \
              revert the commits that came since with a new one, or start with --allow-older-revision.\n"
         );
-        self.ports.forge.post_failure(&revision, &text).await
+        self.ports.forge.post_failure(&revision, "not used: it is older than the one that was used last", &text).await
     }
 
     /// A commit without a single pool is more often an accident than a wish.
@@ -245,7 +260,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
             "This revision removes every NodePool ({names}). It is held for confirmation: nothing is pruned, no node is \
              removed, and the revision before it stays in force.\n"
         );
-        self.ports.forge.post_failure(&revision, &text).await
+        self.ports.forge.post_failure(&revision, "not used: it would remove every NodePool", &text).await
     }
 }
 

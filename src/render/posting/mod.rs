@@ -62,8 +62,9 @@ pub struct CommentText {
 /// The comment of one target.
 pub fn comment(preview: &Preview, target: &PreviewTarget, manner: Manner<'_>, room: Room) -> CommentText {
     let marker = marker(&target.cluster, &target.environment, manner.name);
-    let data = data(target);
-    let top = format!("{marker}\n{data}\n### {}\n\n{}\n", heading(target), first_screen(target, manner));
+    let data = data(preview, target);
+    let unsigned = super::preview::unsigned(preview).filter(|_| !manner.is_untrusted).unwrap_or_default();
+    let top = format!("{marker}\n{data}\n### {}\n\n{unsigned}{}\n", heading(target), first_screen(target, manner));
     let end = footer(preview, target, manner);
     let sections: &[PreviewSection] = if manner.is_untrusted { &[] } else { &target.markdown.sections };
     let body = pieces::fitted(&top, sections, &end, room);
@@ -77,12 +78,12 @@ pub fn marker(cluster: &str, environment: &str, name: &str) -> String {
 }
 
 /// What would make a reader look again. Neither moments nor revisions: a push that changes nothing else edits nothing.
-fn data(target: &PreviewTarget) -> String {
+fn data(preview: &Preview, target: &PreviewTarget) -> String {
     let codes = |counts: &[crate::api::preview::PreviewCount]| -> Vec<String> {
         counts.iter().take(CODES_MAX).map(|it| format!("{}={}", it.code, it.count)).collect()
     };
     let planned = matches!(target.verdict, PreviewVerdict::Changes | PreviewVerdict::NoEffect);
-    let data = json!({
+    let mut data = json!({
         "verdict": target.verdict,
         "plan": target.plan.as_ref().map(|plan| &plan.digest),
         "figures": target.figures.as_ref().filter(|_| planned),
@@ -92,6 +93,9 @@ fn data(target: &PreviewTarget) -> String {
         "headline": (!planned).then_some(&target.headline),
         "stale": is_stale(target),
     });
+    if let (Some(signatures), Some(fields)) = (&preview.signatures, data.as_object_mut()) {
+        fields.insert("unsigned".to_owned(), json!(signatures.unsigned.len()));
+    }
     format!("<!-- cutlist:data {} -->", hidden_json(&data))
 }
 

@@ -10,7 +10,7 @@ mod text;
 
 use crate::api::preview::Preview;
 
-pub use page::markdown;
+pub use page::{markdown, unsigned};
 pub use pieces::{pieces, short_pieces};
 pub use sentences::{Staleness, cause, conflict, effect, headline, next_day, staleness};
 pub use text::text;

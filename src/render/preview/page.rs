@@ -5,6 +5,8 @@ use crate::render::plan::markdown::escape::{code, prose};
 use crate::render::plan::markdown::{BYTES_MAX, CHARACTERS_MAX};
 use crate::render::plan::{REVISION_DIGITS, short};
 
+use super::sentences::of_signatures;
+
 /// Rows of the table; nobody reads more, and the JSON form has all.
 const ROWS_MAX: usize = 100;
 
@@ -73,6 +75,17 @@ fn page(preview: &Preview, lengths: &[Vec<usize>]) -> String {
     text
 }
 
+/// That the controller will not use it as it is.
+pub fn unsigned(preview: &Preview) -> Option<String> {
+    let signatures = preview.signatures.as_ref().filter(|signatures| !signatures.unsigned.is_empty())?;
+    let lines: Vec<String> =
+        of_signatures(signatures).iter().map(|sentence| format!("> - {}\n", prose(sentence))).collect();
+    Some(format!(
+        "> [!WARNING]\n> Not signed by who must have: merged as it is, it would not be used.\n{}\n",
+        lines.concat()
+    ))
+}
+
 fn head(preview: &Preview) -> String {
     let mut text = String::from("### Cutlist: what this does to the nodes\n\n");
     let revision = |id: &str, reference: &str| match reference {
@@ -84,6 +97,9 @@ fn head(preview: &Preview) -> String {
         revision(&preview.head.id, &preview.head.reference),
         revision(&preview.base.id, &preview.base.reference)
     ));
+    if let Some(warning) = unsigned(preview) {
+        text.push_str(&warning);
+    }
     if preview.targets.len() > 1 {
         text.push_str("| cluster | | |\n|---|---|---|\n");
         for target in preview.targets.iter().take(ROWS_MAX) {

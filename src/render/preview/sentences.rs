@@ -1,6 +1,6 @@
 //! What a preview says in one line of plain text.
 
-use crate::api::preview::PreviewSnapshot;
+use crate::api::preview::{PreviewSignatures, PreviewSnapshot};
 use crate::core::model::HourlyPrice;
 use crate::core::plan::Plan;
 use crate::core::plan::simulation::Simulation;
@@ -226,6 +226,15 @@ pub fn next_day(simulation: &Simulation) -> Vec<String> {
 fn waiting(simulation: &Simulation) -> Option<String> {
     let pods = simulation.summary.pods_pending_end;
     (pods > 0).then(|| format!("{} still {} then.", count(pods, "pod"), verb(pods, "waits", "wait")))
+}
+
+/// What is wrong with the signatures of what is proposed: nothing, or a sentence for each.
+pub fn of_signatures(signatures: &PreviewSignatures) -> Vec<String> {
+    let mut sentences = signatures.unsigned.clone();
+    if signatures.further > 0 {
+        sentences.push(format!("and {} more", signatures.further));
+    }
+    sentences
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::render::plan::{self, REVISION_DIGITS, short};
 use crate::render::terminal::{COLUMNS, Style, Tone, clean, labelled, left, width, wrap};
 
 use super::page::verdict;
-use super::sentences::{of_snapshot, warning};
+use super::sentences::{of_signatures as sentences_of, of_snapshot, warning};
 
 const LABEL_COLUMNS: usize = 11;
 /// A longer name does not move the others.
@@ -25,6 +25,7 @@ pub fn text(preview: &Preview, plans: &[Option<Plan>], style: Style) -> String {
         "Preview",
         &format!("{} merged into {}", revision(&head.id, &head.reference), revision(&base.id, &base.reference)),
     );
+    page.signatures(preview);
     page.text.push('\n');
     if preview.targets.len() > 1 {
         page.table(preview);
@@ -43,6 +44,16 @@ struct Page {
 impl Page {
     fn line(&mut self, label: &str, text: &str) {
         self.text.push_str(&labelled(self.style, label, LABEL_COLUMNS, text));
+    }
+
+    fn signatures(&mut self, preview: &Preview) {
+        let Some(signatures) = &preview.signatures else { return };
+        if signatures.unsigned.is_empty() {
+            self.line("Signatures", "all commits are signed by who must have");
+        }
+        for sentence in sentences_of(signatures) {
+            self.line("Signatures", &clean(&sentence));
+        }
     }
 
     fn table(&mut self, preview: &Preview) {

@@ -1,0 +1,218 @@
+//! The commits between two revisions: who says to have signed each, and what each changed by itself.
+//!
+//! A merge answers for what would not come of merging its parents by itself, which is made here once more and in memory: else whoever
+//! merges could leave out, or add, what nobody signed. Where Git's own merge and this one differ, it answers for the difference.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use git2::{Commit, Diff, DiffOptions, Odb, Oid, Repository, Sort, Tree};
+use jiff::Timestamp;
+
+use super::read::{Place, ReadError, at_commit, title, tree_error};
+use super::tree::{self, TreeError};
+use crate::api::kustomization::join;
+use crate::api::source::SourceFile;
+use crate::ports::RevisionContent;
+
+/// Commits that are looked at. More at once are an import.
+const COMMITS_MAX: usize = 10_000;
+
+/// Higher than any store of a repository has: what is written goes here.
+const IN_MEMORY_FIRST: i32 = 1_000;
+
+/// The name of the commit that is in force, beside those that are fetched.
+const KEPT: &str = "refs/cutlist/in-force";
+
+/// A clone with its history.
+pub struct SignedHistory {
+    place: Place,
+    path: PathBuf,
+}
+
+/// Commits that one revision has and another has not.
+#[derive(Debug)]
+pub struct Between {
+    /// Those before their children. The last is the head itself.
+    pub commits: Vec<SignedCommit>,
+    /// There are more than are looked at.
+    pub too_many: bool,
+    /// Paths from the root that differ between both, sorted; of the head all, where there is no base.
+    pub paths: Vec<String>,
+    /// What stood there before: the base's, if there is one.
+    pub before: Option<TreeName>,
+    pub after: TreeName,
+}
+
+/// A tree of the clone, or one that was made in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeName(Oid);
+
+#[derive(Debug)]
+pub struct SignedCommit {
+    pub id: String,
+    /// First line of its message.
+    pub title: String,
+    /// As it says.
+    pub committed_at: Option<Timestamp>,
+    /// The bytes that were signed, and the signature.
+    pub signed: Option<(Vec<u8>, Vec<u8>)>,
+    /// Paths from the root that it changed by itself, sorted.
+    pub paths: Vec<String>,
+    /// What would be there without it; `None`: nothing.
+    pub before: Option<TreeName>,
+    pub after: TreeName,
+}
+
+impl SignedHistory {
+    /// `path`: a bare repository, a clone, or a folder in one.
+    pub fn open(path: &Path) -> Result<Self, ReadError> {
+        let place = Place::find(path)?.ok_or_else(|| ReadError::NotARepository(path.to_owned()))?;
+        let history = Self { place, path: path.to_owned() };
+        // Whatever merges make stays in memory, for as long as the history is open.
+        let in_memory = |objects: Odb<'_>| objects.add_new_mempack_backend(IN_MEMORY_FIRST).map(drop);
+        history.place.repository.odb().and_then(in_memory).map_err(|source| history.damaged(source))?;
+        Ok(history)
+    }
+
+    /// The commit that a name stands for; `None` where there is none.
+    pub fn commit(&self, reference: &str) -> Option<String> {
+        self.place.commit(&self.path, reference).ok().map(|commit| commit.id().to_string())
+    }
+
+    /// The files of a commit below `folder`, as a poll gives them.
+    pub fn content(&self, commit: &str, folder: &str, reference: &str) -> Result<RevisionContent, ReadError> {
+        let commit = self.place.commit(&self.path, commit)?;
+        let collector = tree::collect(&self.place.repository, &commit, folder);
+        Ok(at_commit(collector.map_err(|error| tree_error(error, reference))?, &commit, reference))
+    }
+
+    /// Keeps a commit, with its history, also when no branch of the remote has it any more.
+    pub fn keep(&self, commit: &str) -> Result<(), ReadError> {
+        let kept = Oid::from_str(commit)
+            .and_then(|commit| self.place.repository.reference(KEPT, commit, true, "in force").map(drop));
+        kept.map_err(|source| self.damaged(source))
+    }
+
+    /// What `head` has and `base` has not; without a base the head alone.
+    pub fn between(&self, base: Option<&str>, head: &str) -> Result<Between, ReadError> {
+        let repository = &self.place.repository;
+        let head = self.place.commit(&self.path, head)?;
+        let base = base.map(|base| self.place.commit(&self.path, base)).transpose()?;
+        let failed = |source: git2::Error| self.damaged(source);
+        let ids = commits(repository, base.as_ref(), &head).map_err(failed)?;
+        let (before, after) =
+            (base.as_ref().map(tree_of).transpose().map_err(failed)?, tree_of(&head).map_err(failed)?);
+        let mut between = Between {
+            commits: Vec::new(),
+            too_many: ids.len() > COMMITS_MAX,
+            paths: differing(repository, before.as_ref(), &after).map_err(failed)?.into_iter().collect(),
+            before: before.as_ref().map(|tree| TreeName(tree.id())),
+            after: TreeName(after.id()),
+        };
+        if !between.too_many {
+            let signed = ids.into_iter().map(|id| signed(repository, &repository.find_commit(id)?));
+            between.commits = signed.collect::<Result<_, git2::Error>>().map_err(failed)?;
+        }
+        Ok(between)
+    }
+
+    /// What may hold definitions in a tree, below `folder`; nothing where there is no such folder.
+    pub fn files(&self, name: TreeName, folder: &str) -> Result<Vec<SourceFile>, ReadError> {
+        let repository = &self.place.repository;
+        let tree = repository.find_tree(name.0).map_err(|source| self.damaged(source))?;
+        let folder = join(&self.place.sub_path, folder).unwrap_or_default();
+        match tree::collect_tree(repository, tree, &folder) {
+            Ok(collector) => Ok(collector.finish().0),
+            Err(TreeError::PathNotThere(_)) => Ok(Vec::new()),
+            Err(error) => Err(tree_error(error, &name.0.to_string())),
+        }
+    }
+
+    fn damaged(&self, source: git2::Error) -> ReadError {
+        ReadError::DamagedRepository { path: self.path.clone(), source: source.into() }
+    }
+}
+
+/// One more than are looked at tells that there are more.
+fn commits(repository: &Repository, base: Option<&Commit<'_>>, head: &Commit<'_>) -> Result<Vec<Oid>, git2::Error> {
+    let Some(base) = base else { return Ok(vec![head.id()]) };
+    let mut walk = repository.revwalk()?;
+    walk.set_sorting(Sort::TOPOLOGICAL)?;
+    walk.push(head.id())?;
+    walk.hide(base.id())?;
+    let mut ids = walk.take(COMMITS_MAX + 1).collect::<Result<Vec<Oid>, git2::Error>>()?;
+    ids.reverse();
+    // One that the base has already, as when a branch was set back, undoes what came since.
+    if ids.is_empty() && base.id() != head.id() {
+        ids.push(head.id());
+    }
+    Ok(ids)
+}
+
+fn tree_of<'r>(commit: &Commit<'r>) -> Result<Tree<'r>, git2::Error> {
+    commit.tree()
+}
+
+fn signed(repository: &Repository, commit: &Commit<'_>) -> Result<SignedCommit, git2::Error> {
+    let after = commit.tree()?;
+    let (before, conflicts) = without(repository, commit)?;
+    let mut paths = differing(repository, before.as_ref(), &after)?;
+    paths.extend(conflicts);
+    // A commit without a signature, or with one in a header that is not looked at, is signed by nobody.
+    let signature = repository.extract_signature(&commit.id(), None).ok();
+    Ok(SignedCommit {
+        id: commit.id().to_string(),
+        title: title(commit),
+        committed_at: Timestamp::from_second(commit.time().seconds()).ok(),
+        signed: signature.map(|(signature, payload)| (payload.to_vec(), signature.to_vec())),
+        paths: paths.into_iter().collect(),
+        before: before.map(|tree| TreeName(tree.id())),
+        after: TreeName(after.id()),
+    })
+}
+
+/// What would be there without the commit, and paths that its parents changed both.
+fn without<'r>(
+    repository: &'r Repository,
+    commit: &Commit<'r>,
+) -> Result<(Option<Tree<'r>>, Vec<String>), git2::Error> {
+    let Ok(first) = commit.parent(0) else { return Ok((None, Vec::new())) };
+    // Of more than two parents, it answers for all that the others brought.
+    if commit.parent_count() != 2 {
+        return Ok((Some(first.tree()?), Vec::new()));
+    }
+    let second = commit.parent(1)?;
+    let Ok(mut merged) = repository.merge_commits(&first, &second, None) else {
+        return Ok((Some(first.tree()?), Vec::new()));
+    };
+    let mut conflicts = Vec::new();
+    if merged.has_conflicts() {
+        let mut paths = BTreeSet::new();
+        for conflict in merged.conflicts()? {
+            let conflict = conflict?;
+            let sides = [conflict.our, conflict.their, conflict.ancestor].into_iter().flatten();
+            paths.extend(sides.map(|entry| entry.path));
+        }
+        for path in paths {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            merged.conflict_remove(Path::new(&path))?;
+            conflicts.push(path);
+        }
+    }
+    let id = merged.write_tree_to(repository)?;
+    Ok((Some(repository.find_tree(id)?), conflicts))
+}
+
+/// Paths that differ; a file that moved is one that went and one that came.
+fn differing(
+    repository: &Repository,
+    before: Option<&Tree<'_>>,
+    after: &Tree<'_>,
+) -> Result<BTreeSet<String>, git2::Error> {
+    let mut options = DiffOptions::new();
+    options.include_typechange(true).ignore_submodules(false).skip_binary_check(true);
+    let diff: Diff<'_> = repository.diff_tree_to_tree(before, Some(after), Some(&mut options))?;
+    let paths = diff.deltas().flat_map(|delta| [delta.old_file().path_bytes(), delta.new_file().path_bytes()]);
+    Ok(paths.flatten().map(|path| String::from_utf8_lossy(path).into_owned()).collect())
+}
