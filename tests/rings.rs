@@ -562,7 +562,7 @@ const RINGS: &[Ring] = &[
         files: "adapters/signatures",
         may_use: &[],
         except: &[],
-        crates: Some(&["aws_lc_rs", "base64", "jiff", "thiserror"]),
+        crates: Some(&["base64", "jiff", "pgp", "ssh_encoding", "ssh_key", "thiserror"]),
         forbidden: &["std::env", "std::net", "std::process", "std::thread", "std::time::SystemTime"],
         why: "a signature is bytes, and knows neither Git nor policies",
     },

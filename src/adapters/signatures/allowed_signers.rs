@@ -1,10 +1,12 @@
 //! The file of allowed signers, as OpenSSH has it: `ssh-keygen(1)`, section ALLOWED SIGNERS.
+//!
+//! The lines are read here, since `ssh-key` reads `authorized_keys` and `known_hosts` and not this file. The keys in them it reads.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use ssh_key::PublicKey;
+use ssh_key::public::KeyData;
 
 use super::ssh::NAMESPACE;
 
@@ -46,7 +48,13 @@ pub enum LineError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AllowedSigner {
     pub principals: Vec<String>,
-    pub key: Vec<u8>,
+    pub key: KeyData,
+    pub limits: Limits,
+}
+
+/// The options of a line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Limits {
     namespaces: Option<Vec<String>>,
     pub valid_after: Option<Timestamp>,
     pub valid_before: Option<Timestamp>,
@@ -55,7 +63,7 @@ pub(super) struct AllowedSigner {
 impl AllowedSigner {
     /// Whether it may sign for Git.
     pub fn is_for_git(&self) -> bool {
-        let Some(patterns) = &self.namespaces else { return true };
+        let Some(patterns) = &self.limits.namespaces else { return true };
         let is_named = |pattern: &str| fits(pattern, NAMESPACE);
         let is_denied = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(is_named);
         !is_denied && patterns.iter().any(|pattern| is_named(pattern))
@@ -63,7 +71,8 @@ impl AllowedSigner {
 
     /// Whether it may sign at this moment.
     pub fn is_valid_at(&self, moment: Timestamp) -> bool {
-        self.valid_after.is_none_or(|after| moment >= after) && self.valid_before.is_none_or(|before| moment <= before)
+        let Limits { valid_after, valid_before, .. } = self.limits;
+        valid_after.is_none_or(|after| moment >= after) && valid_before.is_none_or(|before| moment <= before)
     }
 }
 
@@ -86,35 +95,26 @@ fn signer(line: &str) -> Result<AllowedSigner, LineError> {
     let mut words = Words(line);
     // A key alone is nobody's.
     let principals = words.next_word()?.filter(|word| !is_key_type(word)).ok_or(LineError::NoKey)?;
-    let mut signer = AllowedSigner {
-        principals: list(&principals),
-        key: Vec::new(),
-        namespaces: None,
-        valid_after: None,
-        valid_before: None,
-    };
+    let mut limits = Limits::default();
     let first = words.next_word()?.ok_or(LineError::NoKey)?;
     // No option has the name of a type of keys.
     let key_type = if is_key_type(&first) {
         first
     } else {
-        signer.take_options(&first)?;
+        limits.take_options(&first)?;
         words.next_word()?.filter(|word| is_key_type(word)).ok_or(LineError::NoKey)?
     };
     let key = words.next_word()?.ok_or(LineError::NoKey)?;
-    let no_such_key = || LineError::NoSuchKey(key_type.clone());
-    signer.key = STANDARD.decode(&key).map_err(|_| no_such_key())?;
-    let name = super::wire::Bytes(&signer.key).text();
-    if name != Some(key_type.as_str()) {
-        return Err(no_such_key());
-    }
-    if signer.principals.is_empty() {
+    let parsed = PublicKey::from_openssh(&format!("{key_type} {key}"));
+    let key = parsed.map_err(|_| LineError::NoSuchKey(key_type))?.key_data().clone();
+    let principals = list(&principals);
+    if principals.is_empty() {
         return Err(LineError::NoKey);
     }
-    Ok(signer)
+    Ok(AllowedSigner { principals, key, limits })
 }
 
-fn is_key_type(word: &str) -> bool {
+pub(super) fn is_key_type(word: &str) -> bool {
     KEY_TYPES.contains(&word)
 }
 
@@ -122,7 +122,7 @@ fn list(words: &str) -> Vec<String> {
     words.split(',').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-impl AllowedSigner {
+impl Limits {
     fn take_options(&mut self, options: &str) -> Result<(), LineError> {
         for option in split_options(options) {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));

@@ -4,16 +4,15 @@
 //! |---|---|
 //! | the file of allowed signers, as OpenSSH has it | `allowed_signers.rs` |
 //! | signatures by SSH keys | `ssh.rs` |
-//! | keys and signatures of OpenPGP | `openpgp/` |
-//! | bytes, and the arithmetic of aws-lc | `wire.rs`, `crypto.rs` |
+//! | keys and signatures of OpenPGP | `openpgp.rs` |
+//! | blocks of text that hold them | `armour.rs` |
 
 #![expect(clippy::disallowed_methods, reason = "this adapter reads files of keys")]
 
 mod allowed_signers;
-mod crypto;
+mod armour;
 mod openpgp;
 mod ssh;
-mod wire;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -143,15 +142,14 @@ impl Keys {
     }
 
     fn verify_ssh(&self, payload: &[u8], text: &str, moments: &[Timestamp]) -> Result<SignedBy, SignatureError> {
-        let bytes = ssh::bytes_of(text)?;
-        let signature = ssh::SshSignature::parse(&bytes)?;
-        signature.verify(payload)?;
-        let key = ssh::fingerprint(signature.key);
+        let signature = ssh::parse(text)?;
+        ssh::verify(&signature, payload)?;
+        let key = ssh::fingerprint(signature.public_key());
         let mut refused = SignatureError::UnknownKey { key: key.clone() };
         // A key may stand in several lines.
-        for line in self.ssh.iter().filter(|line| line.key == signature.key) {
+        for line in self.ssh.iter().filter(|line| line.key == *signature.public_key()) {
             let by = SignedBy { names: line.principals.clone(), key: key.clone() };
-            let (after, before) = (line.valid_after, line.valid_before);
+            let (after, before) = (line.limits.valid_after, line.limits.valid_before);
             refused = match (line.is_for_git(), moments.iter().all(|moment| line.is_valid_at(*moment))) {
                 (true, true) => return Ok(by),
                 (false, _) => SignatureError::NotForGit { by },
