@@ -274,7 +274,9 @@ mod tests {
     #[test]
     fn the_committed_file_is_what_the_generator_writes_from_these_facts() {
         let facts = embedded().unwrap();
-        assert!(facts.write().unwrap() == EMBEDDED, "run `cutlist catalog refresh` again");
+        // Which bytes they are compressed to depends on the library that another dependency chooses for all.
+        let [written, committed] = [&facts.write().unwrap(), EMBEDDED].map(|bytes| decompressed(bytes).unwrap());
+        assert!(written == committed, "run `cutlist catalog refresh` again");
         assert!(EMBEDDED.len() <= 1 << 20);
     }
 
