@@ -171,8 +171,7 @@ pub fn unless_gone(result: Result<(), PortError>) -> Result<(), PortError> {
 }
 
 pub fn allocatable(claim: &NodeClaim) -> Resources {
-    let quantities = claim.status.iter().flat_map(|status| &status.allocatable);
-    Resources::parse(quantities.map(|(name, quantity)| (name.as_str(), quantity.to_string()))).unwrap_or_default()
+    claim.status.as_ref().and_then(|status| Resources::of(&status.allocatable).ok()).unwrap_or_default()
 }
 
 fn milestone_event(milestone: Milestone, claim: &NodeClaim, node: Option<&Node>) -> Option<Event> {

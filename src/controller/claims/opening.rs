@@ -75,10 +75,8 @@ impl<'a> Opening<'a> {
         if !is_closed(claim) {
             return 0;
         }
-        let requests = &claim.spec.resources.requests;
-        let of_plan = Resources::parse(requests.iter().map(|(name, amount)| (name.as_str(), amount.to_string())));
         let mut spare = allocatable(claim);
-        spare.subtract(&of_plan.unwrap_or_default());
+        spare.subtract(&Resources::of(&claim.spec.resources.requests).unwrap_or_default());
         self.needs.iter().filter(|(need, _)| need.fits_in(&spare)).map(|(_, pods)| pods).sum()
     }
 

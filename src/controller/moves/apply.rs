@@ -302,8 +302,7 @@ fn planned_claim(plan: &Plan, step: &Step) -> Result<NodeClaim, ApplyError> {
 
 fn created(plan: &Plan, step: &Step) -> Result<Event, ApplyError> {
     let claim = planned_claim(plan, step)?;
-    let quantities = &claim.spec.resources.requests;
-    let requests = Resources::parse(quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string())));
+    let requests = Resources::of(&claim.spec.resources.requests);
     Ok(Event::CreatedNodeClaim {
         node_pool: step.node_pool.clone(),
         node_claim: step.node_claim.clone(),

@@ -175,10 +175,8 @@ fn health(failures: Option<&Failing>, ready: usize) -> (&'static str, &'static s
 /// Capacity of all nodes of a pool, and their number, as limits count them.
 fn resources_of(claims: &[&NodeClaim]) -> BTreeMap<String, IntOrString> {
     let mut total = Resources::new();
-    for claim in claims {
-        let quantities = claim.status.iter().flat_map(|status| &status.capacity);
-        let capacity = Resources::parse(quantities.map(|(name, quantity)| (name.as_str(), quantity.to_string())));
-        total.add(&capacity.unwrap_or_default());
+    for status in claims.iter().filter_map(|claim| claim.status.as_ref()) {
+        total.add(&Resources::of(&status.capacity).unwrap_or_default());
     }
     let mut resources: BTreeMap<String, IntOrString> = total
         .iter()

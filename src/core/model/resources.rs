@@ -6,6 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::quantity::{Quantity, QuantityError};
+use crate::api::node_pool::IntOrString;
 
 pub const CPU: &str = "cpu";
 pub const MEMORY: &str = "memory";
@@ -22,6 +23,11 @@ pub struct Resources(BTreeMap<String, i64>);
 impl Resources {
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The quantities of an object of Kubernetes; the error names the resource.
+    pub fn of(quantities: &BTreeMap<String, IntOrString>) -> Result<Self, (String, QuantityError)> {
+        Self::parse(quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string())))
     }
 
     /// Reads quantities; the error names the resource.
@@ -127,9 +133,8 @@ impl Serialize for Resources {
 
 impl<'de> Deserialize<'de> for Resources {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let quantities = BTreeMap::<String, crate::api::node_pool::IntOrString>::deserialize(deserializer)?;
-        Self::parse(quantities.iter().map(|(name, quantity)| (name.as_str(), quantity.to_string())))
-            .map_err(|(name, error)| serde::de::Error::custom(format!("{name}: {error}")))
+        let quantities = BTreeMap::<String, IntOrString>::deserialize(deserializer)?;
+        Self::of(&quantities).map_err(|(name, error)| serde::de::Error::custom(format!("{name}: {error}")))
     }
 }
 

@@ -517,9 +517,7 @@ fn number_of(instance: &InstanceAnswer) -> u8 {
 
 /// Addresses of the instance and of the pods that are planned for it.
 fn needed(claim: &NodeClaim) -> Needed {
-    let requests = claim.spec.resources.requests.iter();
-    let requests = Resources::parse(requests.map(|(name, quantity)| (name.as_str(), quantity.to_string())));
-    let pods = requests.map(|requests| requests.get(PODS)).unwrap_or_default();
+    let pods = Resources::of(&claim.spec.resources.requests).map(|requests| requests.get(PODS)).unwrap_or_default();
     Needed { instance: 1, pods: u32::try_from(pods).unwrap_or_default() }
 }
 
