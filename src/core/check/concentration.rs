@@ -8,7 +8,7 @@ use crate::core::plan::{Plan, Step, StepKind};
 use crate::core::snapshot::Pod;
 
 use super::buffers::stands_for_room;
-use super::known::{Known, steps};
+use super::known::{Known, moves_with, steps};
 use super::violation::{Findings, ViolationCode};
 
 /// Where pods are before the first move, and what their concentration counts from move to move. Each move takes
@@ -35,7 +35,7 @@ struct Home<'a> {
 
 /// Dollars per hour for concentration on nodes, and in spot pools.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Cost {
+struct Cost {
     on_nodes: f64,
     in_pools: f64,
 }
@@ -98,11 +98,19 @@ impl<'a> Whereabouts<'a> {
     }
 
     /// Carries out one move; what concentration costs more afterwards.
-    pub(super) fn carry_out(&mut self, number: u32) -> Cost {
-        let Some([removed, created]) = self.moves.get(&number).cloned() else { return Cost::default() };
-        let pods = || removed.iter().chain(&created).flat_map(|step| &step.pods);
-        let touched: BTreeSet<usize> = pods().filter_map(|pod| self.workload_of.get(pod.as_str())).copied().collect();
+    pub(super) fn cost_of_move(&mut self, number: u32) -> f64 {
+        let steps = self.moves.get(&number).into_iter().flatten().flatten();
+        let pods = steps.flat_map(|step| &step.pods);
+        let touched: BTreeSet<usize> = pods.filter_map(|pod| self.workload_of.get(pod.as_str())).copied().collect();
         let before = self.cost_of(touched.iter().copied());
+        self.carry_out(number);
+        let after = self.cost_of(touched.into_iter());
+        after.on_nodes - before.on_nodes + after.in_pools - before.in_pools
+    }
+
+    /// Once for each move.
+    fn carry_out(&mut self, number: u32) {
+        let Some([removed, created]) = self.moves.remove(&number) else { return };
         for pod in removed.iter().flat_map(|step| &step.pods) {
             self.homes.remove(pod.as_str());
             if let Some(node) = self.placements.get(pod.as_str()).copied() {
@@ -110,8 +118,6 @@ impl<'a> Whereabouts<'a> {
             }
         }
         created.into_iter().for_each(|step| self.put_on_new(step));
-        let after = self.cost_of(touched.into_iter());
-        Cost { on_nodes: after.on_nodes - before.on_nodes, in_pools: after.in_pools - before.in_pools }
     }
 
     fn put_on_node(&mut self, pod: &'a str, node: &'a str) {
@@ -144,12 +150,6 @@ impl<'a> Whereabouts<'a> {
     }
 }
 
-impl Cost {
-    pub(super) fn sum(self) -> f64 {
-        self.on_nodes + self.in_pools
-    }
-}
-
 fn moves(plan: &Plan) -> BTreeMap<u32, [Vec<&Step>; 2]> {
     let mut moves: BTreeMap<u32, [Vec<&Step>; 2]> = BTreeMap::new();
     for step in &plan.steps {
@@ -178,10 +178,7 @@ fn beyond<H: Ord>(penalty: &ConcentrationPenalty, replicas: usize, homes: impl I
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let Some(stated) = &plan.summary.penalties_per_hour else { return };
     let counted = Whereabouts::provisioned(plan, known).map(|mut after| {
-        let moves: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
-        for number in moves {
-            after.carry_out(number);
-        }
+        moves_with(plan, StepKind::Remove).into_iter().for_each(|number| after.carry_out(number));
         after.cost()
     });
     let Cost { on_nodes, in_pools } = counted.unwrap_or_default();

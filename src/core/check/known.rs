@@ -229,6 +229,11 @@ pub(super) fn steps(plan: &Plan, kind: StepKind) -> impl Iterator<Item = &Step> 
     plan.steps.iter().filter(move |step| step.kind == kind)
 }
 
+/// The moves that have steps of a kind, by their numbers.
+pub(super) fn moves_with(plan: &Plan, kind: StepKind) -> BTreeSet<u32> {
+    steps(plan, kind).map(|step| step.move_number).collect()
+}
+
 /// Names of the nodes that the plan removes.
 pub(super) fn removed_nodes(plan: &Plan) -> BTreeSet<&str> {
     steps(plan, StepKind::Remove).map(removed_node).collect()

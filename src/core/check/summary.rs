@@ -1,12 +1,10 @@
 //! The figures at the end of a plan, counted again.
 
-use std::collections::BTreeSet;
-
 use crate::core::model::HourlyPrice;
 use crate::core::plan::{Plan, ReasonCode, StepKind};
 
 use super::buffers::stands_for_room;
-use super::known::{Known, steps};
+use super::known::{Known, moves_with, steps};
 use super::violation::{Findings, ViolationCode};
 
 pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
@@ -17,8 +15,8 @@ pub(super) fn check(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
 fn counts(plan: &Plan, known: &Known<'_>, findings: &mut Findings) {
     let summary = &plan.summary;
     let count = |kind| steps(plan, kind).count();
-    let moves_that_create: BTreeSet<u32> = steps(plan, StepKind::Create).map(|step| step.move_number).collect();
-    let moves_that_remove: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
+    let moves_that_create = moves_with(plan, StepKind::Create);
+    let moves_that_remove = moves_with(plan, StepKind::Remove);
     let alone = steps(plan, StepKind::Create).filter(|step| !moves_that_remove.contains(&step.move_number)).count();
     let replaced = steps(plan, StepKind::Remove).filter(|step| moves_that_create.contains(&step.move_number)).count();
     let before = known.nodes.len();

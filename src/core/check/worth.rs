@@ -15,7 +15,7 @@ use crate::core::snapshot::requests::effective_requests;
 
 use super::concentration::Whereabouts;
 use super::costs;
-use super::known::{Known, must_move, removed_node, steps};
+use super::known::{Known, moves_with, must_move, removed_node, steps};
 use super::plan::place;
 use super::removals::eviction_cost;
 use super::violation::{Findings, ViolationCode};
@@ -65,9 +65,8 @@ fn moves<'p>(plan: &'p Plan, known: &Known<'_>) -> BTreeMap<u32, Saving<'p>> {
         }
     }
     let Some(mut pods) = Whereabouts::provisioned(plan, known) else { return moves };
-    let numbers: BTreeSet<u32> = steps(plan, StepKind::Remove).map(|step| step.move_number).collect();
-    for number in numbers {
-        let more = pods.carry_out(number).sum();
+    for number in moves_with(plan, StepKind::Remove) {
+        let more = pods.cost_of_move(number);
         if let Some(it) = moves.get_mut(&number) {
             it.concentration = more.max(0.0);
         }
