@@ -12,7 +12,7 @@ use super::arguments::{FailOnArgument, LintArguments};
 use super::exit::{Failure, Outcome};
 use super::{inputs, settings};
 use crate::api::lint_settings::FailOn;
-use crate::definitions::{self, Before, Severity, fingerprint};
+use crate::definitions::{self, Before, Definitions, Severity, fingerprint};
 use crate::render::diagnostics::LintReport;
 use baselines::Baselines;
 use changed::Base;
@@ -32,8 +32,12 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
         // It may lie among the definitions, and is none.
         sets.iter_mut().for_each(|set| set.leave_out(&baseline.to_string_lossy()));
     }
-    let before = before(arguments)?;
-    let base = arguments.changed_since.as_deref().map(|reference| Base::read(arguments, reference)).transpose()?;
+    let (since, against) = (arguments.changed_since.as_deref(), arguments.against.as_deref());
+    let earlier = since.map(|reference| Earlier::read(arguments, reference)).transpose()?;
+    let base = earlier.as_ref().map(|earlier| Base::of(earlier, arguments));
+    let named = against.filter(|against| Some(*against) != since);
+    let named = named.map(|reference| Earlier::read(arguments, reference)).transpose()?;
+    let before = named.or(earlier).map(|earlier| earlier.before).unwrap_or_default();
     let baselines = Baselines::read(arguments)?;
     let judge = |sets: &[Set]| {
         let mut report = found(sets, arguments, &before);
@@ -64,28 +68,43 @@ pub fn run(arguments: &LintArguments) -> Result<Outcome, Failure> {
     Ok(if report.is_failed() { Outcome::Findings } else { Outcome::Clean })
 }
 
-/// What each set defined at the commit that it is held against.
-fn before(arguments: &LintArguments) -> Result<Vec<Before>, Failure> {
-    let Some(reference) = arguments.against.as_deref().or(arguments.changed_since.as_deref()) else {
-        return Ok(Vec::new());
-    };
-    let sets = sets::sets(&arguments.paths, Some(reference))?;
-    Ok(sets.iter().map(|set| settings::definitions_before(&set.files, &arguments.definitions)).collect())
+/// The files of a commit, what was found in them, and what each set of them defined.
+struct Earlier {
+    sets: Vec<Set>,
+    definitions: Vec<Definitions>,
+    before: Vec<Before>,
 }
 
-/// Everything that is found in the sets, with fingerprints. `before` has one for each set; where it has other ones, they were divided
-/// otherwise, and all of it counts for each.
+impl Earlier {
+    fn read(arguments: &LintArguments, reference: &str) -> Result<Self, Failure> {
+        let sets = sets::sets(&arguments.paths, Some(reference))?;
+        let read = |set: &Set| settings::lint_definitions_before(&set.files, &arguments.definitions);
+        let (definitions, before) = sets.iter().map(read).unzip();
+        Ok(Self { sets, definitions, before })
+    }
+}
+
+/// Everything that is found in the sets, with fingerprints. `before` has what each of them defined; where it has other ones, they were
+/// divided otherwise, and all of it counts for each.
 fn found(sets: &[Set], arguments: &LintArguments, before: &[Before]) -> LintReport {
+    let is_same_division = before.len() == sets.len();
+    let all = (!is_same_division).then(|| before.iter().cloned().reduce(Before::and).unwrap_or_default());
+    let lint = |(index, set): (usize, &Set)| {
+        let before = all.as_ref().unwrap_or_else(|| &before[index]);
+        settings::lint_definitions(&set.files, &arguments.definitions, before)
+    };
+    let definitions: Vec<Definitions> = sets.iter().enumerate().map(lint).collect();
+    report(sets, &definitions, arguments)
+}
+
+fn report(sets: &[Set], definitions: &[Definitions], arguments: &LintArguments) -> LintReport {
     let mut report = LintReport::new();
     let mut least = None;
-    let all = || before.iter().cloned().reduce(Before::and).unwrap_or_default();
-    for (index, set) in sets.iter().enumerate() {
-        let before = before.get(index).filter(|_| before.len() == sets.len()).cloned().unwrap_or_else(all);
-        let definitions = settings::lint_definitions(&set.files, &arguments.definitions, &before);
+    for (set, definitions) in sets.iter().zip(definitions) {
         // Of several repositories the strictest decides.
         let own = severity(definitions.settings.lint.fail_on.unwrap_or(FailOn::Warning));
         least = least.max(own);
-        report.add(&definitions, |path| set.typed(path));
+        report.add(definitions, |path| set.typed(path));
     }
     if !sets.is_empty() {
         report.fail_on = least;

@@ -21,9 +21,9 @@ pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments, b
     definitions::lint_against(files, &given_for(files, arguments), before)
 }
 
-/// What was defined at another time, to be held against what is now.
-pub fn definitions_before(files: &[SourceFile], arguments: &DefinitionArguments) -> Before {
-    definitions::before(files, &given_for(files, arguments))
+/// What was found and defined at another time, to be held against what is now.
+pub fn lint_definitions_before(files: &[SourceFile], arguments: &DefinitionArguments) -> (Definitions, Before) {
+    definitions::lint_before(files, &given_for(files, arguments))
 }
 
 /// The same again and again, as `lsp` does.

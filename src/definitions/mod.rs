@@ -164,11 +164,11 @@ pub fn lint_against(files: &[SourceFile], given: &GivenVariables, before: &Befor
     reader::read(files, given, reader::Purpose::Judge, Aside { before: Some(before), ..Aside::default() })
 }
 
-/// What the files define, for [`lint_against`].
-pub fn before(files: &[SourceFile], given: &GivenVariables) -> Before {
-    let mut objects = Before::default();
-    reader::read(files, given, reader::Purpose::Judge, Aside { objects: Some(&mut objects), ..Aside::default() });
-    objects
+/// The same as [`lint`], with what the files define, for [`lint_against`].
+pub fn lint_before(files: &[SourceFile], given: &GivenVariables) -> (Definitions, Before) {
+    let mut before = Before::default();
+    let aside = Aside { objects: Some(&mut before), ..Aside::default() };
+    (reader::read(files, given, reader::Purpose::Judge, aside), before)
 }
 
 /// The same again and again, while files change: what did not change is not worked out anew.

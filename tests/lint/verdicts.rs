@@ -38,7 +38,7 @@ fn found(object: &Object) -> Vec<Found> {
     let definitions = match &object.before {
         None => definitions::lint(&file(&written.text), &given),
         Some(before) => {
-            let before = definitions::before(&file(&Written::of(before).text), &given);
+            let (_, before) = definitions::lint_before(&file(&Written::of(before).text), &given);
             definitions::lint_against(&file(&written.text), &given, &before)
         }
     };

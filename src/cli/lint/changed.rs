@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sets::{self, Set};
+use super::Earlier;
+use super::sets::Set;
 use crate::cli::arguments::LintArguments;
-use crate::cli::exit::Failure;
 use crate::definitions::Diagnostic;
 use crate::render::diagnostics::LintReport;
 
@@ -16,11 +16,10 @@ pub struct Base {
 }
 
 impl Base {
-    pub fn read(arguments: &LintArguments, reference: &str) -> Result<Self, Failure> {
-        let sets = sets::sets(&arguments.paths, Some(reference))?;
-        let report = super::found(&sets, arguments, &[]);
+    pub fn of(earlier: &Earlier, arguments: &LintArguments) -> Self {
+        let report = super::report(&earlier.sets, &earlier.definitions, arguments);
         let diagnostics = report.diagnostics.into_iter().map(|diagnostic| diagnostic.fingerprint);
-        Ok(Self { fingerprints: diagnostics.collect(), contents: contents(&sets) })
+        Self { fingerprints: diagnostics.collect(), contents: contents(&earlier.sets) }
     }
 
     /// Leaves what is new, and what is in files that are.
