@@ -1,7 +1,6 @@
 //! Signatures of commits, held against the operator's files: for the controller, and for previews of what is not merged yet.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -12,7 +11,7 @@ use super::arguments::{DefinitionArguments, SigningArguments};
 use super::exit::Failure;
 use super::settings;
 use crate::adapters::git::{Between, SignedCommit, SignedHistory, TreeName};
-use crate::adapters::signatures::{FILE_BYTES_MAX, Keys};
+use crate::adapters::signatures::{Keys, read_text};
 use crate::api::signing_policy::SigningPolicyDocument;
 use crate::api::source::SourceFile;
 use crate::controller::signing::{Item, JudgedCommit, Policy, Question, Side, Signer, changed, judge};
@@ -165,14 +164,9 @@ impl Definitions<'_> {
 
 fn policy(path: &Path) -> anyhow::Result<Policy> {
     let name = || path.display().to_string();
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).with_context(|| format!("{} can not be read", name()))?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{} can not be read", name()))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        anyhow::bail!("{} is larger than {} KiB", name(), FILE_BYTES_MAX >> 10);
-    }
-    let deserializer = serde_yaml::Deserializer::from_slice(&bytes);
-    let document: SigningPolicyDocument = serde_path_to_error::deserialize(deserializer)
-        .with_context(|| format!("{} is no signing policy (schemas/signing-policy.json)", name()))?;
+    let text = read_text(path)?;
+    let document: SigningPolicyDocument =
+        serde_path_to_error::deserialize(serde_yaml::Deserializer::from_str(&text))
+            .with_context(|| format!("{} is no signing policy (schemas/signing-policy.json)", name()))?;
     Policy::of(&document).with_context(|| format!("{} is no signing policy that can be meant", name()))
 }

@@ -190,7 +190,8 @@ impl Words<'_> {
     }
 }
 
-/// Whether a text fits a pattern of OpenSSH: `*` is any characters, `?` is one.
+/// Whether a text fits a pattern of OpenSSH: `*` is any characters, `?` is one. `globset` takes further signs for patterns, which are
+/// themselves here.
 fn fits(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut at, mut position) = (0, 0);
@@ -236,9 +237,21 @@ mod tests {
         let at = |text: &str| signer.is_valid_at(text.parse().unwrap());
         assert!(signer.is_for_git() && at("2026-01-01T00:00:00Z") && at("2027-02-01T12:30:00Z"));
         assert!(!at("2025-12-31T23:59:59Z") && !at("2027-02-01T12:30:01Z"));
-        for (namespaces, expected) in
-            [("file", false), ("*", true), ("g?t", true), ("*,!git", false), ("!file", false), ("", false)]
-        {
+        for (namespaces, expected) in [
+            ("file", false),
+            ("*", true),
+            ("g?t", true),
+            ("*,!git", false),
+            ("!file", false),
+            ("", false),
+            ("g*t", true),
+            ("**", true),
+            ("gi", false),
+            ("gi*t?", false),
+            ("[g]it", false),
+            ("{git,file}", false),
+            ("\\git", false),
+        ] {
             assert_eq!(one(&format!("a namespaces=\"{namespaces}\" {KEY}")).is_for_git(), expected, "{namespaces}");
         }
         assert_eq!(parse(&format!("\n# nobody\n  \na {KEY}\n")).unwrap().len(), 1);

@@ -26,7 +26,7 @@ use allowed_signers::AllowedSigner;
 use openpgp::Certificate;
 
 /// Bytes of a file of keys; a ConfigMap holds no more.
-pub const FILE_BYTES_MAX: u64 = 1 << 20;
+const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a signature. The largest, by an RSA key of 8192 bits, has about two thousand.
 const SIGNATURE_BYTES_MAX: usize = 64 << 10;
 
@@ -100,21 +100,15 @@ impl Keys {
     pub fn read(allowed_signers: Option<&Path>, openpgp: Option<&Path>) -> Result<Self, KeysError> {
         let mut keys = Self::default();
         if let Some(path) = allowed_signers {
-            keys.ssh = allowed_signers::parse(&read_text(path)?).map_err(|(line, source)| KeysError::Line {
-                path: path.to_owned(),
-                line,
-                source,
-            })?;
+            let wrong = |(line, source)| KeysError::Line { path: path.to_owned(), line, source };
+            keys.ssh = allowed_signers::parse(&read_text(path)?).map_err(wrong)?;
             if keys.ssh.is_empty() {
                 return Err(KeysError::Nobody(path.to_owned()));
             }
         }
         if let Some(path) = openpgp {
-            keys.openpgp = openpgp::parse(&read_text(path)?).map_err(|(line, source)| KeysError::Key {
-                path: path.to_owned(),
-                line,
-                source,
-            })?;
+            let wrong = |(line, source)| KeysError::Key { path: path.to_owned(), line, source };
+            keys.openpgp = openpgp::parse(&read_text(path)?).map_err(wrong)?;
             if keys.openpgp.is_empty() {
                 return Err(KeysError::Nobody(path.to_owned()));
             }
@@ -165,7 +159,8 @@ impl Keys {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, KeysError> {
+/// A file of the operator, of no more than a mebibyte.
+pub fn read_text(path: &Path) -> Result<String, KeysError> {
     let unreadable = |source| KeysError::Unreadable { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(unreadable)?;

@@ -79,7 +79,7 @@ pub fn refuse_signatures(arguments: &RunArguments, what: &str) -> Result<(), Fai
         return Ok(());
     }
     Err(Failure::usage(2, anyhow!("signatures are those of commits, and {what} has none")).with_hint(
-        "name the Git repository itself, by its URL or with --branch; of what Flux or Argo CD fetch they can ask for signatures",
+        "name the Git repository itself, by its URL or with --branch; what Flux or Argo CD fetch, they can verify themselves",
     ))
 }
 
