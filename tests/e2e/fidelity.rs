@@ -6,17 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use cutlist::adapters::git::ScriptedRepository;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::control_plane::ControlPlane;
 use crate::machine;
-use crate::played;
 use crate::program::{self, Program};
 use crate::random::Random;
 
@@ -37,9 +35,7 @@ const MIXES: &str = "300:61 300:62 1000:63";
 
 pub fn pods_as_the_first_plan_named(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/fidelity");
-    let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
-    let program = Program::prepare(plane, &cluster, repository.path().to_owned());
+    let (_repository, program) = Program::prepare_with(plane, &cluster, "tests/e2e/fidelity");
     let namespace = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "mix" } });
     cluster.create("/api/v1/namespaces", &namespace).unwrap();
     let mut cutlist = program.start(plane);
@@ -108,7 +104,7 @@ fn run(plane: &mut ControlPlane, cluster: &Cluster, pods: &[Value]) -> (Outcome,
     let since = Timestamp::now();
     let begin = Instant::now();
     create_all(plane, pods);
-    let mut named: BTreeMap<String, (String, String)> = BTreeMap::new();
+    let mut named: BTreeMap<String, String> = BTreeMap::new();
     let (mut plans, mut nodes) = (BTreeSet::new(), BTreeSet::new());
     let mut used = BTreeSet::new();
     let mut unchanged = (0, Instant::now());
@@ -129,10 +125,9 @@ fn run(plane: &mut ControlPlane, cluster: &Cluster, pods: &[Value]) -> (Outcome,
         if running == pods.len() || is_stuck { Ok(left.collect()) } else { Err(format!("{running} pods run")) }
     });
     let seconds = unchanged.1.duration_since(begin).as_secs_f64();
-    say_misses(plane, cluster, &named);
     let outcome = Outcome {
         seconds,
-        by_kind: by_kind(cluster, &named),
+        by_kind: by_kind(plane, cluster, &named),
         for_nobody: nodes.difference(&used).count(),
         nodes: nodes.len(),
         plans: plans.len(),
@@ -159,13 +154,8 @@ fn create_all(plane: &ControlPlane, pods: &[Value]) {
     });
 }
 
-/// The node that the first of the plans has for each pod, with the plan's name, and the plans that create nodes.
-fn note_plans(
-    cluster: &Cluster,
-    since: Timestamp,
-    named: &mut BTreeMap<String, (String, String)>,
-    plans: &mut BTreeSet<String>,
-) {
+/// The node that the first of the plans has for each pod, and the plans that create nodes.
+fn note_plans(cluster: &Cluster, since: Timestamp, named: &mut BTreeMap<String, String>, plans: &mut BTreeSet<String>) {
     let posted_at =
         |plan: &Value| plan["spec"]["generatedFor"].as_str().and_then(|text| text.parse::<Timestamp>().ok());
     let mut posted = cluster.list(PLANS);
@@ -174,9 +164,8 @@ fn note_plans(
     for plan in &posted {
         let id = plan["spec"]["planId"].as_str().unwrap();
         let mut note = |pod: &Value, node: &Value| {
-            let place = (node.as_str().unwrap().to_owned(), id.to_owned());
             let (_, pod) = pod.as_str().unwrap().split_once('/').unwrap();
-            named.entry(pod.to_owned()).or_insert(place);
+            named.entry(pod.to_owned()).or_insert_with(|| node.as_str().unwrap().to_owned());
         };
         for step in plan["spec"]["plan"]["steps"].as_array().into_iter().flatten() {
             if step["kind"] == "create" {
@@ -190,42 +179,31 @@ fn note_plans(
     }
 }
 
-fn by_kind(cluster: &Cluster, named: &BTreeMap<String, (String, String)>) -> BTreeMap<String, (usize, usize)> {
+/// By kind of constraint, how many pods are on the node that was named, of all; says of each other one where it went, and when.
+fn by_kind(
+    plane: &mut ControlPlane,
+    cluster: &Cluster,
+    named: &BTreeMap<String, String>,
+) -> BTreeMap<String, (usize, usize)> {
     let claims = cluster.list(CLAIMS);
-    let nodes: BTreeMap<String, String> = claims
-        .iter()
-        .filter_map(|claim| Some((name(claim), claim["status"]["nodeName"].as_str()?.to_owned())))
-        .collect();
+    let nodes: BTreeMap<String, &str> =
+        claims.iter().filter_map(|claim| Some((name(claim), claim["status"]["nodeName"].as_str()?))).collect();
     let mut by_kind: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for pod in cluster.list(PODS) {
-        let planned = named.get(&name(&pod)).map(|(place, _)| nodes.get(place).unwrap_or(place).as_str());
-        let is_there = planned.is_some() && planned == pod["spec"]["nodeName"].as_str();
-        let counted = by_kind.entry(pod["metadata"]["labels"][KIND].as_str().unwrap().to_owned()).or_default();
+        let planned = named.get(&name(&pod)).map(|place| nodes.get(place).copied().unwrap_or(place));
+        let actual = pod["spec"]["nodeName"].as_str();
+        let is_there = planned.is_some() && planned == actual;
+        let kind = pod["metadata"]["labels"][KIND].as_str().unwrap();
+        let counted = by_kind.entry(kind.to_owned()).or_default();
         counted.0 += usize::from(is_there);
         counted.1 += 1;
-    }
-    by_kind
-}
-
-/// Where pods went instead, with when they were bound and the plan that named their node.
-fn say_misses(plane: &mut ControlPlane, cluster: &Cluster, named: &BTreeMap<String, (String, String)>) {
-    let claims = cluster.list(CLAIMS);
-    let nodes: BTreeMap<String, String> = claims
-        .iter()
-        .filter_map(|claim| Some((claim["status"]["nodeName"].as_str()?.to_owned(), name(claim))))
-        .collect();
-    for pod in cluster.list(PODS) {
-        let actual = pod["spec"]["nodeName"].as_str().and_then(|node| nodes.get(node));
-        let planned = named.get(&name(&pod));
-        if planned.map(|(place, _)| place) != actual {
-            let kind = &pod["metadata"]["labels"][KIND];
-            let bound =
-                pod["status"]["conditions"].as_array().into_iter().flatten().find(|it| it["type"] == "PodScheduled");
-            let at = bound.map_or(&Value::Null, |it| &it["lastTransitionTime"]);
-            let created = &pod["metadata"]["creationTimestamp"];
-            plane.say(format!("    {} {kind} {planned:?} -> {actual:?}, created {created}, bound {at}", name(&pod)));
+        if !is_there {
+            let mut conditions = pod["status"]["conditions"].as_array().into_iter().flatten();
+            let bound = conditions.find(|it| it["type"] == "PodScheduled").map(|it| &it["lastTransitionTime"]);
+            plane.say(format!("    {} {kind} {planned:?} -> {actual:?}, {bound:?}", name(&pod)));
         }
     }
+    by_kind
 }
 
 /// In the order of the table's columns.

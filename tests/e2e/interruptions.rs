@@ -10,7 +10,6 @@ use jiff::Timestamp;
 
 use crate::cluster::Cluster;
 use crate::control_plane::{ControlPlane, Process};
-use crate::played;
 use crate::program::{self, Calls, Program};
 use crate::state::describe;
 
@@ -197,11 +196,9 @@ pub fn wait_for_log(cluster: &Cluster, process: &Process, text: &str) {
 }
 
 pub fn prepare(plane: &ControlPlane, cluster: &Cluster) -> (ScriptedRepository, Program) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label");
-    let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
-    let program = Program::prepare(plane, cluster, repository.path().to_owned());
-    cluster.apply_all(&std::fs::read_to_string(folder.join("objects/web.yaml")).unwrap());
-    (repository, program)
+    let prepared = Program::prepare_with(plane, cluster, "tests/scenarios/pool-label");
+    cluster.apply_all(program::WEB);
+    prepared
 }
 
 /// As many pods run, on nodes that have one claim and one instance each and run something; nothing else is there.

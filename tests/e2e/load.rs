@@ -1,16 +1,14 @@
 //! Many pods out and in, with time, memory and requests printed, beside what the reference took on such a control plane
 //! (Karpenter 1.14 with its kwok provider, 2 cores, one run).
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cutlist::adapters::git::ScriptedRepository;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::control_plane::{ControlPlane, Process};
-use crate::played;
+use crate::interruptions;
 use crate::program::{self, Calls, Program};
 
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -28,10 +26,7 @@ const POOLS: &str = "/apis/karpenter.sh/v1/nodepools";
 
 pub fn a_thousand_pods(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label");
-    let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
-    let program = Program::prepare(plane, &cluster, repository.path().to_owned());
-    cluster.apply_all(&std::fs::read_to_string(folder.join("objects/web.yaml")).unwrap());
+    let (_repository, program) = interruptions::prepare(plane, &cluster);
     let mut cutlist = program.start(plane);
     let begin = Instant::now();
     program::scale(&cluster, "shop/web", PODS);
@@ -65,11 +60,8 @@ pub fn a_thousand_pods(plane: &mut ControlPlane) {
 /// `CUTLIST=target/release/cutlist make e2e CASES=five_thousand_pods`.
 pub fn five_thousand_pods(plane: &mut ControlPlane) {
     let cluster = plane.cluster();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/load");
-    let repository = ScriptedRepository::create(&played::files(&folder), "Begin", Timestamp::now()).unwrap();
-    let program = Program::prepare(plane, &cluster, repository.path().to_owned());
-    let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios/pool-label/objects/web.yaml");
-    cluster.apply_all(&std::fs::read_to_string(web).unwrap());
+    let (_repository, program) = Program::prepare_with(plane, &cluster, "tests/e2e/load");
+    cluster.apply_all(program::WEB);
     let mut cutlist = program.start(plane);
     cluster.wait("the pool is there", PATIENCE, |cluster| {
         let pools = cluster.list(POOLS);

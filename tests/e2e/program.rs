@@ -2,16 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use cutlist::adapters::git::ScriptedRepository;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::cluster::{Apply, Cluster, documents};
 use crate::control_plane::{ControlPlane, Process};
+use crate::played;
 
 /// Who it is in the cluster, and in the audit log.
 pub const USER: &str = "system:serviceaccount:cutlist:cutlist";
+
+/// A Deployment without pods.
+pub const WEB: &str = include_str!("../scenarios/pool-label/objects/web.yaml");
 
 /// What the embedded cloud does in the place of instances that join: it writes Node objects.
 const CLOUD_ROLE: &str = "
@@ -42,6 +48,14 @@ impl Program {
         let program = Self::with_roles(plane, cluster, repository, "enforce");
         cluster.apply_all(CLOUD_ROLE);
         program
+    }
+
+    /// The same with a repository of its own, which has the files of this folder of the project, and lives as long as it is kept.
+    pub fn prepare_with(plane: &ControlPlane, cluster: &Cluster, folder: &str) -> (ScriptedRepository, Self) {
+        let files = played::files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
+        let repository = ScriptedRepository::create(&files, "Begin", Timestamp::now()).unwrap();
+        let program = Self::prepare(plane, cluster, repository.path().to_owned());
+        (repository, program)
     }
 
     /// The same with no more rights than `observe` has; nothing is carried out.
