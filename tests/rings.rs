@@ -110,6 +110,7 @@ const CORE: Ring = Ring {
         "jiff",
         "k8s_openapi",
         "kube_cel",
+        "rayon",
         "schemars",
         "serde",
         "serde_json",

@@ -214,9 +214,13 @@ pub fn read_snapshots(arguments: &InputArguments) -> Result<(Snapshot, Vec<Note>
 pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     const BYTES_MAX: u64 = unpack::UNPACKED_BYTES_MAX;
     let mut bytes = Vec::new();
-    let length = match is_stdin(path) {
-        true => std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)?,
-        false => std::fs::File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?,
+    let length = if is_stdin(path) {
+        std::io::stdin().lock().take(BYTES_MAX + 1).read_to_end(&mut bytes)?
+    } else {
+        let file = std::fs::File::open(path)?;
+        // Known at once, a large file is not copied as the room for it grows.
+        bytes.try_reserve(usize::try_from(file.metadata()?.len().min(BYTES_MAX)).unwrap_or_default())?;
+        file.take(BYTES_MAX + 1).read_to_end(&mut bytes)?
     };
     match length as u64 > BYTES_MAX {
         true => Err(std::io::Error::other(format!("it has more than {BYTES_MAX} bytes"))),

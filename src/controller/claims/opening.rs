@@ -21,8 +21,9 @@ use crate::core::snapshot::requests::effective_requests;
 
 use super::effects::allocatable;
 
-/// How long a node waits for the others of its plan before it opens.
+/// How long a node waits after the last one of its plan has joined, and how long at most, for the others before it opens.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
+const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
 /// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
 const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
@@ -32,6 +33,7 @@ const NOMINATIONS_MAX: u8 = 5;
 struct Closed {
     nodes: usize,
     ready: usize,
+    last_joined: Option<Timestamp>,
 }
 
 /// What opening nodes is decided by, at one moment.
@@ -62,8 +64,10 @@ impl<'a> Opening<'a> {
         for claim in opening.iter().filter(|claim| is_closed(claim)) {
             let Some(plan) = of_claims::plan(claim) else { continue };
             let closed = closed.entry(plan).or_default();
+            let node = view.node_of(claim);
             closed.nodes += 1;
-            closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
+            closed.ready += usize::from(node.is_some_and(is_ready));
+            closed.last_joined = closed.last_joined.max(node.and_then(joined));
         }
         let needs = if closed.is_empty() { BTreeMap::new() } else { needs(waiting.values().flatten().copied()) };
         Self { waiting, closed, needs, now }
@@ -80,14 +84,16 @@ impl<'a> Opening<'a> {
         self.needs.iter().filter(|(need, _)| need.fits_in(&spare)).map(|(_, pods)| pods).sum()
     }
 
-    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
+    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready, and it has room for the
+    /// pods of others.
     pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
         let closed = of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
-        let joined = node.metadata.creation_timestamp.as_ref()?.0;
-        joined.checked_add(WINDOW).ok().filter(|until| *until > self.now)
+        let last = joined(node)?.checked_add(WINDOW_MAX).ok()?;
+        let until = closed.last_joined?.checked_add(WINDOW).ok()?.min(last);
+        (until > self.now && self.drawn_to(claim) > 0).then_some(until)
     }
 }
 
@@ -97,6 +103,10 @@ fn needs<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<Resources, usize> 
         *needs.entry(need).or_default() += 1;
     }
     needs
+}
+
+fn joined(node: &Node) -> Option<Timestamp> {
+    node.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
 /// Created for pods that are waiting, and not registered yet.

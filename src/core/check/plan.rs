@@ -1,5 +1,7 @@
 //! A whole plan against the inputs it was made from.
 
+use rayon::prelude::*;
+
 use crate::core::inputs::Inputs;
 use crate::core::plan::{Plan, Step};
 
@@ -23,23 +25,33 @@ pub fn check_within(plan: &Plan, inputs: &Inputs<'_>, looks_max: u64) -> Vec<Vio
     let snapshot = spread_defaults::written_out(inputs);
     let inputs = &Inputs { snapshot: &snapshot, ..inputs.clone() };
     let known = Known::new(plan, inputs);
-    let mut findings = Findings::default();
-    structure::check(plan, &known, &mut findings);
-    adoptions::check(plan, &known, &mut findings);
-    creations::check(plan, &known, &mut findings);
-    if placements::looks(plan, &known) <= looks_max {
-        placements::check(plan, &known, &mut findings);
-    }
-    removals::check(plan, &known, &mut findings);
-    disks::check(plan, &known, &mut findings);
-    rollouts::check(plan, &known, &mut findings);
-    worth::check(plan, &known, &mut findings);
-    budgets::check(plan, &known, &mut findings);
-    concentration::check(plan, &known, &mut findings);
-    costs::check(plan, &known, &mut findings);
-    summary::check(plan, &known, &mut findings);
-    findings.into_sorted()
+    let places = (placements::looks(plan, &known) <= looks_max).then_some(placements::check as Check);
+    let checks: Vec<Check> = CHECKS.into_iter().chain(places).collect();
+    let run = |check: &Check| {
+        let mut findings = Findings::default();
+        check(plan, &known, &mut findings);
+        findings
+    };
+    let all: Vec<Findings> = checks.par_iter().map(run).collect();
+    Findings::sorted(all)
 }
+
+type Check = fn(&Plan, &Known<'_>, &mut Findings);
+
+/// Each looks at the plan for itself, on whichever processor is free.
+const CHECKS: [Check; 11] = [
+    structure::check,
+    adoptions::check,
+    creations::check,
+    removals::check,
+    disks::check,
+    rollouts::check,
+    worth::check,
+    budgets::check,
+    concentration::check,
+    costs::check,
+    summary::check,
+];
 
 pub(super) fn place(step: &Step) -> String {
     format!("step {}", step.node_claim)

@@ -100,9 +100,10 @@ impl Findings {
         self.0.push(Violation { code, place: place.into(), text: text.into() });
     }
 
-    pub(super) fn into_sorted(mut self) -> Vec<Violation> {
-        self.0.sort();
-        self.0.dedup();
-        self.0
+    pub(super) fn sorted(all: Vec<Self>) -> Vec<Violation> {
+        let mut violations: Vec<Violation> = all.into_iter().flat_map(|findings| findings.0).collect();
+        violations.sort();
+        violations.dedup();
+        violations
     }
 }

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::json::without_position;
-use super::kinds::{KINDS, Makers, Merged};
+use super::kinds::{KINDS, Keep, Kind, Makers, Merged};
 use super::objects::Snapshot;
 use super::read::{ReadError, ReadReport};
 
@@ -40,6 +40,38 @@ impl fmt::Display for ObjectPlace<'_> {
     }
 }
 
+/// An object that was read, on its way into a snapshot.
+pub(super) enum Read {
+    Used(Keep),
+    /// Of a kind that planning does not use, `v1/ConfigMap`, or does not use in this version.
+    Unused {
+        name: String,
+        is_other_version: bool,
+    },
+}
+
+/// Reads one object. Several may be read at once: what they share is found when they are added.
+pub(super) fn read_object<'a>(
+    api_version: &str,
+    kind: &str,
+    object: &Object<'_>,
+    place: &dyn Fn() -> ObjectPlace<'a>,
+) -> Result<Read, ReadError> {
+    let Some(entry) = KINDS.iter().find(|entry| entry.kind == kind && entry.api_version == api_version) else {
+        return match (api_version, kind) {
+            ("v1", "Status") => Err(ReadError::Status { answer: answer(object) }),
+            ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "Table") => Err(ReadError::Table),
+            _ => {
+                let is_other = |entry: &Kind| entry.kind == kind && group(entry.api_version) == group(api_version);
+                let is_other_version = KINDS.iter().any(is_other);
+                Ok(Read::Unused { name: format!("{api_version}/{kind}"), is_other_version })
+            }
+        };
+    };
+    let named = |problem| ReadError::Object { object: format!("{} ({})", describe(kind, object), place()), problem };
+    (entry.read)(object).map(Read::Used).map_err(named)
+}
+
 #[derive(Default)]
 pub(super) struct Collector {
     snapshot: Snapshot,
@@ -52,31 +84,19 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn add<'a>(
-        &mut self,
-        api_version: &str,
-        kind: &str,
-        object: Object<'_>,
-        place: &dyn Fn() -> ObjectPlace<'a>,
-    ) -> Result<(), ReadError> {
-        let Some(entry) = KINDS.iter().find(|entry| entry.kind == kind && entry.api_version == api_version) else {
-            match (api_version, kind) {
-                ("v1", "Status") => return Err(ReadError::Status { answer: answer(&object) }),
-                ("meta.k8s.io/v1" | "meta.k8s.io/v1beta1", "Table") => return Err(ReadError::Table),
-                _ => {}
+    pub(super) fn add(&mut self, object: Read) {
+        match object {
+            Read::Used(keep) => {
+                keep(&mut self.snapshot, &mut self.makers);
+                self.objects += 1;
             }
-            let name = format!("{api_version}/{kind}");
-            if KINDS.iter().any(|entry| entry.kind == kind && group(entry.api_version) == group(api_version)) {
-                *self.other_versions.entry(name.clone()).or_default() += 1;
+            Read::Unused { name, is_other_version } => {
+                if is_other_version {
+                    *self.other_versions.entry(name.clone()).or_default() += 1;
+                }
+                *self.snapshot.ignored.entry(name).or_default() += 1;
             }
-            *self.snapshot.ignored.entry(name).or_default() += 1;
-            return Ok(());
-        };
-        let named =
-            |problem| ReadError::Object { object: format!("{} ({})", describe(kind, &object), place()), problem };
-        (entry.add)(&mut self.snapshot, &object, &mut self.makers).map_err(named)?;
-        self.objects += 1;
-        Ok(())
+        }
     }
 
     /// What there is instead, where there is no object of a kind that planning uses: `2 x v1/ConfigMap`.

@@ -2,12 +2,16 @@
 
 use std::borrow::Cow;
 
+use rayon::prelude::*;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Deserializer, Error};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace};
+use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, Read, read_object};
 use super::read::ReadError;
+
+/// So many items of a list are read by all processors, then kept one after the other: what is not trimmed yet stays little.
+const ITEMS_AT_ONCE: usize = 2048;
 
 /// Where a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +58,7 @@ fn document(text: &str, start: usize, rest: &str, collector: &mut Collector) -> 
         next::<Head<'_>>(text, start, rest)?
     };
     collector.documents += 1;
-    take(text, &head, rest.get(..length).unwrap_or_default(), collector, 0)?;
+    take(text, head, rest.get(..length).unwrap_or_default(), collector, 0)?;
     Ok(length)
 }
 
@@ -67,34 +71,60 @@ fn next<'a, T: Deserialize<'a>>(text: &str, start: usize, rest: &'a str) -> Resu
     }
 }
 
+/// An item of a list: an object, or a list in turn.
+enum Item<'a> {
+    Object(Read),
+    List(Head<'a>, &'a str),
+}
+
 /// Hands over an object, or each object of a list.
-fn take(text: &str, head: &Head<'_>, raw: &str, collector: &mut Collector, depth: usize) -> Result<(), ReadError> {
+fn take(text: &str, head: Head<'_>, raw: &str, collector: &mut Collector, depth: usize) -> Result<(), ReadError> {
+    let Head { kind, api_version, items } = match item(text, head, raw)? {
+        Item::Object(object) => {
+            collector.add(object);
+            return Ok(());
+        }
+        Item::List(head, _) => head,
+    };
+    if depth == LIST_DEPTH_MAX && items.is_some() {
+        let place = ObjectPlace::Byte { text, byte: position_in(text, raw) };
+        return Err(ReadError::TooDeep { place: place.to_string(), limit: LIST_DEPTH_MAX });
+    }
+    // The objects of a typed list have no kind of their own.
+    let own_kind = kind.as_deref().and_then(|kind| kind.strip_suffix("List")).filter(|kind| !kind.is_empty());
+    let own = (api_version.as_deref(), own_kind);
+    for items in items.unwrap_or_default().chunks(ITEMS_AT_ONCE) {
+        let read: Vec<_> = items.par_iter().map(|raw| item_of_list(text, own, raw.get())).collect();
+        for item in read {
+            match item? {
+                Item::Object(object) => collector.add(object),
+                Item::List(head, raw) => take(text, head, raw, collector, depth + 1)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `own` is what the list says of its items, API version and kind.
+fn item_of_list<'a>(text: &str, own: (Option<&'a str>, Option<&'a str>), raw: &'a str) -> Result<Item<'a>, ReadError> {
+    let start = position_in(text, raw);
+    let mut head: Head<'_> = serde_json::from_str(raw).map_err(|error| syntax_error(text, start, &error))?;
+    if head.kind.is_none() {
+        head.kind = own.1.map(Cow::Borrowed);
+        head.api_version = head.api_version.or(own.0.map(Cow::Borrowed));
+    }
+    item(text, head, raw)
+}
+
+fn item<'a>(text: &str, head: Head<'a>, raw: &'a str) -> Result<Item<'a>, ReadError> {
     let place = || ObjectPlace::Byte { text, byte: position_in(text, raw) };
     let Some(kind) = head.kind.as_deref() else {
         return Err(ReadError::NoKind { place: place().to_string() });
     };
-    let api_version = head.api_version.as_deref().unwrap_or_default();
-    let Some(items) = &head.items else {
-        if kind.ends_with("List") {
-            return Ok(());
-        }
-        return collector.add(api_version, kind, Object::Json(raw), &place);
-    };
-    if depth == LIST_DEPTH_MAX {
-        return Err(ReadError::TooDeep { place: place().to_string(), limit: LIST_DEPTH_MAX });
+    if head.items.is_some() || kind.ends_with("List") {
+        return Ok(Item::List(head, raw));
     }
-    for item in items {
-        let raw = item.get();
-        let start = position_in(text, raw);
-        let mut head: Head<'_> = serde_json::from_str(raw).map_err(|error| syntax_error(text, start, &error))?;
-        // The objects of a typed list have no kind of their own.
-        if head.kind.is_none() {
-            head.kind = kind.strip_suffix("List").filter(|kind| !kind.is_empty()).map(Cow::Borrowed);
-            head.api_version = head.api_version.or(Some(Cow::Borrowed(api_version)));
-        }
-        take(text, &head, raw, collector, depth + 1)?;
-    }
-    Ok(())
+    read_object(head.api_version.as_deref().unwrap_or_default(), kind, &Object::Json(raw), &place).map(Item::Object)
 }
 
 /// Where `part`, a piece of `text`, begins.

@@ -37,12 +37,15 @@ use super::trim;
 /// Takes one written object.
 type Sink<'s> = dyn FnMut(&Value) -> serde_json::Result<()> + 's;
 
+/// Puts an object that was read into a snapshot.
+pub(super) type Keep = Box<dyn FnOnce(&mut Snapshot, &mut Makers) + Send>;
+
 /// What is done with the objects of one kind.
 pub(super) struct Kind {
     pub(super) api_version: &'static str,
     pub(super) kind: &'static str,
-    /// Reads, trims and keeps one object; the error says which field is wrong.
-    pub(super) add: fn(&mut Snapshot, &Object<'_>, &mut Makers) -> Result<(), String>,
+    /// Reads and trims one object; the error says which field is wrong.
+    pub(super) read: fn(&Object<'_>) -> Result<Keep, String>,
     /// Moves the objects of the second snapshot into the first.
     pub(super) merge: fn(&mut Snapshot, &mut Snapshot, &mut Merged),
     /// Hands over the objects by namespace and name, trimmed and redacted, one at a time.
@@ -74,7 +77,7 @@ kinds! {
 }
 
 const fn kind<T: Stored>() -> Kind {
-    Kind { api_version: T::API_VERSION, kind: T::KIND, add: add::<T>, merge: merge::<T>, write: write::<T> }
+    Kind { api_version: T::API_VERSION, kind: T::KIND, read: read::<T>, merge: merge::<T>, write: write::<T> }
 }
 
 /// A kind that a snapshot holds.
@@ -123,18 +126,19 @@ impl Makers {
     }
 }
 
-fn add<T: Stored>(snapshot: &mut Snapshot, object: &Object<'_>, makers: &mut Makers) -> Result<(), String> {
+fn read<T: Stored>(object: &Object<'_>) -> Result<Keep, String> {
     let mut value: T = parse(object)?;
     if value.key().1.is_empty() {
         return Err("metadata.name: missing".to_owned());
     }
     value.complete();
     value.trim();
-    if let Some(first) = makers.first(value.owner(), T::all(snapshot)) {
-        value.share_with(first);
-    }
-    T::all_mut(snapshot).push(value);
-    Ok(())
+    Ok(Box::new(move |snapshot, makers| {
+        if let Some(first) = makers.first(value.owner(), T::all(snapshot)) {
+            value.share_with(first);
+        }
+        T::all_mut(snapshot).push(value);
+    }))
 }
 
 fn merge<T: Stored>(into: &mut Snapshot, from: &mut Snapshot, merged: &mut Merged) {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace};
+use super::collect::{Collector, LIST_DEPTH_MAX, Object, ObjectPlace, read_object};
 use super::read::ReadError;
 
 /// Reads every document of `text` into `collector`. Items of lists are handed over one by one, so that no tree of the
@@ -136,7 +136,8 @@ fn object<'a>(
         return Err(ReadError::TooDeep { place: place().to_string(), limit: LIST_DEPTH_MAX });
     }
     let Some(list_kind) = kind.strip_suffix("List") else {
-        return collector.add(&api_version, &kind, Object::Value(value), place);
+        collector.add(read_object(&api_version, &kind, &Object::Value(value), place)?);
+        return Ok(());
     };
     match value {
         Value::Object(mut fields) => match fields.remove("items") {

@@ -10,7 +10,8 @@
 //!   its place ([`RefusedNodes::hold_back_unsettled`]), and it is not removed as empty.
 //! - When none of its pods came, the attempt has failed: its need waits, twice as long each time ([`attempts`]). Then a node is bought for
 //!   one pod alone; when one of its need runs on it, the others follow.
-//! - A node that was filled by others meanwhile was not refused: that is what kube-scheduler is for. But not more than twice.
+//! - A node that was filled by others meanwhile was not refused, nor one that pods are kept from by where others went: that is what
+//!   kube-scheduler is for. But not more than twice.
 
 pub mod attempts;
 mod need;
@@ -24,7 +25,7 @@ use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_pool::NodePool;
 use crate::core::inputs::Inputs;
-use crate::core::kube_scheduler::{FilterContext, FilterRefusal};
+use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal};
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::lifecycle::expiry::is_of_other_template;
 use crate::core::plan::{Note, NoteCode, RefusedNode};
@@ -43,6 +44,8 @@ use need::Needs;
 /// How long after its node opened a pod may wait for it, where a filter that is known here refuses it. kube-scheduler tries a pod again
 /// ten seconds after it found no node, or when one changes.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+/// The same where it is refused for pods that went elsewhere, which the next plan knows of: as long as kube-scheduler may take to try it.
+const PATIENCE_WITH_OTHERS: SignedDuration = SignedDuration::from_secs(10);
 /// The same where nothing is known to keep it away: it may be that kube-scheduler has much to do, or is away.
 const PATIENCE_WITHOUT_CAUSE: SignedDuration = SignedDuration::from_mins(3);
 /// A pod that came in the place of one that a node was bought for waits for that node, if it opened no longer ago.
@@ -468,6 +471,32 @@ struct Judge<'j, 'a> {
     context: Option<FilterContext<'a>>,
 }
 
+/// How many nodes others took the place of pods on.
+#[derive(Default)]
+struct Lost {
+    of_need: BTreeMap<String, usize>,
+    of_pod: BTreeMap<usize, usize>,
+}
+
+impl Lost {
+    /// Of the need, with this one, where pods still wait for it.
+    fn nodes_of_need(&mut self, bought: &Bought) -> usize {
+        let nodes = self.of_need.entry(bought.need.clone()).or_default();
+        *nodes += usize::from(!bought.by_name.is_empty());
+        *nodes
+    }
+
+    /// Of the pod that lost most of them, with this one.
+    fn nodes_of_pods(&mut self, bought: &Bought) -> usize {
+        let of_pod = bought.by_name.iter().map(|pod| {
+            let nodes = self.of_pod.entry(*pod).or_default();
+            *nodes += 1;
+            *nodes
+        });
+        of_pod.max().unwrap_or_default()
+    }
+}
+
 /// What is to be said of a node and the pods that it was bought for.
 enum Verdict {
     Awaited,
@@ -480,7 +509,7 @@ impl<'j> Judge<'j, '_> {
     fn judge(&mut self, bought: Vec<Bought>) -> (Vec<Refused>, Vec<Awaited>) {
         let (mut refused, mut awaited) = (Vec::new(), Vec::new());
         let on_nodes = pods_on(self.inputs.snapshot, self.machines, &bought);
-        let mut lost: BTreeMap<String, usize> = BTreeMap::new();
+        let mut lost = Lost::default();
         for bought in bought {
             let machine = &self.machines[bought.host];
             let here = on_nodes.get(machine.name).map_or(&[][..], Vec::as_slice);
@@ -493,19 +522,19 @@ impl<'j> Judge<'j, '_> {
         (refused, awaited)
     }
 
-    /// `here`: pods that are or were on the node. `lost`: how many nodes of each need others filled.
-    fn verdict(
-        &mut self,
-        bought: &Bought,
-        machine: &'j Machine<'_>,
-        here: &[usize],
-        lost: &mut BTreeMap<String, usize>,
-    ) -> Verdict {
+    /// `here`: pods that are or were on the node. `lost`: of the nodes before.
+    fn verdict(&mut self, bought: &Bought, machine: &'j Machine<'_>, here: &[usize], lost: &mut Lost) -> Verdict {
         if here.iter().any(|pod| self.needs.of(*pod).is_some_and(|need| need == bought.need)) {
             return Verdict::Nothing;
         }
         let strangers: Vec<usize> = here.iter().copied().filter(|pod| self.is_stranger(machine, *pod)).collect();
         let age = bought.opened.map(|opened| self.inputs.now.duration_since(opened));
+        if age.is_some_and(|age| age >= PATIENCE_WITH_OTHERS) && self.is_for_pods_elsewhere(bought, machine) {
+            let nodes = lost.nodes_of_pods(bought);
+            if nodes <= LOST_MAX {
+                return Verdict::Nothing;
+            }
+        }
         let Some(age) = age.filter(|age| *age >= PATIENCE && !self.is_being_bound(bought, machine)) else {
             // Whoever else came took the room, and that is how it is.
             return if strangers.is_empty() { Verdict::Awaited } else { Verdict::Nothing };
@@ -515,12 +544,10 @@ impl<'j> Judge<'j, '_> {
             return if strangers.is_empty() { Verdict::Awaited } else { Verdict::Nothing };
         }
         let refusal = self.refusal(bought.example, machine);
-        if refusal.is_some() && !strangers.is_empty() && self.is_for_strangers(bought.example, machine, &strangers) {
-            let lost = lost.entry(bought.need.clone()).or_default();
-            *lost += usize::from(!bought.by_name.is_empty());
-            if *lost <= LOST_MAX {
-                return Verdict::Nothing;
-            }
+        let is_for_strangers =
+            refusal.is_some() && !strangers.is_empty() && self.is_for_strangers(bought.example, machine, &strangers);
+        if is_for_strangers && lost.nodes_of_need(bought) <= LOST_MAX {
+            return Verdict::Nothing;
         }
         let patience = if refusal.is_some() { PATIENCE } else { PATIENCE_WITHOUT_CAUSE };
         if age < patience {
@@ -528,6 +555,15 @@ impl<'j> Judge<'j, '_> {
         }
         let refused = self.attempt(bought, machine, refusal.as_ref(), patience, strangers.is_empty());
         refused.map_or(Verdict::Nothing, |refused| Verdict::Refused(Box::new(refused)))
+    }
+
+    /// Whether it is only for where other pods are that the node refuses its own.
+    fn is_for_pods_elsewhere(&mut self, bought: &Bought, machine: &Machine<'_>) -> bool {
+        if !is_waiting(&self.inputs.snapshot.pods[bought.example]) {
+            return false;
+        }
+        let refusal = self.refusal(bought.example, machine);
+        refusal.is_some_and(|refusal| matches!(refusal.filter, Filter::PodTopologySpread | Filter::InterPodAffinity))
     }
 
     /// Whether a pod takes room of a node that was not bought for it.

@@ -46,8 +46,8 @@ pub fn ascend(fleet: &mut Fleet<'_>, start: &[f64], work: u64) -> Vec<f64> {
 /// By item the pods for which there is room on what is kept in part.
 fn supply(fleet: &mut Fleet<'_>, room: &[f64], softness: f64) -> Vec<f64> {
     let mut supply = vec![0.0; room.len()];
-    for host in &mut fleet.hosts {
-        host.filling.fill(room);
+    fleet.fill_hosts(room);
+    for host in &fleet.hosts {
         let gain = host.own_gain(room) + host.filling.worth;
         let kept = if host.is_kept { 1.0 } else { 1.0 / (1.0 + (-gain / (softness * host.cost)).exp()) };
         let held = host.own.iter().copied().chain(host.filling.taken());

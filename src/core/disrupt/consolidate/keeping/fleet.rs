@@ -1,5 +1,7 @@
 //! What is decided so far: which nodes are kept, with which pods in their free room, and which pods have no place yet.
 
+use rayon::prelude::*;
+
 use crate::core::programs::filling::{Bin, Filling, Item, WHOLE_STEPS};
 use crate::core::programs::generation::worth;
 
@@ -37,6 +39,9 @@ const COST_MIN: f64 = 0.001;
 
 /// Prices of room are at least this, so that what is left goes where it fits although room is worth nothing.
 const PRICE_MIN: f64 = 1e-6;
+
+/// Fewer are not worth the way to another processor.
+const HOSTS_OF_A_PROCESSOR: usize = 64;
 
 /// A stock, and what became of it.
 pub struct Host {
@@ -104,6 +109,11 @@ impl<'a> Fleet<'a> {
             }
         }
         fleet
+    }
+
+    /// Each node is filled by itself, on whichever processor is free.
+    pub fn fill_hosts(&mut self, prices: &[f64]) {
+        self.hosts.par_iter_mut().with_min_len(HOSTS_OF_A_PROCESSOR).for_each(|host| host.filling.fill(prices));
     }
 
     /// Its own pods stay where they are, and other nodes take none for them.

@@ -162,8 +162,8 @@ impl<'f, 'a> Program<'f, 'a> {
         let (mut offers, most) = self.seek_offers(prices, exact, least);
         let mut bound = self.worth_of_all(prices) / most;
         let mut found = Vec::new();
-        for (position, host) in self.fleet.hosts.iter_mut().enumerate() {
-            host.filling.fill(prices);
+        self.fleet.fill_hosts(prices);
+        for (position, host) in self.fleet.hosts.iter().enumerate() {
             self.work = self.work.saturating_sub(OF_A_FILLING * host.filling.items().len() as u64);
             let gain = (worth(&host.own, prices) + host.filling.worth) / most - host.cost;
             bound -= gain.max(0.0);

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use rayon::prelude::*;
+
 use crate::core::programs::filling::{Bin, Filling, Item};
 use crate::core::programs::parts;
 
@@ -44,9 +46,13 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
         takes: stocks.iter().map(|stock| (stock.price <= 0.0).then(Vec::new)).collect(),
         advantages: vec![Vec::new(); stocks.len()],
     };
-    for Part { part, positions, stocks: own_stocks, offers: own_offers } in parts_of(items, stocks, offers) {
-        let work = part.share(work, items.len());
-        let of_part = solve_part(&part.own_items, &own_stocks, &own_offers, &part.own(start), moving, work);
+    let parts = parts_of(items, stocks, offers);
+    let solve = |of: &Part| {
+        let work = of.part.share(work, items.len());
+        solve_part(&of.part.own_items, &of.stocks, &of.offers, &of.part.own(start), moving, work)
+    };
+    let of_parts: Vec<Solved> = parts.par_iter().map(solve).collect();
+    for (Part { part, positions, .. }, of_part) in parts.into_iter().zip(of_parts) {
         let results = of_part.gains.into_iter().zip(of_part.takes).zip(of_part.advantages);
         for (stock, ((gain, takes), advantages)) in positions.into_iter().zip(results) {
             solved.gains[stock] = gain;
@@ -59,7 +65,7 @@ pub fn solve(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], mo
 
 /// What the nodes and the moves of their pods cost together at least, in dollars per hour. Arguments as for [`solve`].
 pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64], moving: f64, work: u64) -> f64 {
-    let of_part = |of: Part| {
+    let of_part = |of: &Part| {
         let pods: f64 = of.stocks.iter().map(Stock::pods).sum();
         let mut fleet = Fleet::new(&of.part.own_items, &of.stocks, &of.offers, moving);
         let is_kept = fleet.hosts.iter().map(|host| host.is_kept).collect::<Vec<_>>();
@@ -70,7 +76,8 @@ pub fn least_cost(items: &[Item], stocks: &[Stock], offers: &[Bin], start: &[f64
         program.solve(Vec::new());
         program.bound + kept + moving * pods
     };
-    parts_of(items, stocks, offers).into_iter().map(of_part).sum()
+    let of_parts: Vec<f64> = parts_of(items, stocks, offers).par_iter().map(of_part).collect();
+    of_parts.into_iter().sum()
 }
 
 /// What shares no node with the rest.
