@@ -81,7 +81,7 @@ fn found(sets: &[Set], arguments: &LintArguments, before: &[Before]) -> LintRepo
     let all = || before.iter().cloned().reduce(Before::and).unwrap_or_default();
     for (index, set) in sets.iter().enumerate() {
         let before = before.get(index).filter(|_| before.len() == sets.len()).cloned().unwrap_or_else(all);
-        let definitions = settings::lint_definitions(&set.files, &arguments.definitions, &before);
+        let definitions = settings::lint_definitions(&set.files, arguments, &before);
         // Of several repositories the strictest decides.
         let own = severity(definitions.settings.lint.fail_on.unwrap_or(FailOn::Warning));
         least = least.max(own);

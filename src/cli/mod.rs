@@ -24,6 +24,7 @@ mod settings;
 mod signing;
 mod simulate;
 mod snapshot;
+mod threads;
 mod why;
 
 use std::process::ExitCode;

@@ -6,6 +6,7 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod ahead;
 mod amounts;
 pub mod baseline;
 mod before;
@@ -28,6 +29,7 @@ mod memory;
 mod misses;
 mod not_read;
 mod open;
+mod own_baseline;
 pub mod patterns;
 mod places;
 mod reader;
@@ -38,7 +40,10 @@ mod scopes;
 mod substitution;
 pub mod suggest;
 mod suppression;
+mod typed;
 mod unread;
+mod versions;
+mod workers;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,6 +71,8 @@ pub use memory::Memory;
 pub use not_read::NotRead;
 pub use open::OpenDefinition;
 pub use schema::{PublishedSchema, for_others as published_schemas};
+pub use versions::{KarpenterVersion, UnknownVersion};
+pub use workers::Workers;
 
 /// One parsed, validated document and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,12 +166,25 @@ pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge, Aside::default())
 }
 
-/// The same, with what the definitions were before: what may not change is held against it.
-pub fn lint_against(files: &[SourceFile], given: &GivenVariables, before: &Before) -> Definitions {
-    reader::read(files, given, reader::Purpose::Judge, Aside { before: Some(before), ..Aside::default() })
+/// What is asked of [`lint_with`] beyond what the files say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LintOptions<'a> {
+    /// What the definitions were before: what may not change is held against it.
+    pub before: Option<&'a Before>,
+    /// The Karpenter that is installed; it takes the place of the one that `cutlist.yaml` names.
+    pub karpenter: Option<KarpenterVersion>,
+    /// Who works; without them one part is done after the other.
+    pub workers: Option<&'a dyn Workers>,
+    /// Another baseline takes the place of the one that `cutlist.yaml` names.
+    pub without_own_baseline: bool,
 }
 
-/// What the files define, for [`lint_against`].
+/// The same as [`lint`], with more asked.
+pub fn lint_with(files: &[SourceFile], given: &GivenVariables, options: LintOptions<'_>) -> Definitions {
+    reader::read(files, given, reader::Purpose::Judge, Aside { options, ..Aside::default() })
+}
+
+/// What the files define, for [`LintOptions`].
 pub fn before(files: &[SourceFile], given: &GivenVariables) -> Before {
     let mut objects = Before::default();
     reader::read(files, given, reader::Purpose::Judge, Aside { objects: Some(&mut objects), ..Aside::default() });
