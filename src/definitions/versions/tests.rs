@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::table::{TABLE, What};
 use super::*;
 use crate::api::source::SourceFile;
+use crate::core::catalog::labels::AWS_PREFIX;
+use crate::core::model::requirements::AWS_LABELS;
 use crate::definitions::kinds::Kind;
 use crate::definitions::{GivenVariables, schema};
 
@@ -60,6 +62,15 @@ fn the_newest_version_has_the_fields_of_the_schema() {
         let difference: Vec<&String> = of_table.symmetric_difference(&of_schema).filter(is_compared).collect();
         assert_eq!(difference, Vec::<&String>::new(), "{name}");
     }
+}
+
+/// Labels that are suggested, and that the planner takes for those of instance types.
+#[test]
+fn the_newest_version_takes_the_labels_that_are_known() {
+    let facts = &TABLE.kinds["karpenter.sh/v1/NodePool"]["/spec/template/spec/requirements/[]/key"];
+    let current = facts.iter().filter(|fact| fact.what == What::Key && fact.is_current());
+    let of_table: BTreeSet<&str> = current.filter_map(|fact| fact.name.strip_prefix(AWS_PREFIX)).collect();
+    assert_eq!(of_table, AWS_LABELS.into_iter().collect());
 }
 
 fn fields(schema: &Value, pointer: &str, found: &mut BTreeSet<String>) {
