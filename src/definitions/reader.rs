@@ -75,18 +75,8 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         .enumerate()
         .map(|(index, source)| how(index, source, &layout, used.contains(&index), purpose, &context))
         .collect();
-    let ahead = match memory.is_some() {
-        // Most of it is known.
-        true => Vec::new(),
-        false => workers::map(options.workers, sources.len(), |index| {
-            match (hows.get(index), sources.get(index), parsed.get(index)) {
-                (Some(How::Whole | How::Apart), Some(source), Some(parsed)) => {
-                    Ahead::of(source, parsed, &context, options.before)
-                }
-                _ => Ahead::default(),
-            }
-        }),
-    };
+    // With a memory most of it is known.
+    let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
     let mut reading =
         Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
     reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known));
@@ -118,13 +108,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         definitions.get_or_insert(found);
     }
     let mut definitions = definitions.unwrap_or_default();
-    definitions.notes = reading.misses.notes();
-    definitions.not_read = reading.not_read;
-    definitions.files_read = reading.files_read;
-    definitions.documents_read = reading.documents_read;
-    definitions.documents_skipped = reading.documents_skipped;
-    definitions.definitions_found = reading.definitions_found;
-    definitions.paths_read = reading.paths_read;
+    reading.say_what_was_read(&mut definitions);
     let found = findings::without_repetition(reading.findings);
     let sorted = match purpose {
         Purpose::Use => SortedOut { kept: found, suppressed: Vec::new() },
@@ -145,6 +129,24 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         memory.keep(&sources, parsed, judged);
     }
     definitions
+}
+
+/// What can be worked out of the files one by one.
+fn ahead_of(
+    sources: &[&SourceFile],
+    parsed: &[Parsed],
+    hows: &[How],
+    context: &Context,
+    options: LintOptions<'_>,
+) -> Vec<Ahead> {
+    workers::map(options.workers, sources.len(), |index| {
+        match (hows.get(index), sources.get(index), parsed.get(index)) {
+            (Some(How::Whole | How::Apart), Some(source), Some(parsed)) => {
+                Ahead::of(source, parsed, context, options.before)
+            }
+            _ => Ahead::default(),
+        }
+    })
 }
 
 /// What is to be known before the first definition. Only a report goes by a baseline and by the Karpenter that is installed: what is newer than
@@ -305,6 +307,16 @@ struct Reading<'b> {
 }
 
 impl Reading<'_> {
+    fn say_what_was_read(&mut self, definitions: &mut Definitions) {
+        definitions.notes = self.misses.notes();
+        definitions.not_read = std::mem::take(&mut self.not_read);
+        definitions.files_read = self.files_read;
+        definitions.documents_read = self.documents_read;
+        definitions.documents_skipped = self.documents_skipped;
+        definitions.definitions_found = self.definitions_found;
+        definitions.paths_read = std::mem::take(&mut self.paths_read);
+    }
+
     fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
