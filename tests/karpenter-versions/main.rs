@@ -42,8 +42,12 @@ fn main() {
     for (minor, tag) in &tags {
         for text in definitions(clone, tag) {
             let (known, rules) = facts(&text, &OTHERS);
-            known.into_iter().for_each(|fact| drop(seen.entry(fact).or_default().insert(*minor)));
-            rules.into_iter().for_each(|rule| drop(unread.entry(rule).or_default().insert(*minor)));
+            for fact in known {
+                seen.entry(fact).or_default().insert(*minor);
+            }
+            for rule in rules {
+                unread.entry(rule).or_default().insert(*minor);
+            }
         }
     }
     // Kinds that are no longer served are told apart from mistakes anyway.
