@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fuzz fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-lint bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -69,6 +69,16 @@ fuzz: ## look SECONDS long for input that breaks TARGET, one of tests/fuzz/targe
 	  ../../target/fuzz/corpus/$(TARGET) corpus/$(TARGET) \
 	  -- -max_total_time=$(SECONDS) -timeout=1 -rss_limit_mb=256 -artifact_prefix=../../target/fuzz/found/
 
+# CLONE is a clone of https://github.com/aws/karpenter-provider-aws with its tags; LAST=1.15 reads a version that the table does not have yet,
+# and what lint says then differs where a unit test of definitions/versions says so. Needs the programs of `make e2e`.
+CLONE ?= target/karpenter-provider-aws
+karpenter-versions: ## which Karpenter has which field, from its definitions, and what a real API server says of them (minutes; needs CLONE)
+	@$(CARGO) test $(LOCKED) $(FEATURES) --test karpenter-versions -- $(CLONE) $(LAST)
+	@tests/control-plane/build target/e2e/programs
+	@tests/karpenter-versions/verdicts $(CLONE) target/e2e/programs > target/verdicts.txt
+	@mv target/verdicts.txt tests/lint/versions/verdicts.txt
+	@git diff --stat -- src/definitions/versions tests/lint/versions
+
 fmt: rustfmt ## format the code
 	$(CARGO) fmt
 
@@ -113,6 +123,14 @@ bench-fidelity: ## pods on the node that the first plan named, on a real control
 	@tests/control-plane/build target/e2e/programs
 	@CUTLIST=target/release/cutlist README=tests/bench/README.md $(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- \
 	  --programs target/e2e/programs pods_as_the_first_plan_named
+
+# kubeconform comes from the Go module proxy; kube-linter is measured where PEERS has it, since no proxy serves it everywhere.
+PEERS ?= target/bench/peers
+bench-lint: ## lint of many manifests beside kubeconform and kube-linter, into tests/bench/README.md (a minute after building; needs Go)
+	@$(CARGO) build $(LOCKED) $(FEATURES) --release
+	@mkdir -p $(PEERS)
+	@[ -x $(PEERS)/kubeconform ] || GOFLAGS=-mod=mod GOBIN=$(abspath $(PEERS)) go install github.com/yannh/kubeconform/cmd/kubeconform@v0.7.0
+	@$(CARGO) bench $(LOCKED) $(FEATURES) --profile dev --bench lint -- --cutlist target/release/cutlist --peers $(PEERS) --readme tests/bench/README.md
 
 # The harness only starts programs and reads their output; what is measured is built for use.
 bench-programs:

@@ -139,7 +139,7 @@ fn rules_of_lint() -> String {
                     `--- # NAME` begins another file. Both examples of each rule are tried by a test.\n\n\
                     A finding does not count where `# cutlist:ignore CODE REASON` stands on its line, on the line above or before everything else in its file; \
                     where the annotation `cutlist.dev/ignore: CODE REASON` of its object says so; where `spec.lint` of [cutlist.yaml](cutlist.json) does; or where it is in \
-                    the file of `--baseline`. That is for lint alone: `plan` and `run` refuse what can not be used.\n\n| code | name | severity | what holds |\n|---|---|---|---|\n"
+                    the file of `--baseline` or of `spec.lint.baseline`. That is for lint alone: `plan` and `run` refuse what can not be used.\n\n| code | name | severity | what holds |\n|---|---|---|---|\n"
         .to_owned();
     for rule in rules::all() {
         let code = rule.code.to_lowercase();

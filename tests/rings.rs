@@ -254,6 +254,7 @@ const RINGS: &[Ring] = &[
             "jsonschema",
             "k8s_openapi",
             "kube",
+            "rayon",
             "regex",
             "schemars",
             "serde",

@@ -38,6 +38,14 @@ pub fn found(object: &Value) -> Vec<String> {
     metadata.chain(annotations).filter(is_set).chain(finalizers).chain(status.filter(is_set)).collect()
 }
 
+/// Whether there may be some to take off the metadata.
+pub fn may_be_in_metadata(object: &Value) -> bool {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    metadata.is_some_and(|it| {
+        it.keys().any(|key| ["finalizers", "annotations"].contains(&key.as_str()) || METADATA.contains(&key.as_str()))
+    })
+}
+
 /// Takes them off the metadata of an object. The status stays: it is read by some, and applied by nobody.
 pub fn remove_from_metadata(object: &mut Value) {
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };

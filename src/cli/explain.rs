@@ -18,9 +18,11 @@ pub fn run(arguments: &ExplainArguments) -> Result<Outcome, Failure> {
     let rule = rules::find(word).or_else(|| rules::find(&word.to_uppercase()));
     let Some(rule) = rule else {
         let failure = Failure::usage(USAGE, anyhow::anyhow!("there is no rule `{word}`"));
-        return Err(failure.with_hint(match rules::nearest(word) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => "`cutlist explain` lists them".to_owned(),
+        let like: Vec<String> = rules::like(word).into_iter().map(|near| format!("`{near}`")).collect();
+        return Err(failure.with_hint(match like.as_slice() {
+            [] => "`cutlist explain` lists them".to_owned(),
+            [near] => format!("did you mean {near}?"),
+            several => format!("did you mean one of {}?", several.join(", ")),
         }));
     };
     output::text(&page(rule));

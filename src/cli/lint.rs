@@ -78,7 +78,7 @@ struct Earlier {
 impl Earlier {
     fn read(arguments: &LintArguments, reference: &str) -> Result<Self, Failure> {
         let sets = sets::sets(&arguments.paths, Some(reference))?;
-        let read = |set: &Set| settings::lint_definitions_before(&set.files, &arguments.definitions);
+        let read = |set: &Set| settings::lint_definitions_before(&set.files, arguments);
         let (definitions, before) = sets.iter().map(read).unzip();
         Ok(Self { sets, definitions, before })
     }
@@ -91,7 +91,7 @@ fn found(sets: &[Set], arguments: &LintArguments, before: &[Before]) -> LintRepo
     let all = (!is_same_division).then(|| before.iter().cloned().reduce(Before::and).unwrap_or_default());
     let lint = |(index, set): (usize, &Set)| {
         let before = all.as_ref().unwrap_or_else(|| &before[index]);
-        settings::lint_definitions(&set.files, &arguments.definitions, before)
+        settings::lint_definitions(&set.files, arguments, before)
     };
     let definitions: Vec<Definitions> = sets.iter().enumerate().map(lint).collect();
     report(sets, &definitions, arguments)

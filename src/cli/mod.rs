@@ -37,7 +37,12 @@ pub fn main() -> ExitCode {
     exit::guarded(parse_and_run)
 }
 
+/// As the first thread has on most systems: what is nested deep needs it.
+const STACK_BYTES: usize = 8 << 20;
+
 fn parse_and_run() -> ExitCode {
+    // Fails only where a pool is there already.
+    rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global().ok();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::arguments::DefinitionArguments;
+use super::arguments::{DefinitionArguments, LintArguments};
 use crate::api::source::SourceFile;
-use crate::definitions::{self, Before, Definitions, GivenVariables, Masks, Memory};
+use crate::definitions::{self, Before, Definitions, GivenVariables, LintOptions, Masks, Memory};
 
 /// A variable of the environment with this prefix is meant for definitions: `CUTLIST_VAR_REGION` gives `REGION`.
 pub const PREFIX: &str = "CUTLIST_VAR_";
@@ -17,13 +17,22 @@ pub fn read_definitions(files: &[SourceFile], arguments: &DefinitionArguments) -
 }
 
 /// The same to judge every file, as `lint` does.
-pub fn lint_definitions(files: &[SourceFile], arguments: &DefinitionArguments, before: &Before) -> Definitions {
-    definitions::lint_against(files, &given_for(files, arguments), before)
+pub fn lint_definitions(files: &[SourceFile], arguments: &LintArguments, before: &Before) -> Definitions {
+    let options = LintOptions { before: Some(before), ..options(arguments) };
+    definitions::lint_with(files, &given_for(files, &arguments.definitions), options)
 }
 
 /// What was found and defined at another time, to be held against what is now.
-pub fn lint_definitions_before(files: &[SourceFile], arguments: &DefinitionArguments) -> (Definitions, Before) {
-    definitions::lint_before(files, &given_for(files, arguments))
+pub fn lint_definitions_before(files: &[SourceFile], arguments: &LintArguments) -> (Definitions, Before) {
+    definitions::lint_before(files, &given_for(files, &arguments.definitions), options(arguments))
+}
+
+fn options(arguments: &LintArguments) -> LintOptions<'static> {
+    LintOptions {
+        karpenter: arguments.karpenter_version,
+        without_own_baseline: arguments.baseline.is_some(),
+        ..LintOptions::default()
+    }
 }
 
 /// The same again and again, as `lsp` does.

@@ -1,6 +1,6 @@
 //! Findings that are known: so that lint can be adopted where there are many, and speaks of new ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +77,8 @@ impl Baseline {
                 None => applied.kept.push(diagnostic),
             }
         }
-        let was_read = |known: &&&Known| paths.iter().any(|path| path.strip_prefix("./").unwrap_or(path) == known.file);
+        let paths: BTreeSet<&str> = paths.iter().map(|path| path.strip_prefix("./").unwrap_or(path)).collect();
+        let was_read = |known: &&&Known| paths.contains(known.file.as_str());
         let gone = open.values().filter(was_read).count();
         if gone > 0 {
             applied.kept.push(outdated(gone, path));

@@ -25,7 +25,7 @@ impl Before {
     pub(super) fn of(objects: &[Object], paths: &[&str]) -> Self {
         let old = |object: &Object| {
             let place = paths.get(object.build.unwrap_or(object.document.file))?;
-            let value = object.document.value.clone();
+            let value = object.document.value.clone().into_value();
             Some(Old { place: (*place).to_owned(), kind: object.kind, name: name_of(object.kind, &value)?, value })
         };
         let kept = objects.iter().filter(|object| object.usable && !object.unchecked && !object.staged);

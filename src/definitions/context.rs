@@ -8,7 +8,9 @@ use serde_json::Value;
 use super::document::{self, Document};
 use super::files;
 use super::findings::{Finding, Place};
+use super::own_baseline;
 use super::rules::kinds as rules;
+use super::versions::{Installed, SaidBy};
 use crate::api::source::SourceFile;
 use crate::api::{scenario, settings};
 
@@ -23,6 +25,10 @@ pub struct Context {
     /// Files that a scenario commits later.
     pub staged: BTreeSet<String>,
     pub templates: BTreeSet<String>,
+    /// The file of `spec.lint.baseline`, which holds no definition.
+    pub baseline: Option<String>,
+    /// The Karpenter that the definitions are for, where one is named.
+    pub karpenter: Option<Installed>,
 }
 
 impl Context {
@@ -36,6 +42,11 @@ impl Context {
         if let Some(settings) = &context.settings {
             let variables = settings.members("/spec/variables");
             context.variables.extend(variables.filter_map(|(_, name, value)| Some((name.to_owned(), scalar(value)?))));
+            let baseline = settings.str(own_baseline::POINTER);
+            context.baseline = baseline.map(|path| path.strip_prefix("./").unwrap_or(path).to_owned());
+            // What is no version that is known the schema of the settings says.
+            let version = settings.str("/spec/lint/karpenterVersion").and_then(|version| version.parse().ok());
+            context.karpenter = version.map(|version| Installed { version, said_by: SaidBy::Settings });
             context
                 .paths
                 .extend(settings.items("/spec/paths").filter_map(|(_, path)| path.as_str().map(str::to_owned)));

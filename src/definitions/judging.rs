@@ -1,10 +1,9 @@
 //! One document of a kind that is read, judged without the others.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
 use super::amounts;
+use super::context::Context;
 use super::diagnostic::Severity;
 use super::document::{self, Document};
 use super::findings::{Finding, Place};
@@ -15,6 +14,7 @@ use super::rules::{self, Check, reading};
 use super::schema;
 use super::substitution::{self, Miss};
 use super::unread;
+use super::versions;
 use crate::api::ec2_node_class::Subnet;
 
 /// What the document is with its variables, and what was found in it.
@@ -34,12 +34,12 @@ impl Judged {
     pub fn of<'o>(
         kind: Kind,
         mut document: Document,
-        variables: &BTreeMap<String, String>,
+        context: &Context,
         old: impl FnOnce(&Value) -> Option<&'o Value>,
     ) -> Self {
         let mut misses = Vec::new();
         if kind.is_object() {
-            misses = substitution::apply(kind, &mut document, variables);
+            misses = substitution::apply(kind, &mut document, &context.variables);
         }
         let mut findings = ambiguous(kind, &document);
         let old = old(&document.value);
@@ -49,6 +49,7 @@ impl Judged {
             findings.extend(unread::set_by_cluster(&document));
         }
         findings.extend(schema::check(kind, &mut document, old, &mut unchecked));
+        findings.extend(context.karpenter.iter().flat_map(|it| versions::check(kind, &document, old, *it)));
         findings.extend(amounts::too_much_of(kind, &document));
         // What is far too long is not looked at entry by entry.
         let is_too_long = amounts::is_far_too_long(kind, &document);
@@ -60,7 +61,9 @@ impl Judged {
             }
         }
         unchecked |= open::drop_hidden(&document, &mut findings);
-        if let Some((status, root)) = subnets.zip(document.value.as_object_mut()) {
+        if let Some(status) = subnets
+            && let Some(root) = document.value.as_object_mut()
+        {
             root.insert("status".to_owned(), status);
         }
         Self { document, findings, misses, unchecked, is_too_long }

@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::context::Context;
-use super::document::Parsed;
+use super::document::{Document, Parsed};
 use super::judging::Judged;
+use super::versions::Installed;
 use crate::api::kustomization;
 use crate::api::source::SourceFile;
 
@@ -15,6 +16,7 @@ pub struct Memory {
     frame: Frame,
     /// In the order of their paths, which gives each its index.
     files: Vec<Option<Remembered>>,
+    built: JudgedOfBuilds,
 }
 
 /// What all files are read by. With another one nothing that is known counts.
@@ -24,10 +26,36 @@ struct Frame {
     paths: Vec<String>,
     templates: BTreeSet<String>,
     has_kustomizations: bool,
+    karpenter: Option<Installed>,
+    baseline: Option<String>,
 }
 
 /// Documents of a file that were judged alone, by their place in it.
 pub type JudgedOfFile = BTreeMap<usize, Judged>;
+
+/// Objects that kustomizations built, as they were built and judged; by the path of the kustomization and their place in it.
+pub type JudgedOfBuilds = BTreeMap<(String, usize), (Document, Judged)>;
+
+/// What is known of documents while they are judged, and is kept for the next time.
+#[derive(Debug, Default)]
+pub struct KnownJudged {
+    /// By the index of the file.
+    pub files: Vec<JudgedOfFile>,
+    pub built: JudgedOfBuilds,
+    /// Those of the last time.
+    built_before: JudgedOfBuilds,
+}
+
+impl KnownJudged {
+    /// What an object that a kustomization built is; one that it built the same from the same places is not judged again.
+    pub fn of_built(&mut self, by: &str, number: usize, document: &Document, judge: impl FnOnce() -> Judged) -> Judged {
+        let key = (by.to_owned(), number);
+        let known = self.built_before.remove(&key).filter(|(before, _)| before.is_same(document));
+        let judged = known.map_or_else(judge, |(_, judged)| judged);
+        self.built.insert(key, (document.clone(), judged.clone()));
+        judged
+    }
+}
 
 #[derive(Debug)]
 struct Remembered {
@@ -45,9 +73,12 @@ impl Memory {
             paths: context.paths.clone(),
             templates: context.templates.clone(),
             has_kustomizations: sources.iter().any(|source| kustomization::is_file(&source.path)),
+            karpenter: context.karpenter,
+            baseline: context.baseline.clone(),
         };
         if frame != self.frame {
             self.files.clear();
+            self.built.clear();
             self.frame = frame;
         }
     }
@@ -59,9 +90,15 @@ impl Memory {
         is_same.then_some((remembered.parsed, remembered.judged))
     }
 
+    /// What is known, to judge by.
+    pub fn judged(&mut self, files: Vec<JudgedOfFile>) -> KnownJudged {
+        KnownJudged { files, built: JudgedOfBuilds::new(), built_before: std::mem::take(&mut self.built) }
+    }
+
     /// Takes the place of everything that was known.
-    pub fn keep(&mut self, sources: &[&SourceFile], parsed: Vec<Parsed>, judged: Vec<JudgedOfFile>) {
-        let files = sources.iter().zip(parsed.into_iter().zip(judged));
+    pub fn keep(&mut self, sources: &[&SourceFile], parsed: Vec<Parsed>, judged: KnownJudged) {
+        self.built = judged.built;
+        let files = sources.iter().zip(parsed.into_iter().zip(judged.files));
         let remembered = |(source, (parsed, judged)): (&&SourceFile, (Parsed, JudgedOfFile))| {
             let (path, content) = (source.path.clone(), source.content.clone());
             Some(Remembered { path, content, parsed, judged })

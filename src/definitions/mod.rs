@@ -6,6 +6,7 @@
 //! each document, then on all of them together. Nothing stops at the first mistake: what is broken is reported and left
 //! out, the rest goes on.
 
+mod ahead;
 mod amounts;
 pub mod baseline;
 mod before;
@@ -28,6 +29,7 @@ mod memory;
 mod misses;
 mod not_read;
 mod open;
+mod own_baseline;
 pub mod patterns;
 mod places;
 mod reader;
@@ -38,7 +40,9 @@ mod scopes;
 mod substitution;
 pub mod suggest;
 mod suppression;
+mod typed;
 mod unread;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -66,6 +70,7 @@ pub use memory::Memory;
 pub use not_read::NotRead;
 pub use open::OpenDefinition;
 pub use schema::{PublishedSchema, for_others as published_schemas};
+pub use versions::{KarpenterVersion, UnknownVersion};
 
 /// One parsed, validated document and where it stands.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,15 +164,26 @@ pub fn lint(files: &[SourceFile], given: &GivenVariables) -> Definitions {
     reader::read(files, given, reader::Purpose::Judge, Aside::default())
 }
 
-/// The same, with what the definitions were before: what may not change is held against it.
-pub fn lint_against(files: &[SourceFile], given: &GivenVariables, before: &Before) -> Definitions {
-    reader::read(files, given, reader::Purpose::Judge, Aside { before: Some(before), ..Aside::default() })
+/// What is asked of [`lint_with`] beyond what the files say.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LintOptions<'a> {
+    /// What the definitions were before: what may not change is held against it.
+    pub before: Option<&'a Before>,
+    /// The Karpenter that is installed; it takes the place of the one that `cutlist.yaml` names.
+    pub karpenter: Option<KarpenterVersion>,
+    /// Another baseline takes the place of the one that `cutlist.yaml` names.
+    pub without_own_baseline: bool,
 }
 
-/// The same as [`lint`], with what the files define, for [`lint_against`].
-pub fn lint_before(files: &[SourceFile], given: &GivenVariables) -> (Definitions, Before) {
+/// The same as [`lint`], with more asked.
+pub fn lint_with(files: &[SourceFile], given: &GivenVariables, options: LintOptions<'_>) -> Definitions {
+    reader::read(files, given, reader::Purpose::Judge, Aside { options, ..Aside::default() })
+}
+
+/// The same as [`lint_with`], with what the files define, for [`LintOptions`].
+pub fn lint_before(files: &[SourceFile], given: &GivenVariables, options: LintOptions<'_>) -> (Definitions, Before) {
     let mut before = Before::default();
-    let aside = Aside { objects: Some(&mut before), ..Aside::default() };
+    let aside = Aside { objects: Some(&mut before), options, ..Aside::default() };
     (reader::read(files, given, reader::Purpose::Judge, aside), before)
 }
 

@@ -9,7 +9,7 @@ use super::document::{Document, spans};
 use super::findings::{Finding, Place};
 use super::kinds::Kind;
 use super::revision::Revision;
-use super::rules::{Check, kubelet, references, schema};
+use super::rules::{Check, kubelet, references, schema, versions};
 use super::substitution::Variables;
 
 /// A definition with variables that nobody gave a value.
@@ -42,7 +42,7 @@ impl OpenDefinition {
         Some(Self {
             kind: kind.name(),
             name: document.str("/metadata/name").unwrap_or_default().to_owned(),
-            value: document.value.clone(),
+            value: document.value.clone().into_value(),
             file: file.to_owned(),
             line: document.place("", Place::Value).line,
             variables: names.flatten().cloned().collect(),
@@ -86,7 +86,8 @@ fn hides(document: &Document, finding: &Finding) -> bool {
         return false;
     }
     // That a field does not exist has nothing to do with its value.
-    if std::ptr::eq(finding.rule, &schema::UNKNOWN_FIELD) || std::ptr::eq(finding.rule, &kubelet::FIELD) {
+    if [&schema::UNKNOWN_FIELD, &kubelet::FIELD, &versions::FIELD].iter().any(|rule| std::ptr::eq(finding.rule, *rule))
+    {
         return variables.is_open_key(pointer);
     }
     if variables.is_open(pointer) {

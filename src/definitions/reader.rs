@@ -4,33 +4,33 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::de::DeserializeOwned;
+use rayon::prelude::*;
 use serde_json::Value;
 
+use super::ahead::{self, Ahead};
 use super::amounts::Amounts;
 use super::before::Before;
 use super::context::Context;
-use super::diagnostic::{Diagnostic, Severity, Span, Suppressed, SuppressedBy};
+use super::diagnostic::{Diagnostic, Span, Suppressed, SuppressedBy};
 use super::document::{self, Document, Parsed};
 use super::findings::{self, Finding, Place};
 use super::given::GivenVariables;
 use super::judging::{self, Judged};
 use super::kinds::{Class, Kind, classify};
 use super::kustomize::{self, Build, Layout, Role};
-use super::memory::{JudgedOfFile, Memory};
+use super::memory::{JudgedOfFile, KnownJudged, Memory};
 use super::misses::Misses;
 use super::not_read::{self, NotRead};
-use super::open::{self, OpenDefinition};
-use super::places;
+use super::open;
+use super::own_baseline::OwnBaseline;
 use super::revision::{Object, Revision};
 use super::rules::{self, Check, kinds as kind_rules, kustomize as kustomize_rules, reading};
 use super::scopes::{self, Scope};
 use super::suppression::{Chosen, Ignores, SortedOut};
-use super::{Definition, Definitions, files, limits, schema, substitution, unread};
-use crate::api::capacity_buffer::CapacityBuffer;
+use super::versions::{self, Installed, SaidBy};
+use super::{Definitions, LintOptions, files, limits, schema, substitution, typed, unread};
+use crate::api::kustomization;
 use crate::api::source::{SourceFile, Standing};
-use crate::api::{cluster_fields, kustomization};
 
 /// What the files are read for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,14 +46,13 @@ pub enum Purpose {
 pub struct Aside<'a> {
     /// What is known of files that did not change is not worked out again. It is of one purpose.
     pub memory: Option<&'a mut Memory>,
-    /// What was defined before.
-    pub before: Option<&'a Before>,
     /// Where to put what is defined now, to be held against another time.
     pub objects: Option<&'a mut Before>,
+    pub options: LintOptions<'a>,
 }
 
 pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, aside: Aside<'_>) -> Definitions {
-    let Aside { mut memory, before, objects: kept } = aside;
+    let Aside { mut memory, objects: kept, options } = aside;
     let is_read = |file: &&SourceFile| match &file.standing {
         Standing::Own => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
@@ -63,7 +62,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
     let mut sources: Vec<&SourceFile> = sources.iter().filter(is_read).collect();
     sources.sort_by(|one, other| one.path.cmp(&other.path));
-    let context = Context::of(&sources, &given.values());
+    let (context, own_baseline) = context_of(&sources, given, purpose, options);
     let (parsed, known) = known_or_parsed(&sources, &context, memory.as_deref_mut());
     let layout = Layout::of(&sources, &links, &parsed, &context.paths);
     let tops = match layout.of_root().filter(|_| purpose == Purpose::Use) {
@@ -71,10 +70,17 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
         None => layout.tops.clone(),
     };
     let (builds, used, findings) = kustomize::build(&layout, &parsed, &tops);
-    let mut reading = Reading { context, findings, purpose: Some(purpose), before, ..Reading::default() };
-    reading.judged = memory.is_some().then_some(known);
-    for (index, (source, parsed)) in sources.iter().zip(&parsed).enumerate() {
-        let how = how(index, source, &layout, used.contains(&index), purpose, &reading.context.paths);
+    let hows: Vec<How> = sources
+        .iter()
+        .enumerate()
+        .map(|(index, source)| how(index, source, &layout, used.contains(&index), purpose, &context))
+        .collect();
+    // With a memory most of it is known.
+    let ahead = if memory.is_some() { Vec::new() } else { ahead_of(&sources, &parsed, &hows, &context, options) };
+    let mut reading =
+        Reading { context, findings, ahead, purpose: Some(purpose), before: options.before, ..Reading::default() };
+    reading.judged = memory.as_deref_mut().map(|memory| memory.judged(known));
+    for (index, ((source, parsed), how)) in sources.iter().zip(&parsed).zip(hows).enumerate() {
         reading.file(index, source, parsed, how);
     }
     for build in builds {
@@ -82,6 +88,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     }
     reading.findings.extend(reading.context.unused_paths(&sources));
     reading.findings.extend(reading.misses.findings(given));
+    reading.findings.extend(own_baseline.finding.clone());
     let objects = std::mem::take(&mut reading.objects);
     if let Some(kept) = kept {
         let paths: Vec<&str> = sources.iter().map(|source| source.path.as_str()).collect();
@@ -97,17 +104,11 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     };
     let mut definitions: Option<Definitions> = None;
     for scope in scopes {
-        let found = judged(scope, &sources, &mut reading.findings);
+        let found = judged(scope, &sources, &mut reading.findings, purpose == Purpose::Use);
         definitions.get_or_insert(found);
     }
     let mut definitions = definitions.unwrap_or_default();
-    definitions.notes = reading.misses.notes();
-    definitions.not_read = reading.not_read;
-    definitions.files_read = reading.files_read;
-    definitions.documents_read = reading.documents_read;
-    definitions.documents_skipped = reading.documents_skipped;
-    definitions.definitions_found = reading.definitions_found;
-    definitions.paths_read = reading.paths_read;
+    reading.say_what_was_read(&mut definitions);
     let found = findings::without_repetition(reading.findings);
     let sorted = match purpose {
         Purpose::Use => SortedOut { kept: found, suppressed: Vec::new() },
@@ -123,14 +124,53 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     definitions.masks = given.masks();
     let of_suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
     definitions.masks.diagnostics(definitions.diagnostics.iter_mut().chain(of_suppressed));
+    own_baseline.apply(&mut definitions, &sources);
     if let Some((memory, judged)) = memory.zip(reading.judged) {
         memory.keep(&sources, parsed, judged);
     }
     definitions
 }
 
+/// What can be worked out of the files one by one.
+fn ahead_of(
+    sources: &[&SourceFile],
+    parsed: &[Parsed],
+    hows: &[How],
+    context: &Context,
+    options: LintOptions<'_>,
+) -> Vec<Ahead> {
+    let files = sources.par_iter().zip(parsed).zip(hows);
+    let ahead = files.map(|((source, parsed), how)| match how {
+        How::Whole | How::Apart => Ahead::of(source, parsed, context, options.before),
+        _ => Ahead::default(),
+    });
+    ahead.collect()
+}
+
+/// What is to be known before the first definition. Only a report goes by a baseline and by the Karpenter that is installed: what is newer than
+/// that is no obstacle to a plan, which is carried out without it.
+fn context_of(
+    sources: &[&SourceFile],
+    given: &GivenVariables,
+    purpose: Purpose,
+    options: LintOptions<'_>,
+) -> (Context, OwnBaseline) {
+    let mut context = Context::of(sources, &given.values());
+    if purpose == Purpose::Use {
+        (context.karpenter, context.baseline) = (None, None);
+        return (context, OwnBaseline::default());
+    }
+    let typed = options.karpenter.map(|version| Installed { version, said_by: SaidBy::CommandLine });
+    context.karpenter = typed.or(context.karpenter);
+    let own_baseline = match options.without_own_baseline {
+        true => OwnBaseline::default(),
+        false => OwnBaseline::of(&context, sources),
+    };
+    (context, own_baseline)
+}
+
 /// Holds the objects of a scope against each other; gives the values of those in which no error was found.
-fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>) -> Definitions {
+fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>, keeps_places: bool) -> Definitions {
     let paths = sources.iter().map(|source| source.path.as_str()).collect();
     let (objects, judge) = scope.into_parts();
     let revision = Revision { paths, objects };
@@ -144,22 +184,23 @@ fn judged(scope: Scope, sources: &[&SourceFile], findings: &mut Vec<Finding>) ->
             );
         }
     }
-    typed(revision, findings)
+    typed::typed(revision, findings, keeps_places)
 }
 
 /// Every file, with what is known of its documents from an earlier reading.
 fn known_or_parsed(
     sources: &[&SourceFile],
     context: &Context,
-    mut memory: Option<&mut Memory>,
+    memory: Option<&mut Memory>,
 ) -> (Vec<Parsed>, Vec<JudgedOfFile>) {
-    if let Some(memory) = memory.as_deref_mut() {
-        memory.begin(sources, context);
-    }
     let parse = parser(sources, context);
+    let Some(memory) = memory else {
+        let parsed = sources.par_iter().enumerate().map(|(index, source)| parse(index, source)).collect();
+        return (parsed, Vec::new());
+    };
+    memory.begin(sources, context);
     let known_or_parsed = |(index, source): (usize, &&SourceFile)| {
-        let known = memory.as_deref_mut().and_then(|memory| memory.recall(index, source));
-        known.unwrap_or_else(|| (parse(index, source), JudgedOfFile::new()))
+        memory.recall(index, source).unwrap_or_else(|| (parse(index, source), JudgedOfFile::new()))
     };
     sources.iter().enumerate().map(known_or_parsed).unzip()
 }
@@ -169,7 +210,8 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
     move |index, source| {
         let is_needed = has_kustomizations || files::is_selected(&source.path, &context.paths);
-        if !source.has_content() || !is_needed || context.template_of(&source.path).is_some() {
+        let is_baseline = context.baseline.as_deref() == Some(source.path.as_str());
+        if !source.has_content() || !is_needed || is_baseline || context.template_of(&source.path).is_some() {
             return Parsed::default();
         }
         match text_of(index, source) {
@@ -199,9 +241,12 @@ fn how(
     layout: &Layout<'_>,
     is_used: bool,
     purpose: Purpose,
-    paths: &[String],
+    context: &Context,
 ) -> How {
-    let is_asked_for = source.standing == Standing::Own && files::is_selected(&source.path, paths);
+    if context.baseline.as_deref() == Some(source.path.as_str()) {
+        return How::Skipped;
+    }
+    let is_asked_for = source.standing == Standing::Own && files::is_selected(&source.path, &context.paths);
     let role = layout.role(index);
     let judges = purpose == Purpose::Judge && is_asked_for;
     match (matches!(source.standing, Standing::LinkNotFollowed | Standing::Submodule), role, is_used) {
@@ -226,8 +271,8 @@ fn how(
 enum Origin<'p> {
     /// From a file, as it stands there: which one of its documents it is.
     Written(usize),
-    /// From the kustomization of this path.
-    Built(&'p str),
+    /// From the kustomization of this path: which one of its objects it is.
+    Built(&'p str, usize),
 }
 
 #[derive(Default)]
@@ -245,8 +290,10 @@ struct Reading<'b> {
     purpose: Option<Purpose>,
     /// What was defined before.
     before: Option<&'b Before>,
-    /// What is known of documents, and is kept for the next time; by the index of the file. `None`: nothing is.
-    judged: Option<Vec<JudgedOfFile>>,
+    /// What was worked out of each file before.
+    ahead: Vec<Ahead>,
+    /// What is known of documents, and is kept for the next time. `None`: nothing is.
+    judged: Option<KnownJudged>,
     files_read: usize,
     documents_read: usize,
     documents_skipped: usize,
@@ -254,6 +301,16 @@ struct Reading<'b> {
 }
 
 impl Reading<'_> {
+    fn say_what_was_read(&mut self, definitions: &mut Definitions) {
+        definitions.notes = self.misses.notes();
+        definitions.not_read = std::mem::take(&mut self.not_read);
+        definitions.files_read = self.files_read;
+        definitions.documents_read = self.documents_read;
+        definitions.documents_skipped = self.documents_skipped;
+        definitions.definitions_found = self.definitions_found;
+        definitions.paths_read = std::mem::take(&mut self.paths_read);
+    }
+
     fn file(&mut self, index: usize, source: &SourceFile, parsed: &Parsed, how: How) {
         if how == How::NotRead {
             let (not_read, finding) = not_read::passed_over(index, source);
@@ -345,7 +402,9 @@ impl Reading<'_> {
             let mut document = kustomize::without_directives(document);
             substitution::apply(kind, &mut document, &self.context.variables);
             found.extend(judging::ambiguous(kind, &document));
-            let checked = schema::check(kind, &mut document, None, &mut false);
+            let mut checked = schema::check(kind, &mut document, None, &mut false);
+            checked.extend(self.context.karpenter.iter().flat_map(|it| versions::check(kind, &document, None, *it)));
+            open::drop_hidden(&document, &mut checked);
             found.extend(checked.into_iter().filter(|finding| finding.rule.is_of_one_field()));
         }
     }
@@ -354,7 +413,7 @@ impl Reading<'_> {
     fn build(&mut self, build: Build, sources: &[&SourceFile]) {
         let place = path_of(sources, build.top);
         let mut found = Vec::new();
-        for document in build.documents {
+        for (number, document) in build.documents.into_iter().enumerate() {
             let Some(source) = sources.get(document.file) else { continue };
             let objects = self.objects.len();
             match classify(&document.value) {
@@ -362,7 +421,7 @@ impl Reading<'_> {
                 Class::NoObject | Class::Incomplete { .. } => {}
                 class => {
                     let (skipped, counted) = (self.documents_skipped, self.definitions_found);
-                    self.document(class, &document, Origin::Built(place), source, &mut found);
+                    self.document(class, &document, Origin::Built(place, number), source, &mut found);
                     (self.documents_skipped, self.definitions_found) = (skipped, counted);
                 }
             }
@@ -405,9 +464,10 @@ impl Reading<'_> {
             Class::Foreign => {
                 self.documents_skipped += 1;
                 found.extend(unread::no_settings(document, &source.path));
-                found.extend(schema::unknown_fields_of_workload(document));
-                found.extend(rules::requirements::of_workload(document));
-                found.extend(rules::auto_mode::fields_of_class(document));
+                found.extend(match (origin, self.ahead.get_mut(document.file)) {
+                    (Origin::Written(number), Some(ahead)) => ahead.foreign(number, document),
+                    _ => ahead::of_foreign(document),
+                });
             }
             Class::Old(old) => found.extend(unread::outdated(old, document)),
             Class::Unread { note } => {
@@ -435,14 +495,23 @@ impl Reading<'_> {
     fn judged(&mut self, kind: Kind, document: &Document, origin: Origin<'_>, source: &SourceFile) -> Judged {
         let place = match origin {
             Origin::Written(_) => source.path.as_str(),
-            Origin::Built(by) => by,
+            Origin::Built(by, _) => by,
         };
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
-        let judge = || Judged::of(kind, document.clone(), &self.context.variables, old);
-        let of_file = self.judged.as_mut().and_then(|judged| judged.get_mut(document.file));
-        match (of_file, origin) {
-            (Some(of_file), Origin::Written(number)) => of_file.entry(number).or_insert_with(judge).clone(),
-            _ => judge(),
+        let judge = || Judged::of(kind, document.clone(), &self.context, old);
+        let Some(known) = self.judged.as_mut() else {
+            let ahead = match origin {
+                Origin::Written(number) => self.ahead.get_mut(document.file).and_then(|it| it.judged.remove(&number)),
+                Origin::Built(..) => None,
+            };
+            return ahead.unwrap_or_else(judge);
+        };
+        match origin {
+            Origin::Written(number) => match known.files.get_mut(document.file) {
+                Some(of_file) => of_file.entry(number).or_insert_with(judge).clone(),
+                None => judge(),
+            },
+            Origin::Built(by, number) => known.of_built(by, number, document, judge),
         }
     }
 }
@@ -464,98 +533,6 @@ fn text_of(index: usize, source: &SourceFile) -> Result<Arc<str>, Box<Finding>> 
         let utf16 = content.starts_with(&[0xff, 0xfe]) || content.starts_with(&[0xfe, 0xff]);
         let message = if utf16 { "the file is UTF-16, not UTF-8" } else { "the file is not UTF-8 text" };
         Box::new(Finding::at_span(&reading::ENCODING, index, span, message).hint("save it as UTF-8"))
-    })
-}
-
-/// Values of the documents in which no error was found.
-fn typed(revision: Revision<'_>, findings: &mut Vec<Finding>) -> Definitions {
-    let mut definitions = Definitions::default();
-    // An error of a rule over all documents makes those it names unusable as well.
-    let refused: BTreeSet<(usize, String)> = findings
-        .iter()
-        .filter(|finding| finding.rule.severity == Severity::Error && matches!(finding.rule.check, Check::Revision(_)))
-        .filter_map(|finding| Some((finding.file, finding.object.clone()?)))
-        .collect();
-    let revision_paths = revision.paths;
-    for object in revision.objects.into_iter().filter(|object| object.usable && !object.staged) {
-        let mut document = object.document;
-        cluster_fields::remove_from_metadata(&mut document.value);
-        if document.name().is_some_and(|name| refused.contains(&(document.file, name))) {
-            continue;
-        }
-        let path = revision_paths.get(document.file).copied().unwrap_or_default();
-        let open = OpenDefinition::of(object.kind, &document, path, object.unchecked);
-        let result = match object.kind {
-            Kind::NodePool => {
-                definition(&document, &revision_paths, "").map(|value| definitions.node_pools.push(value))
-            }
-            Kind::EC2NodeClass => {
-                definition(&document, &revision_paths, "").map(|value| definitions.node_classes.push(value))
-            }
-            Kind::NodeOverlay => {
-                definition(&document, &revision_paths, "").map(|value| definitions.node_overlays.push(value))
-            }
-            Kind::CapacityBuffer => {
-                definition(&document, &revision_paths, "").map(|value| definitions.capacity_buffers.push(value))
-            }
-            Kind::PodTemplate => {
-                definition(&document, &revision_paths, "").map(|value| definitions.pod_templates.push(value))
-            }
-            Kind::DisruptionBudget => {
-                definition(&document, &revision_paths, "").map(|value| definitions.disruption_budgets.push(value))
-            }
-            Kind::Settings if document.value.get("spec").is_none() => Ok(()),
-            Kind::Settings => definition(&document, &revision_paths, "/spec")
-                .map(|value: Definition<_>| definitions.settings = value.value),
-            Kind::Scenario => {
-                definition(&document, &revision_paths, "/spec").map(|value| definitions.scenario = Some(value))
-            }
-            Kind::ImageLock => definition(&document, &revision_paths, "/spec").map(|mut value: Definition<_>| {
-                value.places = places::of_locked(&document, &revision_paths);
-                definitions.image_lock = Some(value);
-            }),
-        };
-        let unread = result.err();
-        match open {
-            // That it can not be read may be the variable's doing.
-            Some(open) => {
-                definitions.open.push(OpenDefinition { unchecked: open.unchecked || unread.is_some(), ..open });
-            }
-            None => findings.extend(unread.map(|finding| *finding)),
-        }
-    }
-    keep_templates_of_buffers(&mut definitions);
-    definitions
-}
-
-/// Pod templates that no buffer names are somebody else's.
-fn keep_templates_of_buffers(definitions: &mut Definitions) {
-    let buffers = &definitions.capacity_buffers;
-    let namespace = |metadata: &ObjectMeta| metadata.namespace.clone().unwrap_or_else(|| "default".to_owned());
-    let is_named = |template: &ObjectMeta| {
-        let names = |buffer: &CapacityBuffer| {
-            let reference = buffer.spec.pod_template_ref.as_ref();
-            reference.is_some_and(|it| Some(&it.name) == template.name.as_ref())
-                && namespace(&buffer.metadata) == namespace(template)
-        };
-        buffers.iter().any(|buffer| names(&buffer.value))
-    };
-    definitions.pod_templates.retain(|template| is_named(&template.value.metadata));
-}
-
-fn definition<T: DeserializeOwned>(
-    document: &Document,
-    paths: &[&str],
-    pointer: &str,
-) -> Result<Definition<T>, Box<Finding>> {
-    let value = document.value.pointer(pointer).unwrap_or(&Value::Null);
-    let own = places::of(document, "", paths);
-    let places = places::of_fields(document, paths);
-    let variables = document.variables.names().clone();
-    let definition = |value| Definition { value, file: own.file, line: own.line, places, variables };
-    T::deserialize(value).map(definition).map_err(|error| {
-        let message = format!("the document can not be read: {error}");
-        Box::new(Finding::at(&reading::UNREADABLE, document, "", Place::Value, message))
     })
 }
 

@@ -108,6 +108,10 @@ pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, Stri
     if is_switched_off(&document.value) {
         return Vec::new();
     }
+    if !may_have_variables(&document.value) {
+        document.variables = Variables::default();
+        return Vec::new();
+    }
     let mut value = std::mem::take(&mut document.value);
     let mut walk = Walk {
         document,
@@ -123,6 +127,16 @@ pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, Stri
     document.value = value;
     document.variables = variables;
     misses
+}
+
+/// Every form begins so.
+fn may_have_variables(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains("${"),
+        Value::Object(map) => map.iter().any(|(key, value)| key.contains("${") || may_have_variables(value)),
+        Value::Array(items) => items.iter().any(may_have_variables),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
 }
 
 fn is_switched_off(value: &Value) -> bool {

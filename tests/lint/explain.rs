@@ -32,6 +32,19 @@ fn a_rule_is_explained_by_code_or_name() {
         (said.as_str(), code),
         ("error: there is no rule `unpined-alias`\n\nhint: did you mean `unpinned-alias`?\n", 2)
     );
+    for (word, hint) in [
+        ("unpinned", "did you mean `unpinned-alias`?"),
+        ("Unpined", "did you mean `unpinned-alias`?"),
+        ("unpinned alias", "did you mean `unpinned-alias`?"),
+        ("464", "did you mean `CL0464`?"),
+        ("CL464", "did you mean `CL0464`?"),
+        ("baseline", "did you mean one of `outdated-baseline`, `unusable-baseline`?"),
+        ("9999", "`cutlist explain` lists them"),
+        ("nothing of the kind", "`cutlist explain` lists them"),
+    ] {
+        let (_, said, code) = cutlist(&["explain", word]);
+        assert_eq!((said.as_str(), code), (format!("error: there is no rule `{word}`\n\nhint: {hint}\n").as_str(), 2));
+    }
     let (list, _, code) = cutlist(&["explain"]);
     assert_eq!((list.lines().count(), code), (cutlist::definitions::rules::all().len(), 0));
     assert!(list.contains("\nCL0464  note     unpinned-alias  "), "{list}");

@@ -182,6 +182,32 @@ fn a_baseline_holds_what_is_known() {
     }
 }
 
+/// The one that the settings name is known by paths from the root, from wherever lint is called.
+#[test]
+fn a_baseline_of_the_settings_counts_for_everybody() {
+    const SETTINGS: &str =
+        "apiVersion: cutlist.dev/v1alpha1\nkind: Settings\nspec: { lint: { baseline: known.json } }\n";
+    let folder =
+        folder(&[("nodes/cutlist.yaml", SETTINGS), ("nodes/a/pool.yaml", POOL), ("nodes/a/class.yaml", CLASS)]);
+    let (text, code) = lint(folder.path(), &["nodes"]);
+    assert!(code == 1 && text.contains("CL0904 unusable-baseline") && text.contains("--write-baseline"), "{text}");
+    let root = folder.path().join("nodes");
+    let (text, code) = lint(&root, &[".", "--baseline", "known.json", "--write-baseline"]);
+    assert_eq!((text.as_str(), code), ("wrote 1 findings to known.json\n", 0));
+    for (from, path) in [(folder.path(), "nodes"), (&root, ".")] {
+        let (text, code) = lint(from, &[path]);
+        assert_eq!((last_line(&text), code), ("3 files, 3 definitions: clean, 1 suppressed", 0), "{text}");
+    }
+    // Another one takes its place.
+    write(&root, "none.json", "{ \"version\": 1, \"findings\": [] }");
+    let (text, code) = lint(&root, &[".", "--baseline", "none.json"]);
+    assert_eq!((last_line(&text), code), ("3 files, 3 definitions: 1 warning", 1), "{text}");
+    // What was mended is said.
+    write(&root, "a/pool.yaml", &POOL.replace(", aarch64", ""));
+    let (text, code) = lint(folder.path(), &["nodes"]);
+    assert!(code == 0 && text.contains("CL0903 outdated-baseline") && text.contains("nodes/known.json"), "{text}");
+}
+
 /// Everything that is mended by itself, with its comments.
 #[test]
 fn fixes_are_written_and_nothing_else() {

@@ -8,7 +8,7 @@ mod written;
 use std::collections::BTreeSet;
 
 use cutlist::api::source::SourceFile;
-use cutlist::definitions::{self, GivenVariables, Severity, rules};
+use cutlist::definitions::{self, GivenVariables, LintOptions, Severity, rules};
 use objects::{Cause, Object, Verdict};
 use written::Written;
 
@@ -38,8 +38,13 @@ fn found(object: &Object) -> Vec<Found> {
     let definitions = match &object.before {
         None => definitions::lint(&file(&written.text), &given),
         Some(before) => {
-            let (_, before) = definitions::lint_before(&file(&Written::of(before).text), &given);
-            definitions::lint_against(&file(&written.text), &given, &before)
+            let before = file(&Written::of(before).text);
+            let (_, before) = definitions::lint_before(&before, &given, LintOptions::default());
+            definitions::lint_with(
+                &file(&written.text),
+                &given,
+                LintOptions { before: Some(&before), ..LintOptions::default() },
+            )
         }
     };
     let errors = definitions.diagnostics.into_iter().filter(|it| it.severity == Severity::Error);

@@ -81,6 +81,12 @@ pub const VOLUME_SIZE: Form = Form {
     words: "the size of a volume: 1Gi to 59000Gi, 1G to 64000G, 1Ti to 58Ti, 1T to 64T",
 };
 
+/// Those that `definitions/versions/karpenter.txt` knows; a unit test there holds this to it.
+pub const KARPENTER_VERSION: Form = Form {
+    pattern: r"^v?1\.([0-9]|1[0-4])(\.(0|[1-9][0-9]*))?$",
+    words: "a version of Karpenter that is known, from \"1.0\" to \"1.14\"",
+};
+
 /// All of them, to find the words for a pattern.
 pub const ALL: &[Form] = &[
     DURATION_OR_NEVER,
@@ -103,6 +109,7 @@ pub const ALL: &[Form] = &[
     PLACEMENT_GROUP_ID,
     ACCOUNT_ID,
     VOLUME_SIZE,
+    KARPENTER_VERSION,
 ];
 
 /// Schema of a quantity: a whole number, or text.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::DefinitionArguments;
+use crate::definitions::KarpenterVersion;
 
 #[derive(Debug, Args)]
 pub struct LintArguments {
@@ -38,6 +39,9 @@ pub struct LintArguments {
     /// Say as well what may not change and did since this commit, branch or tag: the API server refuses it; default: that of --changed-since
     #[arg(long, value_name = "REF")]
     pub against: Option<String>,
+    /// The Karpenter that is installed: what is newer than it is an error; default: what cutlist.yaml says, or the newest that is known
+    #[arg(long, value_name = "VERSION")]
+    pub karpenter_version: Option<KarpenterVersion>,
     #[command(flatten)]
     pub definitions: DefinitionArguments,
 }

@@ -203,8 +203,7 @@ mod tests {
              instance-cpu=192 instance-cpu-manufacturer=amd instance-cpu-sustained-clock-speed-mhz=3600 \
              instance-ebs-bandwidth=60000 instance-encryption-in-transit-supported=true instance-family=inf2 \
              instance-generation=2 instance-hypervisor=nitro instance-memory=786432 \
-             instance-network-bandwidth=100000 instance-size=48xlarge instance-tenancy=dedicated,default \
-             nitro-sandbox=true";
+             instance-network-bandwidth=100000 instance-size=48xlarge instance-tenancy=dedicated,default";
         assert_eq!(labels("inf2.48xlarge", "karpenter.k8s.aws/").join(" "), of_inf2);
         let of_g5: Vec<String> = labels("g5.48xlarge", "karpenter.k8s.aws/instance-gpu-");
         assert_eq!(of_g5, ["count=8", "manufacturer=nvidia", "memory=22888", "name=a10g"]);

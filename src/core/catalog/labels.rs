@@ -39,7 +39,6 @@ pub fn requirements(facts: &InstanceFacts, region: &str, zones: &[&Zone]) -> BTr
     labels.set_aws("instance-ebs-bandwidth", facts.ebs_bandwidth_megabits);
     labels.set_aws("instance-network-bandwidth", tables::network(&facts.name).bandwidth_megabits);
     labels.set_aws("instance-local-nvme", facts.local_storage.as_ref().filter(|disk| disk.nvme).map(|d| d.gigabytes));
-    labels.set_aws("nitro-sandbox", facts.nitro_enclaves.then_some("true"));
     labels.set_name_parts(&facts.name);
     labels.set_devices(facts);
     labels.0

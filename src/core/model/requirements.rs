@@ -315,8 +315,9 @@ pub fn is_restricted(key: &str) -> bool {
         || (domain.ends_with("karpenter.k8s.aws") && !(domain == "karpenter.k8s.aws" && AWS_LABELS.contains(&name)))
 }
 
-/// Labels under `karpenter.k8s.aws/` that a requirement may use (reference, section 2.3).
-pub const AWS_LABELS: [&str; 32] = [
+/// Labels under `karpenter.k8s.aws/` that a requirement may use. Source: the definition that Karpenter 1.14.1 installs, as
+/// `api::validation` and the table of versions have it.
+pub const AWS_LABELS: [&str; 28] = [
     "ec2nodeclass",
     "instance-accelerator-count",
     "instance-accelerator-manufacturer",
@@ -340,15 +341,11 @@ pub const AWS_LABELS: [&str; 32] = [
     "instance-network-bandwidth",
     "instance-size",
     "instance-tenancy",
-    "nitro-sandbox",
     "capacity-reservation-id",
     "capacity-reservation-type",
     "capacity-reservation-interruptible",
     "placement-group-id",
     "placement-group-partition",
-    "instance-pods",
-    "instance-cpu-cores",
-    "instance-cpu-threads-per-core",
 ];
 
 #[cfg(test)]

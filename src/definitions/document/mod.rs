@@ -6,6 +6,7 @@
 
 mod events;
 mod scalars;
+mod shared;
 pub mod spans;
 mod value;
 
@@ -21,13 +22,14 @@ use super::substitution::Variables;
 use spans::SpanIndex;
 
 pub use scalars::{Disagreement, disagreement};
+pub use shared::SharedValue;
 
 /// One document of a file, or one item of a `List`; or what a kustomization made of it.
 #[derive(Clone, Debug)]
 pub struct Document {
     /// Index of the file it stands in.
     pub file: usize,
-    pub value: Value,
+    pub value: SharedValue,
     pub spans: Arc<SpanIndex>,
     /// The whole file.
     pub text: Arc<str>,
@@ -53,7 +55,30 @@ pub struct Origin {
     pub root: String,
 }
 
+impl Origin {
+    /// The same place of the same text, as it was read once.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.file, &self.root) == (other.file, &other.root)
+            && Arc::ptr_eq(&self.spans, &other.spans)
+            && Arc::ptr_eq(&self.text, &other.text)
+    }
+}
+
 impl Document {
+    /// Whether the other one says the same at the same places of the same texts.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_same_part = |((pointer, origin), (at, from)): (&(String, Origin), &(String, Origin))| {
+            pointer == at && origin.is_same(from)
+        };
+        let (own, others) = (self.origin(""), other.origin(""));
+        own.is_same(&others)
+            && self.value == other.value
+            && (self.file, self.broken) == (other.file, other.broken)
+            && self.ambiguous == other.ambiguous
+            && self.parts.len() == other.parts.len()
+            && self.parts.iter().zip(&other.parts).all(is_same_part)
+    }
+
     /// Where what `pointer` points at was written.
     pub fn origin(&self, pointer: &str) -> Origin {
         let under = |(outer, origin): &(String, Origin)| {
@@ -164,7 +189,7 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
             Ok(value) => {
                 let document = Document {
                     file,
-                    value,
+                    value: value.into(),
                     spans,
                     text: Arc::clone(file_text),
                     root: String::new(),
@@ -189,8 +214,8 @@ pub fn parse(file: usize, file_text: &Arc<str>) -> Parsed {
 /// `kubectl get -o yaml` writes many objects as one `List`; each item is a document of its own.
 fn split_list(mut document: Document, parsed: &mut Parsed) {
     let is_list = document.value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.ends_with("List"));
-    let items = document.value.get_mut("items").and_then(Value::as_array_mut);
-    let Some(items) = items.filter(|_| is_list).map(std::mem::take) else {
+    let items = if is_list { document.value.get_mut("items").and_then(Value::as_array_mut) } else { None };
+    let Some(items) = items.map(std::mem::take) else {
         parsed.documents.push(document);
         return;
     };
@@ -207,7 +232,7 @@ fn split_list(mut document: Document, parsed: &mut Parsed) {
             .collect();
         parsed.documents.push(Document {
             file: document.file,
-            value,
+            value: value.into(),
             spans: Arc::clone(&document.spans),
             text: Arc::clone(&document.text),
             root,

@@ -72,7 +72,7 @@ impl Item {
 
 /// A patch as a document of its kind: without directives, and without what it removes.
 pub fn without_directives(patch: &Document) -> Document {
-    Document { value: merge::cleaned(&patch.value), ..patch.clone() }
+    Document { value: merge::cleaned(&patch.value).into(), ..patch.clone() }
 }
 
 /// The document as a place.

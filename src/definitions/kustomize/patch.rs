@@ -161,7 +161,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
             builder.findings.extend(without_object(found, patch));
             continue;
         }
-        match &patch.value {
+        match &*patch.value {
             Value::Array(_) if found.target.is_some() => {
                 for index in chosen {
                     let Some(item) = items.get_mut(index) else { continue };

@@ -27,7 +27,7 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
         };
         builder.used.insert(file);
         for of_file in builder.parsed.get(file).map_or(&[][..], |parsed| &parsed.documents) {
-            let roots: Vec<String> = match &of_file.value {
+            let roots: Vec<String> = match &*of_file.value {
                 Value::Array(_) => of_file.items("").map(|(pointer, _)| pointer).collect(),
                 _ => vec![String::new()],
             };

@@ -132,7 +132,7 @@ fn give(document: &Document, from: &str, to: &str, items: &mut [Item], takes: im
 
 /// Writes a member of the mapping at `pointer`, which is made where `create` says so.
 pub(super) fn set(item: &mut Item, pointer: &str, key: &str, value: &Value, origin: Origin, create: bool) {
-    let mut map = &mut item.document.value;
+    let mut map = &mut *item.document.value;
     for part in pointer.split('/').skip(1) {
         let Some(members) = map.as_object_mut() else { return };
         let part = spans::unescape(part);

@@ -29,6 +29,7 @@ const PAGES: &[&str] = &[
     include_str!("suppression.md"),
     include_str!("unlimited.md"),
     include_str!("variables.md"),
+    include_str!("versions.md"),
     include_str!("zones.md"),
 ];
 

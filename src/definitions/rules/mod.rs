@@ -26,6 +26,7 @@ pub mod schema;
 pub mod suppression;
 pub mod unlimited;
 pub mod variables;
+pub mod versions;
 pub mod zones;
 
 use std::collections::HashMap;
@@ -87,7 +88,7 @@ impl Rule {
     pub(super) fn is_of_one_field(&self) -> bool {
         use schema::{NOT_ONE_OF, OUT_OF_RANGE, PATTERN, UNKNOWN_FIELD, UNQUOTED, WRONG_TYPE};
         let codes = [&UNKNOWN_FIELD, &WRONG_TYPE, &UNQUOTED, &NOT_ONE_OF, &PATTERN, &OUT_OF_RANGE].map(|it| it.code);
-        codes.contains(&self.code)
+        codes.contains(&self.code) || [versions::FIELD.code, versions::VALUE.code].contains(&self.code)
     }
 
     pub(super) const fn pass(
@@ -164,6 +165,33 @@ pub fn nearest(word: &str) -> Option<&'static str> {
     suggest::nearest(word, all().iter().flat_map(|rule| [rule.code, rule.name]))
 }
 
+/// The codes or names of rules that may have been meant: `unpinned` by `unpinned-alias`, `464` by `CL0464`. The most likely come first.
+pub fn like(word: &str) -> Vec<&'static str> {
+    /// More are no help.
+    const SUGGESTIONS_MAX: usize = 5;
+    /// Shorter parts are in too many names.
+    const PART_MIN: usize = 3;
+    let word = word.trim().to_lowercase().replace(['_', ' '], "-");
+    if let Ok(number) = word.strip_prefix("cl").unwrap_or(&word).parse::<u32>() {
+        let code = format!("CL{number:04}");
+        return all().iter().map(|rule| rule.code).filter(|known| *known == code).collect();
+    }
+    if let Some(nearest) = nearest(&word) {
+        return vec![nearest];
+    }
+    let names = || all().iter().map(|rule| rule.name);
+    let has_word = |name: &str, word: &str| name.split('-').any(|part| part == word);
+    let mut found: Vec<&str> = names().filter(|name| word.len() >= PART_MIN && name.contains(word.as_str())).collect();
+    // A whole word of a name says more than a part of one.
+    found.sort_by_key(|name| !has_word(name, &word));
+    if found.is_empty() {
+        let meant = suggest::nearest(&word, names().flat_map(|name| name.split('-')));
+        found.extend(meant.into_iter().flat_map(|meant| names().filter(move |name| has_word(name, meant))));
+    }
+    found.truncate(SUGGESTIONS_MAX);
+    found
+}
+
 /// Every rule, ordered by code.
 pub fn all() -> &'static [&'static Rule] {
     static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
@@ -174,6 +202,7 @@ pub fn all() -> &'static [&'static Rule] {
             labels::RULES,
             variables::RULES,
             schema::RULES,
+            versions::RULES,
             node_pool::RULES,
             requirements::RULES,
             zones::RULES,

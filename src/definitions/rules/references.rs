@@ -1,6 +1,6 @@
 //! CL0600 to CL0649: what definitions say of each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Rule;
 use super::auto_mode::is_of_auto_mode;
@@ -71,7 +71,7 @@ fn references<'r>(revision: &'r Revision<'_>) -> impl Iterator<Item = (&'r Objec
     })
 }
 
-fn class_names<'r>(revision: &'r Revision<'_>) -> Vec<&'r str> {
+fn class_names<'r>(revision: &'r Revision<'_>) -> BTreeSet<&'r str> {
     revision.of(Kind::EC2NodeClass).filter_map(Object::name).collect()
 }
 
@@ -117,7 +117,7 @@ fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
     if revision.of(Kind::NodePool).next().is_none() {
         return Vec::new();
     }
-    let used: Vec<&str> = references(revision).map(|(_, name)| name).collect();
+    let used: BTreeSet<&str> = references(revision).map(|(_, name)| name).collect();
     let classes = revision.of(Kind::EC2NodeClass).filter_map(|class| Some((class, class.name()?)));
     classes
         .filter(|(_, name)| !used.contains(name))
@@ -129,7 +129,7 @@ fn class_unused(revision: &Revision<'_>) -> Vec<Finding> {
 }
 
 fn pool_missing(revision: &Revision<'_>) -> Vec<Finding> {
-    let pools: Vec<&str> = revision.of(Kind::NodePool).filter_map(Object::name).collect();
+    let pools: BTreeSet<&str> = revision.of(Kind::NodePool).filter_map(Object::name).collect();
     let mut findings = Vec::new();
     for budget in revision.of(Kind::DisruptionBudget) {
         for (pointer, name) in budget.document.items("/spec/nodePoolSelector/names") {

@@ -3,6 +3,7 @@
 
 use std::sync::LazyLock;
 
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::Rule;
@@ -315,7 +316,7 @@ fn without_price(revision: &Revision<'_>) -> Vec<Finding> {
 pub(super) fn region(revision: &Revision<'_>) -> Region {
     let settings = revision.of(Kind::Settings).find_map(|it| it.document.str("/spec/region"));
     let pools: Vec<NodePool> =
-        revision.of(Kind::NodePool).filter_map(|it| serde_json::from_value(it.document.value.clone()).ok()).collect();
+        revision.of(Kind::NodePool).filter_map(|it| NodePool::deserialize(&*it.document.value).ok()).collect();
     regions::find(settings, [], &pools)
 }
 

@@ -1,7 +1,7 @@
 //! CL0900 to CL0949: suppressions of findings.
 
 use super::Rule;
-use crate::definitions::diagnostic::Severity::{Note, Warning};
+use crate::definitions::diagnostic::Severity::{Error, Note, Warning};
 
 pub static UNUSED: Rule =
     Rule::pass("CL0901", "unused-suppression", Warning, "A suppression suppresses a finding that is there.");
@@ -18,4 +18,11 @@ pub static OUTDATED_BASELINE: Rule = Rule::pass(
     "The findings of a baseline are still there; it is written anew when some are gone.",
 );
 
-pub static RULES: &[&Rule] = &[&UNUSED, &MALFORMED, &OUTDATED_BASELINE];
+pub static UNUSABLE_BASELINE: Rule = Rule::pass(
+    "CL0904",
+    "unusable-baseline",
+    Error,
+    "The baseline that cutlist.yaml names is a file of the repository that `--write-baseline` wrote.",
+);
+
+pub static RULES: &[&Rule] = &[&UNUSED, &MALFORMED, &OUTDATED_BASELINE, &UNUSABLE_BASELINE];

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::definitions::document::spans;
+use crate::definitions::document::{SharedValue, spans};
 use crate::definitions::kinds::Kind;
 
 /// Refuses fields that the schema does not name, and adds what every object has.
@@ -95,13 +95,25 @@ fn without_null(map: &mut Map<String, Value>) {
 
 /// Takes out the status, which is not the author's, and members that are null, as the API server does; gives the
 /// pointers of the latter.
-pub fn prune(value: &mut Value) -> Vec<String> {
+pub fn prune(value: &mut SharedValue) -> Vec<String> {
+    let mut pruned = Vec::new();
+    if value.get("status").is_none() && !has_null(value) {
+        return pruned;
+    }
     if let Some(map) = value.as_object_mut() {
         map.shift_remove("status");
     }
-    let mut pruned = Vec::new();
     prune_nulls(value, "", &mut pruned);
     pruned
+}
+
+fn has_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.values().any(has_null),
+        Value::Array(items) => items.iter().any(|item| !item.is_null() && has_null(item)),
+        _ => false,
+    }
 }
 
 fn prune_nulls(value: &mut Value, pointer: &str, pruned: &mut Vec<String>) {

@@ -50,7 +50,6 @@ var awsLabels = sets.New(
 	awsGroup+"/instance-network-bandwidth",
 	awsGroup+"/instance-size",
 	awsGroup+"/instance-tenancy",
-	awsGroup+"/nitro-sandbox",
 	awsGroup+"/placement-group-id",
 	awsGroup+"/placement-group-partition",
 )

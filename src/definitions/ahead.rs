@@ -1,0 +1,55 @@
+//! What can be said of a file without the others, worked out before the files are gone through in their order.
+
+use std::collections::BTreeMap;
+
+use super::before::Before;
+use super::context::Context;
+use super::document::{Document, Parsed};
+use super::findings::Finding;
+use super::judging::Judged;
+use super::kinds::{Class, classify};
+use super::memory::JudgedOfFile;
+use super::{rules, schema, unread};
+use crate::api::source::SourceFile;
+
+/// By the place of the document in its file.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    pub judged: JudgedOfFile,
+    foreign: BTreeMap<usize, Vec<Finding>>,
+}
+
+impl Ahead {
+    pub fn of(source: &SourceFile, parsed: &Parsed, context: &Context, before: Option<&Before>) -> Self {
+        let mut ahead = Self::default();
+        if context.template_of(&source.path).is_some() {
+            return ahead;
+        }
+        for (number, document) in parsed.documents.iter().enumerate() {
+            match classify(&document.value) {
+                Class::Read(kind) if unread::misplaced(kind, document, &source.path).is_none() => {
+                    let old = |value: &_| before.and_then(|before| before.find(&source.path, kind, value));
+                    ahead.judged.insert(number, Judged::of(kind, document.clone(), context, old));
+                }
+                Class::Foreign => {
+                    ahead.foreign.insert(number, of_foreign(document));
+                }
+                _ => {}
+            }
+        }
+        ahead
+    }
+
+    /// What is found in an object of another kind.
+    pub fn foreign(&mut self, number: usize, document: &Document) -> Vec<Finding> {
+        self.foreign.remove(&number).unwrap_or_else(|| of_foreign(document))
+    }
+}
+
+/// Workloads say which nodes are needed, and other classes what Auto Mode makes.
+pub fn of_foreign(document: &Document) -> Vec<Finding> {
+    let mut found = schema::unknown_fields_of_workload(document);
+    found.extend(rules::requirements::of_workload(document));
+    found.extend(rules::auto_mode::fields_of_class(document));
+    found
+}

@@ -1,0 +1,56 @@
+//! The baseline that `spec.lint.baseline` of `cutlist.yaml` names. It lies among the definitions, so that who reads them has it: an editor,
+//! and lint of an earlier commit. Its findings are known by their paths from the root.
+
+use super::baseline::Baseline;
+use super::context::Context;
+use super::findings::{Finding, Place};
+use super::rules::suppression::UNUSABLE_BASELINE;
+use super::{Definitions, fingerprint};
+use crate::api::source::SourceFile;
+
+/// In the settings.
+pub const POINTER: &str = "/spec/lint/baseline";
+
+#[derive(Debug, Default)]
+pub struct OwnBaseline {
+    /// Its path, and what it knows.
+    known: Option<(String, Baseline)>,
+    /// Why it is none.
+    pub finding: Option<Finding>,
+}
+
+impl OwnBaseline {
+    pub fn of(context: &Context, sources: &[&SourceFile]) -> Self {
+        let Some((settings, path)) = context.settings.as_ref().zip(context.baseline.as_deref()) else {
+            return Self::default();
+        };
+        let unusable = |message: String| {
+            let finding = Finding::at(&UNUSABLE_BASELINE, settings, POINTER, Place::Value, message);
+            let hint =
+                format!("write it in the folder of cutlist.yaml: cutlist lint . --baseline {path} --write-baseline");
+            Self { known: None, finding: Some(finding.hint(hint)) }
+        };
+        let Some(source) = sources.iter().find(|source| source.path == path && source.has_content()) else {
+            return unusable(format!("`{path}` is no file that is read"));
+        };
+        match Baseline::parse(&source.content) {
+            Ok(known) => Self { known: Some((path.to_owned(), known)), finding: None },
+            Err(error) => unusable(format!("`{path}` is no baseline: {error}")),
+        }
+    }
+
+    /// Takes what is known out of what counts.
+    pub fn apply(self, definitions: &mut Definitions, sources: &[&SourceFile]) {
+        let Some((path, known)) = self.known else { return };
+        let text = |path: &str| {
+            // In the order of their paths.
+            let place = sources.binary_search_by(|source| source.path.as_str().cmp(path)).ok()?;
+            str::from_utf8(&sources.get(place)?.content).ok()
+        };
+        let suppressed = definitions.suppressed.iter_mut().map(|suppressed| &mut suppressed.diagnostic);
+        fingerprint::assign(definitions.diagnostics.iter_mut().chain(suppressed), text);
+        let applied = known.apply(std::mem::take(&mut definitions.diagnostics), &definitions.paths_read, &path);
+        definitions.diagnostics = applied.kept;
+        definitions.suppressed.extend(applied.suppressed);
+    }
+}
