@@ -30,15 +30,15 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// `old` finds what the document was before, by what it is with its variables.
+    /// `variables`: none where none are to be replaced. `old` finds what the document was before, by what it is with its variables.
     pub fn of<'o>(
         kind: Kind,
         mut document: Document,
-        variables: &BTreeMap<String, String>,
+        variables: Option<&BTreeMap<String, String>>,
         old: impl FnOnce(&Value) -> Option<&'o Value>,
     ) -> Self {
         let mut misses = Vec::new();
-        if kind.is_object() {
+        if let Some(variables) = variables.filter(|_| kind.is_object()) {
             misses = substitution::apply(kind, &mut document, variables);
         }
         let mut findings = ambiguous(kind, &document);

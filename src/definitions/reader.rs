@@ -57,7 +57,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let is_read = |file: &&SourceFile| match &file.standing {
         Standing::Own => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
-        Standing::Named => true,
+        Standing::Named | Standing::Applied => true,
         Standing::LinkTo(_) => false,
     };
     let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
@@ -168,7 +168,7 @@ fn known_or_parsed(
 fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
     move |index, source| {
-        let is_needed = has_kustomizations || files::is_selected(&source.path, &context.paths);
+        let is_needed = has_kustomizations || is_asked_for(source, &context.paths);
         if !source.has_content() || !is_needed || context.template_of(&source.path).is_some() {
             return Parsed::default();
         }
@@ -177,6 +177,12 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
             Err(finding) => Parsed { findings: vec![*finding], ..Parsed::default() },
         }
     }
+}
+
+/// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
+fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
+    let is_own = source.standing == Standing::Own;
+    source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
 }
 
 /// What becomes of a file.
@@ -201,7 +207,7 @@ fn how(
     purpose: Purpose,
     paths: &[String],
 ) -> How {
-    let is_asked_for = source.standing == Standing::Own && files::is_selected(&source.path, paths);
+    let is_asked_for = is_asked_for(source, paths);
     let role = layout.role(index);
     let judges = purpose == Purpose::Judge && is_asked_for;
     match (matches!(source.standing, Standing::LinkNotFollowed | Standing::Submodule), role, is_used) {
@@ -438,7 +444,9 @@ impl Reading<'_> {
             Origin::Built(by) => by,
         };
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
-        let judge = || Judged::of(kind, document.clone(), &self.context.variables, old);
+        // Of what a cluster has variables were replaced, and what looks like one is meant as it stands there.
+        let variables = (source.standing != Standing::Applied).then_some(&self.context.variables);
+        let judge = || Judged::of(kind, document.clone(), variables, old);
         let of_file = self.judged.as_mut().and_then(|judged| judged.get_mut(document.file));
         match (of_file, origin) {
             (Some(of_file), Origin::Written(number)) => of_file.entry(number).or_insert_with(judge).clone(),
