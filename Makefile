@@ -6,7 +6,7 @@ FEATURES ?= --no-default-features
 LOCKED := --locked
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-lint bench-programs release clean format-check tests rustfmt clippy
+.PHONY: help build demo test ci-formats e2e e2e-aws e2e-forge e2e-gitops fuzz karpenter-versions fmt lint doc update-golden bench bench-quick bench-parity bench-consolidation bench-consolidation-ours bench-fidelity bench-lint bench-programs release clean format-check tests rustfmt clippy
 
 help: ## list these targets
 	@echo "make TARGET, where TARGET is one of"
@@ -58,6 +58,16 @@ e2e-forge: ## posting to a real Gitea on loopback (a minute after the first time
 	@echo "== a real forge"
 	@tests/forge/build target/e2e/programs
 	@$(CARGO) test $(LOCKED) $(FEATURES) --test forge -- target/e2e/programs
+
+# Apart from `make e2e`, since Flux's controllers take a quarter of an hour to build, once. NOTIFICATION_CONTROLLER=FOLDER, a checkout of
+# github.com/fluxcd/notification-controller, builds that one, too, and has it tell an event of ours on: not every module proxy has it.
+e2e-gitops: export CARGO_PROFILE_DEV_OPT_LEVEL ?= 1
+e2e-gitops: ## Flux's source-controller and kustomize-controller on a real control plane (two minutes after the first time; needs Go)
+	@echo "== Flux on a real control plane"
+	@tests/control-plane/build target/e2e/programs
+	@tests/gitops/build target/e2e/programs
+	@$(CARGO) test $(LOCKED) $(FEATURES) --test e2e -- --programs target/e2e/programs \
+	  $(or $(CASES),flux_ $(if $(NOTIFICATION_CONTROLLER),notification_controller))
 
 # Needs `cargo install cargo-fuzz` and a C++ compiler; works with a stable Rust, since no sanitizer is asked for: there is no unsafe code.
 # What is new and interesting goes to target/fuzz; what breaks a target belongs into tests/fuzz/corpus, by a name that says what it is.

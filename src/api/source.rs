@@ -18,6 +18,8 @@ pub enum Standing {
     Own,
     /// A kustomization names it; it lies outside of what was asked for, or could not hold definitions by its name.
     Named,
+    /// An object as a cluster has it, or the settings beside those: whoever applied it has chosen the files, and replaced variables.
+    Applied,
     /// It is the file with this path, by another way: a symbolic link. Has no content of its own.
     LinkTo(String),
     /// A symbolic link that was not followed, since it leads out of the repository or nowhere. Has no content.
@@ -31,9 +33,13 @@ impl SourceFile {
         Self { path: path.into(), content: content.into(), standing: Standing::Own }
     }
 
+    pub fn applied(path: impl Into<String>, content: impl Into<Vec<u8>>) -> Self {
+        Self { standing: Standing::Applied, ..Self::new(path, content) }
+    }
+
     /// Whether it stands for itself: is read, counted, and part of what identifies a revision.
     pub fn has_content(&self) -> bool {
-        matches!(self.standing, Standing::Own | Standing::Named)
+        matches!(self.standing, Standing::Own | Standing::Named | Standing::Applied)
     }
 }
 

@@ -41,8 +41,8 @@ pub fn main() -> ExitCode {
 const STACK_BYTES: usize = 8 << 20;
 
 fn parse_and_run() -> ExitCode {
-    // Fails only where a pool is there already.
-    rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global().ok();
+    // Fails only where a pool is there already, which then does it.
+    let _pool = rayon::ThreadPoolBuilder::new().stack_size(STACK_BYTES).build_global();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return exit::usage(&error),

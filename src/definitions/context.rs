@@ -11,7 +11,7 @@ use super::findings::{Finding, Place};
 use super::own_baseline;
 use super::rules::kinds as rules;
 use super::versions::{Installed, SaidBy};
-use crate::api::source::SourceFile;
+use crate::api::source::{SourceFile, Standing};
 use crate::api::{scenario, settings};
 
 /// From `cutlist.yaml`, `scenario.yaml` and the names of the files.
@@ -68,9 +68,12 @@ impl Context {
         self.templates.iter().map(String::as_str).find(|folder| path.starts_with(folder))
     }
 
-    /// Entries of `spec.paths` under which there is nothing.
+    /// Entries of `spec.paths` under which there is nothing. They say nothing of what a cluster has.
     pub fn unused_paths(&self, sources: &[&SourceFile]) -> Vec<Finding> {
         let Some(settings) = &self.settings else { return Vec::new() };
+        if sources.iter().any(|source| source.standing == Standing::Applied) {
+            return Vec::new();
+        }
         let unused = |path: &str| !sources.iter().any(|source| files::covers(path, &source.path));
         let entries = settings.items("/spec/paths").filter_map(|(pointer, path)| Some((pointer, path.as_str()?)));
         let entries = entries.filter(|(_, path)| unused(path));

@@ -16,6 +16,7 @@ use super::substitution::{self, Miss};
 use super::unread;
 use super::versions;
 use crate::api::ec2_node_class::Subnet;
+use crate::api::source::{SourceFile, Standing};
 
 /// What the document is with its variables, and what was found in it.
 #[derive(Clone, Debug)]
@@ -30,15 +31,17 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// `old` finds what the document was before, by what it is with its variables.
+    /// `source` is the file that it is in. `old` finds what the document was before, by what it is with its variables.
     pub fn of<'o>(
         kind: Kind,
         mut document: Document,
+        source: &SourceFile,
         context: &Context,
         old: impl FnOnce(&Value) -> Option<&'o Value>,
     ) -> Self {
         let mut misses = Vec::new();
-        if kind.is_object() {
+        // Of what a cluster has variables were replaced, and what looks like one is meant as it stands there.
+        if kind.is_object() && source.standing != Standing::Applied {
             misses = substitution::apply(kind, &mut document, &context.variables);
         }
         let mut findings = ambiguous(kind, &document);

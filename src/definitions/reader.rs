@@ -56,7 +56,7 @@ pub fn read(sources: &[SourceFile], given: &GivenVariables, purpose: Purpose, as
     let is_read = |file: &&SourceFile| match &file.standing {
         Standing::Own => files::is_candidate(&file.path),
         Standing::LinkNotFollowed | Standing::Submodule => true,
-        Standing::Named => true,
+        Standing::Named | Standing::Applied => true,
         Standing::LinkTo(_) => false,
     };
     let links: Vec<&SourceFile> = sources.iter().filter(|file| matches!(file.standing, Standing::LinkTo(_))).collect();
@@ -209,7 +209,7 @@ fn known_or_parsed(
 fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &SourceFile) -> Parsed + use<'c> {
     let has_kustomizations = sources.iter().any(|source| kustomization::is_file(&source.path));
     move |index, source| {
-        let is_needed = has_kustomizations || files::is_selected(&source.path, &context.paths);
+        let is_needed = has_kustomizations || is_asked_for(source, &context.paths);
         let is_baseline = context.baseline.as_deref() == Some(source.path.as_str());
         if !source.has_content() || !is_needed || is_baseline || context.template_of(&source.path).is_some() {
             return Parsed::default();
@@ -219,6 +219,12 @@ fn parser<'c>(sources: &[&SourceFile], context: &'c Context) -> impl Fn(usize, &
             Err(finding) => Parsed { findings: vec![*finding], ..Parsed::default() },
         }
     }
+}
+
+/// What a cluster has is asked for whatever the paths of the settings are: they are those of the repository that it came from.
+fn is_asked_for(source: &SourceFile, paths: &[String]) -> bool {
+    let is_own = source.standing == Standing::Own;
+    source.standing == Standing::Applied || (is_own && files::is_selected(&source.path, paths))
 }
 
 /// What becomes of a file.
@@ -246,7 +252,7 @@ fn how(
     if context.baseline.as_deref() == Some(source.path.as_str()) {
         return How::Skipped;
     }
-    let is_asked_for = source.standing == Standing::Own && files::is_selected(&source.path, &context.paths);
+    let is_asked_for = is_asked_for(source, &context.paths);
     let role = layout.role(index);
     let judges = purpose == Purpose::Judge && is_asked_for;
     match (matches!(source.standing, Standing::LinkNotFollowed | Standing::Submodule), role, is_used) {
@@ -498,7 +504,7 @@ impl Reading<'_> {
             Origin::Built(by, _) => by,
         };
         let old = |value: &Value| self.before.and_then(|before| before.find(place, kind, value));
-        let judge = || Judged::of(kind, document.clone(), &self.context, old);
+        let judge = || Judged::of(kind, document.clone(), source, &self.context, old);
         let Some(known) = self.judged.as_mut() else {
             let ahead = match origin {
                 Origin::Written(number) => self.ahead.get_mut(document.file).and_then(|it| it.judged.remove(&number)),

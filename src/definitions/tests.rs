@@ -50,6 +50,25 @@ spec:
   securityGroupSelectorTerms: [{ tags: { a: b } }]
 ";
 
+/// Paths of the settings are those of the repository that somebody applied, and variables were replaced by who did.
+#[test]
+fn what_a_cluster_has_is_read_as_it_is() {
+    let settings = "apiVersion: cutlist.dev/v1alpha1
+kind: Settings
+metadata: { name: demo }
+spec: { paths: [nodes], variables: { CLUSTER_NAME: other } }
+";
+    let files = |file: fn(&str, &str) -> SourceFile| {
+        [file("cutlist.yaml", settings), file("nodepools/a.yaml", POOL), file("ec2nodeclasses/a.yaml", CLASS)]
+    };
+    let applied = read(&files(|path, text| SourceFile::applied(path, text)), &GivenVariables::default());
+    assert_eq!(shown(&applied), Vec::<String>::new());
+    assert_eq!((applied.node_pools.len(), applied.node_classes.len()), (1, 1));
+    assert_eq!(applied.node_classes[0].value.spec.role.as_deref(), Some("node-${CLUSTER_NAME}"));
+    let own = read(&files(|path, text| SourceFile::new(path, text)), &GivenVariables::default());
+    assert_eq!((own.node_pools.len(), own.node_classes.len()), (0, 0));
+}
+
 #[test]
 fn every_schema_compiles() {
     for kind in kinds::Kind::ALL {

@@ -19,6 +19,10 @@ mod control_plane;
 mod definitions;
 mod deploy;
 mod fidelity;
+#[expect(dead_code, reason = "of what Git repositories are made for elsewhere, only the environment is used here")]
+#[path = "../git/fixture.rs"]
+mod fixture;
+mod flux;
 #[expect(dead_code, reason = "of the forges only one is played here")]
 #[path = "../post/forges/mod.rs"]
 mod forges;
@@ -39,6 +43,9 @@ mod self_tests;
 #[expect(dead_code, reason = "not everything that a forge can be told is told here")]
 #[path = "../post/server.rs"]
 mod server;
+#[expect(dead_code, reason = "of the Git servers only one is used here")]
+#[path = "../git/servers.rs"]
+mod servers;
 #[path = "../scenarios/state.rs"]
 mod state;
 #[path = "../scenarios/table.rs"]
@@ -68,6 +75,10 @@ struct Case {
 
 const fn case(name: &'static str, run: fn(&mut ControlPlane)) -> Case {
     Case { name, run, alone: false, on_request: false }
+}
+
+const fn on_request(name: &'static str, run: fn(&mut ControlPlane)) -> Case {
+    Case { on_request: true, ..case(name, run) }
 }
 
 /// As many at the same time: they wait more than they compute.
@@ -128,6 +139,14 @@ const CASES: &[Case] = &[
         on_request: true,
         ..case("pods_as_the_first_plan_named", fidelity::pods_as_the_first_plan_named)
     },
+    // Of Flux's controllers, which `make e2e-gitops` builds.
+    on_request("flux_applies_and_cutlist_plans", flux::flux_applies_and_cutlist_plans),
+    on_request("flux_artifacts_that_nobody_serves", flux::flux_artifacts_that_nobody_serves),
+    on_request("flux_artifacts_that_are_forged", flux::flux_artifacts_that_are_forged),
+    on_request("flux_sources_that_have_nothing_new", flux::flux_sources_that_have_nothing_new),
+    on_request("flux_artifacts_become_plans", flux::flux_artifacts_become_plans),
+    on_request("flux_is_told_in_its_own_form", flux::flux_is_told_in_its_own_form),
+    on_request("notification_controller_tells_it_on", flux::notification_controller_tells_it_on),
     Case {
         on_request: true,
         ..case("a_budget_that_blocks_makes_no_storm_of_calls", budgets::a_budget_that_blocks_makes_no_storm_of_calls)

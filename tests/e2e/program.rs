@@ -1,6 +1,7 @@
 //! `cutlist run` on the control plane, with the embedded cloud and no more rights than `deploy/` gives it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,6 +19,9 @@ pub const USER: &str = "system:serviceaccount:cutlist:cutlist";
 
 /// A Deployment without pods.
 pub const WEB: &str = include_str!("../scenarios/pool-label/objects/web.yaml");
+
+pub const ENFORCE: &str = "deploy/kustomize/enforce";
+pub const OBSERVE: &str = "deploy/kustomize/base";
 
 /// What the embedded cloud does in the place of instances that join: it writes Node objects.
 const CLOUD_ROLE: &str = "
@@ -37,7 +41,8 @@ subjects: [{ kind: ServiceAccount, name: cutlist, namespace: cutlist }]
 /// How to start it, again and again.
 pub struct Program {
     kubeconfig: PathBuf,
-    repository: PathBuf,
+    /// The arguments that say where definitions come from.
+    definitions: Vec<OsString>,
     cloud_state: PathBuf,
     mode: &'static str,
 }
@@ -45,9 +50,7 @@ pub struct Program {
 impl Program {
     /// Definitions and roles as `deploy/` has them; follows the repository and carries plans out.
     pub fn prepare(plane: &ControlPlane, cluster: &Cluster, repository: PathBuf) -> Self {
-        let program = Self::with_roles(plane, cluster, repository, "enforce");
-        cluster.apply_all(CLOUD_ROLE);
-        program
+        Self::from_folder(plane, cluster, ENFORCE, vec![repository.into()])
     }
 
     /// The same with a repository of its own, which has the files of this folder of the project, and lives as long as it is kept.
@@ -60,12 +63,13 @@ impl Program {
 
     /// The same with no more rights than `observe` has; nothing is carried out.
     pub fn prepare_observer(plane: &ControlPlane, cluster: &Cluster, repository: PathBuf) -> Self {
-        Self::with_roles(plane, cluster, repository, "observe")
+        Self::from_folder(plane, cluster, OBSERVE, vec![repository.into()])
     }
 
-    fn with_roles(plane: &ControlPlane, cluster: &Cluster, repository: PathBuf, mode: &'static str) -> Self {
-        let folder = if mode == "observe" { "deploy/kustomize/base" } else { "deploy/kustomize/enforce" };
+    /// The same with what a folder makes of `deploy/`, and the arguments that say where definitions come from.
+    pub fn from_folder(plane: &ControlPlane, cluster: &Cluster, folder: &str, definitions: Vec<OsString>) -> Self {
         let rendered = plane.tool("kubectl", &["kustomize", folder]).unwrap();
+        let enforces = rendered.contains("--mode=enforce");
         // Its own pods run outside the cluster here.
         let runs_inside = ["Deployment", "Service", "PodDisruptionBudget"];
         for object in documents(&rendered) {
@@ -73,8 +77,11 @@ impl Program {
                 cluster.apply(&object, Apply::ForReal).unwrap_or_else(|error| panic!("{error}\n{object:#}"));
             }
         }
-        let kubeconfig = plane.kubeconfig_of("cutlist", "cutlist");
-        Self { kubeconfig, repository, cloud_state: plane.folder().join("cloud.json"), mode }
+        if enforces {
+            cluster.apply_all(CLOUD_ROLE);
+        }
+        let (kubeconfig, cloud_state) = (plane.kubeconfig_of("cutlist", "cutlist"), plane.folder().join("cloud.json"));
+        Self { kubeconfig, definitions, cloud_state, mode: if enforces { "enforce" } else { "observe" } }
     }
 
     /// The same, where it asks another server than the API server itself.
@@ -103,7 +110,7 @@ impl Program {
     /// `cutlist SUBCOMMAND REPOSITORY` with its kubeconfig.
     pub fn command(&self, subcommand: &str) -> Command {
         let mut command = Command::new(program());
-        command.arg(subcommand).arg(&self.repository).arg("--kubeconfig").arg(&self.kubeconfig);
+        command.arg(subcommand).args(&self.definitions).arg("--kubeconfig").arg(&self.kubeconfig);
         command
     }
 

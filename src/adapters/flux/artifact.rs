@@ -106,6 +106,8 @@ pub struct Told {
     pub artifact: Option<Artifact>,
     /// Why there is no newer one, as its condition `Ready` says.
     pub trouble: Option<String>,
+    /// Somebody wants no newer one: `spec.suspend`.
+    pub is_suspended: bool,
 }
 
 impl Told {
@@ -121,7 +123,8 @@ impl Told {
             let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
             line.chars().filter(|it| !it.is_control()).take(MESSAGE_CHARACTERS_MAX).collect()
         });
-        Self { artifact, trouble: trouble.next_back() }
+        let is_suspended = object.data["spec"]["suspend"] == Value::Bool(true);
+        Self { artifact, trouble: trouble.next_back(), is_suspended }
     }
 }
 
@@ -178,5 +181,8 @@ mod tests {
         assert_eq!((told.artifact.is_some(), told.trouble.as_deref()), (true, Some("no way")));
         assert_eq!(of(json!({ "artifact": { "url": "http://a" } })), Told::default());
         assert_eq!(of(Value::Null), Told::default());
+        let mut object = DynamicObject::new("nodes", &SourceKind::GitRepository.api());
+        object.data = json!({ "spec": { "suspend": true } });
+        assert_eq!(Told::of(&object), Told { is_suspended: true, ..Told::default() });
     }
 }

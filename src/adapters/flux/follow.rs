@@ -36,8 +36,9 @@ pub struct FluxSource {
     state: watch::Receiver<State>,
     task: JoinHandle<()>,
     downloads: Downloads,
-    /// Digest of the artifact that was taken last.
-    taken: Option<String>,
+    /// Digest and revision of the artifact that was taken last: a commit that changes nothing of what Flux packs has the digest of the one
+    /// before, and is the revision all the same.
+    taken: Option<(String, String)>,
     /// How long a failure is left alone; `None`: there is none.
     retry: Option<Duration>,
 }
@@ -94,6 +95,11 @@ impl FluxSource {
         &self.name
     }
 
+    /// Whether somebody has suspended it, as far as is known.
+    pub fn is_suspended(&self) -> bool {
+        matches!(&*self.state.borrow(), State::There(told) if told.is_suspended)
+    }
+
     /// The artifact, if it is another one than was taken last. What fails is tried again, and says why; what was taken stays what it is.
     pub async fn next(&mut self) -> Result<Option<Downloaded>, PortError> {
         let told = match self.said().await {
@@ -101,12 +107,14 @@ impl FluxSource {
             State::Gone => return Err(self.error("is not there", PortErrorKind::NotFound, None)),
             State::Unknown(why, kind) => return Err(self.error("can not be read", kind, Some(why.into()))),
         };
-        let Told { artifact, trouble } = told;
+        let Told { artifact, trouble, .. } = told;
         let trouble = |kind, what: &str| self.error(what, kind, trouble.clone().map(Into::into));
         let Some(artifact) = artifact else {
             return Err(trouble(PortErrorKind::NotFound, "has no artifact yet"));
         };
-        if self.taken.as_ref() == Some(&artifact.digest) {
+        let is_taken =
+            |(digest, revision): &(String, String)| *digest == artifact.digest && *revision == artifact.revision;
+        if self.taken.as_ref().is_some_and(is_taken) {
             // It says itself that it can not get anything newer.
             return if told_trouble(&self.state.borrow()) {
                 Err(trouble(PortErrorKind::Temporary, "is not ready, and its last artifact stays in use"))
@@ -129,7 +137,7 @@ impl FluxSource {
 
     /// It was of use: from now on it is what is there.
     pub fn took(&mut self, downloaded: &Downloaded) {
-        self.taken = Some(downloaded.digest.clone());
+        self.taken = Some((downloaded.digest.clone(), downloaded.title.clone()));
         self.retry = None;
     }
 

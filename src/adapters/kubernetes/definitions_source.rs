@@ -96,7 +96,7 @@ async fn files_of<T: Stored>(client: &Client, notes: &mut Vec<Note>) -> Result<V
             source: Some(source),
         })?;
         let name = watched.metadata.name.unwrap_or_default();
-        files.push(SourceFile::new(format!("{}/{name}.yaml", T::RESOURCE), content));
+        files.push(SourceFile::applied(format!("{}/{name}.yaml", T::RESOURCE), content));
     }
     files.sort_by(|one, two| one.path.cmp(&two.path));
     Ok(files)

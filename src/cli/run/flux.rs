@@ -7,6 +7,7 @@ use crate::adapters::git::{PollsOnAnyThread, read_archive};
 use crate::adapters::kubernetes::Connection;
 use crate::cli::arguments::RunArguments;
 use crate::cli::exit::Failure;
+use crate::cli::output;
 use crate::ports::{PortError, PortErrorKind, RevisionContent};
 
 use super::FAILURE;
@@ -16,6 +17,8 @@ use super::source::Follow;
 pub struct FluxRepository {
     source: FluxSource,
     folder: String,
+    /// Whether it was said last that the source is suspended.
+    said_suspended: bool,
 }
 
 /// Begins to follow what was named.
@@ -31,7 +34,8 @@ pub fn follow(arguments: &RunArguments, connection: &Connection) -> Result<Follo
     }
     let source = FluxSource::follow(&connection.client, name).map_err(|error| Failure::usage(FAILURE, error))?;
     let folder = arguments.sub_path.clone().unwrap_or_default();
-    Ok(Follow::Flux(Box::new(FluxRepository { source, folder: folder.trim_matches('/').to_owned() })))
+    let folder = folder.trim_matches('/').to_owned();
+    Ok(Follow::Flux(Box::new(FluxRepository { source, folder, said_suspended: false })))
 }
 
 /// What somebody can do about it.
@@ -47,7 +51,9 @@ pub fn hint(error: &PortError) -> &'static str {
 
 impl FluxRepository {
     pub async fn next(&mut self) -> Result<Option<RevisionContent>, PortError> {
-        let Some(downloaded) = self.source.next().await? else { return Ok(None) };
+        let next = self.source.next().await;
+        self.say_whether_suspended();
+        let Some(downloaded) = next? else { return Ok(None) };
         let Downloaded { revision, title, archive, .. } = &downloaded;
         let (archive, folder) = (archive.clone(), self.folder.clone());
         // Beside what else this thread does: it may have to unpack much.
@@ -64,6 +70,21 @@ impl FluxRepository {
         };
         self.source.failed();
         Err(self.source.error("has an artifact that can not be used", PortErrorKind::Permanent, Some(source)))
+    }
+}
+
+impl FluxRepository {
+    /// Somebody wanted it, so it is no error; but whoever waits for a commit looks here.
+    fn say_whether_suspended(&mut self) {
+        let is_suspended = self.source.is_suspended();
+        if is_suspended != self.said_suspended {
+            self.said_suspended = is_suspended;
+            let name = self.source.name();
+            output::say(&match is_suspended {
+                true => format!("{name} is suspended: what it fetched last stays in use"),
+                false => format!("{name} is no longer suspended"),
+            });
+        }
     }
 }
 

@@ -453,7 +453,7 @@ fn settings_file(folder: &Path) -> Result<Vec<SourceFile>, Failure> {
     let content = std::fs::read(&path).with_context(|| path.display().to_string()).map_err(|error| {
         Failure::usage(FAILURE, error).with_hint("with --source cluster, name a folder with cutlist.yaml")
     })?;
-    Ok(vec![SourceFile::new(name, content)])
+    Ok(vec![SourceFile::applied(name, content)])
 }
 
 enum DefinitionsFrom {

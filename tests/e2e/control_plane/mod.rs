@@ -91,6 +91,11 @@ impl ControlPlane {
         if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
     }
 
+    /// A kubeconfig of somebody who may do everything.
+    pub fn kubeconfig_of_admin(&self) -> PathBuf {
+        self.files.of_user("admin")
+    }
+
     /// A client that may do everything.
     pub fn cluster(&self) -> Cluster {
         Cluster::connect(&self.files.of_user("admin"))
@@ -176,7 +181,7 @@ impl ControlPlane {
 }
 
 /// Ports that nobody listens on now. All are taken before one is given back, so that no two are the same.
-fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+pub fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
     let listeners = [(); COUNT].map(|()| TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }

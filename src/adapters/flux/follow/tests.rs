@@ -51,16 +51,25 @@ impl World {
     }
 
     fn says(&self, status: Option<Value>) {
+        self.is(status, &json!({}));
+    }
+
+    fn is(&self, status: Option<Value>, spec: &Value) {
         let mut version = self.version.lock().unwrap();
         *version += 1;
         let object = status.map(|status| {
             json!({
-                "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "status": status,
+                "apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "spec": spec, "status": status,
                 "metadata": { "name": "nodes", "namespace": "flux-system", "resourceVersion": version.to_string() },
             })
         });
         *self.object.lock().unwrap() = object;
         self.changed.notify_waiters();
+    }
+
+    fn suspends(&self, is_suspended: bool) {
+        let status = self.object.lock().unwrap().as_ref().map(|object| object["status"].clone());
+        self.is(status, &json!({ "suspend": is_suspended }));
     }
 
     /// An artifact with this content; `digest`: what the object says of it.
@@ -153,6 +162,21 @@ async fn each_artifact_is_handed_over_once() {
     assert_eq!(*world.asked.lock().unwrap(), ["first", "second"]);
 }
 
+/// A commit that changes nothing of what Flux packs is the revision all the same.
+#[tokio::test]
+async fn the_same_archive_of_another_revision_is_handed_over() {
+    let world = World::default().start().await;
+    let mut status = world.fetches("first", None);
+    world.says(Some(status.clone()));
+    let mut source = world.follow();
+    assert_eq!(next(&mut source).await, Ok(Some("main@sha1:first".to_owned())));
+    status["artifact"]["revision"] = json!("other@sha1:first");
+    world.says(Some(status));
+    changed(&mut source).await;
+    assert_eq!(next(&mut source).await, Ok(Some("other@sha1:first".to_owned())));
+    assert_eq!(next(&mut source).await, Ok(None));
+}
+
 #[tokio::test]
 async fn what_is_not_what_the_object_says_changes_nothing() {
     let world = World::default().start().await;
@@ -208,6 +232,21 @@ async fn a_source_that_is_gone_or_not_ready_is_said_and_changes_nothing() {
     changed(&mut source).await;
     assert_eq!(next(&mut source).await, Ok(None), "the same as before");
     assert_eq!(*world.asked.lock().unwrap(), ["first"]);
+}
+
+#[tokio::test]
+async fn a_source_that_is_suspended_is_no_trouble() {
+    let world = World::default().start().await;
+    world.says(Some(world.fetches("first", None)));
+    let mut source = world.follow();
+    assert!(next(&mut source).await.unwrap().is_some());
+    assert!(!source.is_suspended());
+    world.suspends(true);
+    changed(&mut source).await;
+    assert_eq!((next(&mut source).await, source.is_suspended()), (Ok(None), true));
+    world.suspends(false);
+    changed(&mut source).await;
+    assert_eq!((next(&mut source).await, source.is_suspended()), (Ok(None), false));
 }
 
 #[tokio::test]
