@@ -190,7 +190,7 @@ pub fn bounds(
         removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let stays =
         |host: &HostIndex, machine: &Machine<'_>| !open_or_removed.contains(host) && !machine.is_being_removed();
-    let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
+    let staying = problem.machines.enumerated().filter(|(host, machine)| stays(host, machine));
     let price = |machine| problem.offer.price_of(inputs, machine).unwrap_or_default();
     let staying: Vec<(HourlyPrice, HourlyPrice)> =
         staying.map(|(host, machine)| (price(machine), problem.nodes[host].cost_beside)).collect();

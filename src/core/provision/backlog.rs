@@ -39,7 +39,7 @@ impl Backlog {
             .map(|node| (node, &problem.machines[node.machine]))
             .flat_map(|(node, machine)| node.nominated.iter().map(move |(pod, _)| (*pod, machine)))
             .collect();
-        let hosts = problem.machines.iter().enumerate().map(|(host, machine)| (machine.name, host)).collect();
+        let hosts = problem.machines.enumerated().map(|(host, machine)| (machine.name, host)).collect();
         let mut waiting: Vec<usize> = Vec::new();
         for (position, pod) in problem.snapshot.pods.iter().enumerate() {
             if is_waiting_daemon(pod) {

@@ -101,7 +101,7 @@ impl Problem<'_> {
         if demand.requests.is_empty() && demand.selectors.is_empty() {
             return;
         }
-        for (host, node) in self.nodes.iter().enumerate() {
+        for (host, node) in self.nodes.enumerated() {
             let machine = &self.machines[node.machine];
             let is_reachable = |selector: &NodeSelector| {
                 selector.node_selector_terms.iter().any(|term| allows(term, &node.labels, machine.name))

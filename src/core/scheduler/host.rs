@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::core::model::index::index;
 use crate::core::model::{HourlyPrice, Requirements};
 
 use super::class::{ClassIndex, HostPort};
@@ -10,17 +11,26 @@ use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
 use super::template::TemplateIndex;
-use super::topology::Domain;
+use super::topology::{Domain, NO_DOMAIN};
 use super::vectors::Vector;
 
-/// Position of a host in the engine: first the nodes that exist, then those that would be created.
-pub type HostIndex = usize;
+index! {
+    /// Position of a host in the engine: first the nodes that exist, then those that would be created.
+    pub struct HostIndex;
+}
+
+impl HostIndex {
+    /// Its domain of the host name key.
+    pub fn domain(self) -> Domain {
+        Domain::try_from(usize::from(self)).unwrap_or(NO_DOMAIN)
+    }
+}
 
 /// A node that exists, compiled.
 #[derive(Debug)]
 pub struct ExistingNode {
     /// Position in [`super::Problem::machines`].
-    pub machine: usize,
+    pub machine: HostIndex,
     pub labels: BTreeMap<String, String>,
     pub taints: Vec<EffectiveTaint>,
     /// Allocatable less what bound pods request and DaemonSets will.

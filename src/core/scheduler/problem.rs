@@ -9,7 +9,7 @@ use crate::api::settings::DEFAULT_SEARCH_WORK;
 use crate::core::devices::Device;
 use crate::core::inputs::Inputs;
 use crate::core::model::requirements::normalized;
-use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements, Resources};
 use crate::core::offer::{NothingOffered, Offer, Types};
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
@@ -18,7 +18,7 @@ use super::beside::cost_beside;
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
 use super::daemons::{Daemon, daemons};
-use super::host::ExistingNode;
+use super::host::{ExistingNode, HostIndex};
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
 use super::quota::{Limited, Quota, quotas};
@@ -50,7 +50,7 @@ type Labels = Vec<(String, String)>;
 pub struct Problem<'a> {
     pub snapshot: &'a Snapshot,
     pub offer: Offer,
-    pub machines: Vec<Machine<'a>>,
+    pub machines: IndexVec<HostIndex, Machine<'a>>,
     pub dimensions: Dimensions,
     pub classes: Vec<PodClass>,
     pub variants: Vec<Variant>,
@@ -66,7 +66,7 @@ pub struct Problem<'a> {
     pub quotas: Vec<Quota>,
     pub limited: Limited,
     pub daemons: Vec<Daemon>,
-    pub nodes: Vec<ExistingNode>,
+    pub nodes: IndexVec<HostIndex, ExistingNode>,
     /// By position of the pod in the snapshot.
     pub class_of_pod: Vec<Option<ClassIndex>>,
     /// Pods that can not be planned for, with the reason.
@@ -78,7 +78,7 @@ pub struct Problem<'a> {
     /// By position of the pod, the volume that is gone with its node.
     pub disks: BTreeMap<usize, super::volumes::Disk>,
     /// By node; empty where no pod asks for any.
-    pub devices: Vec<Vec<Device>>,
+    pub devices: IndexVec<HostIndex, Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
     profile_of_variant: Vec<usize>,
     /// By variant: whether a requirement is on a label that only pools define.
@@ -154,7 +154,7 @@ impl<'a> Problem<'a> {
         let mut problem = Self {
             snapshot,
             offer,
-            machines,
+            machines: machines.into(),
             dimensions: pods.dimensions,
             classes,
             variants,
@@ -166,13 +166,13 @@ impl<'a> Problem<'a> {
             quotas,
             limited,
             daemons,
-            nodes: Vec::new(),
+            nodes: IndexVec::new(),
             class_of_pod,
             invalid_pods: pods.invalid,
             too_large_pods: pods.too_large,
             not_supported_pods: pods.not_supported,
             disks: pods.disks,
-            devices: Vec::new(),
+            devices: IndexVec::new(),
             profile_of_variant: Vec::new(),
             names_pool_labels: Vec::new(),
             template_fit: Vec::new(),
@@ -195,10 +195,11 @@ impl<'a> Problem<'a> {
     fn compile_nodes(&mut self, inputs: &Inputs<'_>, node_taints: Vec<Vec<EffectiveTaint>>) {
         let looked_at = self.labels_looked_at();
         let attachment_limits = attachment_limits(self.snapshot);
-        let position_by_name: BTreeMap<&str, usize> =
-            self.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
-        let mut pods_by_machine: Vec<Vec<(usize, ClassIndex)>> = vec![Vec::new(); self.machines.len()];
-        let mut nominated_by_machine: BTreeMap<usize, Vec<(usize, ClassIndex)>> = BTreeMap::new();
+        let position_by_name: BTreeMap<&str, HostIndex> =
+            self.machines.enumerated().map(|(position, machine)| (machine.name, position)).collect();
+        let mut pods_by_machine: IndexVec<HostIndex, Vec<(usize, ClassIndex)>> =
+            IndexVec::repeat(Vec::new(), self.machines.len());
+        let mut nominated_by_machine: BTreeMap<HostIndex, Vec<(usize, ClassIndex)>> = BTreeMap::new();
         for (pod_position, pod) in self.snapshot.pods.iter().enumerate() {
             let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
             let machine = node.and_then(|name| position_by_name.get(name));
@@ -216,7 +217,7 @@ impl<'a> Problem<'a> {
             }
         }
         let mut groups: BTreeMap<(Labels, Vec<EffectiveTaint>), usize> = BTreeMap::new();
-        for (position, (taints, pods)) in node_taints.into_iter().zip(pods_by_machine).enumerate() {
+        for (position, (taints, pods)) in self.machines.indices().zip(node_taints.into_iter().zip(pods_by_machine)) {
             let machine = &self.machines[position];
             let labels: Labels = machine
                 .labels
@@ -236,7 +237,7 @@ impl<'a> Problem<'a> {
 
     fn compile_node(
         &self,
-        position: usize,
+        position: HostIndex,
         taints: Vec<EffectiveTaint>,
         (pods, mut nominated): (Vec<PodOfClass>, Vec<PodOfClass>),
         group: usize,
@@ -329,8 +330,8 @@ impl<'a> Problem<'a> {
     fn compile_profiles(&mut self) {
         let mut profiles: HashMap<(&Requirements, String, bool, bool), usize> = HashMap::new();
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
-        let mut representative: Vec<usize> = vec![0; group_count];
-        for (position, node) in self.nodes.iter().enumerate() {
+        let mut representative: Vec<HostIndex> = vec![HostIndex::default(); group_count];
+        for (position, node) in self.nodes.enumerated() {
             representative[node.group] = position;
         }
         for variant in &self.variants {
@@ -346,7 +347,7 @@ impl<'a> Problem<'a> {
                 self.template_fit.push(self.templates.iter().map(|template| template_fit(variant, template)).collect());
                 let named = |template| named_slots(&variant.requirements, template);
                 self.named_slots.push(self.templates.iter().map(named).collect());
-                let fits_node = |position: &usize| {
+                let fits_node = |position: &HostIndex| {
                     let node = &self.nodes[*position];
                     repelling(&node.taints, &variant.tolerations, variant.soft_taints_repel).is_none()
                         && variant.requirements.allow_labels(&node.labels)
@@ -361,12 +362,13 @@ impl<'a> Problem<'a> {
         // By topology key, the domains in which each group of nodes has some.
         let mut domains: Vec<BTreeSet<(usize, Domain)>> = vec![BTreeSet::new(); self.domains.key_count()];
         for (key, domains) in domains.iter_mut().enumerate().filter(|(key, _)| !self.domains.is_hostname(*key)) {
-            let domain_of =
-                |(host, node): (usize, &ExistingNode)| (node.group, self.domains.of_labels(key, &node.labels, host));
-            domains.extend(self.nodes.iter().enumerate().map(domain_of));
+            let domain_of = |(host, node): (HostIndex, &ExistingNode)| {
+                (node.group, self.domains.of_labels(key, &node.labels, host))
+            };
+            domains.extend(self.nodes.enumerated().map(domain_of));
         }
-        let mut representative: Vec<usize> = vec![0; group_count];
-        for (position, node) in self.nodes.iter().enumerate() {
+        let mut representative: Vec<HostIndex> = vec![HostIndex::default(); group_count];
+        for (position, node) in self.nodes.enumerated() {
             representative[node.group] = position;
         }
         for group in &self.groups {
@@ -389,12 +391,12 @@ impl<'a> Problem<'a> {
         &self,
         group: &Group,
         spread: &Spread,
-        representative: &[usize],
+        representative: &[HostIndex],
         domains: &BTreeSet<(usize, Domain)>,
     ) -> (Vec<bool>, Vec<bool>, Eligible) {
         let mut eligible = vec![false; self.domains.count(group.key)];
         let counts =
-            |position: &usize| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
+            |position: &HostIndex| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
         let counts_node_group: Vec<bool> = representative.iter().map(counts).collect();
         for (_, domain) in domains.iter().filter(|(node_group, _)| counts_node_group[*node_group]) {
             if let Some(flag) = eligible.get_mut(*domain as usize) {
@@ -456,7 +458,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Whether requirements and taints of a node that exists allow a variant.
-    pub fn fits_node(&self, variant: VariantIndex, node: usize) -> bool {
+    pub fn fits_node(&self, variant: VariantIndex, node: HostIndex) -> bool {
         self.node_fit[self.profile_of_variant[variant]][self.nodes[node].group]
     }
 
@@ -496,7 +498,7 @@ impl<'a> Problem<'a> {
         self.there[group].get(domain as usize).copied().unwrap_or(false)
     }
 
-    pub fn counts_node(&self, group: GroupIndex, node: usize) -> bool {
+    pub fn counts_node(&self, group: GroupIndex, node: HostIndex) -> bool {
         self.counts_node_group[group][self.nodes[node].group]
     }
 

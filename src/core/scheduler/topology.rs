@@ -14,6 +14,7 @@ use crate::api::keys;
 use crate::core::model::Requirements;
 use crate::core::model::requirements::label;
 
+use super::host::HostIndex;
 use super::selector;
 use super::taints::{EffectiveTaint, repelling};
 
@@ -124,9 +125,9 @@ impl Domains {
     }
 
     /// The domain of a node with these labels; its host number for the host name key.
-    pub fn of_labels(&self, key: KeyIndex, labels: &BTreeMap<String, String>, host: usize) -> Domain {
+    pub fn of_labels(&self, key: KeyIndex, labels: &BTreeMap<String, String>, host: HostIndex) -> Domain {
         if self.is_hostname(key) {
-            return u32::try_from(host).unwrap_or(NO_DOMAIN);
+            return host.domain();
         }
         label(labels, &self.keys[key]).and_then(|value| self.get(key, value)).unwrap_or(NO_DOMAIN)
     }

@@ -44,7 +44,13 @@ impl Offer {
     }
 
     /// A node that exists as an offer with this room, to see what it could be filled with.
-    pub fn of_node(problem: &Problem<'_>, kinds: &[SizeClass], node: usize, price: HourlyPrice, room: Vector) -> Self {
+    pub fn of_node(
+        problem: &Problem<'_>,
+        kinds: &[SizeClass],
+        node: HostIndex,
+        price: HourlyPrice,
+        room: Vector,
+    ) -> Self {
         let fit = kinds.iter().filter(|kind| kind.variants.iter().any(|it| problem.fits_node(*it, node)));
         let compatibilities: BTreeSet<usize> = fit.map(|kind| kind.compatibility).collect();
         let allowed = compatibilities.into_iter().map(|compatibility| (compatibility, 1)).collect();

@@ -46,7 +46,7 @@ impl Engine<'_, '_> {
         first: HostIndex,
         among: Option<&FixedBitSet>,
     ) -> Option<HostIndex> {
-        if first >= self.problem.nodes.len() {
+        if first >= self.problem.nodes.end() {
             return None;
         }
         let request = &self.problem.classes[class].request;
@@ -241,7 +241,7 @@ impl Engine<'_, '_> {
         variant: VariantIndex,
         host: HostIndex,
     ) -> Option<GroupIndex> {
-        let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
+        let domain = host.domain();
         let by_host = |group: &GroupIndex| self.problem.domains.is_hostname(self.problem.groups[*group].key);
         let own = self.problem.variants[variant].constraints.iter().copied().filter(by_host);
         let of_others = || self.spreads_of_others(class).iter().copied().filter(by_host);
@@ -283,7 +283,7 @@ impl Engine<'_, '_> {
                 let added = u32::from(self.is_counted(group, class));
                 let counted = self.existing_hosts().filter(|host| !self.is_closed(*host));
                 let counted = counted.filter(|host| self.problem.counts_node(group, *host));
-                let hosts = counted.filter_map(|host| Domain::try_from(host).ok());
+                let hosts = counted.filter_map(|host| Domain::try_from(usize::from(host)).ok());
                 let fewest = hosts.map(|host| self.counters[group].matching(host)).min();
                 coming + added <= spread.max_skew.saturating_add(fewest.unwrap_or(coming).min(coming))
             }

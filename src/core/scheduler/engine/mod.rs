@@ -15,12 +15,12 @@ mod table;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::rc::Rc;
 
 use crate::api::settings::Packing;
-use crate::core::model::Resources;
+use crate::core::model::index::range;
 use crate::core::model::resources::NODES;
+use crate::core::model::{IndexVec, Resources};
 
 use super::class::ClassIndex;
 use super::concentration::SpotPool;
@@ -40,7 +40,7 @@ pub use refused::Refused;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     changes: usize,
-    hosts: usize,
+    hosts: HostIndex,
 }
 
 impl Mark {
@@ -63,7 +63,7 @@ enum Change {
 /// The cluster while a plan is made.
 pub struct Engine<'p, 'a> {
     pub problem: &'p Problem<'a>,
-    hosts: Vec<Host>,
+    hosts: IndexVec<HostIndex, Host>,
     counters: Vec<Counters>,
     /// By quota: capacity of the nodes that would be created.
     planned: Vec<Vec<i64>>,
@@ -92,11 +92,11 @@ impl<'p, 'a> Engine<'p, 'a> {
         let settles = packing == Packing::Cheapest;
         let mut engine = Self {
             problem,
-            hosts: Vec::with_capacity(problem.nodes.len()),
+            hosts: IndexVec::with_capacity(problem.nodes.len()),
             counters: problem.groups.iter().map(|group| Counters::new(group, &problem.domains)).collect(),
             planned: vec![problem.limited.nothing().to_vec(); problem.quotas.len()],
             changes: Vec::new(),
-            table: HostTable::new(problem.nodes.len(), problem.dimensions.count(), problem.domains.key_count()),
+            table: HostTable::new(problem.nodes.end(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
             lowers_min_values: false,
@@ -106,13 +106,13 @@ impl<'p, 'a> Engine<'p, 'a> {
             counted_nodes_alone: false,
             holds_in_any_order: false,
         };
-        for position in 0..problem.nodes.len() {
+        for position in problem.nodes.indices() {
             engine.add_existing(position);
         }
         engine
     }
 
-    fn add_existing(&mut self, position: usize) {
+    fn add_existing(&mut self, position: HostIndex) {
         let node = &self.problem.nodes[position];
         let domains = &self.problem.domains;
         let domain_of = |key| domains.of_labels(key, &node.labels, position);
@@ -159,18 +159,18 @@ impl<'p, 'a> Engine<'p, 'a> {
         &self.hosts[host]
     }
 
-    pub fn host_count(&self) -> usize {
-        self.hosts.len()
+    pub fn all_hosts(&self) -> impl Iterator<Item = HostIndex> + use<> {
+        self.hosts.indices()
     }
 
     /// Hosts that would be created, in the order in which they were opened.
-    pub fn open_hosts(&self) -> impl Iterator<Item = HostIndex> + use<> {
-        self.problem.nodes.len()..self.hosts.len()
+    pub fn open_hosts(&self) -> impl DoubleEndedIterator<Item = HostIndex> + use<> {
+        range(self.problem.nodes.end(), self.hosts.end())
     }
 
     /// Those opened since the mark.
     pub fn open_hosts_since(&self, mark: Mark) -> impl Iterator<Item = HostIndex> + use<> {
-        mark.hosts.max(self.problem.nodes.len())..self.hosts.len()
+        range(mark.hosts.max(self.problem.nodes.end()), self.hosts.end())
     }
 
     pub fn open_node(&self, host: HostIndex) -> Option<&OpenNode> {
@@ -178,8 +178,8 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Nodes that exist, in the order in which they are tried.
-    pub fn existing_hosts(&self) -> Range<HostIndex> {
-        0..self.problem.nodes.len()
+    pub fn existing_hosts(&self) -> impl DoubleEndedIterator<Item = HostIndex> + ExactSizeIterator + Clone + use<> {
+        range(HostIndex::default(), self.problem.nodes.end())
     }
 
     /// By dimension what is free, or for an open node more than any of its types has left.
@@ -416,7 +416,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     /// The same without a pod.
     pub fn open_empty(&mut self, mut open: OpenNode, capacity: LimitedCapacity) -> HostIndex {
         open.limit_capacity = Rc::clone(&capacity);
-        let host = self.hosts.len();
+        let host = self.hosts.end();
         let template = open.template;
         let domains = self.domains_of_open(&open, host);
         let neighbours = self.neighbours_of_open(&open);
@@ -550,7 +550,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     // --- going back --------------------------------------------------------------------------------------------------
 
     pub fn mark(&self) -> Mark {
-        Mark { changes: self.changes.len(), hosts: self.hosts.len() }
+        Mark { changes: self.changes.len(), hosts: self.hosts.end() }
     }
 
     /// Undoes everything since the mark. O(changes since).
@@ -583,7 +583,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 }
             }
         }
-        for host in mark.hosts..self.hosts.len() {
+        for host in range(mark.hosts, self.hosts.end()) {
             self.count_neighbours(host, -1);
             self.set_taking_pods(host, false);
             self.set_places(host, false);

@@ -10,7 +10,7 @@ use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::Revision;
-use crate::core::scheduler::Problem;
+use crate::core::scheduler::{HostIndex, Problem};
 use crate::core::snapshot::Snapshot;
 
 use super::Engine;
@@ -98,7 +98,7 @@ fn definitions() -> (NodePool, EC2NodeClass) {
 /// Everything an engine knows, as text; a count of zero and no count are the same.
 fn state(engine: &Engine<'_, '_>) -> String {
     let planned = &engine.planned;
-    let domains = 0..u32::try_from(engine.host_count() + 8).unwrap();
+    let domains = 0..u32::try_from(engine.all_hosts().count() + 8).unwrap();
     let counts = |group: usize| {
         let counters = &engine.counters[group];
         domains.clone().map(|domain| (counters.matching(domain), counters.owners(domain))).collect::<Vec<_>>()
@@ -114,7 +114,7 @@ fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
     let problem = engine.problem;
     let class = choice % problem.classes.len();
     let variant = problem.classes[class].variants[0];
-    let host = choice % engine.host_count();
+    let host = HostIndex::from(choice % engine.all_hosts().count());
     let is_open = engine.open_node(host).is_some();
     match action {
         0 if !is_open && engine.fits_existing(class, variant, host) => {
