@@ -20,7 +20,7 @@ use crate::core::model::time::{duration_text, seconds_between};
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::Provisioning;
 use crate::core::provision::backlog::is_reschedulable;
-use crate::core::scheduler::{Engine, HostIndex, Problem};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
 
@@ -380,7 +380,7 @@ fn obstacle(
 fn obstacle_of_pods(
     inputs: &Inputs<'_>,
     budgets: &PodDisruptionBudgets<'_>,
-    pods: &[(usize, usize)],
+    pods: &[(usize, ClassIndex)],
 ) -> Option<HoldingPod> {
     let running = pods
         .iter()

@@ -131,6 +131,10 @@ impl<I: Index, T> IndexVec<I, T> {
         self.raw.iter().enumerate().map(|(position, value)| (I::from(position), value))
     }
 
+    pub fn into_enumerated(self) -> impl DoubleEndedIterator<Item = (I, T)> + ExactSizeIterator {
+        self.raw.into_iter().enumerate().map(|(position, value)| (I::from(position), value))
+    }
+
     pub fn enumerated_mut(&mut self) -> impl DoubleEndedIterator<Item = (I, &mut T)> + ExactSizeIterator {
         self.raw.iter_mut().enumerate().map(|(position, value)| (I::from(position), value))
     }

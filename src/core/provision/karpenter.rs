@@ -184,7 +184,7 @@ fn place_on_new(
 ) -> NewNode {
     let problem = engine.problem;
     let mut used_up = false;
-    for (position, template) in problem.templates.iter().enumerate() {
+    for (position, template) in problem.templates.enumerated() {
         if used_up && !template.is_reserved() {
             return NewNode::WaitsForReservation;
         }

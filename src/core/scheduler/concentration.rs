@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::api::settings::{ConcentrationPenalty, Packing};
 use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::snapshot::Workload;
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
 
 use super::class::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};
-use super::template::Template;
+use super::template::{Template, TemplateIndex};
 
 pub type WorkloadIndex = usize;
 
@@ -25,11 +25,10 @@ pub type SpotPool = usize;
 pub struct ConcentrationPenalties {
     pub on_node: Free,
     pub in_spot_pool: Free,
-    /// By class.
-    workloads: Vec<Option<WorkloadIndex>>,
+    workloads: IndexVec<ClassIndex, Option<WorkloadIndex>>,
     zones: BTreeMap<String, usize>,
     instance_types: BTreeMap<String, usize>,
-    templates: Vec<SpotOfTemplate>,
+    templates: IndexVec<TemplateIndex, SpotOfTemplate>,
 }
 
 /// How many pods of each workload may be together for nothing, and what each further one counts.
@@ -94,7 +93,7 @@ impl ConcentrationPenalties {
         }
         let mut indices: BTreeMap<Workload<'_>, WorkloadIndex> = BTreeMap::new();
         let mut replicas: Vec<u32> = Vec::new();
-        let mut workloads = vec![None; classes];
+        let mut workloads = IndexVec::repeat(None, classes);
         for (pod, class) in inputs.snapshot.pods.iter().zip(class_of_pod) {
             let Some(workload) = pod.workload().filter(|_| !is_of_buffer(pod)) else { continue };
             let workload = *indices.entry(workload).or_insert(replicas.len());
@@ -115,7 +114,7 @@ impl ConcentrationPenalties {
             workloads,
             zones: BTreeMap::new(),
             instance_types: BTreeMap::new(),
-            templates: Vec::new(),
+            templates: IndexVec::new(),
         };
         for template in templates {
             let of_template = concentration.number(template);
@@ -155,7 +154,7 @@ impl ConcentrationPenalties {
     }
 
     /// The pool that a type in a slot belongs to; `None` where it is not spot.
-    pub fn spot_pool(&self, template: usize, instance_type: usize, slot: usize) -> Option<SpotPool> {
+    pub fn spot_pool(&self, template: TemplateIndex, instance_type: usize, slot: usize) -> Option<SpotPool> {
         let of_template = &self.templates[template];
         let zone = (*of_template.zones.get(slot)?)?;
         Some(self.pool(*of_template.instance_types.get(instance_type)?, zone))
@@ -176,7 +175,7 @@ impl ConcentrationPenalties {
     }
 
     /// The pool that an open node has settled on.
-    pub fn settled(&self, template: usize, set: &OfferingSet) -> Option<SpotPool> {
+    pub fn settled(&self, template: TemplateIndex, set: &OfferingSet) -> Option<SpotPool> {
         if !self.looks_at_spot_pools() {
             return None;
         }
@@ -188,7 +187,7 @@ impl ConcentrationPenalties {
     }
 
     /// Whether nothing but spot is left of a set.
-    pub fn is_spot_only(&self, template: usize, set: &OfferingSet) -> bool {
+    pub fn is_spot_only(&self, template: TemplateIndex, set: &OfferingSet) -> bool {
         set.slots & !self.templates[template].slots == 0
     }
 }

@@ -9,7 +9,7 @@ use crate::core::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, device
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::Problem;
-use super::class::PodClass;
+use super::class::{ClassIndex, PodClass};
 use super::host::HostIndex;
 use super::volumes::{NODE_NAME, VolumeDemand, combine, is_empty, selector_requirements, term_requirements};
 
@@ -145,6 +145,6 @@ fn allows(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str
 }
 
 /// Positions of devices that are given away, of all classes.
-pub(super) fn taken(given: &[(usize, Vec<usize>)]) -> BTreeSet<usize> {
+pub(super) fn taken(given: &[(ClassIndex, Vec<usize>)]) -> BTreeSet<usize> {
     given.iter().flat_map(|(_, devices)| devices.iter().copied()).collect()
 }

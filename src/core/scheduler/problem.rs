@@ -52,8 +52,8 @@ pub struct Problem<'a> {
     pub offer: Offer,
     pub machines: IndexVec<HostIndex, Machine<'a>>,
     pub dimensions: Dimensions,
-    pub classes: Vec<PodClass>,
-    pub variants: Vec<Variant>,
+    pub classes: IndexVec<ClassIndex, PodClass>,
+    pub variants: IndexVec<VariantIndex, Variant>,
     pub groups: Vec<Group>,
     pub domains: Domains,
     /// What concentration of pods count; `None`: nothing.
@@ -61,7 +61,7 @@ pub struct Problem<'a> {
     /// How much is searched, counted in looks.
     pub search_work: u64,
     /// In the order in which pools are tried.
-    pub templates: Vec<Template>,
+    pub templates: IndexVec<TemplateIndex, Template>,
     /// What templates draw on.
     pub quotas: Vec<Quota>,
     pub limited: Limited,
@@ -80,13 +80,13 @@ pub struct Problem<'a> {
     /// By node; empty where no pod asks for any.
     pub devices: IndexVec<HostIndex, Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
-    profile_of_variant: Vec<usize>,
+    profile_of_variant: IndexVec<VariantIndex, usize>,
     /// By variant: whether a requirement is on a label that only pools define.
-    names_pool_labels: Vec<bool>,
+    names_pool_labels: IndexVec<VariantIndex, bool>,
     /// By profile and template: what is left of the template's offerings.
-    template_fit: Vec<Vec<Result<OfferingSet, Refusal>>>,
+    template_fit: Vec<IndexVec<TemplateIndex, Result<OfferingSet, Refusal>>>,
     /// By profile and template: the slots that requirements leave, also where no type is offered that they leave too.
-    named_slots: Vec<Vec<Slots>>,
+    named_slots: Vec<IndexVec<TemplateIndex, Slots>>,
     /// By profile and group of nodes.
     node_fit: Vec<Vec<bool>>,
     /// By group: which domains may be spread over.
@@ -95,7 +95,7 @@ pub struct Problem<'a> {
     there: Vec<Vec<bool>>,
     pub spreading: Spreading,
     /// By group and template: whether pods on its nodes are counted.
-    counts_template: Vec<Vec<bool>>,
+    counts_template: Vec<IndexVec<TemplateIndex, bool>>,
     /// By group and group of nodes.
     counts_node_group: Vec<Vec<bool>>,
 }
@@ -173,8 +173,8 @@ impl<'a> Problem<'a> {
             not_supported_pods: pods.not_supported,
             disks: pods.disks,
             devices: IndexVec::new(),
-            profile_of_variant: Vec::new(),
-            names_pool_labels: Vec::new(),
+            profile_of_variant: IndexVec::new(),
+            names_pool_labels: IndexVec::new(),
             template_fit: Vec::new(),
             named_slots: Vec::new(),
             node_fit: Vec::new(),
@@ -375,7 +375,7 @@ impl<'a> Problem<'a> {
             let (counts_template, counts_node_group, eligible) = match &group.kind {
                 GroupKind::Spread(spread) => self.spread_scope(group, spread, &representative, &domains[group.key]),
                 GroupKind::Affinity | GroupKind::AntiAffinity => {
-                    (vec![true; self.templates.len()], vec![true; group_count], Eligible::default())
+                    (IndexVec::repeat(true, self.templates.len()), vec![true; group_count], Eligible::default())
                 }
             };
             self.counts_template.push(counts_template);
@@ -393,7 +393,7 @@ impl<'a> Problem<'a> {
         spread: &Spread,
         representative: &[HostIndex],
         domains: &BTreeSet<(usize, Domain)>,
-    ) -> (Vec<bool>, Vec<bool>, Eligible) {
+    ) -> (IndexVec<TemplateIndex, bool>, Vec<bool>, Eligible) {
         let mut eligible = vec![false; self.domains.count(group.key)];
         let counts =
             |position: &HostIndex| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
@@ -406,7 +406,7 @@ impl<'a> Problem<'a> {
         let there = eligible.clone();
         let no_filter = [Requirements::new()];
         let filters = if spread.node_filter.is_empty() { &no_filter[..] } else { &spread.node_filter };
-        let mut counts_template = Vec::new();
+        let mut counts_template = IndexVec::new();
         for template in &self.templates {
             let tolerated = spread
                 .tolerations
@@ -590,9 +590,14 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
 
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
 /// Before each its capacity reservations, cheapest type first.
-fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimensions: &Dimensions) -> Vec<Template> {
+fn templates(
+    inputs: &Inputs<'_>,
+    offer: &Offer,
+    machines: &[Machine<'_>],
+    dimensions: &Dimensions,
+) -> IndexVec<TemplateIndex, Template> {
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
-    let mut templates: Vec<Template> = Vec::new();
+    let mut templates: IndexVec<TemplateIndex, Template> = IndexVec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
         let replicas = replicas(pool, machines);
         let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;

@@ -6,6 +6,7 @@ use fixedbitset::FixedBitSet;
 
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
+use crate::core::model::index::index;
 use crate::core::model::{HourlyPrice, Requirement, Requirements};
 use crate::core::offer::{NothingOffered, Reservation};
 
@@ -17,8 +18,10 @@ use super::rooms::Rooms;
 use super::taints::EffectiveTaint;
 use super::vectors::Vector;
 
-/// Position of a template in [`super::Problem::templates`].
-pub type TemplateIndex = usize;
+index! {
+    /// Position of a template in [`super::Problem::templates`].
+    pub struct TemplateIndex;
+}
 
 /// How many nodes a static pool wants and has, without those on their way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

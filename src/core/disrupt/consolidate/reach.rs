@@ -1,6 +1,7 @@
 //! Whether a pod has a place on any other node at all.
 
 use crate::core::disrupt::rehome::{Rooms, prefers_a_new_node};
+use crate::core::model::IndexVec;
 use crate::core::model::index::next;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
@@ -8,12 +9,12 @@ use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 /// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
 /// passed over once needs no second look, unless topology has a say.
 pub(super) struct Reach {
-    first: Vec<HostIndex>,
+    first: IndexVec<ClassIndex, HostIndex>,
 }
 
 impl Reach {
     pub fn new(classes: usize) -> Self {
-        Self { first: vec![HostIndex::default(); classes] }
+        Self { first: IndexVec::repeat(HostIndex::default(), classes) }
     }
 
     /// Whether a node but this one has room for a pod of the class.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::programs::columns::{Node, nodes};
 use crate::core::programs::dual::{Effort, dual_prices};
 use crate::core::programs::filling::Item;
@@ -16,6 +16,7 @@ use crate::core::programs::number;
 use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, is_slot_label};
+use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
@@ -262,7 +263,7 @@ fn preferred<'s>(
     pods: impl Iterator<Item = &'s (ClassIndex, DomainChoice)>,
 ) -> BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> {
     let domains: Vec<Domain> = problem.domains.values(key).map(|(_, domain)| domain).collect();
-    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, Vec<Slots>)>> = BTreeMap::new();
+    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, IndexVec<TemplateIndex, Slots>)>> = BTreeMap::new();
     let mut sold_to: BTreeMap<usize, Vec<&Offer>> = BTreeMap::new();
     let mut preferred: BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> = BTreeMap::new();
     for (class, place) in pods {
@@ -287,7 +288,7 @@ fn preferred<'s>(
 }
 
 /// What one pod of a kind costs at least in some slots of each template, for the part of a node that it takes.
-fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &[Slots]) -> Option<HourlyPrice> {
+fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &IndexVec<TemplateIndex, Slots>) -> Option<HourlyPrice> {
     let there = sold.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
     let shares = there.map(|offer| (offer.price.dollars(), share(&kind.request, &offer.room)));
     shares

@@ -100,7 +100,7 @@ impl<'p> Engine<'p, '_> {
 
     /// Whether some template opens a new node for one pod of the class. O(templates x types) at worst.
     pub fn opens(&self, class: ClassIndex, variant: VariantIndex) -> bool {
-        (0..self.problem.templates.len()).any(|template| self.opened(class, variant, template, None).is_ok())
+        self.problem.templates.indices().any(|template| self.opened(class, variant, template, None).is_ok())
     }
 
     /// Why a template opens no node for one pod of the class; `None` when it would. O(types), so not for searching.

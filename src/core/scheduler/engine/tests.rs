@@ -10,7 +10,8 @@ use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::Revision;
-use crate::core::scheduler::{HostIndex, Problem};
+use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::Snapshot;
 
 use super::Engine;
@@ -112,7 +113,7 @@ fn state(engine: &Engine<'_, '_>) -> String {
 /// One thing that a search may do.
 fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
     let problem = engine.problem;
-    let class = choice % problem.classes.len();
+    let class = ClassIndex::from(choice % problem.classes.len());
     let variant = problem.classes[class].variants[0];
     let host = HostIndex::from(choice % engine.all_hosts().count());
     let is_open = engine.open_node(host).is_some();
@@ -121,8 +122,9 @@ fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
             engine.place_on_existing(class, host);
         }
         1 => {
-            if let Ok(open) = engine.opened(class, variant, 0, None) {
-                engine.open(class, open, problem.templates[0].limited_capacity[0].clone());
+            let template = TemplateIndex::default();
+            if let Ok(open) = engine.opened(class, variant, template, None) {
+                engine.open(class, open, problem.templates[template].limited_capacity[0].clone());
             }
         }
         2 if is_open && !engine.is_closed(host) => {
