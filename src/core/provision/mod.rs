@@ -162,7 +162,7 @@ fn order_matters(
 
 /// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made
 /// sense beside them: without a node in one zone, another zone may hold too many.
-fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32]) {
+fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &IndexVec<GroupIndex, u32>) {
     let mut given_up = false;
     for host in engine.open_hosts() {
         let is_static = engine.open_node(host).is_some_and(|open| engine.problem.templates[open.template].is_static());

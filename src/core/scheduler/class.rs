@@ -110,7 +110,7 @@ pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
 
 /// Collects groups, domains and variants while classes are made.
 pub struct ClassBuilder {
-    pub groups: Vec<Group>,
+    pub groups: IndexVec<GroupIndex, Group>,
     pub domains: Domains,
     pub variants: IndexVec<VariantIndex, Variant>,
     group_positions: BTreeMap<String, GroupIndex>,
@@ -123,7 +123,7 @@ pub struct ClassBuilder {
 impl ClassBuilder {
     pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: PreferencePolicy) -> Self {
         Self {
-            groups: Vec::new(),
+            groups: IndexVec::new(),
             domains: Domains::default(),
             variants: IndexVec::new(),
             group_positions: BTreeMap::new(),
@@ -272,13 +272,13 @@ impl ClassBuilder {
         namespaces: BTreeSet<String>,
     ) -> GroupIndex {
         let key = self.domains.key(normalized(key));
-        let identity = format!("{key} {kind:?} {selector:?} {namespaces:?}");
+        let identity = format!("{key:?} {kind:?} {selector:?} {namespaces:?}");
         if let Some(position) = self.group_positions.get(&identity) {
             return *position;
         }
-        self.groups.push(Group { kind, key, selector, namespaces });
-        self.group_positions.insert(identity, self.groups.len() - 1);
-        self.groups.len() - 1
+        let group = self.groups.push(Group { kind, key, selector, namespaces });
+        self.group_positions.insert(identity, group);
+        group
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::api::settings::{ConcentrationPenalty, Packing};
 use crate::core::inputs::Inputs;
+use crate::core::model::index::index;
 use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::snapshot::Workload;
 use crate::core::snapshot::nodes::Machine;
@@ -15,7 +16,10 @@ use super::class::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};
 use super::template::{Template, TemplateIndex};
 
-pub type WorkloadIndex = usize;
+index! {
+    /// Position of a workload whose pods are counted together.
+    pub struct WorkloadIndex;
+}
 
 /// An instance type in a zone, where it is bought as spot.
 pub type SpotPool = usize;
@@ -34,8 +38,7 @@ pub struct ConcentrationPenalties {
 /// How many pods of each workload may be together for nothing, and what each further one counts.
 #[derive(Debug)]
 pub struct Free {
-    /// By workload.
-    pub pods: Vec<u32>,
+    pub pods: IndexVec<WorkloadIndex, u32>,
     pub per_pod: HourlyPrice,
 }
 
@@ -64,7 +67,7 @@ fn per_pod(penalty: &ConcentrationPenalty) -> HourlyPrice {
 }
 
 impl Free {
-    fn new(penalty: &ConcentrationPenalty, replicas: &[u32]) -> Self {
+    fn new(penalty: &ConcentrationPenalty, replicas: &IndexVec<WorkloadIndex, u32>) -> Self {
         let per_pod = per_pod(penalty);
         let free = |replicas: &u32| match per_pod {
             HourlyPrice::ZERO => u32::MAX,
@@ -92,14 +95,11 @@ impl ConcentrationPenalties {
             return None;
         }
         let mut indices: BTreeMap<Workload<'_>, WorkloadIndex> = BTreeMap::new();
-        let mut replicas: Vec<u32> = Vec::new();
+        let mut replicas: IndexVec<WorkloadIndex, u32> = IndexVec::new();
         let mut workloads = IndexVec::repeat(None, classes);
         for (pod, class) in inputs.snapshot.pods.iter().zip(class_of_pod) {
             let Some(workload) = pod.workload().filter(|_| !is_of_buffer(pod)) else { continue };
-            let workload = *indices.entry(workload).or_insert(replicas.len());
-            if workload == replicas.len() {
-                replicas.push(0);
-            }
+            let workload = *indices.entry(workload).or_insert_with(|| replicas.push(0));
             if !pod.is_terminal() && !pod.is_terminating() {
                 replicas[workload] += 1;
             }

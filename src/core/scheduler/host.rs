@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::model::index::index;
-use crate::core::model::{HourlyPrice, Requirements};
+use crate::core::model::{HourlyPrice, IndexVec, Requirements};
 
 use super::class::{ClassIndex, HostPort};
 use super::concentration::SpotPool;
@@ -11,7 +11,7 @@ use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
 use super::template::TemplateIndex;
-use super::topology::{Domain, NO_DOMAIN};
+use super::topology::{Domain, KeyIndex, NO_DOMAIN};
 use super::vectors::Vector;
 
 index! {
@@ -90,8 +90,7 @@ pub struct Host {
     pub spot_pool: Option<SpotPool>,
     /// DaemonSets that count here, though no pod of theirs is among `pods`: positions in [`super::Problem::daemons`].
     pub neighbours: Vec<usize>,
-    /// By topology key.
-    pub domains: Box<[Domain]>,
+    pub domains: IndexVec<KeyIndex, Domain>,
     /// Takes no more pods: being removed, or tried as removed.
     pub closed: bool,
     pub open: Option<Box<OpenNode>>,

@@ -309,9 +309,9 @@ struct SelectorIndex<'g> {
 
 impl<'g> SelectorIndex<'g> {
     /// O(groups).
-    fn new(groups: &'g [Group]) -> Self {
+    fn new(groups: &'g IndexVec<GroupIndex, Group>) -> Self {
         let mut index = Self { by_label: HashMap::new(), others: Vec::new() };
-        for (position, group) in groups.iter().enumerate() {
+        for (position, group) in groups.enumerated() {
             // Without a selector nothing is selected.
             let Some(selector) = &group.selector else { continue };
             match selector.match_labels.iter().flatten().next() {
@@ -325,7 +325,7 @@ impl<'g> SelectorIndex<'g> {
     /// Ascending. O(labels + groups that share a label).
     fn groups_that_select(
         &self,
-        groups: &[Group],
+        groups: &IndexVec<GroupIndex, Group>,
         namespace: &str,
         labels: &BTreeMap<String, String>,
     ) -> Vec<GroupIndex> {

@@ -21,14 +21,14 @@ use super::daemons::{Daemon, daemons};
 use super::host::{ExistingNode, HostIndex};
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
-use super::quota::{Limited, Quota, quotas};
+use super::quota::{Limited, Quota, QuotaIndex, quotas};
 use super::reach::Reach;
 use super::refusal::Refusal;
 use super::rooms::Rooms;
 use super::spreading::Spreading;
 use super::taints::{EffectiveTaint, repelling};
 use super::template::{Neighbour, Replicas, Template, TemplateIndex};
-use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
+use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, KeyIndex, Spread};
 use super::vectors::{self, Dimensions};
 use super::volumes::NODE_NAME;
 
@@ -54,7 +54,7 @@ pub struct Problem<'a> {
     pub dimensions: Dimensions,
     pub classes: IndexVec<ClassIndex, PodClass>,
     pub variants: IndexVec<VariantIndex, Variant>,
-    pub groups: Vec<Group>,
+    pub groups: IndexVec<GroupIndex, Group>,
     pub domains: Domains,
     /// What concentration of pods count; `None`: nothing.
     pub concentration: Option<ConcentrationPenalties>,
@@ -63,7 +63,7 @@ pub struct Problem<'a> {
     /// In the order in which pools are tried.
     pub templates: IndexVec<TemplateIndex, Template>,
     /// What templates draw on.
-    pub quotas: Vec<Quota>,
+    pub quotas: IndexVec<QuotaIndex, Quota>,
     pub limited: Limited,
     pub daemons: Vec<Daemon>,
     pub nodes: IndexVec<HostIndex, ExistingNode>,
@@ -89,15 +89,15 @@ pub struct Problem<'a> {
     named_slots: Vec<IndexVec<TemplateIndex, Slots>>,
     /// By profile and group of nodes.
     node_fit: Vec<Vec<bool>>,
-    /// By group: which domains may be spread over.
-    eligible: Vec<Vec<bool>>,
-    /// By group: those of them that have a node.
-    there: Vec<Vec<bool>>,
+    /// Which domains a group may be spread over.
+    eligible: IndexVec<GroupIndex, Vec<bool>>,
+    /// Those of them that have a node.
+    there: IndexVec<GroupIndex, Vec<bool>>,
     pub spreading: Spreading,
-    /// By group and template: whether pods on its nodes are counted.
-    counts_template: Vec<IndexVec<TemplateIndex, bool>>,
-    /// By group and group of nodes.
-    counts_node_group: Vec<Vec<bool>>,
+    /// Whether pods on nodes of a template are counted.
+    counts_template: IndexVec<GroupIndex, IndexVec<TemplateIndex, bool>>,
+    /// The same by group of nodes.
+    counts_node_group: IndexVec<GroupIndex, Vec<bool>>,
 }
 
 fn taints_of(machine: &Machine<'_>) -> Vec<EffectiveTaint> {
@@ -148,7 +148,7 @@ impl<'a> Problem<'a> {
         intern_domains(&mut domains, &machines, &templates);
         for template in &mut templates {
             let reach = |key| Reach::new(&template.offerings, &domains, key);
-            template.reach = (0..domains.key_count()).map(reach).collect();
+            template.reach = domains.keys().map(reach).collect();
         }
 
         let mut problem = Self {
@@ -178,11 +178,11 @@ impl<'a> Problem<'a> {
             template_fit: Vec::new(),
             named_slots: Vec::new(),
             node_fit: Vec::new(),
-            eligible: Vec::new(),
-            there: Vec::new(),
+            eligible: IndexVec::new(),
+            there: IndexVec::new(),
             spreading: Spreading::default(),
-            counts_template: Vec::new(),
-            counts_node_group: Vec::new(),
+            counts_template: IndexVec::new(),
+            counts_node_group: IndexVec::new(),
         };
         problem.compile_nodes(inputs, node_taints);
         problem.compile_devices();
@@ -359,9 +359,10 @@ impl<'a> Problem<'a> {
 
     fn compile_groups(&mut self) {
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
-        // By topology key, the domains in which each group of nodes has some.
-        let mut domains: Vec<BTreeSet<(usize, Domain)>> = vec![BTreeSet::new(); self.domains.key_count()];
-        for (key, domains) in domains.iter_mut().enumerate().filter(|(key, _)| !self.domains.is_hostname(*key)) {
+        // The domains of each key in which each group of nodes has some.
+        let mut domains: IndexVec<KeyIndex, BTreeSet<(usize, Domain)>> =
+            IndexVec::repeat(BTreeSet::new(), self.domains.key_count());
+        for (key, domains) in domains.enumerated_mut().filter(|(key, _)| !self.domains.is_hostname(*key)) {
             let domain_of = |(host, node): (HostIndex, &ExistingNode)| {
                 (node.group, self.domains.of_labels(key, &node.labels, host))
             };
@@ -570,7 +571,7 @@ pub(super) fn template_values(template: &Template, set: &OfferingSet, filter: &R
 }
 
 fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[Template]) {
-    for key in (0..domains.key_count()).filter(|key| *key < usize::MAX) {
+    for key in domains.keys() {
         if domains.is_hostname(key) {
             continue;
         }

@@ -14,8 +14,8 @@ use super::problem::{Problem, template_values};
 use super::template::{Template, TemplateIndex};
 use super::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 
-/// By topology key and domain, whether a node could be bought there.
-type Reached = Vec<Vec<bool>>;
+/// By domain, whether a node could be bought there.
+type Reached = IndexVec<KeyIndex, Vec<bool>>;
 
 #[derive(Debug, Default)]
 pub struct Spreading {
@@ -127,7 +127,7 @@ fn misses_some(problem: &Problem<'_>, group: GroupIndex, reached: &Reached) -> b
 }
 
 fn reached_by(problem: &Problem<'_>, class: ClassIndex) -> Reached {
-    let keys = 0..problem.domains.key_count();
+    let keys = problem.domains.keys();
     let mut reached: Reached = keys.clone().map(|key| vec![false; problem.domains.count(key)]).collect();
     let pods = &problem.classes[class];
     for variant in &pods.variants {

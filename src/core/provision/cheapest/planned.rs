@@ -208,7 +208,7 @@ fn divided(
 
 /// Keys whose domains are slots of offerings: capacity types first, which differ most in price.
 fn slot_keys(problem: &Problem<'_>) -> Vec<KeyIndex> {
-    let known = (0..problem.domains.key_count()).filter(|key| is_slot_label(problem.domains.name(*key)));
+    let known = problem.domains.keys().filter(|key| is_slot_label(problem.domains.name(*key)));
     let mut known: Vec<KeyIndex> = known.collect();
     known.sort_by_key(|key| problem.domains.name(*key) != keys::CAPACITY_TYPE);
     known

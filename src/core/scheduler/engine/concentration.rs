@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Engine, HostIndex};
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::scheduler::class::ClassIndex;
 use crate::core::scheduler::concentration::{ConcentrationPenalties, SpotPool, WorkloadIndex};
 use crate::core::scheduler::offerings::{OfferingSet, bits};
@@ -12,8 +12,8 @@ use crate::core::scheduler::topology::Counters;
 /// The pods of each workload, as they are together.
 #[derive(Debug, Default)]
 pub(super) struct Concentrations {
-    /// By workload, counted by host.
-    pub on_node: Vec<Counters>,
+    /// Counted by host.
+    pub on_node: IndexVec<WorkloadIndex, Counters>,
     in_spot_pool: HashMap<(WorkloadIndex, SpotPool), u32>,
     /// Pods beyond what is free, on nodes and in pools.
     beyond_on_node: usize,

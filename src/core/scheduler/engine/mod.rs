@@ -64,9 +64,9 @@ enum Change {
 pub struct Engine<'p, 'a> {
     pub problem: &'p Problem<'a>,
     hosts: IndexVec<HostIndex, Host>,
-    counters: Vec<Counters>,
-    /// By quota: capacity of the nodes that would be created.
-    planned: Vec<Vec<i64>>,
+    counters: IndexVec<GroupIndex, Counters>,
+    /// Capacity of the nodes that would be created.
+    planned: IndexVec<QuotaIndex, Vec<i64>>,
     changes: Vec<Change>,
     table: HostTable,
     /// Whether a pod with anti-affinity settles its new node on one domain. The reference leaves it open, so that of such
@@ -94,7 +94,7 @@ impl<'p, 'a> Engine<'p, 'a> {
             problem,
             hosts: IndexVec::with_capacity(problem.nodes.len()),
             counters: problem.groups.iter().map(|group| Counters::new(group, &problem.domains)).collect(),
-            planned: vec![problem.limited.nothing().to_vec(); problem.quotas.len()],
+            planned: IndexVec::repeat(problem.limited.nothing().to_vec(), problem.quotas.len()),
             changes: Vec::new(),
             table: HostTable::new(problem.nodes.end(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
@@ -128,7 +128,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 .as_ref()
                 .and_then(|concentration| concentration.spot_pool_of_labels(&node.labels)),
             neighbours: if self.settles && !node.being_removed { node.neighbours.clone() } else { Vec::new() },
-            domains: (0..domains.key_count()).map(domain_of).collect(),
+            domains: domains.keys().map(domain_of).collect(),
             closed: node.being_removed,
             open: None,
         };
@@ -276,7 +276,7 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     /// Enters a host where its domains are, or takes it out there.
     fn set_places(&mut self, host: HostIndex, is_there: bool) {
-        for (key, domain) in self.hosts[host].domains.iter().enumerate() {
+        for (key, domain) in self.hosts[host].domains.enumerated() {
             if !self.problem.domains.is_hostname(key) {
                 self.table.set_place(host, key, *domain, is_there);
             }

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::refused::Refused;
-use crate::core::model::{HourlyPrice, Requirement, Requirements};
+use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::daemons::Daemon;
 use crate::core::scheduler::host::{HostIndex, OpenNode};
@@ -25,7 +25,7 @@ struct Arrival {
 
 impl<'p> Engine<'p, '_> {
     /// The domains that an open node has settled on, by topology key.
-    pub(super) fn domains_of_open(&self, open: &OpenNode, host: HostIndex) -> Box<[Domain]> {
+    pub(super) fn domains_of_open(&self, open: &OpenNode, host: HostIndex) -> IndexVec<KeyIndex, Domain> {
         let settled = |key| {
             if self.problem.domains.is_hostname(key) {
                 return host.domain();
@@ -34,18 +34,18 @@ impl<'p> Engine<'p, '_> {
             let settled = if self.settles { reach.settled(&open.set) } else { reach.settled(&named(open)) };
             settled.unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
         };
-        (0..self.problem.domains.key_count()).map(settled).collect()
+        self.problem.domains.keys().map(settled).collect()
     }
 
     /// The domains that an open node may come to be in, by value.
-    pub(super) fn possible_domains(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
+    pub(super) fn possible_domains(&self, open: &OpenNode, key: KeyIndex) -> Vec<Domain> {
         let reach = &self.problem.templates[open.template].reach[key];
         let possible = if self.settles { reach.possible(&open.set) } else { reach.possible(&named(open)) };
         possible.unwrap_or_else(|| self.domains_of_pool(open, key))
     }
 
     /// The domains that the labels of the pool leave.
-    fn domains_of_pool(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
+    fn domains_of_pool(&self, open: &OpenNode, key: KeyIndex) -> Vec<Domain> {
         let template = &self.problem.templates[open.template];
         let name = self.problem.domains.name(key);
         let requirement = open.custom.get(name).or_else(|| template.requirements.get(name));

@@ -6,6 +6,7 @@ use std::collections::BinaryHeap;
 
 use fixedbitset::FixedBitSet;
 
+use crate::core::model::IndexVec;
 use crate::core::model::index::range;
 use crate::core::scheduler::host::HostIndex;
 use crate::core::scheduler::topology::{Domain, KeyIndex, NO_DOMAIN, OPEN_DOMAIN, set};
@@ -35,8 +36,7 @@ pub struct HostTable {
     /// The same by how many they have.
     by_pod_count: Vec<FixedBitSet>,
     population: Vec<usize>,
-    /// By topology key.
-    places: Vec<Places>,
+    places: IndexVec<KeyIndex, Places>,
 }
 
 /// Hosts by their domain of one topology key.
@@ -104,7 +104,7 @@ impl HostTable {
             open: FixedBitSet::new(),
             by_pod_count: Vec::new(),
             population: Vec::new(),
-            places: vec![Places::default(); keys],
+            places: IndexVec::repeat(Places::default(), keys),
         }
     }
 

@@ -11,6 +11,7 @@ use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::Revision;
 use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::topology::GroupIndex;
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::Snapshot;
 
@@ -100,12 +101,12 @@ fn definitions() -> (NodePool, EC2NodeClass) {
 fn state(engine: &Engine<'_, '_>) -> String {
     let planned = &engine.planned;
     let domains = 0..u32::try_from(engine.all_hosts().count() + 8).unwrap();
-    let counts = |group: usize| {
+    let counts = |group: GroupIndex| {
         let counters = &engine.counters[group];
         domains.clone().map(|domain| (counters.matching(domain), counters.owners(domain))).collect::<Vec<_>>()
     };
     let counted: Vec<_> =
-        (0..engine.counters.len()).map(|group| (counts(group), engine.counters[group].any_matching())).collect();
+        engine.counters.indices().map(|group| (counts(group), engine.counters[group].any_matching())).collect();
     let concentration = engine.price_of_concentration();
     format!("{:?}\n{counted:?}\n{planned:?}\n{concentration}\n{}", engine.hosts, engine.table.state())
 }
