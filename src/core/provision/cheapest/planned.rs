@@ -45,6 +45,9 @@ const MULTIPLICATIONS_PER_POD: u64 = 2_500_000;
 /// Pods in the order of their arrival, each with the kind that it arrives as.
 type Arrivals = Vec<(ClassIndex, usize)>;
 
+/// In which slots a template sells.
+type SlotsOfTemplates = IndexVec<TemplateIndex, Slots>;
+
 /// The fleet on paper.
 pub struct Planned {
     offers: Vec<Offer>,
@@ -263,7 +266,7 @@ fn preferred<'s>(
     pods: impl Iterator<Item = &'s (ClassIndex, DomainChoice)>,
 ) -> BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> {
     let domains: Vec<Domain> = problem.domains.values(key).map(|(_, domain)| domain).collect();
-    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, IndexVec<TemplateIndex, Slots>)>> = BTreeMap::new();
+    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, SlotsOfTemplates)>> = BTreeMap::new();
     let mut sold_to: BTreeMap<usize, Vec<&Offer>> = BTreeMap::new();
     let mut preferred: BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> = BTreeMap::new();
     for (class, place) in pods {
@@ -288,7 +291,7 @@ fn preferred<'s>(
 }
 
 /// What one pod of a kind costs at least in some slots of each template, for the part of a node that it takes.
-fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &IndexVec<TemplateIndex, Slots>) -> Option<HourlyPrice> {
+fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &SlotsOfTemplates) -> Option<HourlyPrice> {
     let there = sold.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
     let shares = there.map(|offer| (offer.price.dollars(), share(&kind.request, &offer.room)));
     shares
