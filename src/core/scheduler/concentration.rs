@@ -19,10 +19,9 @@ use super::template::{Template, TemplateIndex};
 index! {
     /// Position of a workload whose pods are counted together.
     pub struct WorkloadIndex;
+    /// An instance type in a zone, where it is bought as spot.
+    pub struct SpotPool;
 }
-
-/// An instance type in a zone, where it is bought as spot.
-pub type SpotPool = usize;
 
 /// The penalties for concentration, for the workloads of a snapshot.
 #[derive(Debug)]
@@ -171,7 +170,7 @@ impl ConcentrationPenalties {
     }
 
     fn pool(&self, instance_type: usize, zone: usize) -> SpotPool {
-        instance_type * self.zones.len().max(1) + zone
+        SpotPool::from(instance_type * self.zones.len().max(1) + zone)
     }
 
     /// The pool that an open node has settled on.

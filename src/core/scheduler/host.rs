@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::daemons::DaemonIndex;
 use crate::core::model::index::index;
 use crate::core::model::{HourlyPrice, IndexVec, Requirements};
 
@@ -41,9 +42,8 @@ pub struct ExistingNode {
     pub pods: Vec<(usize, ClassIndex)>,
     /// Pods that kube-scheduler is making room for here, by evicting others: their place is taken.
     pub nominated: Vec<(usize, ClassIndex)>,
-    /// DaemonSets that others look at and whose pods are still to come, while the node starts: positions in
-    /// [`super::Problem::daemons`].
-    pub neighbours: Vec<usize>,
+    /// DaemonSets that others look at and whose pods are still to come, while the node starts.
+    pub neighbours: Vec<DaemonIndex>,
     pub host_ports: Vec<HostPort>,
     /// Most volumes that may be attached, by driver.
     pub attachment_limits: BTreeMap<String, usize>,
@@ -88,8 +88,8 @@ pub struct Host {
     /// Where its pods are together as far as spot is concerned; `None` for on-demand, for open nodes that have not settled, and
     /// where nobody counts.
     pub spot_pool: Option<SpotPool>,
-    /// DaemonSets that count here, though no pod of theirs is among `pods`: positions in [`super::Problem::daemons`].
-    pub neighbours: Vec<usize>,
+    /// DaemonSets that count here, though no pod of theirs is among `pods`.
+    pub neighbours: Vec<DaemonIndex>,
     pub domains: IndexVec<KeyIndex, Domain>,
     /// Takes no more pods: being removed, or tried as removed.
     pub closed: bool,

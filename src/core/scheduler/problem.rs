@@ -17,7 +17,7 @@ use crate::core::snapshot::nodes::{Machine, machines};
 use super::beside::cost_beside;
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
-use super::daemons::{Daemon, daemons};
+use super::daemons::{Daemon, DaemonIndex, daemons};
 use super::host::{ExistingNode, HostIndex};
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
@@ -65,7 +65,7 @@ pub struct Problem<'a> {
     /// What templates draw on.
     pub quotas: IndexVec<QuotaIndex, Quota>,
     pub limited: Limited,
-    pub daemons: Vec<Daemon>,
+    pub daemons: IndexVec<DaemonIndex, Daemon>,
     pub nodes: IndexVec<HostIndex, ExistingNode>,
     /// By position of the pod in the snapshot.
     pub class_of_pod: Vec<Option<ClassIndex>>,
@@ -264,8 +264,7 @@ impl<'a> Problem<'a> {
         let mut neighbours = Vec::new();
         for (number, daemon) in self
             .daemons
-            .iter()
-            .enumerate()
+            .enumerated()
             .filter(|(_, daemon)| !daemons_present.contains(&(daemon.namespace.as_str(), daemon.name.as_str())))
         {
             let defined = |key: &str, requirement: &Requirement| {
@@ -670,8 +669,8 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
 }
 
 /// The DaemonSets that others look at, with the nodes of the template that they run on.
-fn neighbours(template: &Template, daemons: &[Daemon]) -> Vec<Neighbour> {
-    let looked_at = daemons.iter().enumerate().filter(|(_, daemon)| daemon.is_looked_at());
+fn neighbours(template: &Template, daemons: &IndexVec<DaemonIndex, Daemon>) -> Vec<Neighbour> {
+    let looked_at = daemons.enumerated().filter(|(_, daemon)| daemon.is_looked_at());
     let tolerating = looked_at.filter(|(_, daemon)| repelling(&template.taints, &daemon.tolerations, false).is_none());
     let on = |daemon: &Daemon| -> Vec<OfferingSet> {
         daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()

@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
+use super::daemons::DaemonIndex;
 use super::topology::KeyIndex;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
@@ -34,8 +35,7 @@ pub struct Replicas {
 /// A DaemonSet on the nodes of a template.
 #[derive(Debug)]
 pub struct Neighbour {
-    /// Position in [`super::Problem::daemons`].
-    pub daemon: usize,
+    pub daemon: DaemonIndex,
     /// For each of its terms the types and slots of nodes that it runs on.
     pub on: Vec<OfferingSet>,
 }

@@ -17,6 +17,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::daemons::DaemonIndex;
 use crate::api::settings::Packing;
 use crate::core::model::index::range;
 use crate::core::model::resources::NODES;
@@ -356,7 +357,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// The DaemonSets that run on an open node whatever it becomes. The reference knows only what they take.
-    fn neighbours_of_open(&self, open: &OpenNode) -> Vec<usize> {
+    fn neighbours_of_open(&self, open: &OpenNode) -> Vec<DaemonIndex> {
         let neighbours = self.problem.templates[open.template].neighbours.iter().filter(|_| self.settles);
         neighbours.filter(|neighbour| neighbour.runs_on_all(&open.set)).map(|neighbour| neighbour.daemon).collect()
     }
