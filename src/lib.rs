@@ -25,7 +25,7 @@
 //! | step, move | a step creates, removes, adopts or holds one node; the steps of a move stand or fall together |
 //! | candidate | a node that a disruption method may remove |
 //! | the reference | Karpenter 1.14, whose behaviour is matched |
-//! | machine, host | one row: a NodeClaim with its Node is a machine of the snapshot; the same and each node to be bought is a host of the engine |
+//! | node, machine, host | a node is what pods run on; of the snapshot it is a machine, a NodeClaim with its Node; of the engine a host, which a node to be bought is too; machine and host have one number (`HostIndex`) |
 //! | class (of pods) | pods that are alike for scheduling; a size class is classes that ask for nearly the same |
 //! | template, variant | a NodePool compiled; one of its combinations of labels and taints |
 //! | backlog, demand | pods that wait, and how many of each class are to be placed |

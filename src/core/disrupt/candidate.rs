@@ -20,7 +20,7 @@ use crate::core::model::time::{duration_text, seconds_between};
 use crate::core::plan::{Reason, ReasonCode};
 use crate::core::provision::Provisioning;
 use crate::core::provision::backlog::is_reschedulable;
-use crate::core::scheduler::{Engine, HostIndex, Problem};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
 
@@ -215,18 +215,18 @@ pub fn candidates(
             nominated.insert(*host);
         }
     }
-    let nodes = engine.problem.nodes.iter().enumerate();
+    let nodes = engine.problem.nodes.enumerated();
     nominated.extend(nodes.filter(|(_, node)| !node.nominated.is_empty()).map(|(host, _)| host));
-    nominated.extend((0..engine.problem.machines.len()).filter(|host| provisioning.refused_nodes.is_awaited(*host)));
+    nominated.extend(engine.problem.machines.indices().filter(|host| provisioning.refused_nodes.is_awaited(*host)));
     let awaited = awaited(&engine.problem.machines);
-    let of_awaited = engine.problem.machines.iter().enumerate();
+    let of_awaited = engine.problem.machines.enumerated();
     nominated.extend(
         of_awaited
             .filter(|(_, machine)| machine.claim_name().is_some_and(|name| awaited.contains(name)))
             .map(|(host, _)| host),
     );
     let mut candidates: Vec<Candidate> = Vec::new();
-    for (host, machine) in engine.problem.machines.iter().enumerate() {
+    for (host, machine) in engine.problem.machines.enumerated() {
         // On its way out already, or nobody's to decide about.
         if machine.is_being_removed() || !machine.is_managed() {
             continue;
@@ -380,7 +380,7 @@ fn obstacle(
 fn obstacle_of_pods(
     inputs: &Inputs<'_>,
     budgets: &PodDisruptionBudgets<'_>,
-    pods: &[(usize, usize)],
+    pods: &[(usize, ClassIndex)],
 ) -> Option<HoldingPod> {
     let running = pods
         .iter()

@@ -1,7 +1,5 @@
 //! What a disruption costs: in the reference's units to rank candidates, in dollars to see whether it pays.
 
-use std::collections::BTreeMap;
-
 use crate::api::duration::NillableDuration;
 use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
@@ -10,7 +8,7 @@ use crate::core::programs::number;
 use crate::core::provision::backlog::is_reschedulable;
 use crate::core::provision::cheapest::kinds::kinds;
 use crate::core::provision::cheapest::weights::weights;
-use crate::core::scheduler::{ClassIndex, HostIndex, Problem, vectors};
+use crate::core::scheduler::{Demand, HostIndex, Problem, vectors};
 use crate::core::snapshot::Pod;
 
 /// Annotation that says how dear the deletion of a pod is, compared with others.
@@ -94,7 +92,7 @@ fn price_for(price: HourlyPrice, seconds: i64) -> i64 {
 /// The least that the pods which could move would cost on new nodes, each among its own kind, divided by their number. Unlike what
 /// is paid for them now it does not fall while nodes are given back. Complexity as of [`weights`].
 fn average_pod(problem: &Problem<'_>) -> HourlyPrice {
-    let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+    let mut demand = Demand::new();
     let pods = problem.nodes.iter().flat_map(|node| &node.pods).map(|(pod, _)| *pod);
     let moving = pods.filter(|pod| is_reschedulable(&problem.snapshot.pods[*pod]));
     for class in moving.filter_map(|pod| problem.class_of_pod[pod]) {

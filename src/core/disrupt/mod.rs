@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::node_pool::{DisruptionReason, NodePool};
 use crate::core::inputs::Inputs;
+use crate::core::model::IndexVec;
 pub use crate::core::plan::Outlook;
 use crate::core::plan::{Balance, DefinitionPlace, HeldBack, Reason, ReasonCode, RemovalMode, field_of};
 use crate::core::provision::backlog::is_reschedulable;
@@ -138,7 +139,7 @@ pub fn disrupt(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &
 struct Pass<'p, 'a> {
     inputs: &'p Inputs<'a>,
     /// Where pods that have to move may go.
-    targets: Vec<Target>,
+    targets: IndexVec<HostIndex, Target>,
     /// Candidates that stay, and why.
     held_back: Vec<(HostIndex, Refused)>,
     disruption: Disruption,

@@ -8,7 +8,7 @@ use fixedbitset::FixedBitSet;
 use crate::api::node_claim::NodeClaim;
 use crate::api::settings::Packing;
 use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::provision::cheapest::greedy::Markets;
 use crate::core::provision::cheapest::{WorkBudget, improve};
 use crate::core::provision::choice::LaunchLists;
@@ -57,8 +57,12 @@ pub struct Rehoming {
 }
 
 /// By host, for nodes that exist.
-pub fn targets(engine: &Engine<'_, '_>, inputs: &Inputs<'_>, provisioning: &Provisioning) -> Vec<Target> {
-    let mut targets: Vec<Target> = Vec::new();
+pub fn targets(
+    engine: &Engine<'_, '_>,
+    inputs: &Inputs<'_>,
+    provisioning: &Provisioning,
+) -> IndexVec<HostIndex, Target> {
+    let mut targets: IndexVec<HostIndex, Target> = IndexVec::new();
     for machine in &engine.problem.machines {
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
         let after = pool.and_then(|pool| pool.spec.disruption.consolidate_after.seconds());
@@ -84,7 +88,7 @@ pub fn move_to_existing(
     candidate: &Candidate,
     allowed: &dyn Fn(HostIndex) -> bool,
 ) -> Demand {
-    let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
+    let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).map(usize::from).collect();
     let mut demand = take_off(engine, &[candidate]);
     place_on(engine, &mut demand, &mut Rooms { filling, ..Rooms::default() });
     demand
@@ -92,7 +96,7 @@ pub fn move_to_existing(
 
 /// Puts pods that prefer what no new node could be bought for on nodes that allow it.
 pub fn move_without_preferences(engine: &mut Engine<'_, '_>, demand: &mut Demand, allowed: &dyn Fn(HostIndex) -> bool) {
-    let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).collect();
+    let filling: FixedBitSet = engine.existing_hosts().filter(|host| allowed(*host)).map(usize::from).collect();
     place_on(engine, demand, &mut Rooms { filling, gives_up: true, ..Rooms::default() });
 }
 
@@ -164,8 +168,7 @@ impl Allotments {
         let mut left = vec![Allotment::default(); count];
         for (position, host, pods) in hosts {
             let allotment = &mut left[position];
-            allotment.hosts.grow(host + 1);
-            allotment.hosts.insert(host);
+            allotment.hosts.grow_and_insert(host.into());
             *allotment.pods.entry(host).or_default() += pods;
         }
         Self { of_class: Rc::new(of_class), left }
@@ -181,7 +184,7 @@ impl Allotments {
         let allotment = &mut self.left[*position];
         if let Some(pods) = allotment.pods.get_mut(&host) {
             *pods -= 1;
-            allotment.hosts.set(host, *pods > 0);
+            allotment.hosts.set(host.into(), *pods > 0);
         }
     }
 }
@@ -193,8 +196,7 @@ impl Rooms {
     }
 
     fn fill(&mut self, host: HostIndex) {
-        self.filling.grow(host + 1);
-        self.filling.insert(host);
+        self.filling.grow_and_insert(host.into());
     }
 }
 
@@ -262,7 +264,7 @@ fn place_as_allotted(
 ) {
     while *count > 0
         && let Some(hosts) = rooms.allotments.hosts(class)
-        && let Some(found) = engine.find_existing(class, variant, 0, Some(hosts))
+        && let Some(found) = engine.find_existing(class, variant, HostIndex::default(), Some(hosts))
     {
         rooms.allotments.take(class, found);
         put(engine, class, found, count, rooms);
@@ -277,7 +279,7 @@ fn place_among(
     hosts: &FixedBitSet,
 ) {
     while *count > 0
-        && let Some(found) = engine.find_existing(class, variant, 0, Some(hosts))
+        && let Some(found) = engine.find_existing(class, variant, HostIndex::default(), Some(hosts))
     {
         put(engine, class, found, count, rooms);
     }
@@ -297,15 +299,15 @@ fn place_anywhere(
 ) {
     // Without topology a node that was too full stays too full, so each is asked once.
     let advances = engine.problem.variants[variant].constraints.is_empty();
-    let mut first = 0;
+    let mut first = HostIndex::default();
     while *count > 0 {
         let found = match engine.find_existing(class, variant, first, Some(&rooms.filling)) {
             Some(found) => {
-                first = if advances { found } else { 0 };
+                first = if advances { found } else { HostIndex::default() };
                 found
             }
             None => {
-                let in_tier = |tier| engine.find_existing(class, variant, 0, Some(tier));
+                let in_tier = |tier| engine.find_existing(class, variant, HostIndex::default(), Some(tier));
                 let Some(found) = rooms.next.iter().find_map(in_tier) else { break };
                 first = first.min(found);
                 found
@@ -319,7 +321,7 @@ fn place_anywhere(
 pub fn rehome(
     engine: &mut Engine<'_, '_>,
     candidate: &Candidate,
-    targets: &[Target],
+    targets: &IndexVec<HostIndex, Target>,
     inputs: &Inputs<'_>,
 ) -> Result<Rehoming, NodeObstacle> {
     let mark = engine.mark();

@@ -114,7 +114,7 @@ impl Pass<'_, '_> {
             let machine = &engine.problem.machines[candidate.host];
             let Some((pool, heir)) = former_pool(machine).and_then(|pool| heirs.get_key_value(pool)) else { continue };
             let by = name_of(heir);
-            let Some(template) = engine.problem.templates.iter().position(|template| template.name == by) else {
+            let Some(template) = engine.problem.templates.position(|template| template.name == by) else {
                 continue;
             };
             if !machine.is_initialized() || !engine.take_over(template, &machine.capacity()) {

@@ -26,7 +26,7 @@ fn may_be_surplus(candidate: &Candidate) -> bool {
 impl Pass<'_, '_> {
     /// Removes what is more than a pool wants.
     pub(super) fn remove_surplus(&mut self, engine: &mut Engine<'_, '_>, candidates: &[Candidate]) {
-        for template in 0..engine.problem.templates.len() {
+        for template in engine.problem.templates.indices() {
             let compiled = &engine.problem.templates[template];
             let Some(Replicas { wanted, there }) = compiled.replicas.filter(|it| it.there > it.wanted) else {
                 continue;
@@ -82,7 +82,7 @@ impl Pass<'_, '_> {
         budget: Option<DisruptionReason>,
     ) {
         let templates = &engine.problem.templates;
-        let Some(template) = templates.iter().position(|it| it.is_static() && it.name == candidate.pool) else {
+        let Some(template) = templates.position(|it| it.is_static() && it.name == candidate.pool) else {
             return;
         };
         if let Err(refused) = self.may_go_now(candidate, &cause, budget) {

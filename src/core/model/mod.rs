@@ -1,6 +1,7 @@
 //! The algebra everything else is written in: quantities, resources, requirements, money.
 
 pub mod hexadecimal;
+pub mod index;
 pub mod money;
 pub mod quantity;
 pub mod requirements;
@@ -12,6 +13,7 @@ pub mod time;
 pub mod words;
 
 pub use hexadecimal::hexadecimal;
+pub use index::IndexVec;
 pub use money::HourlyPrice;
 pub use quantity::{Quantity, QuantityError};
 pub use requirements::{Requirement, Requirements};

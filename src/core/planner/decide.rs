@@ -81,7 +81,7 @@ pub fn assemble(
         builder.adopt(adoption);
     }
     let unconfirmed = removed_pools::unconfirmed(inputs, &problem.machines);
-    let mut placements: BTreeMap<usize, usize> = provisioning.placements.iter().copied().collect();
+    let mut placements: BTreeMap<usize, HostIndex> = provisioning.placements.iter().copied().collect();
     for removal in &disruption.removals {
         steps_of_removal(&mut builder, removal, &unconfirmed);
         // Room of a buffer may have been found on the node that goes now.

@@ -10,7 +10,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::model::words::pods_text;
 use crate::core::plan::{Note, NoteCode, PenaltiesPerHour, Placement, Step, StepKind};
 use crate::core::provision::{self, Provisioning};
-use crate::core::scheduler::Problem;
+use crate::core::scheduler::{HostIndex, Problem};
 use crate::core::snapshot::Workload;
 use crate::core::snapshot::pod::is_of_buffer;
 
@@ -34,8 +34,8 @@ struct Homes<'a>(BTreeMap<usize, Home<'a>>);
 impl<'a> Homes<'a> {
     /// Where pods run that stay or have yet to move: not on nodes that are on their way out.
     fn now(inputs: &'a Inputs<'_>, problem: &'a Problem<'_>) -> Self {
-        let positions: BTreeMap<&str, usize> =
-            problem.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
+        let positions: BTreeMap<&str, HostIndex> =
+            problem.machines.enumerated().map(|(position, machine)| (machine.name, position)).collect();
         let mut homes = Self(BTreeMap::new());
         for (pod, spec) in inputs.snapshot.pods.iter().enumerate().map(|(position, pod)| (position, &pod.spec)) {
             let host = spec.node_name.as_deref().and_then(|name| positions.get(name));
@@ -46,7 +46,7 @@ impl<'a> Homes<'a> {
         homes
     }
 
-    fn move_to_host(&mut self, pod: usize, host: usize, problem: &'a Problem<'_>) {
+    fn move_to_host(&mut self, pod: usize, host: HostIndex, problem: &'a Problem<'_>) {
         let machine = &problem.machines[host];
         let label = |key| machine.label(key).unwrap_or_default();
         let is_spot = label(keys::CAPACITY_TYPE) == keys::SPOT;
@@ -89,8 +89,8 @@ impl<'a> Homes<'a> {
             let home = Home { node: &step.node_claim, spot };
             self.0.extend(positions(&step.pods).into_iter().map(|pod| (pod, home.clone())));
         }
-        let hosts: BTreeMap<&str, usize> =
-            problem.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
+        let hosts: BTreeMap<&str, HostIndex> =
+            problem.machines.enumerated().map(|(position, machine)| (machine.name, position)).collect();
         for Placement { pod, node } in placements {
             if let Some((pod, host)) = position_of.get(pod).zip(hosts.get(node.as_str())) {
                 self.move_to_host(*pod, *host, problem);

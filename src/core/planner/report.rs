@@ -29,7 +29,7 @@ use crate::core::provision::static_capacity::Shortfall;
 use crate::core::provision::{Provisioning, Purchase};
 use crate::core::scheduler::daemons::without_known_overhead;
 use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem, Refusal};
+use crate::core::scheduler::{ClassIndex, Demand, Engine, HostIndex, Problem, Refusal};
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -190,7 +190,7 @@ pub fn bounds(
         removed.iter().copied().chain(open.iter().map(|open| open.host)).collect();
     let stays =
         |host: &HostIndex, machine: &Machine<'_>| !open_or_removed.contains(host) && !machine.is_being_removed();
-    let staying = problem.machines.iter().enumerate().filter(|(host, machine)| stays(host, machine));
+    let staying = problem.machines.enumerated().filter(|(host, machine)| stays(host, machine));
     let price = |machine| problem.offer.price_of(inputs, machine).unwrap_or_default();
     let staying: Vec<(HourlyPrice, HourlyPrice)> =
         staying.map(|(host, machine)| (price(machine), problem.nodes[host].cost_beside)).collect();
@@ -210,7 +210,7 @@ pub fn bounds(
         provisioning.placements.iter().chain(disruption.removals.iter().flat_map(|removal| &removal.placements));
     let pods = purchases.iter().flat_map(|purchase| &purchase.pods).chain(placed.map(|(pod, _)| pod));
     let pods = pods.chain(open.iter().flat_map(|open| &open.pods));
-    let mut demand: BTreeMap<ClassIndex, usize> = BTreeMap::new();
+    let mut demand = Demand::new();
     for class in pods.filter_map(|pod| problem.class_of_pod[*pod]) {
         *demand.entry(class).or_default() += 1;
     }

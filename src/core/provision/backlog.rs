@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
+use crate::core::model::IndexVec;
 use crate::core::scheduler::vectors::{CPU_DIMENSION, MEMORY_DIMENSION};
 use crate::core::scheduler::{ClassIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
@@ -39,7 +40,7 @@ impl Backlog {
             .map(|node| (node, &problem.machines[node.machine]))
             .flat_map(|(node, machine)| node.nominated.iter().map(move |(pod, _)| (*pod, machine)))
             .collect();
-        let hosts = problem.machines.iter().enumerate().map(|(host, machine)| (machine.name, host)).collect();
+        let hosts = problem.machines.enumerated().map(|(host, machine)| (machine.name, host)).collect();
         let mut waiting: Vec<usize> = Vec::new();
         for (position, pod) in problem.snapshot.pods.iter().enumerate() {
             if is_waiting_daemon(pod) {
@@ -184,13 +185,13 @@ fn size(problem: &Problem<'_>, class: ClassIndex) -> (i64, i64) {
 
 /// In the order of the pods.
 fn by_class(problem: &Problem<'_>, pods: &[usize]) -> BTreeMap<ClassIndex, Vec<usize>> {
-    let mut by_class: Vec<Vec<usize>> = vec![Vec::new(); problem.classes.len()];
+    let mut by_class: IndexVec<ClassIndex, Vec<usize>> = IndexVec::repeat(Vec::new(), problem.classes.len());
     for pod in pods {
         if let Some(class) = problem.class_of_pod[*pod] {
             by_class[class].push(*pod);
         }
     }
-    by_class.into_iter().enumerate().filter(|(_, pods)| !pods.is_empty()).collect()
+    by_class.into_enumerated().filter(|(_, pods)| !pods.is_empty()).collect()
 }
 
 /// Whether the node's claim was created for this pod.

@@ -151,7 +151,7 @@ fn like_those_open(problem: &Problem<'_>, kinds: &[SizeClass], open: &[Open], co
 
 /// Of nodes that neither go nor are counted with their pods.
 fn free_room<'p>(problem: &'p Problem<'_>, taken: &BTreeSet<HostIndex>) -> Vec<&'p Vector> {
-    let staying = problem.nodes.iter().enumerate().filter(|(host, node)| !node.being_removed && !taken.contains(host));
+    let staying = problem.nodes.enumerated().filter(|(host, node)| !node.being_removed && !taken.contains(host));
     staying.map(|(_, node)| &node.free).collect()
 }
 

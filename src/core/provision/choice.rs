@@ -68,7 +68,7 @@ fn slots_like(engine: &Engine<'_, '_>, open: &OpenNode, slots: Slots) -> Slots {
 /// Whether some pod looks at a label that belongs to the type, so that another type would be another domain.
 fn depends_on_type(engine: &Engine<'_, '_>) -> bool {
     let domains = &engine.problem.domains;
-    (0..domains.key_count()).any(|key| {
+    domains.keys().any(|key| {
         let name = domains.name(key);
         let of_slot = matches!(name, keys::ZONE | keys::ZONE_ID | keys::CAPACITY_TYPE | keys::REGION);
         !domains.is_hostname(key)

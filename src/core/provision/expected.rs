@@ -85,7 +85,8 @@ fn without_room(engine: &mut Engine<'_, '_>, mut pods: Vec<Expected>) -> Vec<Exp
     let mark = engine.mark();
     pods.retain(|Expected { class, .. }| {
         let variants = &engine.problem.classes[*class].variants;
-        let host = variants.iter().find_map(|variant| engine.find_existing(*class, *variant, 0, None));
+        let host =
+            variants.iter().find_map(|variant| engine.find_existing(*class, *variant, HostIndex::default(), None));
         host.inspect(|host| engine.place_on_existing(*class, *host)).is_none()
     });
     engine.revert(mark);
@@ -117,7 +118,7 @@ fn place(engine: &mut Engine<'_, '_>, expected: &Expected, demand: &mut Demand) 
 /// node sends them.
 fn places(problem: &Problem<'_>) -> BTreeMap<String, HostIndex> {
     let mut hosts: BTreeMap<&str, HostIndex> = BTreeMap::new();
-    for (host, node) in problem.nodes.iter().enumerate().filter(|(_, node)| !node.being_removed) {
+    for (host, node) in problem.nodes.enumerated().filter(|(_, node)| !node.being_removed) {
         let machine = &problem.machines[node.machine];
         hosts.insert(machine.name, host);
         hosts.extend(machine.claim_name().map(|name| (name, host)));
@@ -128,7 +129,7 @@ fn places(problem: &Problem<'_>) -> BTreeMap<String, HostIndex> {
         let claim = problem.machines[problem.nodes[*host].machine].claim;
         claim.and_then(|claim| claim.metadata.creation_timestamp.as_ref().map(|time| time.0))
     };
-    let mut oldest_first: Vec<HostIndex> = (0..problem.nodes.len()).collect();
+    let mut oldest_first: Vec<HostIndex> = problem.nodes.indices().collect();
     oldest_first.sort_by_key(created);
     for (host, node) in oldest_first.into_iter().map(|host| (host, &problem.nodes[host])) {
         let Some(claim) = problem.machines[node.machine].claim else { continue };
@@ -158,7 +159,7 @@ fn missing(problem: &Problem<'_>, places: &BTreeMap<String, HostIndex>) -> BTree
             *missing.entry(owner.to_owned()).or_default().entry(*host).or_default() += 1;
         }
     }
-    for (host, node) in problem.nodes.iter().enumerate().filter(|(_, node)| !node.being_removed) {
+    for (host, node) in problem.nodes.enumerated().filter(|(_, node)| !node.being_removed) {
         for (position, _) in node.pods.iter().chain(&node.nominated) {
             let owner = owner_of(&problem.snapshot.pods[*position]);
             let count = owner.and_then(|owner| missing.get_mut(&owner)?.get_mut(&host));

@@ -14,7 +14,7 @@ use crate::core::model::{Requirement, Requirements};
 use crate::core::plan::{DefinitionPlace, DefinitionPlaces, PendingReason, ReasonCode, field_of};
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::quota::Scope;
-use crate::core::scheduler::template::Template;
+use crate::core::scheduler::template::{Template, TemplateIndex};
 use crate::core::scheduler::volumes::NODE_NAME;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Refusal};
 
@@ -41,8 +41,8 @@ pub fn distances<'p>(engine: &Engine<'p, '_>, class: ClassIndex) -> Vec<Distance
     let problem = engine.problem;
     let Some(variant) = problem.classes[class].variants.last().copied() else { return Vec::new() };
     let mut distances: Vec<Distance<'p>> = Vec::new();
-    let bought_from = |(_, template): &(usize, &Template)| !template.is_static();
-    for (position, template) in problem.templates.iter().enumerate().filter(bought_from) {
+    let bought_from = |(_, template): &(TemplateIndex, &Template)| !template.is_static();
+    for (position, template) in problem.templates.enumerated().filter(bought_from) {
         let mut obstacles = problem.obstacles(variant, position);
         if obstacles.is_empty() {
             obstacles.extend(engine.refusal_to_open(class, variant, position));

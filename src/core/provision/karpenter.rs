@@ -73,7 +73,7 @@ fn pack_queue(
 /// Where to look next among nodes that exist. Nodes only fill up, so for a class that topology does not touch a node
 /// that had no room will have none.
 pub struct Cursor {
-    next: BTreeMap<VariantIndex, usize>,
+    next: BTreeMap<VariantIndex, HostIndex>,
     advances: bool,
 }
 
@@ -104,7 +104,7 @@ fn place_one(
         }
         let open = match &mut order {
             Some(order) => place_in_order(engine, order, class, variant),
-            None => place_on_open(engine, 0, class, variant),
+            None => place_on_open(engine, HostIndex::default(), class, variant),
         };
         if open.is_some() {
             return open;
@@ -130,10 +130,10 @@ pub fn place_on_existing(
     variant: VariantIndex,
     cursor: &mut Cursor,
 ) -> Option<HostIndex> {
-    let start = cursor.next.get(&variant).copied().unwrap_or(0);
+    let start = cursor.next.get(&variant).copied().unwrap_or_default();
     let found = engine.find_existing(class, variant, start, None);
     if cursor.advances {
-        cursor.next.insert(variant, found.unwrap_or(engine.existing_hosts().end));
+        cursor.next.insert(variant, found.unwrap_or(engine.problem.nodes.end()));
     }
     engine.place_on_existing(class, found?);
     found
@@ -184,7 +184,7 @@ fn place_on_new(
 ) -> NewNode {
     let problem = engine.problem;
     let mut used_up = false;
-    for (position, template) in problem.templates.iter().enumerate() {
+    for (position, template) in problem.templates.enumerated() {
         if used_up && !template.is_reserved() {
             return NewNode::WaitsForReservation;
         }

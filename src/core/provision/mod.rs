@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::api::settings::{MinValuesPolicy, Packing};
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::ending::without_future;
+use crate::core::model::IndexVec;
 use crate::core::plan::FewerNodes;
 use crate::core::scheduler::topology::GroupIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
@@ -42,7 +43,7 @@ use static_capacity::Shortfall;
 pub fn engine<'p, 'a>(problem: &'p Problem<'a>, inputs: &Inputs<'_>) -> Engine<'p, 'a> {
     let mut engine = Engine::new(problem, inputs.policy.packing);
     engine.lower_min_values(inputs.policy.scheduling.min_values_policy == MinValuesPolicy::BestEffort);
-    without_future(inputs, &problem.machines).into_iter().for_each(|host| engine.close(host));
+    without_future(inputs, &problem.machines).into_iter().map(HostIndex::from).for_each(|host| engine.close(host));
     engine
 }
 
@@ -81,8 +82,8 @@ pub fn provision(engine: &mut Engine<'_, '_>, inputs: &Inputs<'_>, packing: Pack
         order.sort_by_key(|class| backlog.is_of_buffer(problem, *class));
     }
     let mut demand: Demand = backlog.waiting.iter().map(|(class, pods)| (*class, pods.len())).collect();
-    let before: Vec<BTreeMap<ClassIndex, u32>> =
-        (0..engine.host_count()).map(|host| engine.host(host).pods.clone()).collect();
+    let before: IndexVec<HostIndex, BTreeMap<ClassIndex, u32>> =
+        engine.all_hosts().map(|host| engine.host(host).pods.clone()).collect();
     let skews_before = engine.skews();
     let shortfalls = static_capacity::open_missing(engine);
     let settled = expected::settle(engine, &mut backlog, &mut demand);
@@ -161,7 +162,7 @@ fn order_matters(
 
 /// Gives up nodes whose launch would not be as varied as the pool's `minValues` ask for, and then those that only made
 /// sense beside them: without a node in one zone, another zone may hold too many.
-fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &[u32]) {
+fn give_up_what_is_not_varied(engine: &mut Engine<'_, '_>, skews_before: &IndexVec<GroupIndex, u32>) {
     let mut given_up = false;
     for host in engine.open_hosts() {
         let is_static = engine.open_node(host).is_some_and(|open| engine.problem.templates[open.template].is_static());

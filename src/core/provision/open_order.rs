@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::core::model::IndexVec;
 use crate::core::scheduler::{Engine, HostIndex};
 
 use super::reference_sort::{Entry, shifts, sort};
@@ -18,7 +19,7 @@ pub struct OpenOrder {
     /// By number of pods.
     queues: Vec<Queue>,
     /// By host; of those that are not open it says nothing.
-    places: Vec<OpenRank>,
+    places: IndexVec<HostIndex, OpenRank>,
     count: usize,
 }
 
@@ -102,10 +103,7 @@ impl OpenOrder {
 
     fn append(&mut self, pods: usize, host: HostIndex) {
         let number = self.queue(pods).come_last(host);
-        if host >= self.places.len() {
-            self.places.resize(host + 1, OpenRank::default());
-        }
-        self.places[host] = OpenRank { pods, number };
+        *self.places.at_or(host, OpenRank::default()) = OpenRank { pods, number };
         self.count += 1;
     }
 
@@ -191,8 +189,8 @@ mod tests {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 let drawn = usize::try_from(random >> 33).unwrap();
                 if entries.len() < most && (entries.is_empty() || drawn.is_multiple_of(3)) {
-                    order.opened(entries.len());
-                    entries.push((1, entries.len()));
+                    order.opened(entries.len().into());
+                    entries.push((1, entries.len().into()));
                 } else {
                     let position = drawn / 3 % chances.min(entries.len());
                     entries[position].0 += 1;

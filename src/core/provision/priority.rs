@@ -3,8 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::core::model::IndexVec;
 use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, Engine};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 use super::cheapest::{self, WorkBudget};
 use super::karpenter;
@@ -77,10 +78,11 @@ pub fn may_preempt(engine: &Engine<'_, '_>, waiting: &BTreeSet<ClassIndex>) -> B
     if pushing.is_empty() || least.is_none() {
         return BTreeSet::new();
     }
-    let below: Vec<BTreeMap<i32, Vector>> = (0..problem.nodes.len()).map(|host| by_priority(engine, host)).collect();
+    let below: IndexVec<HostIndex, BTreeMap<i32, Vector>> =
+        problem.nodes.indices().map(|host| by_priority(engine, host)).collect();
     pushing.retain(|class| {
         let pods = &problem.classes[*class];
-        below.iter().enumerate().any(|(host, below)| {
+        below.enumerated().any(|(host, below)| {
             if engine.is_closed(host) || !pods.variants.iter().any(|variant| problem.fits_node(*variant, host)) {
                 return false;
             }
@@ -98,7 +100,7 @@ pub fn may_preempt(engine: &Engine<'_, '_>, waiting: &BTreeSet<ClassIndex>) -> B
 }
 
 /// What bound pods of each priority request on a node.
-fn by_priority(engine: &Engine<'_, '_>, host: usize) -> BTreeMap<i32, Vector> {
+fn by_priority(engine: &Engine<'_, '_>, host: HostIndex) -> BTreeMap<i32, Vector> {
     let problem = engine.problem;
     let mut sums: BTreeMap<i32, Vector> = BTreeMap::new();
     for (_, class) in &problem.nodes[host].pods {

@@ -250,11 +250,11 @@ mod tests {
     }
 
     fn drawn(numbers: &mut Numbers, count: usize, kinds: usize) -> Vec<Entry> {
-        (0..count).map(|host| (numbers.below(kinds), host)).collect()
+        (0..count).map(|host| (numbers.below(kinds), host.into())).collect()
     }
 
     fn hash(hash: u64, entries: &[Entry]) -> u64 {
-        entries.iter().fold(hash, |hash, (_, host)| (hash ^ *host as u64).wrapping_mul(1_099_511_628_211))
+        entries.iter().fold(hash, |hash, (_, host)| (hash ^ usize::from(*host) as u64).wrapping_mul(1_099_511_628_211))
     }
 
     const NOTHING: u64 = 14_695_981_039_346_656_037;
@@ -290,7 +290,7 @@ mod tests {
                 sort(&mut entries);
                 entries[numbers.below(count)].0 += 1 + round % 3;
                 if round % 7 == 6 {
-                    entries.iter_mut().for_each(|entry| entry.0 = entry.1 * 7919 % (kinds + round));
+                    entries.iter_mut().for_each(|entry| entry.0 = usize::from(entry.1) * 7919 % (kinds + round));
                 }
                 all = hash(all, &entries);
             }
@@ -321,7 +321,7 @@ mod tests {
                 2 => host % 5,
                 _ => host * host % 11,
             };
-            let mut entries: Vec<Entry> = (0..count).map(|host| (value(host), host)).collect();
+            let mut entries: Vec<Entry> = (0..count).map(|host| (value(host), host.into())).collect();
             sort(&mut entries);
             assert_eq!(hash(NOTHING, &entries), expected, "shape {shape}, {count} entries");
         }

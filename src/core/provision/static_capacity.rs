@@ -19,7 +19,7 @@ pub struct Shortfall {
 /// Opens the nodes that static pools lack, each of the cheapest type that its pool allows, as far as limits let it.
 pub fn open_missing(engine: &mut Engine<'_, '_>) -> Vec<Shortfall> {
     let mut shortfalls = Vec::new();
-    for (position, template) in engine.problem.templates.iter().enumerate() {
+    for (position, template) in engine.problem.templates.enumerated() {
         let Some(replicas) = template.replicas else { continue };
         let missing = replicas.wanted.saturating_sub(replicas.there);
         for opened in 0..missing {

@@ -9,8 +9,9 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, LabelSelectorRequirement};
 
 use crate::api::settings::PreferencePolicy;
+use crate::core::model::index::index;
 use crate::core::model::requirements::normalized;
-use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::devices::DeviceDemand;
@@ -19,12 +20,15 @@ use super::topology::{Domains, Group, GroupIndex, GroupKind, Spread};
 use super::vectors::Vector;
 use super::volumes::{Attachment, NODE_NAME, VolumeDemand, selector_requirements, term_requirements};
 
-pub type ClassIndex = usize;
+index! {
+    /// Position in [`super::Problem::classes`].
+    pub struct ClassIndex;
+    /// Position in [`super::Problem::variants`].
+    pub struct VariantIndex;
+}
 
 /// How many pods of each class are to be placed, or found no place.
 pub type Demand = BTreeMap<ClassIndex, usize>;
-/// Position in [`super::Problem::variants`].
-pub type VariantIndex = usize;
 
 /// Pods that are interchangeable for scheduling.
 #[derive(Debug)]
@@ -106,9 +110,9 @@ pub fn host_ports(pod: &Pod) -> Vec<HostPort> {
 
 /// Collects groups, domains and variants while classes are made.
 pub struct ClassBuilder {
-    pub groups: Vec<Group>,
+    pub groups: IndexVec<GroupIndex, Group>,
     pub domains: Domains,
-    pub variants: Vec<Variant>,
+    pub variants: IndexVec<VariantIndex, Variant>,
     group_positions: BTreeMap<String, GroupIndex>,
     namespaces: BTreeMap<String, BTreeMap<String, String>>,
     /// Whether a taint with effect PreferNoSchedule exists anywhere; only then is tolerating it a step.
@@ -119,9 +123,9 @@ pub struct ClassBuilder {
 impl ClassBuilder {
     pub fn new(snapshot: &Snapshot, soft_taints_exist: bool, preferences: PreferencePolicy) -> Self {
         Self {
-            groups: Vec::new(),
+            groups: IndexVec::new(),
             domains: Domains::default(),
-            variants: Vec::new(),
+            variants: IndexVec::new(),
             group_positions: BTreeMap::new(),
             namespaces: labels_of_namespaces(snapshot),
             soft_taints_exist,
@@ -145,8 +149,7 @@ impl ClassBuilder {
         let mut variants = Vec::new();
         loop {
             let needs_existing = devices.is_some();
-            variants.push(self.variants.len());
-            self.variants.push(Variant { needs_existing, ..wishes.variant(pod) });
+            variants.push(self.variants.push(Variant { needs_existing, ..wishes.variant(pod) }));
             if !wishes.give_up_one(self.soft_taints_exist) {
                 break;
             }
@@ -269,13 +272,13 @@ impl ClassBuilder {
         namespaces: BTreeSet<String>,
     ) -> GroupIndex {
         let key = self.domains.key(normalized(key));
-        let identity = format!("{key} {kind:?} {selector:?} {namespaces:?}");
+        let identity = format!("{key:?} {kind:?} {selector:?} {namespaces:?}");
         if let Some(position) = self.group_positions.get(&identity) {
             return *position;
         }
-        self.groups.push(Group { kind, key, selector, namespaces });
-        self.group_positions.insert(identity, self.groups.len() - 1);
-        self.groups.len() - 1
+        let group = self.groups.push(Group { kind, key, selector, namespaces });
+        self.group_positions.insert(identity, group);
+        group
     }
 }
 

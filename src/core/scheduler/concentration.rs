@@ -6,37 +6,38 @@ use std::collections::BTreeMap;
 use crate::api::keys;
 use crate::api::settings::{ConcentrationPenalty, Packing};
 use crate::core::inputs::Inputs;
-use crate::core::model::HourlyPrice;
+use crate::core::model::index::index;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::snapshot::Workload;
 use crate::core::snapshot::nodes::Machine;
 use crate::core::snapshot::pod::is_of_buffer;
 
 use super::class::ClassIndex;
 use super::offerings::{OfferingSet, Slots, bits};
-use super::template::Template;
+use super::template::{Template, TemplateIndex};
 
-pub type WorkloadIndex = usize;
-
-/// An instance type in a zone, where it is bought as spot.
-pub type SpotPool = usize;
+index! {
+    /// Position of a workload whose pods are counted together.
+    pub struct WorkloadIndex;
+    /// An instance type in a zone, where it is bought as spot.
+    pub struct SpotPool;
+}
 
 /// The penalties for concentration, for the workloads of a snapshot.
 #[derive(Debug)]
 pub struct ConcentrationPenalties {
     pub on_node: Free,
     pub in_spot_pool: Free,
-    /// By class.
-    workloads: Vec<Option<WorkloadIndex>>,
+    workloads: IndexVec<ClassIndex, Option<WorkloadIndex>>,
     zones: BTreeMap<String, usize>,
     instance_types: BTreeMap<String, usize>,
-    templates: Vec<SpotOfTemplate>,
+    templates: IndexVec<TemplateIndex, SpotOfTemplate>,
 }
 
 /// How many pods of each workload may be together for nothing, and what each further one counts.
 #[derive(Debug)]
 pub struct Free {
-    /// By workload.
-    pub pods: Vec<u32>,
+    pub pods: IndexVec<WorkloadIndex, u32>,
     pub per_pod: HourlyPrice,
 }
 
@@ -65,7 +66,7 @@ fn per_pod(penalty: &ConcentrationPenalty) -> HourlyPrice {
 }
 
 impl Free {
-    fn new(penalty: &ConcentrationPenalty, replicas: &[u32]) -> Self {
+    fn new(penalty: &ConcentrationPenalty, replicas: &IndexVec<WorkloadIndex, u32>) -> Self {
         let per_pod = per_pod(penalty);
         let free = |replicas: &u32| match per_pod {
             HourlyPrice::ZERO => u32::MAX,
@@ -93,14 +94,11 @@ impl ConcentrationPenalties {
             return None;
         }
         let mut indices: BTreeMap<Workload<'_>, WorkloadIndex> = BTreeMap::new();
-        let mut replicas: Vec<u32> = Vec::new();
-        let mut workloads = vec![None; classes];
+        let mut replicas: IndexVec<WorkloadIndex, u32> = IndexVec::new();
+        let mut workloads = IndexVec::repeat(None, classes);
         for (pod, class) in inputs.snapshot.pods.iter().zip(class_of_pod) {
             let Some(workload) = pod.workload().filter(|_| !is_of_buffer(pod)) else { continue };
-            let workload = *indices.entry(workload).or_insert(replicas.len());
-            if workload == replicas.len() {
-                replicas.push(0);
-            }
+            let workload = *indices.entry(workload).or_insert_with(|| replicas.push(0));
             if !pod.is_terminal() && !pod.is_terminating() {
                 replicas[workload] += 1;
             }
@@ -115,7 +113,7 @@ impl ConcentrationPenalties {
             workloads,
             zones: BTreeMap::new(),
             instance_types: BTreeMap::new(),
-            templates: Vec::new(),
+            templates: IndexVec::new(),
         };
         for template in templates {
             let of_template = concentration.number(template);
@@ -155,7 +153,7 @@ impl ConcentrationPenalties {
     }
 
     /// The pool that a type in a slot belongs to; `None` where it is not spot.
-    pub fn spot_pool(&self, template: usize, instance_type: usize, slot: usize) -> Option<SpotPool> {
+    pub fn spot_pool(&self, template: TemplateIndex, instance_type: usize, slot: usize) -> Option<SpotPool> {
         let of_template = &self.templates[template];
         let zone = (*of_template.zones.get(slot)?)?;
         Some(self.pool(*of_template.instance_types.get(instance_type)?, zone))
@@ -172,11 +170,11 @@ impl ConcentrationPenalties {
     }
 
     fn pool(&self, instance_type: usize, zone: usize) -> SpotPool {
-        instance_type * self.zones.len().max(1) + zone
+        SpotPool::from(instance_type * self.zones.len().max(1) + zone)
     }
 
     /// The pool that an open node has settled on.
-    pub fn settled(&self, template: usize, set: &OfferingSet) -> Option<SpotPool> {
+    pub fn settled(&self, template: TemplateIndex, set: &OfferingSet) -> Option<SpotPool> {
         if !self.looks_at_spot_pools() {
             return None;
         }
@@ -188,7 +186,7 @@ impl ConcentrationPenalties {
     }
 
     /// Whether nothing but spot is left of a set.
-    pub fn is_spot_only(&self, template: usize, set: &OfferingSet) -> bool {
+    pub fn is_spot_only(&self, template: TemplateIndex, set: &OfferingSet) -> bool {
         set.slots & !self.templates[template].slots == 0
     }
 }

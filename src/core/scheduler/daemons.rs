@@ -6,8 +6,9 @@ use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::Toleration;
 
 use crate::api::node_pool::IntOrString;
+use crate::core::model::index::index;
 use crate::core::model::shared::Shared;
-use crate::core::model::{Requirement, Requirements, Resources};
+use crate::core::model::{IndexVec, Requirement, Requirements, Resources};
 use crate::core::prepare::limit_range::LimitRanges;
 use crate::core::snapshot::requests::effective_requests;
 use crate::core::snapshot::{Pod, Snapshot};
@@ -18,6 +19,11 @@ use super::volumes::selector_requirements;
 
 /// Required node affinity terms of one DaemonSet that are looked at; those of real ones have three.
 const TERMS_MAX: usize = 20;
+
+index! {
+    /// Position in [`super::Problem::daemons`].
+    pub struct DaemonIndex;
+}
 
 /// A DaemonSet as scheduling sees it.
 #[derive(Debug)]
@@ -38,7 +44,7 @@ pub struct Daemon {
 }
 
 /// The DaemonSets of a cluster. O(pods + DaemonSets).
-pub fn daemons(snapshot: &Snapshot) -> Vec<Daemon> {
+pub fn daemons(snapshot: &Snapshot) -> IndexVec<DaemonIndex, Daemon> {
     let limit_ranges = LimitRanges::new(snapshot);
     let newest = newest_pods(snapshot);
     let overheads = overheads(snapshot);

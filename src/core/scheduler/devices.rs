@@ -9,7 +9,7 @@ use crate::core::devices::{Choices, ClaimDemand, ClaimIndex, DeviceError, device
 use crate::core::snapshot::{Pod, Snapshot};
 
 use super::Problem;
-use super::class::PodClass;
+use super::class::{ClassIndex, PodClass};
 use super::host::HostIndex;
 use super::volumes::{NODE_NAME, VolumeDemand, combine, is_empty, selector_requirements, term_requirements};
 
@@ -101,7 +101,7 @@ impl Problem<'_> {
         if demand.requests.is_empty() && demand.selectors.is_empty() {
             return;
         }
-        for (host, node) in self.nodes.iter().enumerate() {
+        for (host, node) in self.nodes.enumerated() {
             let machine = &self.machines[node.machine];
             let is_reachable = |selector: &NodeSelector| {
                 selector.node_selector_terms.iter().any(|term| allows(term, &node.labels, machine.name))
@@ -145,6 +145,6 @@ fn allows(term: &NodeSelectorTerm, labels: &BTreeMap<String, String>, name: &str
 }
 
 /// Positions of devices that are given away, of all classes.
-pub(super) fn taken(given: &[(usize, Vec<usize>)]) -> BTreeSet<usize> {
+pub(super) fn taken(given: &[(ClassIndex, Vec<usize>)]) -> BTreeSet<usize> {
     given.iter().flat_map(|(_, devices)| devices.iter().copied()).collect()
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::core::model::{HourlyPrice, Requirements};
+use super::daemons::DaemonIndex;
+use crate::core::model::index::index;
+use crate::core::model::{HourlyPrice, IndexVec, Requirements};
 
 use super::class::{ClassIndex, HostPort};
 use super::concentration::SpotPool;
@@ -10,17 +12,26 @@ use super::offerings::{OfferingSet, Slots};
 use super::quota::LimitedCapacity;
 use super::taints::EffectiveTaint;
 use super::template::TemplateIndex;
-use super::topology::Domain;
+use super::topology::{Domain, KeyIndex, NO_DOMAIN};
 use super::vectors::Vector;
 
-/// Position of a host in the engine: first the nodes that exist, then those that would be created.
-pub type HostIndex = usize;
+index! {
+    /// Position of a host in the engine: first the nodes that exist, then those that would be created.
+    pub struct HostIndex;
+}
+
+impl HostIndex {
+    /// Its domain of the host name key.
+    pub fn domain(self) -> Domain {
+        Domain::try_from(usize::from(self)).unwrap_or(NO_DOMAIN)
+    }
+}
 
 /// A node that exists, compiled.
 #[derive(Debug)]
 pub struct ExistingNode {
     /// Position in [`super::Problem::machines`].
-    pub machine: usize,
+    pub machine: HostIndex,
     pub labels: BTreeMap<String, String>,
     pub taints: Vec<EffectiveTaint>,
     /// Allocatable less what bound pods request and DaemonSets will.
@@ -31,9 +42,8 @@ pub struct ExistingNode {
     pub pods: Vec<(usize, ClassIndex)>,
     /// Pods that kube-scheduler is making room for here, by evicting others: their place is taken.
     pub nominated: Vec<(usize, ClassIndex)>,
-    /// DaemonSets that others look at and whose pods are still to come, while the node starts: positions in
-    /// [`super::Problem::daemons`].
-    pub neighbours: Vec<usize>,
+    /// DaemonSets that others look at and whose pods are still to come, while the node starts.
+    pub neighbours: Vec<DaemonIndex>,
     pub host_ports: Vec<HostPort>,
     /// Most volumes that may be attached, by driver.
     pub attachment_limits: BTreeMap<String, usize>,
@@ -78,10 +88,9 @@ pub struct Host {
     /// Where its pods are together as far as spot is concerned; `None` for on-demand, for open nodes that have not settled, and
     /// where nobody counts.
     pub spot_pool: Option<SpotPool>,
-    /// DaemonSets that count here, though no pod of theirs is among `pods`: positions in [`super::Problem::daemons`].
-    pub neighbours: Vec<usize>,
-    /// By topology key.
-    pub domains: Box<[Domain]>,
+    /// DaemonSets that count here, though no pod of theirs is among `pods`.
+    pub neighbours: Vec<DaemonIndex>,
+    pub domains: IndexVec<KeyIndex, Domain>,
     /// Takes no more pods: being removed, or tried as removed.
     pub closed: bool,
     pub open: Option<Box<OpenNode>>,

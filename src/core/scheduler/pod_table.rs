@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::api::settings::Scheduling;
 use crate::core::devices::DeviceError;
-use crate::core::model::Resources;
 use crate::core::model::resources::PODS;
+use crate::core::model::{IndexVec, Resources};
 use crate::core::snapshot::limits as of_a_pod;
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -109,13 +109,13 @@ impl PodTable {
         scheduling: &Scheduling,
         by_workload: bool,
         daemons: &mut [Daemon],
-    ) -> (Vec<PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
+    ) -> (IndexVec<ClassIndex, PodClass>, Vec<Option<ClassIndex>>, ClassBuilder) {
         let volume_index = VolumeIndex::new(snapshot);
         let device_index = DeviceIndex::new(snapshot, scheduling);
         let selected_keys = selected_keys(snapshot, daemons);
         self.leave_out_terms(snapshot, &selected_keys, by_workload);
         let mut builder = ClassBuilder::new(snapshot, soft_taints_exist, scheduling.preference_policy);
-        let mut classes: Vec<PodClass> = Vec::new();
+        let mut classes: IndexVec<ClassIndex, PodClass> = IndexVec::new();
         let mut positions: HashMap<Vec<u8>, ClassIndex> = HashMap::new();
         let mut identity = Identity::default();
         let mut siblings = Siblings::default();
@@ -166,9 +166,9 @@ impl PodTable {
             let identity = identity.of(pod, selected(), &requests, (&volumes, devices.as_deref()), workload.as_deref());
             let class = positions.get(identity).copied().unwrap_or_else(|| {
                 let labels = selected().map(|(key, value)| (key.clone(), value.clone())).collect();
-                classes.push(builder.class(pod, labels, (*requests).clone(), volumes, devices));
-                positions.insert(identity.to_vec(), classes.len() - 1);
-                classes.len() - 1
+                let class = classes.push(builder.class(pod, labels, (*requests).clone(), volumes, devices));
+                positions.insert(identity.to_vec(), class);
+                class
             });
             if let Some(requests) = plain_requests.filter(|_| !too_large) {
                 siblings.add(of_snapshot, requests, class);
@@ -309,9 +309,9 @@ struct SelectorIndex<'g> {
 
 impl<'g> SelectorIndex<'g> {
     /// O(groups).
-    fn new(groups: &'g [Group]) -> Self {
+    fn new(groups: &'g IndexVec<GroupIndex, Group>) -> Self {
         let mut index = Self { by_label: HashMap::new(), others: Vec::new() };
-        for (position, group) in groups.iter().enumerate() {
+        for (position, group) in groups.enumerated() {
             // Without a selector nothing is selected.
             let Some(selector) = &group.selector else { continue };
             match selector.match_labels.iter().flatten().next() {
@@ -325,7 +325,7 @@ impl<'g> SelectorIndex<'g> {
     /// Ascending. O(labels + groups that share a label).
     fn groups_that_select(
         &self,
-        groups: &[Group],
+        groups: &IndexVec<GroupIndex, Group>,
         namespace: &str,
         labels: &BTreeMap<String, String>,
     ) -> Vec<GroupIndex> {
@@ -375,6 +375,6 @@ mod tests {
         let classes = classes_of(with_plain.collect());
         let distinct: BTreeSet<_> = classes.iter().collect();
         assert_eq!(distinct.len(), 10, "{classes:?}");
-        assert!(classes.iter().step_by(2).all(|class| *class == Some(0)), "{classes:?}");
+        assert!(classes.iter().step_by(2).all(|class| *class == Some(ClassIndex::default())), "{classes:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::api::settings::DEFAULT_SEARCH_WORK;
 use crate::core::devices::Device;
 use crate::core::inputs::Inputs;
 use crate::core::model::requirements::normalized;
-use crate::core::model::{HourlyPrice, Requirement, Requirements, Resources};
+use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements, Resources};
 use crate::core::offer::{NothingOffered, Offer, Types};
 use crate::core::snapshot::Snapshot;
 use crate::core::snapshot::nodes::{Machine, machines};
@@ -17,18 +17,18 @@ use crate::core::snapshot::nodes::{Machine, machines};
 use super::beside::cost_beside;
 use super::class::{ClassBuilder, ClassIndex, PodClass, Variant, VariantIndex};
 use super::concentration::{self, ConcentrationPenalties};
-use super::daemons::{Daemon, daemons};
-use super::host::ExistingNode;
+use super::daemons::{Daemon, DaemonIndex, daemons};
+use super::host::{ExistingNode, HostIndex};
 use super::offerings::{OfferingSet, Offerings, Slots, is_slot_label};
 use super::pod_table::PodTable;
-use super::quota::{Limited, Quota, quotas};
+use super::quota::{Limited, Quota, QuotaIndex, quotas};
 use super::reach::Reach;
 use super::refusal::Refusal;
 use super::rooms::Rooms;
 use super::spreading::Spreading;
 use super::taints::{EffectiveTaint, repelling};
 use super::template::{Neighbour, Replicas, Template, TemplateIndex};
-use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, Spread};
+use super::topology::{Domain, Domains, Group, GroupIndex, GroupKind, KeyIndex, Spread};
 use super::vectors::{self, Dimensions};
 use super::volumes::NODE_NAME;
 
@@ -50,23 +50,23 @@ type Labels = Vec<(String, String)>;
 pub struct Problem<'a> {
     pub snapshot: &'a Snapshot,
     pub offer: Offer,
-    pub machines: Vec<Machine<'a>>,
+    pub machines: IndexVec<HostIndex, Machine<'a>>,
     pub dimensions: Dimensions,
-    pub classes: Vec<PodClass>,
-    pub variants: Vec<Variant>,
-    pub groups: Vec<Group>,
+    pub classes: IndexVec<ClassIndex, PodClass>,
+    pub variants: IndexVec<VariantIndex, Variant>,
+    pub groups: IndexVec<GroupIndex, Group>,
     pub domains: Domains,
     /// What concentration of pods count; `None`: nothing.
     pub concentration: Option<ConcentrationPenalties>,
     /// How much is searched, counted in looks.
     pub search_work: u64,
     /// In the order in which pools are tried.
-    pub templates: Vec<Template>,
+    pub templates: IndexVec<TemplateIndex, Template>,
     /// What templates draw on.
-    pub quotas: Vec<Quota>,
+    pub quotas: IndexVec<QuotaIndex, Quota>,
     pub limited: Limited,
-    pub daemons: Vec<Daemon>,
-    pub nodes: Vec<ExistingNode>,
+    pub daemons: IndexVec<DaemonIndex, Daemon>,
+    pub nodes: IndexVec<HostIndex, ExistingNode>,
     /// By position of the pod in the snapshot.
     pub class_of_pod: Vec<Option<ClassIndex>>,
     /// Pods that can not be planned for, with the reason.
@@ -78,26 +78,26 @@ pub struct Problem<'a> {
     /// By position of the pod, the volume that is gone with its node.
     pub disks: BTreeMap<usize, super::volumes::Disk>,
     /// By node; empty where no pod asks for any.
-    pub devices: Vec<Vec<Device>>,
+    pub devices: IndexVec<HostIndex, Vec<Device>>,
     /// By variant: a number that variants with the same requirements and tolerations share.
-    profile_of_variant: Vec<usize>,
+    profile_of_variant: IndexVec<VariantIndex, usize>,
     /// By variant: whether a requirement is on a label that only pools define.
-    names_pool_labels: Vec<bool>,
+    names_pool_labels: IndexVec<VariantIndex, bool>,
     /// By profile and template: what is left of the template's offerings.
-    template_fit: Vec<Vec<Result<OfferingSet, Refusal>>>,
+    template_fit: Vec<IndexVec<TemplateIndex, Result<OfferingSet, Refusal>>>,
     /// By profile and template: the slots that requirements leave, also where no type is offered that they leave too.
-    named_slots: Vec<Vec<Slots>>,
+    named_slots: Vec<IndexVec<TemplateIndex, Slots>>,
     /// By profile and group of nodes.
     node_fit: Vec<Vec<bool>>,
-    /// By group: which domains may be spread over.
-    eligible: Vec<Vec<bool>>,
-    /// By group: those of them that have a node.
-    there: Vec<Vec<bool>>,
+    /// Which domains a group may be spread over.
+    eligible: IndexVec<GroupIndex, Vec<bool>>,
+    /// Those of them that have a node.
+    there: IndexVec<GroupIndex, Vec<bool>>,
     pub spreading: Spreading,
-    /// By group and template: whether pods on its nodes are counted.
-    counts_template: Vec<Vec<bool>>,
-    /// By group and group of nodes.
-    counts_node_group: Vec<Vec<bool>>,
+    /// Whether pods on nodes of a template are counted.
+    counts_template: IndexVec<GroupIndex, IndexVec<TemplateIndex, bool>>,
+    /// The same by group of nodes.
+    counts_node_group: IndexVec<GroupIndex, Vec<bool>>,
 }
 
 fn taints_of(machine: &Machine<'_>) -> Vec<EffectiveTaint> {
@@ -148,13 +148,13 @@ impl<'a> Problem<'a> {
         intern_domains(&mut domains, &machines, &templates);
         for template in &mut templates {
             let reach = |key| Reach::new(&template.offerings, &domains, key);
-            template.reach = (0..domains.key_count()).map(reach).collect();
+            template.reach = domains.keys().map(reach).collect();
         }
 
         let mut problem = Self {
             snapshot,
             offer,
-            machines,
+            machines: machines.into(),
             dimensions: pods.dimensions,
             classes,
             variants,
@@ -166,23 +166,23 @@ impl<'a> Problem<'a> {
             quotas,
             limited,
             daemons,
-            nodes: Vec::new(),
+            nodes: IndexVec::new(),
             class_of_pod,
             invalid_pods: pods.invalid,
             too_large_pods: pods.too_large,
             not_supported_pods: pods.not_supported,
             disks: pods.disks,
-            devices: Vec::new(),
-            profile_of_variant: Vec::new(),
-            names_pool_labels: Vec::new(),
+            devices: IndexVec::new(),
+            profile_of_variant: IndexVec::new(),
+            names_pool_labels: IndexVec::new(),
             template_fit: Vec::new(),
             named_slots: Vec::new(),
             node_fit: Vec::new(),
-            eligible: Vec::new(),
-            there: Vec::new(),
+            eligible: IndexVec::new(),
+            there: IndexVec::new(),
             spreading: Spreading::default(),
-            counts_template: Vec::new(),
-            counts_node_group: Vec::new(),
+            counts_template: IndexVec::new(),
+            counts_node_group: IndexVec::new(),
         };
         problem.compile_nodes(inputs, node_taints);
         problem.compile_devices();
@@ -195,10 +195,11 @@ impl<'a> Problem<'a> {
     fn compile_nodes(&mut self, inputs: &Inputs<'_>, node_taints: Vec<Vec<EffectiveTaint>>) {
         let looked_at = self.labels_looked_at();
         let attachment_limits = attachment_limits(self.snapshot);
-        let position_by_name: BTreeMap<&str, usize> =
-            self.machines.iter().enumerate().map(|(position, machine)| (machine.name, position)).collect();
-        let mut pods_by_machine: Vec<Vec<(usize, ClassIndex)>> = vec![Vec::new(); self.machines.len()];
-        let mut nominated_by_machine: BTreeMap<usize, Vec<(usize, ClassIndex)>> = BTreeMap::new();
+        let position_by_name: BTreeMap<&str, HostIndex> =
+            self.machines.enumerated().map(|(position, machine)| (machine.name, position)).collect();
+        let mut pods_by_machine: IndexVec<HostIndex, Vec<(usize, ClassIndex)>> =
+            IndexVec::repeat(Vec::new(), self.machines.len());
+        let mut nominated_by_machine: BTreeMap<HostIndex, Vec<(usize, ClassIndex)>> = BTreeMap::new();
         for (pod_position, pod) in self.snapshot.pods.iter().enumerate() {
             let node = pod.spec.node_name.as_deref().filter(|_| !pod.is_terminal());
             let machine = node.and_then(|name| position_by_name.get(name));
@@ -216,7 +217,7 @@ impl<'a> Problem<'a> {
             }
         }
         let mut groups: BTreeMap<(Labels, Vec<EffectiveTaint>), usize> = BTreeMap::new();
-        for (position, (taints, pods)) in node_taints.into_iter().zip(pods_by_machine).enumerate() {
+        for (position, (taints, pods)) in self.machines.indices().zip(node_taints.into_iter().zip(pods_by_machine)) {
             let machine = &self.machines[position];
             let labels: Labels = machine
                 .labels
@@ -236,7 +237,7 @@ impl<'a> Problem<'a> {
 
     fn compile_node(
         &self,
-        position: usize,
+        position: HostIndex,
         taints: Vec<EffectiveTaint>,
         (pods, mut nominated): (Vec<PodOfClass>, Vec<PodOfClass>),
         group: usize,
@@ -263,8 +264,7 @@ impl<'a> Problem<'a> {
         let mut neighbours = Vec::new();
         for (number, daemon) in self
             .daemons
-            .iter()
-            .enumerate()
+            .enumerated()
             .filter(|(_, daemon)| !daemons_present.contains(&(daemon.namespace.as_str(), daemon.name.as_str())))
         {
             let defined = |key: &str, requirement: &Requirement| {
@@ -329,8 +329,8 @@ impl<'a> Problem<'a> {
     fn compile_profiles(&mut self) {
         let mut profiles: HashMap<(&Requirements, String, bool, bool), usize> = HashMap::new();
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
-        let mut representative: Vec<usize> = vec![0; group_count];
-        for (position, node) in self.nodes.iter().enumerate() {
+        let mut representative: Vec<HostIndex> = vec![HostIndex::default(); group_count];
+        for (position, node) in self.nodes.enumerated() {
             representative[node.group] = position;
         }
         for variant in &self.variants {
@@ -346,7 +346,7 @@ impl<'a> Problem<'a> {
                 self.template_fit.push(self.templates.iter().map(|template| template_fit(variant, template)).collect());
                 let named = |template| named_slots(&variant.requirements, template);
                 self.named_slots.push(self.templates.iter().map(named).collect());
-                let fits_node = |position: &usize| {
+                let fits_node = |position: &HostIndex| {
                     let node = &self.nodes[*position];
                     repelling(&node.taints, &variant.tolerations, variant.soft_taints_repel).is_none()
                         && variant.requirements.allow_labels(&node.labels)
@@ -358,22 +358,24 @@ impl<'a> Problem<'a> {
 
     fn compile_groups(&mut self) {
         let group_count = self.nodes.iter().map(|node| node.group + 1).max().unwrap_or(0);
-        // By topology key, the domains in which each group of nodes has some.
-        let mut domains: Vec<BTreeSet<(usize, Domain)>> = vec![BTreeSet::new(); self.domains.key_count()];
-        for (key, domains) in domains.iter_mut().enumerate().filter(|(key, _)| !self.domains.is_hostname(*key)) {
-            let domain_of =
-                |(host, node): (usize, &ExistingNode)| (node.group, self.domains.of_labels(key, &node.labels, host));
-            domains.extend(self.nodes.iter().enumerate().map(domain_of));
+        // The domains of each key in which each group of nodes has some.
+        let mut domains: IndexVec<KeyIndex, BTreeSet<(usize, Domain)>> =
+            IndexVec::repeat(BTreeSet::new(), self.domains.key_count());
+        for (key, domains) in domains.enumerated_mut().filter(|(key, _)| !self.domains.is_hostname(*key)) {
+            let domain_of = |(host, node): (HostIndex, &ExistingNode)| {
+                (node.group, self.domains.of_labels(key, &node.labels, host))
+            };
+            domains.extend(self.nodes.enumerated().map(domain_of));
         }
-        let mut representative: Vec<usize> = vec![0; group_count];
-        for (position, node) in self.nodes.iter().enumerate() {
+        let mut representative: Vec<HostIndex> = vec![HostIndex::default(); group_count];
+        for (position, node) in self.nodes.enumerated() {
             representative[node.group] = position;
         }
         for group in &self.groups {
             let (counts_template, counts_node_group, eligible) = match &group.kind {
                 GroupKind::Spread(spread) => self.spread_scope(group, spread, &representative, &domains[group.key]),
                 GroupKind::Affinity | GroupKind::AntiAffinity => {
-                    (vec![true; self.templates.len()], vec![true; group_count], Eligible::default())
+                    (IndexVec::repeat(true, self.templates.len()), vec![true; group_count], Eligible::default())
                 }
             };
             self.counts_template.push(counts_template);
@@ -389,12 +391,12 @@ impl<'a> Problem<'a> {
         &self,
         group: &Group,
         spread: &Spread,
-        representative: &[usize],
+        representative: &[HostIndex],
         domains: &BTreeSet<(usize, Domain)>,
-    ) -> (Vec<bool>, Vec<bool>, Eligible) {
+    ) -> (IndexVec<TemplateIndex, bool>, Vec<bool>, Eligible) {
         let mut eligible = vec![false; self.domains.count(group.key)];
         let counts =
-            |position: &usize| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
+            |position: &HostIndex| spread.counts_node(&self.nodes[*position].labels, &self.nodes[*position].taints);
         let counts_node_group: Vec<bool> = representative.iter().map(counts).collect();
         for (_, domain) in domains.iter().filter(|(node_group, _)| counts_node_group[*node_group]) {
             if let Some(flag) = eligible.get_mut(*domain as usize) {
@@ -404,7 +406,7 @@ impl<'a> Problem<'a> {
         let there = eligible.clone();
         let no_filter = [Requirements::new()];
         let filters = if spread.node_filter.is_empty() { &no_filter[..] } else { &spread.node_filter };
-        let mut counts_template = Vec::new();
+        let mut counts_template = IndexVec::new();
         for template in &self.templates {
             let tolerated = spread
                 .tolerations
@@ -456,7 +458,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Whether requirements and taints of a node that exists allow a variant.
-    pub fn fits_node(&self, variant: VariantIndex, node: usize) -> bool {
+    pub fn fits_node(&self, variant: VariantIndex, node: HostIndex) -> bool {
         self.node_fit[self.profile_of_variant[variant]][self.nodes[node].group]
     }
 
@@ -496,7 +498,7 @@ impl<'a> Problem<'a> {
         self.there[group].get(domain as usize).copied().unwrap_or(false)
     }
 
-    pub fn counts_node(&self, group: GroupIndex, node: usize) -> bool {
+    pub fn counts_node(&self, group: GroupIndex, node: HostIndex) -> bool {
         self.counts_node_group[group][self.nodes[node].group]
     }
 
@@ -568,7 +570,7 @@ pub(super) fn template_values(template: &Template, set: &OfferingSet, filter: &R
 }
 
 fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[Template]) {
-    for key in (0..domains.key_count()).filter(|key| *key < usize::MAX) {
+    for key in domains.keys() {
         if domains.is_hostname(key) {
             continue;
         }
@@ -588,9 +590,14 @@ fn intern_domains(domains: &mut Domains, machines: &[Machine<'_>], templates: &[
 
 /// Pools that can be planned with, highest weight first, then by name descending as the reference does; static ones last.
 /// Before each its capacity reservations, cheapest type first.
-fn templates(inputs: &Inputs<'_>, offer: &Offer, machines: &[Machine<'_>], dimensions: &Dimensions) -> Vec<Template> {
+fn templates(
+    inputs: &Inputs<'_>,
+    offer: &Offer,
+    machines: &[Machine<'_>],
+    dimensions: &Dimensions,
+) -> IndexVec<TemplateIndex, Template> {
     let mut compiled: Vec<(Types, Rc<Offerings>)> = Vec::new();
-    let mut templates: Vec<Template> = Vec::new();
+    let mut templates: IndexVec<TemplateIndex, Template> = IndexVec::new();
     for (position, pool) in inputs.node_pools.iter().enumerate() {
         let replicas = replicas(pool, machines);
         let is_planned = replicas.is_none() || inputs.policy.feature_gates.static_capacity;
@@ -662,8 +669,8 @@ fn set_daemon_overhead(template: &mut Template, daemons: &[Daemon], dimensions: 
 }
 
 /// The DaemonSets that others look at, with the nodes of the template that they run on.
-fn neighbours(template: &Template, daemons: &[Daemon]) -> Vec<Neighbour> {
-    let looked_at = daemons.iter().enumerate().filter(|(_, daemon)| daemon.is_looked_at());
+fn neighbours(template: &Template, daemons: &IndexVec<DaemonIndex, Daemon>) -> Vec<Neighbour> {
+    let looked_at = daemons.enumerated().filter(|(_, daemon)| daemon.is_looked_at());
     let tolerating = looked_at.filter(|(_, daemon)| repelling(&template.taints, &daemon.tolerations, false).is_none());
     let on = |daemon: &Daemon| -> Vec<OfferingSet> {
         daemon.requirements.iter().filter_map(|term| offering_set(term, template).ok()).collect()

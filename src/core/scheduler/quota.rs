@@ -7,15 +7,18 @@ use crate::api::keys;
 use crate::api::node_pool::IntOrString;
 use crate::core::inputs::Inputs;
 use crate::core::lifecycle::conditions::{LAUNCHED, REGISTERED};
-use crate::core::model::Resources;
+use crate::core::model::index::index;
 use crate::core::model::resources::NODES;
+use crate::core::model::{IndexVec, Resources};
 use crate::core::offer::Offer;
 use crate::core::snapshot::nodes::Machine;
 
 use super::template::Template;
 
-/// Position of a quota in [`super::Problem::quotas`].
-pub type QuotaIndex = usize;
+index! {
+    /// Position of a quota in [`super::Problem::quotas`].
+    pub struct QuotaIndex;
+}
 
 /// Whose limits they are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,36 +119,34 @@ pub fn quotas(
     inputs: &Inputs<'_>,
     offer: &Offer,
     machines: &[Machine<'_>],
-) -> (Limited, Vec<Quota>) {
-    let mut limits: Vec<(Scope, Resources)> = Vec::new();
+) -> (Limited, IndexVec<QuotaIndex, Quota>) {
+    let mut limits: IndexVec<QuotaIndex, (Scope, Resources)> = IndexVec::new();
     let mut of_pool: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     let mut of_reservation: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     let mut of_paused: BTreeMap<String, QuotaIndex> = BTreeMap::new();
     for template in templates.iter() {
         let of_template = parsed(&inputs.node_pools[template.pool].spec.limits);
         if !of_template.is_empty() && !of_pool.contains_key(&template.name) {
-            of_pool.insert(template.name.clone(), limits.len());
-            limits.push((Scope::NodePool, of_template));
+            of_pool.insert(template.name.clone(), limits.push((Scope::NodePool, of_template)));
         }
         if let Some(paused) = offer.paused(&template.name).filter(|_| !of_paused.contains_key(&template.name)) {
-            of_paused.insert(template.name.clone(), limits.len());
-            limits
-                .push((Scope::EarlyEnds(paused.why.clone()), [(NODES.to_owned(), paused.nodes)].into_iter().collect()));
+            let nodes = [(NODES.to_owned(), paused.nodes)].into_iter().collect();
+            of_paused.insert(template.name.clone(), limits.push((Scope::EarlyEnds(paused.why.clone()), nodes)));
         }
         if let Some(reservation) = template.reservation.as_ref().filter(|it| !of_reservation.contains_key(&it.id)) {
             let left = i64::try_from(reservation.available).unwrap_or(i64::MAX);
-            of_reservation.insert(reservation.id.clone(), limits.len());
-            limits.push((Scope::Reservation(reservation.id.clone()), [(NODES.to_owned(), left)].into_iter().collect()));
+            let nodes = [(NODES.to_owned(), left)].into_iter().collect();
+            let quota = limits.push((Scope::Reservation(reservation.id.clone()), nodes));
+            of_reservation.insert(reservation.id.clone(), quota);
         }
     }
     let cluster = parsed(&inputs.policy.limits);
-    let of_cluster = (!cluster.is_empty()).then_some(limits.len());
-    limits.extend(of_cluster.map(|_| (Scope::Cluster, cluster)));
+    let of_cluster = (!cluster.is_empty()).then(|| limits.push((Scope::Cluster, cluster)));
     let limited = Limited::new(limits.iter().map(|(_, limits)| limits));
     if limits.is_empty() {
-        return (limited, Vec::new());
+        return (limited, IndexVec::new());
     }
-    let mut used = vec![Resources::new(); limits.len()];
+    let mut used: IndexVec<QuotaIndex, Resources> = IndexVec::repeat(Resources::new(), limits.len());
     for machine in machines.iter().filter(|machine| machine.is_managed()) {
         let Some(pool) = machine.node_pool() else { continue };
         let capacity = counted_capacity(machine, templates, inputs);

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use crate::core::model::Requirements;
+use crate::core::model::{IndexVec, Requirements};
 
 use super::class::{ClassIndex, VariantIndex};
 use super::offerings::OfferingSet;
@@ -14,15 +14,15 @@ use super::problem::{Problem, template_values};
 use super::template::{Template, TemplateIndex};
 use super::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 
-/// By topology key and domain, whether a node could be bought there.
-type Reached = Vec<Vec<bool>>;
+/// By domain, whether a node could be bought there.
+type Reached = IndexVec<KeyIndex, Vec<bool>>;
 
 #[derive(Debug, Default)]
 pub struct Spreading {
-    /// By class; `None` where it gets to every domain that it is spread over.
-    reached: Vec<Option<Rc<Reached>>>,
-    /// By class: spreads that count its pods, are no constraint of theirs, and are one of pods that wait.
-    of_others: Vec<Vec<GroupIndex>>,
+    /// `None` where a class gets to every domain that it is spread over.
+    reached: IndexVec<ClassIndex, Option<Rc<Reached>>>,
+    /// Spreads that count pods of a class, are no constraint of theirs, and are one of pods that wait.
+    of_others: IndexVec<ClassIndex, Vec<GroupIndex>>,
     /// All of these.
     mixed: BTreeSet<GroupIndex>,
     /// Spreads of pods that wait, over something else than hosts.
@@ -41,16 +41,16 @@ impl Spreading {
             let foreign = pods.counted_in.iter().filter(|group| owned.contains(group) && !pods.spreads.contains(group));
             foreign.copied().collect()
         });
-        let of_others: Vec<Vec<GroupIndex>> = of_others.collect();
+        let of_others: IndexVec<ClassIndex, Vec<GroupIndex>> = of_others.collect();
         let mut spreading = Self {
             mixed: of_others.iter().flatten().copied().collect(),
             of_others,
             of_waiting: owned.iter().copied().filter(|group| !is_by_host(problem, *group)).collect(),
-            reached: vec![None; problem.classes.len()],
+            reached: IndexVec::repeat(None, problem.classes.len()),
             partly_reached: Vec::new(),
         };
         let mut known: BTreeMap<(Vec<usize>, &[Requirements]), Rc<Reached>> = BTreeMap::new();
-        for (class, pods) in problem.classes.iter().enumerate() {
+        for (class, pods) in problem.classes.enumerated() {
             let spreads = spreads_of(problem, class);
             if spreads.is_empty() {
                 continue;
@@ -127,11 +127,11 @@ fn misses_some(problem: &Problem<'_>, group: GroupIndex, reached: &Reached) -> b
 }
 
 fn reached_by(problem: &Problem<'_>, class: ClassIndex) -> Reached {
-    let keys = 0..problem.domains.key_count();
+    let keys = problem.domains.keys();
     let mut reached: Reached = keys.clone().map(|key| vec![false; problem.domains.count(key)]).collect();
     let pods = &problem.classes[class];
     for variant in &pods.variants {
-        for template in 0..problem.templates.len() {
+        for template in problem.templates.indices() {
             for (set, requirements) in bought_for(problem, class, *variant, template) {
                 for key in keys.clone().filter(|key| !problem.domains.is_hostname(*key)) {
                     let name = problem.domains.name(key);

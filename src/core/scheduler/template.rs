@@ -4,9 +4,12 @@ use std::rc::Rc;
 
 use fixedbitset::FixedBitSet;
 
+use super::daemons::DaemonIndex;
+use super::topology::KeyIndex;
 use crate::api::keys;
 use crate::api::node_pool::NodePool;
-use crate::core::model::{HourlyPrice, Requirement, Requirements};
+use crate::core::model::index::index;
+use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::core::offer::{NothingOffered, Reservation};
 
 use super::class::HostPort;
@@ -17,8 +20,10 @@ use super::rooms::Rooms;
 use super::taints::EffectiveTaint;
 use super::vectors::Vector;
 
-/// Position of a template in [`super::Problem::templates`].
-pub type TemplateIndex = usize;
+index! {
+    /// Position of a template in [`super::Problem::templates`].
+    pub struct TemplateIndex;
+}
 
 /// How many nodes a static pool wants and has, without those on their way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,8 +35,7 @@ pub struct Replicas {
 /// A DaemonSet on the nodes of a template.
 #[derive(Debug)]
 pub struct Neighbour {
-    /// Position in [`super::Problem::daemons`].
-    pub daemon: usize,
+    pub daemon: DaemonIndex,
     /// For each of its terms the types and slots of nodes that it runs on.
     pub on: Vec<OfferingSet>,
 }
@@ -68,8 +72,8 @@ pub struct Template {
     pub rooms: Rc<Rooms>,
     /// By dimension: the most room that any type of the pool has.
     pub room_most: Vector,
-    /// By topology key: which domains its nodes can come to be in.
-    pub reach: Vec<Reach>,
+    /// Which domains of a topology key its nodes can come to be in.
+    pub reach: IndexVec<KeyIndex, Reach>,
     /// DaemonSets that others look at, and on which of its nodes they run.
     pub neighbours: Vec<Neighbour>,
     /// Ports that DaemonSets take on each of its nodes.
@@ -136,7 +140,7 @@ impl Template {
             room: Vec::new(),
             rooms: Rc::new(Rooms::new(&[], 0)),
             room_most: Vector::default(),
-            reach: Vec::new(),
+            reach: IndexVec::new(),
             neighbours: Vec::new(),
             daemon_ports: Vec::new(),
             quotas: Vec::new(),

@@ -11,15 +11,21 @@ use k8s_openapi::api::core::v1::Toleration;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 
 use crate::api::keys;
-use crate::core::model::Requirements;
+use crate::core::model::index::index;
 use crate::core::model::requirements::label;
+use crate::core::model::{IndexVec, Requirements};
 
+use super::host::HostIndex;
 use super::selector;
 use super::taints::{EffectiveTaint, repelling};
 
-pub type GroupIndex = usize;
-/// Position of a topology key in [`Domains`].
-pub type KeyIndex = usize;
+index! {
+    /// Position in [`super::Problem::groups`].
+    pub struct GroupIndex;
+    /// Position of a topology key in [`Domains`].
+    pub struct KeyIndex;
+}
+
 /// A value of a topology key, numbered; for the host name key, the number of the host.
 pub type Domain = u32;
 /// The node has no such label.
@@ -70,9 +76,9 @@ impl Spread {
 /// The topology keys in use and the values each was seen with.
 #[derive(Clone, Debug, Default)]
 pub struct Domains {
-    keys: Vec<String>,
+    keys: IndexVec<KeyIndex, String>,
     hostname: Option<KeyIndex>,
-    values: Vec<BTreeMap<String, Domain>>,
+    values: IndexVec<KeyIndex, BTreeMap<String, Domain>>,
 }
 
 impl Domains {
@@ -81,20 +87,23 @@ impl Domains {
             return position;
         }
         if key == keys::HOSTNAME {
-            self.hostname = Some(self.keys.len());
+            self.hostname = Some(self.keys.end());
         }
-        self.keys.push(key.to_owned());
         self.values.push(BTreeMap::new());
-        self.keys.len() - 1
+        self.keys.push(key.to_owned())
     }
 
     /// Where some pod looks at this key.
     pub fn find(&self, key: &str) -> Option<KeyIndex> {
-        self.keys.iter().position(|known| known == key)
+        self.keys.position(|known| known == key)
     }
 
     pub fn name(&self, key: KeyIndex) -> &str {
         &self.keys[key]
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = KeyIndex> + Clone + use<> {
+        self.keys.indices()
     }
 
     pub fn key_count(&self) -> usize {
@@ -124,9 +133,9 @@ impl Domains {
     }
 
     /// The domain of a node with these labels; its host number for the host name key.
-    pub fn of_labels(&self, key: KeyIndex, labels: &BTreeMap<String, String>, host: usize) -> Domain {
+    pub fn of_labels(&self, key: KeyIndex, labels: &BTreeMap<String, String>, host: HostIndex) -> Domain {
         if self.is_hostname(key) {
-            return u32::try_from(host).unwrap_or(NO_DOMAIN);
+            return host.domain();
         }
         label(labels, &self.keys[key]).and_then(|value| self.get(key, value)).unwrap_or(NO_DOMAIN)
     }

@@ -13,7 +13,7 @@ use crate::core::plan::{Alternative, DefinitionPlace, Plan, Reason, ReasonCode, 
 use crate::core::planner::decide::assemble;
 use crate::core::planner::report;
 use crate::core::provision::Provisioning;
-use crate::core::scheduler::{Engine, Problem};
+use crate::core::scheduler::{Engine, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +104,7 @@ fn node_of_step(step: &Step) -> NodeDetails {
     }
 }
 
-fn node_of_machine(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> NodeDetails {
+fn node_of_machine(inputs: &Inputs<'_>, problem: &Problem<'_>, host: HostIndex) -> NodeDetails {
     let machine: &Machine<'_> = &problem.machines[host];
     let label = |key: &str| machine.label(key).unwrap_or_default().to_owned();
     let mut requested = Resources::new();

@@ -12,7 +12,7 @@ use crate::core::model::HourlyPrice;
 use crate::core::plan::{Alternative, DefinitionPlace, Plan, Reason, Revision, Step, StepKind};
 use crate::core::prepare;
 use crate::core::provision::{self, provision};
-use crate::core::scheduler::Problem;
+use crate::core::scheduler::{HostIndex, Problem};
 use crate::core::snapshot::Objects;
 use crate::core::snapshot::nodes::{Machine, machines};
 
@@ -189,7 +189,7 @@ pub fn why_node(inputs: &Inputs<'_>, name: &str) -> Option<WhyNode> {
     let problem = Problem::new(inputs);
     let records = records(&inputs.snapshot.node_plans);
     let is_meant = |machine: &Machine<'_>| machine.name == name || machine.claim_name() == Some(name);
-    let host = problem.machines.iter().position(is_meant);
+    let host = problem.machines.position(is_meant);
     let machine = host.map(|host| &problem.machines[host]);
     let is_about = |step: &&Step| step.node.as_deref() == Some(name) || step.node_claim == name;
     let removal = records.iter().rev().find_map(|record| {
@@ -278,7 +278,7 @@ pub fn searched(inputs: &Inputs<'_>) -> Searched {
     Searched { names, records: records.len(), records_unread }
 }
 
-fn present(inputs: &Inputs<'_>, problem: &Problem<'_>, host: usize) -> Present {
+fn present(inputs: &Inputs<'_>, problem: &Problem<'_>, host: HostIndex) -> Present {
     let mut engine = provision::engine(problem, inputs);
     let provisioning = provision(&mut engine, inputs, inputs.policy.packing);
     let plan = planned(&mut engine, inputs, &provisioning);

@@ -15,7 +15,7 @@ use crate::core::provision::daemon_pods::{is_waiting_daemon, meant_for};
 pub use crate::core::provision::explain::ExistingNodes;
 use crate::core::provision::explain::{existing_nodes, explain};
 use crate::core::provision::{self, Provisioning, provision};
-use crate::core::scheduler::{ClassIndex, Engine, Problem};
+use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 use crate::core::snapshot::Pod;
 
 use super::{Fate, NodeDetails, considered, fate, node_of_machine, node_of_step, planned};
@@ -124,7 +124,7 @@ fn answer(
     }
     let plan = planned(engine, inputs, provisioning);
     let node = pod.spec.node_name.as_deref().filter(|name| !name.is_empty());
-    match node.and_then(|name| problem.machines.iter().position(|machine| machine.name == name)) {
+    match node.and_then(|name| problem.machines.position(|machine| machine.name == name)) {
         Some(host) => running(inputs, problem, &plan, host, &pod.key()),
         None if node.is_some() => {
             Answer::NotPlanned { because: "it runs on a node that the snapshot does not have".to_owned() }
@@ -174,13 +174,13 @@ fn placed(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, pod: &str, re
         };
     }
     let node = plan.placements.iter().find(|placement| placement.pod == pod).map(|placement| &placement.node);
-    match node.and_then(|node| problem.machines.iter().position(|machine| machine.name == node)) {
+    match node.and_then(|node| problem.machines.position(|machine| machine.name == node)) {
         Some(host) => Answer::PlacedOnExistingNode { node: node_of_machine(inputs, problem, host) },
         None => Answer::NotPlanned { because: "nothing is planned for it".to_owned() },
     }
 }
 
-fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: usize, pod: &str) -> Answer {
+fn running(inputs: &Inputs<'_>, problem: &Problem<'_>, plan: &Plan, host: HostIndex, pod: &str) -> Answer {
     let machine = &problem.machines[host];
     let creation = plan.steps.iter().filter(|step| step.kind == StepKind::Create);
     let on_new = creation.filter(|step| step.pods.iter().any(|other| other == pod)).map(|step| &step.node_claim).next();

@@ -18,10 +18,10 @@ mod search;
 mod trial;
 
 use crate::api::settings::Packing;
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::plan::Outlook;
 use crate::core::provision::bound::Open;
-use crate::core::scheduler::Engine;
+use crate::core::scheduler::{Engine, HostIndex};
 
 use super::Pass;
 use super::candidate::Candidate;
@@ -82,7 +82,7 @@ impl Pass<'_, '_> {
     }
 
     fn saving_since(&self, engine: &Engine<'_, '_>, sources: &[Source<'_>], first_move: usize) -> HourlyPrice {
-        let mut prices = vec![HourlyPrice::ZERO; engine.problem.machines.len()];
+        let mut prices = IndexVec::<HostIndex, _>::repeat(HourlyPrice::ZERO, engine.problem.machines.len());
         for source in sources {
             prices[source.candidate.host] = source.price;
         }

@@ -1,18 +1,20 @@
 //! Whether a pod has a place on any other node at all.
 
 use crate::core::disrupt::rehome::{Rooms, prefers_a_new_node};
+use crate::core::model::IndexVec;
+use crate::core::model::index::next;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex};
 
 /// For each class, the first node that has room for one more pod of it. Room only shrinks while nodes are done without, so what was
 /// passed over once needs no second look, unless topology has a say.
 pub(super) struct Reach {
-    first: Vec<HostIndex>,
+    first: IndexVec<ClassIndex, HostIndex>,
 }
 
 impl Reach {
     pub fn new(classes: usize) -> Self {
-        Self { first: vec![0; classes] }
+        Self { first: IndexVec::repeat(HostIndex::default(), classes) }
     }
 
     /// Whether a node but this one has room for a pod of the class.
@@ -24,7 +26,7 @@ impl Reach {
             || !problem.classes[class].anti_affinity.is_empty();
         let all = rooms.next.last();
         let mut may_have_room = |variant: &VariantIndex| {
-            let start = if forgets { 0 } else { self.first[class] };
+            let start = if forgets { HostIndex::default() } else { self.first[class] };
             let find = |first: HostIndex| {
                 let filling = engine.find_existing(class, *variant, first, Some(&rooms.filling));
                 let next = all.and_then(|all| engine.find_existing(class, *variant, first, Some(all)));
@@ -32,10 +34,10 @@ impl Reach {
             };
             let found = find(start);
             if !forgets {
-                self.first[class] = found.unwrap_or(HostIndex::MAX >> 1);
+                self.first[class] = found.unwrap_or(problem.nodes.end());
             }
             match found {
-                Some(host) if host == but => find(host + 1).is_some(),
+                Some(host) if host == but => find(next(host)).is_some(),
                 found => found.is_some(),
             }
         };

@@ -6,7 +6,7 @@ use crate::api::node_pool::DisruptionReason;
 use crate::core::disrupt::Pass;
 use crate::core::disrupt::rehome::Rooms;
 use crate::core::model::HourlyPrice;
-use crate::core::scheduler::Engine;
+use crate::core::scheduler::{Engine, HostIndex};
 
 use super::obstacle::{NoRoomFor, NotSaved};
 use super::rules::NotKept;
@@ -94,8 +94,8 @@ impl Pass<'_, '_> {
 
     /// Every node that may take pods, in the order of the engine.
     pub(super) fn all_rooms(&self, engine: &Engine<'_, '_>) -> Rooms {
-        let is_open = |host: &usize| self.targets[*host].is_open_to_consolidation();
-        Rooms { filling: engine.existing_hosts().filter(is_open).collect(), ..Rooms::default() }
+        let is_open = |host: &HostIndex| self.targets[*host].is_open_to_consolidation();
+        Rooms { filling: engine.existing_hosts().filter(is_open).map(usize::from).collect(), ..Rooms::default() }
     }
 }
 

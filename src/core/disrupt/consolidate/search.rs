@@ -361,7 +361,7 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
         let targets = &self.pass.targets;
         let takes_pods = |host: &HostIndex| targets[*host].is_open_to_consolidation();
         let is_filled = |host: &HostIndex| takes_pods(host) && (!sources.contains(host) || targets[*host].receives);
-        let filling: FixedBitSet = engine.existing_hosts().filter(is_filled).collect();
+        let filling: FixedBitSet = engine.existing_hosts().filter(is_filled).map(usize::from).collect();
         let mut next = Vec::new();
         let open: Vec<HostIndex> = (0..self.sources.len())
             .rev()
@@ -370,10 +370,10 @@ impl<'s, 'c, 'p, 'a> Search<'s, 'c, 'p, 'a> {
             .filter(takes_pods)
             .collect();
         for part in [8, 4, 2, 1] {
-            next.push(open.iter().take(open.len().div_ceil(part)).copied().collect());
+            next.push(open.iter().take(open.len().div_ceil(part)).map(|host| usize::from(*host)).collect());
         }
         let quiet_soon = |host: &HostIndex| targets[*host].is_open() && targets[*host].recently_changed;
-        self.rooms.recently_changed = engine.existing_hosts().filter(quiet_soon).collect();
+        self.rooms.recently_changed = engine.existing_hosts().filter(quiet_soon).map(usize::from).collect();
         (self.rooms.filling, self.rooms.next) = (filling, next);
         self.unplaceable_of.clear();
     }

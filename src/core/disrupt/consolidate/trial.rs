@@ -120,14 +120,16 @@ pub(super) fn fitting_without_preferences(
     let mut all = None;
     let others = || {
         let mut others = rooms.all();
-        but.filter(|but| *but < others.len()).into_iter().for_each(|but| others.remove(but));
+        but.map(usize::from).filter(|but| *but < others.len()).into_iter().for_each(|but| others.remove(but));
         others
     };
     let mut fits = |class: ClassIndex| {
         let without = classes[class].variants.get(classes[class].alternatives..).unwrap_or_default();
         let all = (!without.is_empty()).then(|| all.get_or_insert_with(others));
         let any_of = |all: &mut FixedBitSet| {
-            without.iter().any(|variant| engine.find_existing(class, *variant, 0, Some(&*all)).is_some())
+            without
+                .iter()
+                .any(|variant| engine.find_existing(class, *variant, HostIndex::default(), Some(&*all)).is_some())
         };
         all.is_some_and(any_of)
     };

@@ -9,7 +9,7 @@ mod trial;
 
 use crate::core::inputs::Inputs;
 use crate::core::plan::Change;
-use crate::core::scheduler::topology::GroupKind;
+use crate::core::scheduler::topology::{GroupIndex, GroupKind};
 use crate::core::scheduler::{ClassIndex, Engine};
 
 use propose::{Side, at_least};
@@ -163,7 +163,7 @@ impl<'e, 'a> Adviser<'e, 'a> {
 fn is_alone(engine: &Engine<'_, '_>, class: ClassIndex) -> bool {
     let problem = engine.problem;
     let pods = &problem.classes[class];
-    let is_anti_affinity = |group: &usize| matches!(problem.groups[*group].kind, GroupKind::AntiAffinity);
+    let is_anti_affinity = |group: &GroupIndex| matches!(problem.groups[*group].kind, GroupKind::AntiAffinity);
     pods.variants.iter().all(|variant| problem.variants[*variant].constraints.is_empty())
         && !pods.counted_in.iter().any(is_anti_affinity)
 }

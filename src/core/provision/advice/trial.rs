@@ -50,8 +50,9 @@ pub type Used = Vec<(Option<String>, Resources)>;
 pub fn used(engine: &Engine<'_, '_>) -> Used {
     let problem = engine.problem;
     let used = problem.templates.iter().flat_map(|template| {
-        let is_limit =
-            |quota: &&usize| matches!(problem.quotas[**quota].scope, quota::Scope::NodePool | quota::Scope::Cluster);
+        let is_limit = |quota: &&quota::QuotaIndex| {
+            matches!(problem.quotas[**quota].scope, quota::Scope::NodePool | quota::Scope::Cluster)
+        };
         template.quotas.iter().filter(is_limit).map(|quota| {
             let pool = (problem.quotas[*quota].scope == quota::Scope::NodePool).then(|| template.name.clone());
             let mut used = problem.limited.resources(&problem.quotas[*quota].used);

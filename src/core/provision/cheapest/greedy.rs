@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::programs::filling::{Item, WHOLE_PODS_MAX, whole_pods};
 use crate::core::programs::{as_number, number};
 use crate::core::provision::choice::{capacity_of, choose};
@@ -32,8 +32,8 @@ pub struct Market {
     pub kinds: Vec<SizeClass>,
     pub kind_of: BTreeMap<ClassIndex, usize>,
     pub variants: BTreeMap<ClassIndex, VariantIndex>,
-    /// By template: kinds that its requirements allow, largest request first.
-    kinds_of_template: Vec<Vec<usize>>,
+    /// Kinds that the requirements of a template allow, largest request first.
+    kinds_of_template: IndexVec<TemplateIndex, Vec<usize>>,
     pub offers: Vec<Offer>,
     /// By kind: dollars per hour that one pod is worth.
     pub worth: Vec<f64>,
@@ -226,7 +226,7 @@ impl Market {
             kind.variants.iter().any(|variant| problem.purchasable(*variant, template).is_ok())
         };
         let of_template = |template| (0..kinds.len()).filter(|kind| is_compatible(template, &kinds[*kind])).collect();
-        let kinds_of_template = (0..problem.templates.len()).map(of_template).collect();
+        let kinds_of_template = problem.templates.indices().map(of_template).collect();
         let numbered = kinds.iter().enumerate();
         let kind_of = numbered.flat_map(|(position, kind)| kind.classes.iter().map(move |class| (*class, position)));
         let kind_of = kind_of.collect();
@@ -342,7 +342,7 @@ impl Market {
             // Both are in ascending order.
             kinds.iter().any(|kind| of_template.binary_search(kind).is_ok())
         };
-        let templates = self.kinds_of_template.iter().enumerate();
+        let templates = self.kinds_of_template.enumerated();
         templates.filter(|(_, of_template)| is_wanted(of_template)).map(|(template, _)| template).collect()
     }
 

@@ -223,7 +223,9 @@ pub fn in_one_node(
     most: HourlyPrice,
 ) {
     let problem = engine.problem;
-    let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = (0..problem.templates.len())
+    let mut offers: Vec<(HourlyPrice, TemplateIndex, usize)> = problem
+        .templates
+        .indices()
         .filter(|template| problem.templates[*template].weight >= least_weight)
         .filter_map(|template| cheapest_that_holds(problem, template, variants, demand))
         .collect();

@@ -9,7 +9,7 @@ use crate::core::model::Requirements;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 use crate::core::scheduler::vectors::{self, Vector};
-use crate::core::scheduler::{ClassIndex, Problem};
+use crate::core::scheduler::{ClassIndex, Demand, Problem};
 
 /// Anti-affinity terms and ports that several classes share; beyond these the bound gets weaker, not wrong.
 const EXCLUSIVE_PLACES_MAX: usize = 16;
@@ -51,7 +51,7 @@ struct Identity<'p> {
 /// O(classes x constraints).
 pub fn kinds(
     problem: &Problem<'_>,
-    demand: &BTreeMap<ClassIndex, usize>,
+    demand: &Demand,
     variants: &BTreeMap<ClassIndex, Vec<VariantIndex>>,
 ) -> (Vec<SizeClass>, usize) {
     let exclusive = exclusive_places(problem, demand.keys().copied());

@@ -44,11 +44,17 @@ impl Offer {
     }
 
     /// A node that exists as an offer with this room, to see what it could be filled with.
-    pub fn of_node(problem: &Problem<'_>, kinds: &[SizeClass], node: usize, price: HourlyPrice, room: Vector) -> Self {
+    pub fn of_node(
+        problem: &Problem<'_>,
+        kinds: &[SizeClass],
+        node: HostIndex,
+        price: HourlyPrice,
+        room: Vector,
+    ) -> Self {
         let fit = kinds.iter().filter(|kind| kind.variants.iter().any(|it| problem.fits_node(*it, node)));
         let compatibilities: BTreeSet<usize> = fit.map(|kind| kind.compatibility).collect();
         let allowed = compatibilities.into_iter().map(|compatibility| (compatibility, 1)).collect();
-        Self { template: 0, instance_type: 0, price, slots: 1, room, allowed, reserved: false }
+        Self { template: TemplateIndex::default(), instance_type: 0, price, slots: 1, room, allowed, reserved: false }
     }
 
     /// What is free on a node that exists.
@@ -126,7 +132,7 @@ pub fn offers(
 ) -> Vec<Offer> {
     let slots_matter = purpose == Purpose::Buying && slots_matter(problem);
     let of_weight = |template: &&(TemplateIndex, &Template)| weight.is_none_or(|weight| template.1.weight == weight);
-    let templates: Vec<(TemplateIndex, &Template)> = problem.templates.iter().enumerate().collect();
+    let templates: Vec<(TemplateIndex, &Template)> = problem.templates.enumerated().collect();
     let by_compatibility: BTreeMap<usize, &SizeClass> =
         kinds.iter().rev().map(|kind| (kind.compatibility, kind)).collect();
     let one_each: Vec<&SizeClass> = by_compatibility.into_values().collect();

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::programs::columns::{Node, nodes};
 use crate::core::programs::dual::{Effort, dual_prices};
 use crate::core::programs::filling::Item;
@@ -16,6 +16,7 @@ use crate::core::programs::number;
 use crate::core::scheduler::Demand;
 use crate::core::scheduler::class::VariantIndex;
 use crate::core::scheduler::offerings::{Slots, is_slot_label};
+use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::topology::{Domain, KeyIndex};
 use crate::core::scheduler::{ClassIndex, Engine, HostIndex, Problem};
 
@@ -43,6 +44,9 @@ const MULTIPLICATIONS_PER_POD: u64 = 2_500_000;
 
 /// Pods in the order of their arrival, each with the kind that it arrives as.
 type Arrivals = Vec<(ClassIndex, usize)>;
+
+/// In which slots a template sells.
+type SlotsOfTemplates = IndexVec<TemplateIndex, Slots>;
 
 /// The fleet on paper.
 pub struct Planned {
@@ -207,7 +211,7 @@ fn divided(
 
 /// Keys whose domains are slots of offerings: capacity types first, which differ most in price.
 fn slot_keys(problem: &Problem<'_>) -> Vec<KeyIndex> {
-    let known = (0..problem.domains.key_count()).filter(|key| is_slot_label(problem.domains.name(*key)));
+    let known = problem.domains.keys().filter(|key| is_slot_label(problem.domains.name(*key)));
     let mut known: Vec<KeyIndex> = known.collect();
     known.sort_by_key(|key| problem.domains.name(*key) != keys::CAPACITY_TYPE);
     known
@@ -262,7 +266,7 @@ fn preferred<'s>(
     pods: impl Iterator<Item = &'s (ClassIndex, DomainChoice)>,
 ) -> BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> {
     let domains: Vec<Domain> = problem.domains.values(key).map(|(_, domain)| domain).collect();
-    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, Vec<Slots>)>> = BTreeMap::new();
+    let mut slots: BTreeMap<DomainChoice, Vec<(Domain, SlotsOfTemplates)>> = BTreeMap::new();
     let mut sold_to: BTreeMap<usize, Vec<&Offer>> = BTreeMap::new();
     let mut preferred: BTreeMap<(usize, DomainChoice), Vec<(HourlyPrice, Domain)>> = BTreeMap::new();
     for (class, place) in pods {
@@ -287,7 +291,7 @@ fn preferred<'s>(
 }
 
 /// What one pod of a kind costs at least in some slots of each template, for the part of a node that it takes.
-fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &[Slots]) -> Option<HourlyPrice> {
+fn cheapest_in(sold: &[&Offer], kind: &SizeClass, slots: &SlotsOfTemplates) -> Option<HourlyPrice> {
     let there = sold.iter().filter(|offer| offer.allowed(kind) & slots[offer.template] != 0);
     let shares = there.map(|offer| (offer.price.dollars(), share(&kind.request, &offer.room)));
     shares

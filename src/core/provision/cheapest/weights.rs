@@ -33,7 +33,7 @@ type Room<'p> = (HourlyPrice, &'p Vector);
 fn rooms_for<'p>(problem: &'p Problem<'_>, kind: &SizeClass, reserved: bool) -> Vec<Room<'p>> {
     let mut all: Vec<Room<'_>> = Vec::new();
     for variant in &kind.variants {
-        let templates = problem.templates.iter().enumerate();
+        let templates = problem.templates.enumerated();
         for (position, template) in templates.filter(|(_, template)| template.is_reserved() == reserved) {
             let Ok(set) = problem.purchasable(*variant, position) else { continue };
             // Types stand in the order of their cheapest price, which is not always one that the kind can have.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
+use crate::core::scheduler::template::TemplateIndex;
 use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind};
 use crate::core::scheduler::{ClassIndex, Problem};
 
@@ -73,7 +74,7 @@ fn fewest(problem: &Problem<'_>, class: ClassIndex, pods: usize, group: GroupInd
     let GroupKind::Spread(spread) = &compiled.kind else { return None };
     let variants = &problem.classes[class].variants;
     let all_obey = variants.iter().all(|variant| problem.variants[*variant].constraints.contains(&group));
-    let is_counted = |template: usize| {
+    let is_counted = |template: TemplateIndex| {
         variants.iter().all(|variant| problem.purchasable(*variant, template).is_err())
             || problem.counts_template(group, template)
     };
@@ -81,7 +82,7 @@ fn fewest(problem: &Problem<'_>, class: ClassIndex, pods: usize, group: GroupInd
     if problem.domains.name(compiled.key) != keys::ZONE
         || !all_obey
         || !is_everywhere
-        || !(0..problem.templates.len()).all(is_counted)
+        || !problem.templates.indices().all(is_counted)
     {
         return None;
     }

@@ -28,6 +28,7 @@ use crate::core::inputs::Inputs;
 use crate::core::kube_scheduler::{Filter, FilterContext, FilterRefusal};
 use crate::core::lifecycle::conditions::{INITIALIZED, transition};
 use crate::core::lifecycle::expiry::is_of_other_template;
+use crate::core::model::IndexVec;
 use crate::core::plan::{Note, NoteCode, RefusedNode};
 use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::nodes::Machine;
@@ -94,7 +95,11 @@ struct Refused {
 
 impl RefusedNodes {
     /// O(pods), and O(1) where none waits.
-    pub fn new(inputs: &Inputs<'_>, machines: &[Machine<'_>], class_of_pod: &[Option<ClassIndex>]) -> Self {
+    pub fn new(
+        inputs: &Inputs<'_>,
+        machines: &IndexVec<HostIndex, Machine<'_>>,
+        class_of_pod: &[Option<ClassIndex>],
+    ) -> Self {
         let snapshot = inputs.snapshot;
         let mut known = noted(inputs);
         known.retain(|_, (attempts, _)| !attempts.are_forgotten(inputs.now));
@@ -401,9 +406,14 @@ struct Bought {
 }
 
 /// Nodes with pods that wait for them, whether or not others run there. O(pods ever bought for).
-fn bought(inputs: &Inputs<'_>, machines: &[Machine<'_>], waiting: &Waiting<'_>, needs: &mut Needs<'_>) -> Vec<Bought> {
+fn bought(
+    inputs: &Inputs<'_>,
+    machines: &IndexVec<HostIndex, Machine<'_>>,
+    waiting: &Waiting<'_>,
+    needs: &mut Needs<'_>,
+) -> Vec<Bought> {
     let mut all = Vec::new();
-    for (host, machine) in machines.iter().enumerate().filter(|(_, machine)| !machine.is_being_removed()) {
+    for (host, machine) in machines.enumerated().filter(|(_, machine)| !machine.is_being_removed()) {
         let Some(claim) = machine.claim else { continue };
         let Some(created) = created(machine) else { continue };
         let pool = inputs.node_pools.iter().find(|pool| pool.metadata.name.as_deref() == machine.node_pool());
@@ -465,7 +475,7 @@ fn is_newer(pod: &Pod, opened: Timestamp) -> bool {
 /// Tells nodes that are awaited from those that were refused.
 struct Judge<'j, 'a> {
     inputs: &'j Inputs<'a>,
-    machines: &'j [Machine<'a>],
+    machines: &'j IndexVec<HostIndex, Machine<'a>>,
     needs: &'j mut Needs<'a>,
     /// Made when the first node has had its time.
     context: Option<FilterContext<'a>>,
@@ -657,7 +667,11 @@ fn to_await(bought: Bought, machine: &Machine<'_>) -> Awaited {
 }
 
 /// By node, the pods that are or were on it; those that it has of a DaemonSet do not count.
-fn pods_on<'m>(snapshot: &Snapshot, machines: &'m [Machine<'_>], bought: &[Bought]) -> HashMap<&'m str, Vec<usize>> {
+fn pods_on<'m>(
+    snapshot: &Snapshot,
+    machines: &'m IndexVec<HostIndex, Machine<'_>>,
+    bought: &[Bought],
+) -> HashMap<&'m str, Vec<usize>> {
     let names: HashSet<&'m str> = bought.iter().map(|bought| machines[bought.host].name).collect();
     let mut pods: HashMap<&str, Vec<usize>> = HashMap::new();
     for (position, pod) in snapshot.pods.iter().enumerate() {

@@ -134,7 +134,7 @@ mod tests {
 
     /// Needs of pods of one class.
     fn needs(pods: Vec<Pod>) -> Vec<String> {
-        let classes: Vec<Option<ClassIndex>> = (0..pods.len()).map(Some).collect();
+        let classes: Vec<Option<ClassIndex>> = (0..pods.len()).map(|class| Some(class.into())).collect();
         let snapshot = Snapshot { pods: pods.into(), ..Snapshot::default() };
         let mut needs = Needs::new(&snapshot, &classes);
         (0..classes.len()).map(|position| needs.of(position).unwrap()).collect()

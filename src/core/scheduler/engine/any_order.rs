@@ -57,7 +57,7 @@ impl<'p> Engine<'p, '_> {
 
     /// Not yet while a new node is asked about.
     fn is_host(&self, host: HostIndex) -> bool {
-        host < self.hosts.len()
+        host < self.hosts.end()
     }
 
     /// Whether one more pod that a spread counts leaves room for those that have it and are to come to the domain.
@@ -124,7 +124,8 @@ impl<'p> Engine<'p, '_> {
         }
         let places = self.table.places(self.problem.groups[group].key);
         let hosts = places.by_domain.get(domain as usize).into_iter().flat_map(|hosts| hosts.ones());
-        let mut new = hosts.filter(|host| *host >= self.problem.nodes.len() && !self.hosts[*host].closed);
+        let hosts = hosts.map(HostIndex::from);
+        let mut new = hosts.filter(|host| *host >= self.problem.nodes.end() && !self.hosts[*host].closed);
         new.any(|host| self.counts_host(group, host))
     }
 

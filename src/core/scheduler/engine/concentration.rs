@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::{Engine, HostIndex};
-use crate::core::model::HourlyPrice;
+use crate::core::model::{HourlyPrice, IndexVec};
 use crate::core::scheduler::class::ClassIndex;
 use crate::core::scheduler::concentration::{ConcentrationPenalties, SpotPool, WorkloadIndex};
 use crate::core::scheduler::offerings::{OfferingSet, bits};
-use crate::core::scheduler::topology::{Counters, Domain, NO_DOMAIN};
+use crate::core::scheduler::topology::Counters;
 
 /// The pods of each workload, as they are together.
 #[derive(Debug, Default)]
 pub(super) struct Concentrations {
-    /// By workload, counted by host.
-    pub on_node: Vec<Counters>,
+    /// Counted by host.
+    pub on_node: IndexVec<WorkloadIndex, Counters>,
     in_spot_pool: HashMap<(WorkloadIndex, SpotPool), u32>,
     /// Pods beyond what is free, on nodes and in pools.
     beyond_on_node: usize,
@@ -38,7 +38,7 @@ impl Concentrations {
         pods: u32,
         sign: i8,
     ) {
-        let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
+        let domain = host.domain();
         let on_node = &mut self.on_node[workload];
         let before = concentration.on_node.beyond(workload, on_node.matching(domain));
         on_node.count_matching(domain, pods, sign);
@@ -76,7 +76,7 @@ impl Engine<'_, '_> {
             return false;
         };
         let Some(workload) = concentration.workload_of(class) else { return false };
-        let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
+        let domain = host.domain();
         let here = self.concentrations.on_node[workload].matching(domain);
         let counts_in_pool = |pods: u32| concentration.in_spot_pool.beyond(workload, pods + 1) > 0;
         concentration.on_node.beyond(workload, here + 1) > 0

@@ -38,7 +38,7 @@ impl Engine<'_, '_> {
         preferred: impl Fn(usize) -> &'d Preferred,
     ) -> Vec<Option<Domain>> {
         let over_key = is_over(self.problem, key);
-        let groups: Vec<GroupIndex> = (0..self.problem.groups.len()).filter(over_key).collect();
+        let groups: Vec<GroupIndex> = self.problem.groups.indices().filter(over_key).collect();
         let before: Vec<Counters> = groups.iter().map(|group| self.counters[*group].clone()).collect();
         let mut destinations = Vec::with_capacity(pods.len());
         while let Some((class, variant)) = pods.get(destinations.len()) {

@@ -6,6 +6,7 @@ use fixedbitset::FixedBitSet;
 
 use super::Engine;
 use super::table::Filter;
+use crate::core::model::IndexVec;
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::host::{Host, HostIndex, OpenNode};
 use crate::core::scheduler::refusal::Refusal;
@@ -46,7 +47,7 @@ impl Engine<'_, '_> {
         first: HostIndex,
         among: Option<&FixedBitSet>,
     ) -> Option<HostIndex> {
-        if first >= self.problem.nodes.len() {
+        if first >= self.problem.nodes.end() {
             return None;
         }
         let request = &self.problem.classes[class].request;
@@ -241,7 +242,7 @@ impl Engine<'_, '_> {
         variant: VariantIndex,
         host: HostIndex,
     ) -> Option<GroupIndex> {
-        let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
+        let domain = host.domain();
         let by_host = |group: &GroupIndex| self.problem.domains.is_hostname(self.problem.groups[*group].key);
         let own = self.problem.variants[variant].constraints.iter().copied().filter(by_host);
         let of_others = || self.spreads_of_others(class).iter().copied().filter(by_host);
@@ -283,7 +284,7 @@ impl Engine<'_, '_> {
                 let added = u32::from(self.is_counted(group, class));
                 let counted = self.existing_hosts().filter(|host| !self.is_closed(*host));
                 let counted = counted.filter(|host| self.problem.counts_node(group, *host));
-                let hosts = counted.filter_map(|host| Domain::try_from(host).ok());
+                let hosts = counted.filter_map(|host| Domain::try_from(usize::from(host)).ok());
                 let fewest = hosts.map(|host| self.counters[group].matching(host)).min();
                 coming + added <= spread.max_skew.saturating_add(fewest.unwrap_or(coming).min(coming))
             }
@@ -306,10 +307,10 @@ impl Engine<'_, '_> {
         self.problem.is_eligible(group, domain).then(|| count.saturating_sub(self.fewest(group, spread, class)))
     }
 
-    /// By group, how far apart the fullest and the emptiest domain are; 0 for groups that are no spread over domains.
+    /// How far apart the fullest and the emptiest domain are; 0 for groups that are no spread over domains.
     /// O(groups x domains).
-    pub fn skews(&self) -> Vec<u32> {
-        (0..self.problem.groups.len()).map(|group| self.skew(group)).collect()
+    pub fn skews(&self) -> IndexVec<GroupIndex, u32> {
+        self.problem.groups.indices().map(|group| self.skew(group)).collect()
     }
 
     /// The same of those groups only that pods on these hosts count in: moving these pods changes no other.
@@ -334,13 +335,12 @@ impl Engine<'_, '_> {
     }
 
     /// An open node in the fullest domain of a spread that is exceeded more than before.
-    pub fn open_node_too_many(&self, before: &[u32]) -> Option<HostIndex> {
+    pub fn open_node_too_many(&self, before: &IndexVec<GroupIndex, u32>) -> Option<HostIndex> {
         let skews = self.skews();
-        let (group, compiled) =
-            self.problem.groups.iter().enumerate().find(|(group, compiled)| match &compiled.kind {
-                GroupKind::Spread(spread) => skews[*group] > spread.max_skew.max(before[*group]),
-                GroupKind::Affinity | GroupKind::AntiAffinity => false,
-            })?;
+        let (group, compiled) = self.problem.groups.enumerated().find(|(group, compiled)| match &compiled.kind {
+            GroupKind::Spread(spread) => skews[*group] > spread.max_skew.max(before[*group]),
+            GroupKind::Affinity | GroupKind::AntiAffinity => false,
+        })?;
         let fullest =
             self.problem.eligible_domains(group).max_by_key(|domain| self.counters[group].matching(*domain))?;
         self.open_hosts().filter(|host| !self.is_closed(*host)).find(|host| {

@@ -15,12 +15,13 @@ mod table;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::rc::Rc;
 
+use super::daemons::DaemonIndex;
 use crate::api::settings::Packing;
-use crate::core::model::Resources;
+use crate::core::model::index::range;
 use crate::core::model::resources::NODES;
+use crate::core::model::{IndexVec, Resources};
 
 use super::class::ClassIndex;
 use super::concentration::SpotPool;
@@ -40,7 +41,7 @@ pub use refused::Refused;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
     changes: usize,
-    hosts: usize,
+    hosts: HostIndex,
 }
 
 impl Mark {
@@ -63,10 +64,10 @@ enum Change {
 /// The cluster while a plan is made.
 pub struct Engine<'p, 'a> {
     pub problem: &'p Problem<'a>,
-    hosts: Vec<Host>,
-    counters: Vec<Counters>,
-    /// By quota: capacity of the nodes that would be created.
-    planned: Vec<Vec<i64>>,
+    hosts: IndexVec<HostIndex, Host>,
+    counters: IndexVec<GroupIndex, Counters>,
+    /// Capacity of the nodes that would be created.
+    planned: IndexVec<QuotaIndex, Vec<i64>>,
     changes: Vec<Change>,
     table: HostTable,
     /// Whether a pod with anti-affinity settles its new node on one domain. The reference leaves it open, so that of such
@@ -92,11 +93,11 @@ impl<'p, 'a> Engine<'p, 'a> {
         let settles = packing == Packing::Cheapest;
         let mut engine = Self {
             problem,
-            hosts: Vec::with_capacity(problem.nodes.len()),
+            hosts: IndexVec::with_capacity(problem.nodes.len()),
             counters: problem.groups.iter().map(|group| Counters::new(group, &problem.domains)).collect(),
-            planned: vec![problem.limited.nothing().to_vec(); problem.quotas.len()],
+            planned: IndexVec::repeat(problem.limited.nothing().to_vec(), problem.quotas.len()),
             changes: Vec::new(),
-            table: HostTable::new(problem.nodes.len(), problem.dimensions.count(), problem.domains.key_count()),
+            table: HostTable::new(problem.nodes.end(), problem.dimensions.count(), problem.domains.key_count()),
             settles,
             waits_for_reservations: packing == Packing::Karpenter,
             lowers_min_values: false,
@@ -106,13 +107,13 @@ impl<'p, 'a> Engine<'p, 'a> {
             counted_nodes_alone: false,
             holds_in_any_order: false,
         };
-        for position in 0..problem.nodes.len() {
+        for position in problem.nodes.indices() {
             engine.add_existing(position);
         }
         engine
     }
 
-    fn add_existing(&mut self, position: usize) {
+    fn add_existing(&mut self, position: HostIndex) {
         let node = &self.problem.nodes[position];
         let domains = &self.problem.domains;
         let domain_of = |key| domains.of_labels(key, &node.labels, position);
@@ -128,7 +129,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 .as_ref()
                 .and_then(|concentration| concentration.spot_pool_of_labels(&node.labels)),
             neighbours: if self.settles && !node.being_removed { node.neighbours.clone() } else { Vec::new() },
-            domains: (0..domains.key_count()).map(domain_of).collect(),
+            domains: domains.keys().map(domain_of).collect(),
             closed: node.being_removed,
             open: None,
         };
@@ -159,18 +160,18 @@ impl<'p, 'a> Engine<'p, 'a> {
         &self.hosts[host]
     }
 
-    pub fn host_count(&self) -> usize {
-        self.hosts.len()
+    pub fn all_hosts(&self) -> impl Iterator<Item = HostIndex> + use<> {
+        self.hosts.indices()
     }
 
     /// Hosts that would be created, in the order in which they were opened.
-    pub fn open_hosts(&self) -> impl Iterator<Item = HostIndex> + use<> {
-        self.problem.nodes.len()..self.hosts.len()
+    pub fn open_hosts(&self) -> impl DoubleEndedIterator<Item = HostIndex> + use<> {
+        range(self.problem.nodes.end(), self.hosts.end())
     }
 
     /// Those opened since the mark.
     pub fn open_hosts_since(&self, mark: Mark) -> impl Iterator<Item = HostIndex> + use<> {
-        mark.hosts.max(self.problem.nodes.len())..self.hosts.len()
+        range(mark.hosts.max(self.problem.nodes.end()), self.hosts.end())
     }
 
     pub fn open_node(&self, host: HostIndex) -> Option<&OpenNode> {
@@ -178,8 +179,8 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// Nodes that exist, in the order in which they are tried.
-    pub fn existing_hosts(&self) -> Range<HostIndex> {
-        0..self.problem.nodes.len()
+    pub fn existing_hosts(&self) -> impl DoubleEndedIterator<Item = HostIndex> + ExactSizeIterator + Clone + use<> {
+        range(HostIndex::default(), self.problem.nodes.end())
     }
 
     /// By dimension what is free, or for an open node more than any of its types has left.
@@ -276,7 +277,7 @@ impl<'p, 'a> Engine<'p, 'a> {
 
     /// Enters a host where its domains are, or takes it out there.
     fn set_places(&mut self, host: HostIndex, is_there: bool) {
-        for (key, domain) in self.hosts[host].domains.iter().enumerate() {
+        for (key, domain) in self.hosts[host].domains.enumerated() {
             if !self.problem.domains.is_hostname(key) {
                 self.table.set_place(host, key, *domain, is_there);
             }
@@ -356,7 +357,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     }
 
     /// The DaemonSets that run on an open node whatever it becomes. The reference knows only what they take.
-    fn neighbours_of_open(&self, open: &OpenNode) -> Vec<usize> {
+    fn neighbours_of_open(&self, open: &OpenNode) -> Vec<DaemonIndex> {
         let neighbours = self.problem.templates[open.template].neighbours.iter().filter(|_| self.settles);
         neighbours.filter(|neighbour| neighbour.runs_on_all(&open.set)).map(|neighbour| neighbour.daemon).collect()
     }
@@ -416,7 +417,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     /// The same without a pod.
     pub fn open_empty(&mut self, mut open: OpenNode, capacity: LimitedCapacity) -> HostIndex {
         open.limit_capacity = Rc::clone(&capacity);
-        let host = self.hosts.len();
+        let host = self.hosts.end();
         let template = open.template;
         let domains = self.domains_of_open(&open, host);
         let neighbours = self.neighbours_of_open(&open);
@@ -550,7 +551,7 @@ impl<'p, 'a> Engine<'p, 'a> {
     // --- going back --------------------------------------------------------------------------------------------------
 
     pub fn mark(&self) -> Mark {
-        Mark { changes: self.changes.len(), hosts: self.hosts.len() }
+        Mark { changes: self.changes.len(), hosts: self.hosts.end() }
     }
 
     /// Undoes everything since the mark. O(changes since).
@@ -583,7 +584,7 @@ impl<'p, 'a> Engine<'p, 'a> {
                 }
             }
         }
-        for host in mark.hosts..self.hosts.len() {
+        for host in range(mark.hosts, self.hosts.end()) {
             self.count_neighbours(host, -1);
             self.set_taking_pods(host, false);
             self.set_places(host, false);

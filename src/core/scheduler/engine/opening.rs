@@ -2,7 +2,7 @@
 
 use super::Engine;
 use super::refused::Refused;
-use crate::core::model::{HourlyPrice, Requirement, Requirements};
+use crate::core::model::{HourlyPrice, IndexVec, Requirement, Requirements};
 use crate::core::scheduler::class::{ClassIndex, VariantIndex};
 use crate::core::scheduler::daemons::Daemon;
 use crate::core::scheduler::host::{HostIndex, OpenNode};
@@ -10,7 +10,7 @@ use crate::core::scheduler::offerings::{OfferingSet, Slots};
 use crate::core::scheduler::reach::only;
 use crate::core::scheduler::refusal::Refusal;
 use crate::core::scheduler::template::{Neighbour, TemplateIndex};
-use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex, NO_DOMAIN};
+use crate::core::scheduler::topology::{Domain, GroupIndex, GroupKind, KeyIndex};
 use crate::core::scheduler::vectors;
 
 /// One pod on its way to a node that would be created.
@@ -25,27 +25,27 @@ struct Arrival {
 
 impl<'p> Engine<'p, '_> {
     /// The domains that an open node has settled on, by topology key.
-    pub(super) fn domains_of_open(&self, open: &OpenNode, host: HostIndex) -> Box<[Domain]> {
+    pub(super) fn domains_of_open(&self, open: &OpenNode, host: HostIndex) -> IndexVec<KeyIndex, Domain> {
         let settled = |key| {
             if self.problem.domains.is_hostname(key) {
-                return Domain::try_from(host).unwrap_or(NO_DOMAIN);
+                return host.domain();
             }
             let reach = &self.problem.templates[open.template].reach[key];
             let settled = if self.settles { reach.settled(&open.set) } else { reach.settled(&named(open)) };
             settled.unwrap_or_else(|| only(self.domains_of_pool(open, key).into_iter()))
         };
-        (0..self.problem.domains.key_count()).map(settled).collect()
+        self.problem.domains.keys().map(settled).collect()
     }
 
     /// The domains that an open node may come to be in, by value.
-    pub(super) fn possible_domains(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
+    pub(super) fn possible_domains(&self, open: &OpenNode, key: KeyIndex) -> Vec<Domain> {
         let reach = &self.problem.templates[open.template].reach[key];
         let possible = if self.settles { reach.possible(&open.set) } else { reach.possible(&named(open)) };
         possible.unwrap_or_else(|| self.domains_of_pool(open, key))
     }
 
     /// The domains that the labels of the pool leave.
-    fn domains_of_pool(&self, open: &OpenNode, key: usize) -> Vec<Domain> {
+    fn domains_of_pool(&self, open: &OpenNode, key: KeyIndex) -> Vec<Domain> {
         let template = &self.problem.templates[open.template];
         let name = self.problem.domains.name(key);
         let requirement = open.custom.get(name).or_else(|| template.requirements.get(name));
@@ -95,12 +95,12 @@ impl<'p> Engine<'p, '_> {
         template: TemplateIndex,
         wanted: Option<&OfferingSet>,
     ) -> Result<OpenNode, Refused<'p>> {
-        self.open_for(Arrival { class, variant, host: self.hosts.len(), explained: false }, template, wanted)
+        self.open_for(Arrival { class, variant, host: self.hosts.end(), explained: false }, template, wanted)
     }
 
     /// Whether some template opens a new node for one pod of the class. O(templates x types) at worst.
     pub fn opens(&self, class: ClassIndex, variant: VariantIndex) -> bool {
-        (0..self.problem.templates.len()).any(|template| self.opened(class, variant, template, None).is_ok())
+        self.problem.templates.indices().any(|template| self.opened(class, variant, template, None).is_ok())
     }
 
     /// Why a template opens no node for one pod of the class; `None` when it would. O(types), so not for searching.
@@ -110,7 +110,7 @@ impl<'p> Engine<'p, '_> {
         variant: VariantIndex,
         template: TemplateIndex,
     ) -> Option<Refusal> {
-        let arrival = Arrival { class, variant, host: self.hosts.len(), explained: true };
+        let arrival = Arrival { class, variant, host: self.hosts.end(), explained: true };
         self.open_for(arrival, template, None).err().map(|refused| self.refusal(refused))
     }
 
@@ -363,7 +363,7 @@ impl<'p> Engine<'p, '_> {
         }
         let coming = self.coming_with(open, group, arrival.host);
         if is_hostname {
-            let domain = Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN);
+            let domain = arrival.host.domain();
             let is_allowed = self.allows_beside(group, arrival.class, domain, coming);
             return if is_allowed { Ok(()) } else { Err(Refused::Constraint(group)) };
         }
@@ -433,7 +433,7 @@ impl<'p> Engine<'p, '_> {
 
     /// How many pods of DaemonSets a group will count on a node that is not among the hosts yet.
     fn coming_with(&self, open: &OpenNode, group: GroupIndex, host: HostIndex) -> u32 {
-        if host < self.hosts.len() || !self.problem.counts_template(group, open.template) {
+        if host < self.hosts.end() || !self.problem.counts_template(group, open.template) {
             return 0;
         }
         let counted = self.neighbours_with(open.template, |daemon| daemon.counted_in.binary_search(&group).is_ok());
@@ -459,7 +459,7 @@ impl<'p> Engine<'p, '_> {
                 }
                 // With others there already, or as the first of its own, a pod needs no DaemonSet.
                 let is_met = if self.problem.domains.is_hostname(self.problem.groups[group].key) {
-                    self.allows(group, arrival.class, Domain::try_from(arrival.host).unwrap_or(NO_DOMAIN))
+                    self.allows(group, arrival.class, arrival.host.domain())
                 } else {
                     !self.allowed_domains(group, arrival.class, possible, 0).is_empty()
                 };
@@ -555,7 +555,7 @@ impl<'p> Engine<'p, '_> {
         }
         let counters = &self.counters[group];
         if self.problem.domains.is_hostname(key) {
-            let domain = Domain::try_from(host).unwrap_or(NO_DOMAIN);
+            let domain = host.domain();
             return if counters.owners(domain) == 0 { Ok(()) } else { Err(Refused::Constraint(group)) };
         }
         if !counters.any_owners() {

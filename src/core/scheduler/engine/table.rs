@@ -3,10 +3,11 @@
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::Range;
 
 use fixedbitset::FixedBitSet;
 
+use crate::core::model::IndexVec;
+use crate::core::model::index::range;
 use crate::core::scheduler::host::HostIndex;
 use crate::core::scheduler::topology::{Domain, KeyIndex, NO_DOMAIN, OPEN_DOMAIN, set};
 use crate::core::scheduler::vectors::{self, CPU_DIMENSION, MEMORY_DIMENSION};
@@ -35,8 +36,7 @@ pub struct HostTable {
     /// The same by how many they have.
     by_pod_count: Vec<FixedBitSet>,
     population: Vec<usize>,
-    /// By topology key.
-    places: Vec<Places>,
+    places: IndexVec<KeyIndex, Places>,
 }
 
 /// Hosts by their domain of one topology key.
@@ -58,8 +58,8 @@ pub struct Filter<'e> {
 
 impl Filter<'_> {
     fn leaves(&self, host: HostIndex) -> bool {
-        self.none_of.iter().all(|excluded| !excluded.contains(host))
-            && self.each_of.iter().all(|union| union.iter().any(|set| set.contains(host)))
+        self.none_of.iter().all(|excluded| !excluded.contains(host.into()))
+            && self.each_of.iter().all(|union| union.iter().any(|set| set.contains(host.into())))
     }
 
     fn word(&self, position: usize) -> usize {
@@ -78,9 +78,14 @@ fn word(set: &FixedBitSet, position: usize) -> usize {
     set.as_slice().get(position).copied().unwrap_or(0)
 }
 
+/// The word that a host is in.
+fn block_of(host: HostIndex) -> usize {
+    usize::from(host) / WORD
+}
+
 /// The word's bits from `first` on.
 fn from(position: usize, first: HostIndex) -> usize {
-    match first.saturating_sub(position * WORD) {
+    match usize::from(first).saturating_sub(position * WORD) {
         0 => usize::MAX,
         below if below < WORD => usize::MAX << below,
         _ => 0,
@@ -95,23 +100,23 @@ impl HostTable {
             headroom: Vec::new(),
             block_room: Vec::new(),
             loose: Vec::new(),
-            accepting: FixedBitSet::with_capacity(first_open),
+            accepting: FixedBitSet::with_capacity(first_open.into()),
             open: FixedBitSet::new(),
             by_pod_count: Vec::new(),
             population: Vec::new(),
-            places: vec![Places::default(); keys],
+            places: IndexVec::repeat(Places::default(), keys),
         }
     }
 
     pub fn headroom(&self, host: HostIndex) -> &[i64] {
-        &self.headroom[host * self.dimensions..][..self.dimensions]
+        &self.headroom[usize::from(host) * self.dimensions..][..self.dimensions]
     }
 
     /// Adds a host, which takes no pods yet.
     pub fn push(&mut self, headroom: impl Iterator<Item = i64>) {
-        let host = self.headroom.len() / self.dimensions.max(1);
+        let host = HostIndex::from(self.headroom.len() / self.dimensions.max(1));
         self.headroom.extend(headroom);
-        if host / WORD >= self.block_room.len() {
+        if block_of(host) >= self.block_room.len() {
             self.block_room.push(Cell::new([i64::MIN; 2]));
             self.loose.push(Cell::new(false));
         }
@@ -119,37 +124,37 @@ impl HostTable {
     }
 
     pub fn set_headroom(&mut self, host: HostIndex, headroom: impl Iterator<Item = i64>) {
-        let start = host * self.dimensions;
+        let start = usize::from(host) * self.dimensions;
         self.headroom[start..start + self.dimensions].iter_mut().zip(headroom).for_each(|(room, now)| *room = now);
         self.changed(host);
     }
 
     pub fn add_headroom(&mut self, host: HostIndex, amounts: &[i64], times: i64) {
-        let start = host * self.dimensions;
+        let start = usize::from(host) * self.dimensions;
         vectors::add(&mut self.headroom[start..start + self.dimensions], amounts, times);
         self.changed(host);
     }
 
     fn changed(&self, host: HostIndex) {
         let room = self.headroom(host);
-        let block = &self.block_room[host / WORD];
+        let block = &self.block_room[block_of(host)];
         let [cores, memory] = block.get();
         block.set([cores.max(room[CPU_DIMENSION]), memory.max(room[MEMORY_DIMENSION])]);
-        self.loose[host / WORD].set(true);
+        self.loose[block_of(host)].set(true);
     }
 
     /// Forgets hosts from `first` on; they must take no pods and be in no place any more.
     pub fn truncate(&mut self, first: HostIndex) {
-        self.headroom.truncate(first * self.dimensions);
-        let blocks = first.div_ceil(WORD);
+        self.headroom.truncate(usize::from(first) * self.dimensions);
+        let blocks = usize::from(first).div_ceil(WORD);
         self.block_room.truncate(blocks);
         self.loose.truncate(blocks);
-        self.loose.iter().skip(first / WORD).for_each(|loose| loose.set(true));
+        self.loose.iter().skip(block_of(first)).for_each(|loose| loose.set(true));
     }
 
     /// Whether a node that exists takes pods.
     pub fn set_accepting(&mut self, host: HostIndex, accepts: bool) {
-        set(&mut self.accepting, host, accepts);
+        set(&mut self.accepting, host.into(), accepts);
     }
 
     /// Counts an open node among those that take pods, or no longer.
@@ -158,11 +163,11 @@ impl HostTable {
             self.by_pod_count.resize(pods + 1, FixedBitSet::new());
             self.population.resize(pods + 1, 0);
         }
-        set(&mut self.open, host, takes_pods);
-        if self.by_pod_count[pods].contains(host) != takes_pods {
+        set(&mut self.open, host.into(), takes_pods);
+        if self.by_pod_count[pods].contains(host.into()) != takes_pods {
             self.population[pods] =
                 if takes_pods { self.population[pods] + 1 } else { self.population[pods].saturating_sub(1) };
-            set(&mut self.by_pod_count[pods], host, takes_pods);
+            set(&mut self.by_pod_count[pods], host.into(), takes_pods);
         }
     }
 
@@ -173,14 +178,14 @@ impl HostTable {
     pub fn set_place(&mut self, host: HostIndex, key: KeyIndex, domain: Domain, is_there: bool) {
         let places = &mut self.places[key];
         match domain {
-            NO_DOMAIN => set(&mut places.without, host, is_there),
-            OPEN_DOMAIN => set(&mut places.unsettled, host, is_there),
+            NO_DOMAIN => set(&mut places.without, host.into(), is_there),
+            OPEN_DOMAIN => set(&mut places.unsettled, host.into(), is_there),
             domain => {
                 let domain = domain as usize;
                 if domain >= places.by_domain.len() {
                     places.by_domain.resize(domain + 1, FixedBitSet::new());
                 }
-                set(&mut places.by_domain[domain], host, is_there);
+                set(&mut places.by_domain[domain], host.into(), is_there);
             }
         }
     }
@@ -194,7 +199,7 @@ impl HostTable {
         among: Option<&FixedBitSet>,
         accept: impl Fn(HostIndex) -> bool,
     ) -> Option<HostIndex> {
-        for position in first / WORD..self.first_open.div_ceil(WORD) {
+        for position in block_of(first)..usize::from(self.first_open).div_ceil(WORD) {
             let hosts = word(&self.accepting, position) & from(position, first);
             let hosts = hosts & among.map_or(usize::MAX, |among| word(among, position));
             if hosts == 0 || !self.may_fit(position, request) {
@@ -221,7 +226,7 @@ impl HostTable {
         let first = first.max(self.first_open);
         let buckets = self.by_pod_count.iter().zip(&self.population).filter(|(_, population)| **population > 0);
         for (bucket, _) in buckets {
-            for position in first / WORD..bucket.as_slice().len() {
+            for position in block_of(first)..bucket.as_slice().len() {
                 let hosts = word(bucket, position) & from(position, first);
                 if hosts == 0 || !self.may_fit(position, request) {
                     continue;
@@ -247,7 +252,7 @@ impl HostTable {
         accept: impl Fn(HostIndex) -> Option<T>,
     ) -> Option<(HostIndex, T)> {
         let is_left = |host: HostIndex| {
-            self.open.contains(host) && vectors::fits(request, self.headroom(host)) && filter.leaves(host)
+            self.open.contains(host.into()) && vectors::fits(request, self.headroom(host)) && filter.leaves(host)
         };
         let mut first = order.by_ref().take(TRIED_ONE_BY_ONE).filter(|host| is_left(*host));
         let found = first.find_map(|host| Some((host, accept(host)?)));
@@ -263,7 +268,7 @@ impl HostTable {
     /// O(open nodes / 64 x sets of the filter + those that it leaves).
     fn open_with_room(&self, request: &[i64], filter: &Filter<'_>) -> Vec<HostIndex> {
         let mut roomy: Vec<HostIndex> = Vec::new();
-        for position in self.first_open / WORD..self.open.as_slice().len() {
+        for position in block_of(self.first_open)..self.open.as_slice().len() {
             let hosts = word(&self.open, position);
             if hosts == 0 || !self.may_fit(position, request) {
                 continue;
@@ -282,7 +287,7 @@ impl HostTable {
         std::iter::from_fn(move || {
             let bit = hosts.trailing_zeros() as usize;
             hosts &= hosts.wrapping_sub(1);
-            (bit < WORD).then_some(position * WORD + bit)
+            (bit < WORD).then_some(HostIndex::from(position * WORD + bit))
         })
     }
 
@@ -297,8 +302,9 @@ impl HostTable {
         if !self.loose[position].replace(false) {
             return;
         }
-        let hosts: Range<HostIndex> =
-            position * WORD..(position * WORD + WORD).min(self.headroom.len() / self.dimensions);
+        let first = position * WORD;
+        let end = (first + WORD).min(self.headroom.len() / self.dimensions);
+        let hosts = range(HostIndex::from(first), HostIndex::from(end));
         let most = hosts.fold([i64::MIN; 2], |[cores, memory], host| {
             let room = self.headroom(host);
             [cores.max(room[CPU_DIMENSION]), memory.max(room[MEMORY_DIMENSION])]

@@ -10,7 +10,9 @@ use crate::api::settings::{ConcentrationPenalty, Packing, Penalties};
 use crate::core::catalog::Catalog;
 use crate::core::inputs::{Inputs, Policy};
 use crate::core::plan::Revision;
-use crate::core::scheduler::Problem;
+use crate::core::scheduler::template::TemplateIndex;
+use crate::core::scheduler::topology::GroupIndex;
+use crate::core::scheduler::{ClassIndex, HostIndex, Problem};
 use crate::core::snapshot::Snapshot;
 
 use super::Engine;
@@ -98,13 +100,13 @@ fn definitions() -> (NodePool, EC2NodeClass) {
 /// Everything an engine knows, as text; a count of zero and no count are the same.
 fn state(engine: &Engine<'_, '_>) -> String {
     let planned = &engine.planned;
-    let domains = 0..u32::try_from(engine.host_count() + 8).unwrap();
-    let counts = |group: usize| {
+    let domains = 0..u32::try_from(engine.all_hosts().count() + 8).unwrap();
+    let counts = |group: GroupIndex| {
         let counters = &engine.counters[group];
         domains.clone().map(|domain| (counters.matching(domain), counters.owners(domain))).collect::<Vec<_>>()
     };
     let counted: Vec<_> =
-        (0..engine.counters.len()).map(|group| (counts(group), engine.counters[group].any_matching())).collect();
+        engine.counters.indices().map(|group| (counts(group), engine.counters[group].any_matching())).collect();
     let concentration = engine.price_of_concentration();
     format!("{:?}\n{counted:?}\n{planned:?}\n{concentration}\n{}", engine.hosts, engine.table.state())
 }
@@ -112,17 +114,18 @@ fn state(engine: &Engine<'_, '_>) -> String {
 /// One thing that a search may do.
 fn act(engine: &mut Engine<'_, '_>, action: u8, choice: usize) {
     let problem = engine.problem;
-    let class = choice % problem.classes.len();
+    let class = ClassIndex::from(choice % problem.classes.len());
     let variant = problem.classes[class].variants[0];
-    let host = choice % engine.host_count();
+    let host = HostIndex::from(choice % engine.all_hosts().count());
     let is_open = engine.open_node(host).is_some();
     match action {
         0 if !is_open && engine.fits_existing(class, variant, host) => {
             engine.place_on_existing(class, host);
         }
         1 => {
-            if let Ok(open) = engine.opened(class, variant, 0, None) {
-                engine.open(class, open, problem.templates[0].limited_capacity[0].clone());
+            let template = TemplateIndex::default();
+            if let Ok(open) = engine.opened(class, variant, template, None) {
+                engine.open(class, open, problem.templates[template].limited_capacity[0].clone());
             }
         }
         2 if is_open && !engine.is_closed(host) => {

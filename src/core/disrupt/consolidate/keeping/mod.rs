@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::keys;
 use crate::core::disrupt::rehome::{Allotments, Guide, Target};
+use crate::core::model::IndexVec;
 use crate::core::programs::filling::{Bin, Item};
 use crate::core::provision::cheapest::greedy::{Market, Markets};
 use crate::core::provision::cheapest::market::Offer;
@@ -48,7 +49,7 @@ impl Kept {
     pub(super) fn new(
         engine: &Engine<'_, '_>,
         sources: &[Source<'_>],
-        targets: &[Target],
+        targets: &IndexVec<HostIndex, Target>,
         markets: &Markets,
         moving: f64,
     ) -> Option<Self> {
@@ -68,7 +69,7 @@ impl Kept {
 pub(super) fn least_costs(
     engine: &Engine<'_, '_>,
     sources: &[Source<'_>],
-    targets: &[Target],
+    targets: &IndexVec<HostIndex, Target>,
     markets: &Markets,
     moving: &[f64],
 ) -> Option<Vec<f64>> {
@@ -112,7 +113,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
     }
 
     /// The sources, then the other nodes that may take their pods.
-    fn stocks(&self, sources: &[Source<'_>], targets: &[Target]) -> (Vec<HostIndex>, Vec<Stock>) {
+    fn stocks(&self, sources: &[Source<'_>], targets: &IndexVec<HostIndex, Target>) -> (Vec<HostIndex>, Vec<Stock>) {
         let stock = |source: &Source<'_>| {
             let host = source.candidate.host;
             let mut own: BTreeMap<usize, f64> = BTreeMap::new();
@@ -170,7 +171,7 @@ impl<'e, 'p, 'a, 'm> Program<'e, 'p, 'a, 'm> {
         let sets = ranked.into_iter().map(|mut hosts| {
             hosts.sort_by(|one, two| two.0.total_cmp(&one.0).then(one.1.cmp(&two.1)));
             let degree = hosts.len().div_ceil(DEGREES).max(1);
-            hosts.chunks(degree).map(|hosts| hosts.iter().map(|(_, host)| *host).collect()).collect()
+            hosts.chunks(degree).map(|hosts| hosts.iter().map(|(_, host)| usize::from(*host)).collect()).collect()
         });
         Guide { kind_of: self.kind_of(), preferred: sets.collect() }
     }
