@@ -58,7 +58,8 @@
 //!
 //! - [`api`]: the resource kinds as types: Karpenter's, and our own (`cutlist.dev/v1alpha1`). Plain data.
 //! - [`core`] decides. Neither I/O nor clock, and no randomness but the seed. Its page lists the rooms in their order; start at
-//!   [`core::planner`].
+//!   [`core::planner`]. What has nothing to do with one another, objects that are read and nodes that are filled, is done on all processors, by
+//!   rayon's maps alone: they keep the order, so which was first does not show.
 //! - [`definitions`] reads: text to values and findings. It never stops at the first mistake. Its room `editing` knows what stands, and can
 //!   stand, at a place of a text that is being typed; for an editor a reading keeps what did not change (`definitions/memory.rs`).
 //! - [`render`] shows: plans and findings to text, JSON, Markdown, from the serialised form only.

@@ -84,8 +84,7 @@ impl<'a> Opening<'a> {
         self.needs.iter().filter(|(need, _)| need.fits_in(&spare)).map(|(_, pods)| pods).sum()
     }
 
-    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready, and it has room for the
-    /// pods of others.
+    /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
     pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
         let closed = of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
@@ -93,7 +92,7 @@ impl<'a> Opening<'a> {
         }
         let last = joined(node)?.checked_add(WINDOW_MAX).ok()?;
         let until = closed.last_joined?.checked_add(WINDOW).ok()?.min(last);
-        (until > self.now && self.drawn_to(claim) > 0).then_some(until)
+        (until > self.now).then_some(until)
     }
 }
 
