@@ -21,9 +21,8 @@ use crate::core::snapshot::requests::effective_requests;
 
 use super::effects::allocatable;
 
-/// How long a node waits after the last one of its plan has joined, and how long at most, for the others before it opens.
+/// How long a node waits for the others of its plan before it opens.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
-const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
 /// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
 const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
@@ -33,7 +32,6 @@ const NOMINATIONS_MAX: u8 = 5;
 struct Closed {
     nodes: usize,
     ready: usize,
-    last_joined: Option<Timestamp>,
 }
 
 /// What opening nodes is decided by, at one moment.
@@ -64,10 +62,8 @@ impl<'a> Opening<'a> {
         for claim in opening.iter().filter(|claim| is_closed(claim)) {
             let Some(plan) = of_claims::plan(claim) else { continue };
             let closed = closed.entry(plan).or_default();
-            let node = view.node_of(claim);
             closed.nodes += 1;
-            closed.ready += usize::from(node.is_some_and(is_ready));
-            closed.last_joined = closed.last_joined.max(node.and_then(joined));
+            closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
         }
         let needs = if closed.is_empty() { BTreeMap::new() } else { needs(waiting.values().flatten().copied()) };
         Self { waiting, closed, needs, now }
@@ -90,9 +86,8 @@ impl<'a> Opening<'a> {
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
-        let last = joined(node)?.checked_add(WINDOW_MAX).ok()?;
-        let until = closed.last_joined?.checked_add(WINDOW).ok()?.min(last);
-        (until > self.now).then_some(until)
+        let joined = node.metadata.creation_timestamp.as_ref()?.0;
+        joined.checked_add(WINDOW).ok().filter(|until| *until > self.now)
     }
 }
 
@@ -102,10 +97,6 @@ fn needs<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<Resources, usize> 
         *needs.entry(need).or_default() += 1;
     }
     needs
-}
-
-fn joined(node: &Node) -> Option<Timestamp> {
-    node.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
 /// Created for pods that are waiting, and not registered yet.
