@@ -539,21 +539,23 @@ impl<'j> Judge<'j, '_> {
         }
         let strangers: Vec<usize> = here.iter().copied().filter(|pod| self.is_stranger(machine, *pod)).collect();
         let age = bought.opened.map(|opened| self.inputs.now.duration_since(opened));
-        if age.is_some_and(|age| age >= PATIENCE_WITH_OTHERS) && self.is_for_pods_elsewhere(bought, machine) {
-            let nodes = lost.nodes_of_pods(bought);
-            if nodes <= LOST_MAX {
-                return Verdict::Nothing;
-            }
+        // Those that move to it may still run where they were.
+        let waits = is_waiting(&self.inputs.snapshot.pods[bought.example]);
+        let has_had_time = waits && age.is_some_and(|age| age >= PATIENCE_WITH_OTHERS);
+        let refusal = if has_had_time { self.refusal(bought.example, machine) } else { None };
+        let is_for_pods_elsewhere = refusal
+            .as_ref()
+            .is_some_and(|refusal| matches!(refusal.filter, Filter::PodTopologySpread | Filter::InterPodAffinity));
+        if is_for_pods_elsewhere && lost.nodes_of_pods(bought) <= LOST_MAX {
+            return Verdict::Nothing;
         }
         let Some(age) = age.filter(|age| *age >= PATIENCE && !self.is_being_bound(bought, machine)) else {
             // Whoever else came took the room, and that is how it is.
             return if strangers.is_empty() { Verdict::Awaited } else { Verdict::Nothing };
         };
-        // Those that move to it may still run where they were.
-        if !is_waiting(&self.inputs.snapshot.pods[bought.example]) {
+        if !waits {
             return if strangers.is_empty() { Verdict::Awaited } else { Verdict::Nothing };
         }
-        let refusal = self.refusal(bought.example, machine);
         let is_for_strangers =
             refusal.is_some() && !strangers.is_empty() && self.is_for_strangers(bought.example, machine, &strangers);
         if is_for_strangers && lost.nodes_of_need(bought) <= LOST_MAX {
@@ -565,15 +567,6 @@ impl<'j> Judge<'j, '_> {
         }
         let refused = self.attempt(bought, machine, refusal.as_ref(), patience, strangers.is_empty());
         refused.map_or(Verdict::Nothing, |refused| Verdict::Refused(Box::new(refused)))
-    }
-
-    /// Whether it is only for where other pods are that the node refuses its own.
-    fn is_for_pods_elsewhere(&mut self, bought: &Bought, machine: &Machine<'_>) -> bool {
-        if !is_waiting(&self.inputs.snapshot.pods[bought.example]) {
-            return false;
-        }
-        let refusal = self.refusal(bought.example, machine);
-        refusal.is_some_and(|refusal| matches!(refusal.filter, Filter::PodTopologySpread | Filter::InterPodAffinity))
     }
 
     /// Whether a pod takes room of a node that was not bought for it.
