@@ -70,7 +70,7 @@ pub use memory::Memory;
 pub use not_read::NotRead;
 pub use open::OpenDefinition;
 pub use schema::{PublishedSchema, for_others as published_schemas};
-pub use versions::{KarpenterVersion, UnknownVersion};
+pub use versions::{FactKind, KarpenterVersion, UnknownVersion};
 
 /// One parsed, validated document and where it stands.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use cutlist::definitions::FactKind;
 use serde_yaml::Value;
 
 /// What a definition says, in one line.
@@ -11,42 +12,20 @@ pub struct Fact {
     pub kind: String,
     /// Into the schema: `[]` is an entry of a list, `{}` a member of a mapping.
     pointer: String,
-    what: What,
+    what: FactKind,
     name: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
-    /// The kind is served.
-    Kind,
-    Field,
-    /// A word that a field takes.
-    Value,
-    /// A word that a field takes before the `@`.
-    Family,
-    /// A domain of which only some keys may be used,
-    Domain,
-    /// these,
-    Key,
-    /// and those of domains that end so.
-    Subdomain,
-    /// A field that can not be changed.
-    Immutable,
-    /// Fields of which one that is there stays there: `role|instanceProfile`.
-    Stays,
 }
 
 impl Fact {
     pub fn is_kind(&self) -> bool {
-        self.what == What::Kind
+        self.what == FactKind::Kind
     }
 }
 
 impl fmt::Display for Fact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = format!("{:?}", self.what).to_lowercase();
         let pointer = if self.pointer.is_empty() { "/" } else { &self.pointer };
-        write!(formatter, "{} {pointer} {what}", self.kind)?;
+        write!(formatter, "{} {pointer} {}", self.kind, self.what.word())?;
         if self.name.is_empty() { Ok(()) } else { write!(formatter, " {}", self.name) }
     }
 }
@@ -63,7 +42,7 @@ pub fn facts(text: &str, others: &[&str]) -> (Vec<Fact>, Vec<String>) {
     for version in definition["spec"]["versions"].as_sequence().unwrap() {
         if version["served"] == Value::Bool(true) {
             reading.kind = format!("{group}/{}/{name}", version["name"].as_str().unwrap());
-            reading.fact("", What::Kind, "");
+            reading.fact("", FactKind::Kind, "");
             reading.schema("", &version["schema"]["openAPIV3Schema"]);
         }
     }
@@ -78,14 +57,14 @@ struct Reading {
 }
 
 impl Reading {
-    fn fact(&mut self, pointer: &str, what: What, name: impl Into<String>) {
+    fn fact(&mut self, pointer: &str, what: FactKind, name: impl Into<String>) {
         let (kind, pointer) = (self.kind.clone(), pointer.to_owned());
         self.facts.push(Fact { kind, pointer, what, name: name.into() });
     }
 
     fn schema(&mut self, pointer: &str, schema: &Value) {
         for word in schema["enum"].as_sequence().into_iter().flatten().filter_map(Value::as_str) {
-            self.fact(pointer, What::Value, word);
+            self.fact(pointer, FactKind::Value, word);
         }
         for rule in schema["x-kubernetes-validations"].as_sequence().into_iter().flatten() {
             // As one line, whatever it was written as.
@@ -101,7 +80,7 @@ impl Reading {
                 continue;
             }
             let pointer = format!("{pointer}/{name}");
-            self.fact(&pointer, What::Field, "");
+            self.fact(&pointer, FactKind::Field, "");
             self.schema(&pointer, member);
         }
         if schema["items"].is_mapping() {
@@ -132,9 +111,9 @@ impl Reading {
             };
             let listed = part.strip_prefix(subject).and_then(|rest| list(rest.strip_prefix(" in ")?));
             match (listed, part.strip_prefix('!').map_or_else(|| ending(part), ending)) {
-                (Some(names), _) => found.extend(names.into_iter().map(|name| (What::Key, name))),
-                (None, Some(domain)) if part.starts_with('!') => found.push((What::Domain, domain)),
-                (None, Some(domain)) => found.push((What::Subdomain, domain)),
+                (Some(names), _) => found.extend(names.into_iter().map(|name| (FactKind::Key, name))),
+                (None, Some(domain)) if part.starts_with('!') => found.push((FactKind::Domain, domain)),
+                (None, Some(domain)) => found.push((FactKind::Subdomain, domain)),
                 (None, None) => return false,
             }
         }
@@ -146,7 +125,7 @@ impl Reading {
     fn families(&mut self, pointer: &str, rule: &str) -> bool {
         let names = rule.strip_prefix("self.split('@')[0] in ").and_then(list);
         let is_read = names.is_some();
-        names.into_iter().flatten().for_each(|name| self.fact(pointer, What::Family, name));
+        names.into_iter().flatten().for_each(|name| self.fact(pointer, FactKind::Family, name));
         is_read
     }
 
@@ -160,7 +139,7 @@ impl Reading {
             _ => return false,
         };
         let pointer = if member.is_empty() { pointer.to_owned() } else { format!("{pointer}/{member}") };
-        self.fact(&pointer, What::Immutable, "");
+        self.fact(&pointer, FactKind::Immutable, "");
         true
     }
 
@@ -172,7 +151,7 @@ impl Reading {
         };
         let names: Option<Vec<String>> = rule.split(" || ").map(one).collect();
         let is_read = names.is_some();
-        names.into_iter().for_each(|names| self.fact(pointer, What::Stays, names.join("|")));
+        names.into_iter().for_each(|names| self.fact(pointer, FactKind::Stays, names.join("|")));
         is_read
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::table::{Fact, Pointers, TABLE, What};
+use super::table::{Fact, FactKind, Pointers, TABLE};
 use super::{Installed, KarpenterVersion};
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
@@ -14,7 +14,7 @@ pub fn check(kind: Kind, document: &Document, old: Option<&Value>, installed: In
     let name = format!("{}/{}", kind.api_version(), kind.name());
     let Some(pointers) = TABLE.kinds.get(name.as_str()) else { return Vec::new() };
     let mut checking = Checking { document, pointers, installed, findings: Vec::new() };
-    if let Some(since) = checking.newer("/", |fact| fact.what == What::Kind) {
+    if let Some(since) = checking.newer("/", |fact| fact.what == FactKind::Kind) {
         let message = format!("{} exists since Karpenter {since}, and {installed}", kind.name());
         let hint =
             "its API server does not serve the kind, and refuses the object: remove it, or upgrade Karpenter first";
@@ -54,7 +54,7 @@ impl Checking<'_> {
 
     /// `pointer` is that of the value, `schema` that of what the schema says of it.
     fn walk(&mut self, value: &Value, pointer: &str, schema: &str) {
-        if let Some(since) = self.newer(schema, |fact| fact.what == What::Field) {
+        if let Some(since) = self.newer(schema, |fact| fact.what == FactKind::Field) {
             let what = format!("`{}` exists since Karpenter {since}", spans::field_path(pointer));
             let hint = "kubectl and server-side apply are refused, and what comes by others loses the field: remove it, or upgrade \
                         Karpenter first";
@@ -87,7 +87,7 @@ impl Checking<'_> {
     /// A word of those that the field takes, in all of the text or before its `@`.
     fn word(&mut self, text: &str, pointer: &str, schema: &str) {
         let family = text.split('@').next().unwrap_or_default();
-        for (what, word) in [(What::Value, text), (What::Family, family)] {
+        for (what, word) in [(FactKind::Value, text), (FactKind::Family, family)] {
             let Some(since) = self.newer(schema, |fact| fact.what == what && fact.name == word) else { continue };
             let known =
                 self.facts(schema).iter().filter(|fact| fact.what == what && fact.holds_in(self.installed.version));
@@ -108,7 +108,7 @@ impl Checking<'_> {
         let Some(since) = self.installed.version.and_later().find(|later| refused(facts, key, *later).is_none()) else {
             return;
         };
-        let is_listed = facts.iter().any(|fact| fact.what == What::Key && fact.name == key);
+        let is_listed = facts.iter().any(|fact| fact.what == FactKind::Key && fact.name == key);
         let said = match is_listed {
             true => format!("the key `{key}` may be used since Karpenter {since}"),
             false => format!("`{key}`: keys of the domain {domain} may be used since Karpenter {since}"),
@@ -136,11 +136,11 @@ impl Checking<'_> {
             let hint =
                 "the API server refuses the change: make a new object under another name, or upgrade Karpenter first";
             match fact.what {
-                What::Immutable if before != now => {
+                FactKind::Immutable if before != now => {
                     let said = format!("`{field}` can be changed since Karpenter {since}");
                     self.say(&rules::CHANGE, schema, Place::Value, &said, hint);
                 }
-                What::Stays => {
+                FactKind::Stays => {
                     let names: Vec<&str> = fact.name.split('|').collect();
                     let stays = |name: &&str| before.get(*name).is_some() && now.get(*name).is_some();
                     if !names.iter().any(stays) {
@@ -160,12 +160,12 @@ impl Checking<'_> {
 /// The domain that refuses the key in a version. As the rule has it, what a domain ends with decides.
 fn refused(facts: &[Fact], key: &str, version: KarpenterVersion) -> Option<&'static str> {
     let domain_of_key = key.split('/').next().unwrap_or_default();
-    let holding = |what: What| facts.iter().filter(move |fact| fact.what == what && fact.holds_in(version));
+    let holding = |what: FactKind| facts.iter().filter(move |fact| fact.what == what && fact.holds_in(version));
     let is_refused = |domain: &&'static str| {
         let is_open = |fact: &Fact| fact.name.ends_with(*domain) && domain_of_key.ends_with(fact.name);
         domain_of_key.ends_with(*domain)
-            && !holding(What::Key).any(|fact| fact.name == key)
-            && !holding(What::Subdomain).any(is_open)
+            && !holding(FactKind::Key).any(|fact| fact.name == key)
+            && !holding(FactKind::Subdomain).any(is_open)
     };
-    holding(What::Domain).map(|fact| fact.name).find(is_refused)
+    holding(FactKind::Domain).map(|fact| fact.name).find(is_refused)
 }

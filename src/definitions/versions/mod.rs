@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use check::check;
+pub use table::FactKind;
 use table::TABLE;
 
 /// A minor version of Karpenter 1 that is known.

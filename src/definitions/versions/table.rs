@@ -23,12 +23,13 @@ pub struct Table {
 pub struct Fact {
     since: u32,
     until: Option<u32>,
-    pub what: What,
+    pub what: FactKind,
     pub name: &'static str,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+/// What a fact says of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FactKind {
     Kind,
     Field,
     /// A word that a field takes.
@@ -45,6 +46,38 @@ pub enum What {
     Immutable,
     /// Fields of which one that is there stays there: `role|instanceProfile`.
     Stays,
+}
+
+impl FactKind {
+    const ALL: [Self; 9] = [
+        Self::Kind,
+        Self::Field,
+        Self::Value,
+        Self::Family,
+        Self::Domain,
+        Self::Key,
+        Self::Subdomain,
+        Self::Immutable,
+        Self::Stays,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kind => "kind",
+            Self::Field => "field",
+            Self::Value => "value",
+            Self::Family => "family",
+            Self::Domain => "domain",
+            Self::Key => "key",
+            Self::Subdomain => "subdomain",
+            Self::Immutable => "immutable",
+            Self::Stays => "stays",
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| what.word() == word)
+    }
 }
 
 impl Fact {
@@ -88,18 +121,7 @@ fn row(line: &'static str) -> Option<(&'static str, &'static str, Fact)> {
         until => Some(minor(until)?),
     };
     let (kind, pointer) = (words.next()?, words.next()?);
-    let what = match words.next()? {
-        "kind" => What::Kind,
-        "field" => What::Field,
-        "value" => What::Value,
-        "family" => What::Family,
-        "domain" => What::Domain,
-        "key" => What::Key,
-        "subdomain" => What::Subdomain,
-        "immutable" => What::Immutable,
-        "stays" => What::Stays,
-        _ => return None,
-    };
+    let what = FactKind::of(words.next()?)?;
     let name = words.next().unwrap_or_default();
     words.next().is_none().then_some((kind, pointer, Fact { since, until, what, name }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::table::{TABLE, What};
+use super::table::{FactKind, TABLE};
 use super::*;
 use crate::api::source::SourceFile;
 use crate::core::catalog::labels::AWS_PREFIX;
@@ -52,7 +52,7 @@ fn the_newest_version_has_the_fields_of_the_schema() {
         let kind =
             Kind::ALL.into_iter().find(|kind| format!("{}/{}", kind.api_version(), kind.name()) == **name).unwrap();
         let is_field =
-            |pointer: &&&str| pointers[**pointer].iter().any(|fact| fact.what == What::Field && fact.is_current());
+            |pointer: &&&str| pointers[**pointer].iter().any(|fact| fact.what == FactKind::Field && fact.is_current());
         let of_table: BTreeSet<String> =
             pointers.keys().filter(is_field).map(|pointer| (*pointer).to_owned()).collect();
         let mut of_schema = BTreeSet::new();
@@ -68,7 +68,7 @@ fn the_newest_version_has_the_fields_of_the_schema() {
 #[test]
 fn the_newest_version_takes_the_labels_that_are_known() {
     let facts = &TABLE.kinds["karpenter.sh/v1/NodePool"]["/spec/template/spec/requirements/[]/key"];
-    let current = facts.iter().filter(|fact| fact.what == What::Key && fact.is_current());
+    let current = facts.iter().filter(|fact| fact.what == FactKind::Key && fact.is_current());
     let of_table: BTreeSet<&str> = current.filter_map(|fact| fact.name.strip_prefix(AWS_PREFIX)).collect();
     assert_eq!(of_table, AWS_LABELS.into_iter().collect());
 }
