@@ -14,6 +14,12 @@ pub const DOCUMENT_ALIASES: usize = 10_000;
 pub const FILE_FINDINGS: usize = 200;
 /// Substitutions inside the default of a substitution.
 pub const SUBSTITUTION_DEPTH: usize = 8;
+/// Bytes that substitution may make of one document: the API server takes objects of at most 1.5 MiB.
+pub const SUBSTITUTED_BYTES: usize = 2 << 20;
+/// Bytes of memory, about, of one object that a kustomization makes.
+pub const BUILT_OBJECT_BYTES: usize = 8 << 20;
+/// Bytes, about, that all kustomizations together build, patch and copy; those counted again that are built again.
+pub const BUILT_BYTES: usize = 512 << 20;
 /// Pools, and other definitions of one kind, that are planned with. A large organisation has some dozens of them for a cluster.
 pub const OF_ONE_KIND: usize = 500;
 /// Nodes that a pool without pods keeps. The largest clusters have 5,000.

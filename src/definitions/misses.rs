@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::document::Document;
 use super::findings::Finding;
 use super::given::GivenVariables;
+use super::limits::SUBSTITUTED_BYTES;
 use super::rules::{Rule, reading, variables};
 use super::substitution::{Miss, MissKind, SWITCH};
 use crate::core::plan::{Note, NoteCode};
@@ -43,6 +44,14 @@ impl Misses {
                     &variables::DEFAULT,
                     format!("`{name}` has no value: the default in `{form}` stands for it"),
                 ),
+                MissKind::TooLong => {
+                    let most = SUBSTITUTED_BYTES >> 20;
+                    let message = format!(
+                        "with the value of `{form}` the document's texts get longer than {most} MiB: left as written"
+                    );
+                    found.push(at(&reading::LIMIT, document, &miss, message));
+                    continue;
+                }
                 MissKind::Unsupported => {
                     let message = format!("`{form}` is not a form of substitution that is supported: left as written");
                     let hint = format!(

@@ -10,6 +10,7 @@
 //! default belongs to the shell as much as to Flux, and put in its place would make every node of the class another one.
 //! Source: Flux, Kustomization, "Post build variable substitution".
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -48,6 +49,8 @@ pub enum MissKind {
     Default,
     /// Not a form that is supported: left as written.
     Unsupported,
+    /// The text would be too long: left as written.
+    TooLong,
 }
 
 /// Which texts of a document hold variables.
@@ -120,6 +123,7 @@ pub fn apply(kind: Kind, document: &mut Document, values: &BTreeMap<String, Stri
         misses: Vec::new(),
         variables: Variables::default(),
         ambiguous: Vec::new(),
+        room: limits::SUBSTITUTED_BYTES,
     };
     walk.value(&mut value, &mut String::new());
     let Walk { misses, variables, ambiguous, .. } = walk;
@@ -152,6 +156,8 @@ struct Walk<'a> {
     misses: Vec<Miss>,
     variables: Variables,
     ambiguous: Vec<(String, super::document::Disagreement)>,
+    /// How many bytes may still be made in this document.
+    room: usize,
 }
 
 impl Walk<'_> {
@@ -234,18 +240,47 @@ impl Walk<'_> {
         let misses = &mut self.misses;
         let is_shell = self.user_data == Some(pointer);
         let mut is_open = false;
-        let new = expand(text, self.values, is_shell, 0, &mut |kind, name, form| {
+        let (values, room) = (self.values, self.room);
+        let new = expand(text, Context { values, is_shell, room, depth: 0 }, &mut |kind, name, form| {
             is_open |= matches!(kind, MissKind::Undefined | MissKind::Unsupported);
             let (name, form, pointer) = (name.to_owned(), form.to_owned(), pointer.to_owned());
             misses.push(Miss { kind, name, form, pointer, place });
         });
+        let Some(new) = new else {
+            let form = first_form(text);
+            let (name, pointer) = (split_name(form.trim_start_matches("${")).0.to_owned(), pointer.to_owned());
+            misses.push(Miss { kind: MissKind::TooLong, name, form, pointer, place });
+            return (text.to_owned(), true);
+        };
+        self.room -= new.len().min(self.room);
         (new, is_open)
     }
 }
 
 type Tell<'t> = dyn FnMut(MissKind, &str, &str) + 't;
 
-fn expand(text: &str, values: &BTreeMap<String, String>, is_shell: bool, depth: usize, tell: &mut Tell<'_>) -> String {
+/// What texts are expanded with.
+#[derive(Clone, Copy)]
+struct Context<'v> {
+    values: &'v BTreeMap<String, String>,
+    is_shell: bool,
+    /// How many bytes the text may have.
+    room: usize,
+    /// Defaults inside each other.
+    depth: usize,
+}
+
+/// The first `${...}` of a text.
+fn first_form(text: &str) -> String {
+    let after = text.split_once("${").map_or("", |(_, after)| after);
+    let inner = split_at_closing(after).map_or("", |(inner, _)| inner);
+    format!("${{{inner}}}")
+}
+
+/// `None`: the text would get too long.
+fn expand(text: &str, context: Context<'_>, tell: &mut Tell<'_>) -> Option<String> {
+    // What is as long as it is written makes nothing longer.
+    let room = context.room.max(text.len());
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -262,8 +297,10 @@ fn expand(text: &str, values: &BTreeMap<String, String>, is_shell: bool, depth: 
             break;
         };
         let form = format!("${{{inner}}}");
-        match replacement(inner, values, is_shell, depth, tell) {
+        let room = room.checked_sub(out.len())?;
+        match replacement(inner, Context { room, ..context }, tell) {
             Replacement::Text(value) => out.push_str(&value),
+            Replacement::TooLong => return None,
             Replacement::Left(kind) => {
                 let (name, _) = split_name(inner);
                 tell(kind, if name.is_empty() { &form } else { name }, &form);
@@ -273,23 +310,19 @@ fn expand(text: &str, values: &BTreeMap<String, String>, is_shell: bool, depth: 
         rest = behind;
     }
     out.push_str(rest);
-    out
+    (out.len() <= room).then_some(out)
 }
 
-enum Replacement {
-    Text(String),
+enum Replacement<'v> {
+    Text(Cow<'v, str>),
+    TooLong,
     /// It stays as written.
     Left(MissKind),
 }
 
 /// What stands for `inner`, the text between the braces.
-fn replacement(
-    inner: &str,
-    values: &BTreeMap<String, String>,
-    is_shell: bool,
-    depth: usize,
-    tell: &mut Tell<'_>,
-) -> Replacement {
+fn replacement<'v>(inner: &str, context: Context<'v>, tell: &mut Tell<'_>) -> Replacement<'v> {
+    let Context { values, is_shell, depth, .. } = context;
     let (name, operation) = split_name(inner);
     let value = values.get(name);
     if is_shell && value.is_none() {
@@ -299,13 +332,14 @@ fn replacement(
     match (value, default) {
         _ if name.is_empty() => Replacement::Left(MissKind::Unsupported),
         (_, None) if !operation.is_empty() => Replacement::Left(MissKind::Unsupported),
-        (Some(value), _) if !(value.is_empty() && default.is_some()) => Replacement::Text(value.clone()),
+        (Some(value), _) if !(value.is_empty() && default.is_some()) => Replacement::Text(value.as_str().into()),
         (_, Some(_)) if depth >= limits::SUBSTITUTION_DEPTH => Replacement::Left(MissKind::Unsupported),
         (_, Some(default)) => {
             if value.is_none() {
                 tell(MissKind::Default, name, &format!("${{{inner}}}"));
             }
-            Replacement::Text(expand(default, values, is_shell, depth + 1, tell))
+            let expanded = expand(default, Context { depth: depth + 1, ..context }, tell);
+            expanded.map_or(Replacement::TooLong, |text| Replacement::Text(text.into()))
         }
         (_, None) => Replacement::Left(MissKind::Undefined),
     }
@@ -352,15 +386,17 @@ mod tests {
         let variables = [("NAME", "demo"), ("EMPTY", ""), ("_x9", "y")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
         let mut misses = Vec::new();
-        let out = expand(text, &variables, is_shell, 0, &mut |kind, name, form| {
+        let context = Context { values: &variables, is_shell, room: limits::SUBSTITUTED_BYTES, depth: 0 };
+        let out = expand(text, context, &mut |kind, name, form| {
             misses.push(match kind {
                 MissKind::Undefined => name.to_owned(),
                 MissKind::Shell => format!("$ {name}"),
                 MissKind::Default => format!("= {name}"),
                 MissKind::Unsupported => format!("? {form}"),
+                MissKind::TooLong => unreachable!("it is told by who expands the text"),
             });
         });
-        (out, misses)
+        (out.unwrap(), misses)
     }
 
     fn run(text: &str) -> (String, Vec<String>) {
@@ -431,6 +467,18 @@ mod tests {
         let text = format!("{}x{}", "${A:=".repeat(500), "}".repeat(500));
         let (out, misses) = run(&text);
         assert!(!out.is_empty() && misses.len() == limits::SUBSTITUTION_DEPTH + 1, "{misses:?}");
+    }
+
+    #[test]
+    fn a_variable_that_is_named_again_and_again_makes_no_endless_text() {
+        let variables: BTreeMap<String, String> = [("A".to_owned(), "x".repeat(1000))].into();
+        let context = Context { values: &variables, is_shell: false, room: 10_000, depth: 0 };
+        let expanded = |text: &str| expand(text, context, &mut |_, _, _| {}).map(|text| text.len());
+        assert_eq!(expanded(&"${A}".repeat(10)), Some(10_000));
+        assert_eq!(expanded(&"${A}".repeat(11)), None);
+        assert_eq!(expanded("${B:=${A}${A}${A}${A}${A}${A}}${C:=${A}${A}${A}${A}${A}}"), None, "by way of defaults");
+        assert_eq!(expanded(&format!("{}${{D}}", "y".repeat(20_000))), Some(20_004), "as it is written");
+        assert_eq!(first_form("a ${B:=${A}} ${C}"), "${B:=${A}}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod examples;
 mod explain;
 mod forms;
 mod living;
+mod made_large;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/mod.rs"]
 mod program;

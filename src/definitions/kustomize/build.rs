@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::layout::{Layout, Target};
+use super::weight::weight;
 use super::{Item, patch, replace, transform};
 use crate::api::kustomization::Purpose;
 use crate::definitions::document::{Document, Parsed};
 use crate::definitions::findings::{Finding, Place};
 use crate::definitions::kinds::{Class, classify};
-use crate::definitions::rules::kustomize as rules;
+use crate::definitions::limits::BUILT_BYTES;
+use crate::definitions::rules::{kustomize as rules, reading};
 use crate::definitions::suggest;
 
 /// What was built of one kustomization that no other one takes from.
@@ -35,6 +37,7 @@ pub fn build(layout: &Layout<'_>, parsed: &[Parsed], tops: &[usize]) -> (Vec<Bui
         path: Vec::new(),
         built: BTreeMap::new(),
         items: 0,
+        bytes: 0,
     };
     let mut builds = Vec::new();
     for top in tops {
@@ -55,6 +58,8 @@ pub(super) struct Builder<'b> {
     /// What was made of those that begin with nothing: a base is taken by each overlay.
     built: BTreeMap<usize, Vec<Item>>,
     items: usize,
+    /// Of objects that were built, patched and copied.
+    bytes: usize,
 }
 
 /// Fields that are carried out, or that change no object of ours.
@@ -118,8 +123,8 @@ impl Builder<'_> {
         let is_fresh = before.is_empty();
         if let Some(built) = self.built.get(&kustomization).filter(|_| is_fresh) {
             let items = built.clone();
-            self.items += items.len();
-            return if self.items > ITEMS_MAX { self.too_many(document) } else { items };
+            self.count(&items);
+            return if self.is_too_much() { self.too_many(document) } else { items };
         }
         self.path.push(kustomization);
         self.used.insert(kustomization);
@@ -134,8 +139,8 @@ impl Builder<'_> {
         }
         self.transform(kustomization, document, &mut items);
         self.path.pop();
-        self.items += items.len();
-        if self.items > ITEMS_MAX {
+        self.count(&items);
+        if self.is_too_much() {
             return self.too_many(document);
         }
         if is_fresh {
@@ -145,9 +150,28 @@ impl Builder<'_> {
     }
 
     fn too_many(&mut self, document: &Document) -> Vec<Item> {
-        let message = format!("kustomizations make more than {ITEMS_MAX} objects together");
-        self.findings.push(Finding::at(&rules::INVALID, document, "", Place::Key, message));
+        let message = if self.items > ITEMS_MAX {
+            format!("kustomizations make more than {ITEMS_MAX} objects together")
+        } else {
+            format!("kustomizations build and copy more than {} MiB together", BUILT_BYTES >> 20)
+        };
+        self.findings.push(Finding::at(&reading::LIMIT, document, "", Place::Key, message));
         Vec::new()
+    }
+
+    fn count(&mut self, items: &[Item]) {
+        self.items += items.len();
+        self.bytes += items.iter().map(|item| weight(&item.document.value)).sum::<usize>();
+    }
+
+    /// Before an object is patched or copied into. `false`: too much was by now, and nothing more is done.
+    pub(super) fn may_take(&mut self, bytes: usize) -> bool {
+        self.bytes = self.bytes.saturating_add(bytes);
+        !self.is_too_much()
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.items > ITEMS_MAX || self.bytes > BUILT_BYTES
     }
 
     /// In the order of `kustomize build`.
@@ -259,7 +283,8 @@ pub(super) fn not_there(document: &Document, pointer: &str, path: &str) -> Findi
     let hint = if path.starts_with('/') {
         "write a path that is relative to the folder of the kustomization"
     } else if path.contains("..") {
-        "a path is relative to the folder of the kustomization, and must not leave the repository"
+        "a path is relative to the folder of the kustomization, and must not leave the repository; a file that Git does not \
+         track, or of a folder that is no clone, must lie below the folder of its kustomization"
     } else {
         "a path is relative to the folder of the kustomization"
     };

@@ -11,6 +11,7 @@
 //! | patches | `patch.rs`: where they are; `merge.rs`: strategic merge; `operations.rs`: JSON 6902 |
 //! | names, labels, annotations, namespaces | `transform.rs` |
 //! | values copied from one object to others | `replace.rs` |
+//! | how large an object gets | `weight.rs` |
 
 mod build;
 mod layout;
@@ -20,6 +21,7 @@ mod patch;
 mod replace;
 mod select;
 mod transform;
+mod weight;
 
 pub use build::{Build, build};
 pub use layout::{Layout, Role};

@@ -4,36 +4,48 @@ use json_patch::PatchOperation;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::weight::weight;
 use super::{Item, origin};
 use crate::definitions::document::{Document, Origin, spans};
+use crate::definitions::limits::BUILT_OBJECT_BYTES;
 
 /// Applies the operations, a list. On an error the object is as it was; gives which operation failed, and why.
 pub(super) fn apply(item: &mut Item, patch: &Document) -> Result<(), (String, String)> {
     let mut changed = item.clone();
+    let mut bytes = weight(&changed.document.value);
     for (pointer, operation) in patch.items("") {
         let parsed = PatchOperation::deserialize(operation);
         let parsed =
             parsed.map_err(|error| (pointer.clone(), format!("this is no operation of JSON 6902: {error}")))?;
         let path = parsed.path().to_string();
-        let before = changed.document.value.clone();
+        bytes += added_bytes(&changed.document.value, &parsed);
+        if bytes > BUILT_OBJECT_BYTES {
+            let message = format!("the patch makes the object larger than {} MiB", BUILT_OBJECT_BYTES >> 20);
+            return Err((pointer, message));
+        }
+        let entries = entries_at(&changed.document.value, &path);
         let name = changed.name().to_owned();
+        let moved = match &parsed {
+            PatchOperation::Move(operation) => {
+                let from = operation.from.to_string();
+                let entries = entries_at(&changed.document.value, &from);
+                Some((from, entries))
+            }
+            _ => None,
+        };
         let result = json_patch::patch(&mut changed.document.value, std::slice::from_ref(&parsed));
         if result.is_err() {
             return Err((pointer, failure(&parsed, &path, item)));
         }
-        let from = match &parsed {
-            PatchOperation::Move(operation) => Some(operation.from.to_string()),
-            _ => None,
-        };
-        if let Some(from) = from {
-            shift(&mut changed, &before, &from, Shift::Removed);
+        if let Some((from, entries)) = moved {
+            shift(&mut changed, entries, &from, Shift::Removed);
         }
         match &parsed {
             PatchOperation::Test(_) => {}
-            PatchOperation::Remove(_) => shift(&mut changed, &before, &path, Shift::Removed),
+            PatchOperation::Remove(_) => shift(&mut changed, entries, &path, Shift::Removed),
             PatchOperation::Replace(_) => changed.written(&path, origin(patch, &value_of(&pointer, operation))),
             PatchOperation::Add(_) | PatchOperation::Move(_) | PatchOperation::Copy(_) => {
-                let at = shift_for_added(&mut changed, &before, &path);
+                let at = shift_for_added(&mut changed, entries, &path);
                 changed.written(&at, origin(patch, &value_of(&pointer, operation)));
             }
         }
@@ -65,24 +77,38 @@ enum Shift {
 }
 
 /// Where an added value is: `-` is the end of a list.
-fn shift_for_added(item: &mut Item, before: &Value, path: &str) -> String {
-    let list = before.pointer(spans::parent(path)).and_then(Value::as_array);
-    let at = match list {
-        Some(list) if spans::last(path) == "-" => format!("{}/{}", spans::parent(path), list.len()),
+fn shift_for_added(item: &mut Item, entries: Option<usize>, path: &str) -> String {
+    let at = match entries {
+        Some(entries) if spans::last(path) == "-" => format!("{}/{entries}", spans::parent(path)),
         _ => path.to_owned(),
     };
-    shift(item, before, &at, Shift::Added);
+    shift(item, entries, &at, Shift::Added);
     at
 }
 
-/// Entries behind one that was added to a list, or taken off it, keep the places where they were written.
-fn shift(item: &mut Item, before: &Value, path: &str, how: Shift) {
+/// Of the list that holds what is at the path; `None` where that is in no list.
+fn entries_at(value: &Value, path: &str) -> Option<usize> {
+    value.pointer(spans::parent(path)).and_then(Value::as_array).map(Vec::len)
+}
+
+/// How much larger an operation makes the object, at most.
+fn added_bytes(value: &Value, operation: &PatchOperation) -> usize {
+    match operation {
+        PatchOperation::Copy(operation) => value.pointer(operation.from.as_str()).map_or(0, weight),
+        PatchOperation::Add(operation) => weight(&operation.value),
+        PatchOperation::Replace(operation) => weight(&operation.value),
+        PatchOperation::Remove(_) | PatchOperation::Move(_) | PatchOperation::Test(_) => 0,
+    }
+}
+
+/// Entries behind one that was added to a list, or taken off it, keep the places where they were written. `entries`: how many there were
+/// before.
+fn shift(item: &mut Item, entries: Option<usize>, path: &str, how: Shift) {
     let (list, index) = (spans::parent(path), spans::last(path));
-    let entries = before.pointer(list).and_then(Value::as_array);
     let (Some(entries), Ok(index)) = (entries, index.parse::<usize>()) else { return };
     let mut moved: Vec<(String, Origin)> = Vec::new();
     let mut ambiguous = Vec::new();
-    for old in index..entries.len() {
+    for old in index..entries {
         let new = match how {
             Shift::Added => Some(old + 1),
             Shift::Removed => (old > index).then(|| old - 1),

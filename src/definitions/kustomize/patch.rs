@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::build::{Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
+use super::weight::weight;
 use super::{Item, merge, operations};
 use crate::api::kustomization::folder;
 use crate::definitions::diagnostic::Severity;
@@ -160,6 +161,10 @@ pub(super) fn apply(builder: &mut Builder<'_>, found: &Found<'_>, items: &mut Ve
         if chosen.is_empty() {
             builder.findings.extend(without_object(found, patch));
             continue;
+        }
+        let patched = chosen.iter().filter_map(|index| items.get(*index)).map(|item| weight(&item.document.value));
+        if !builder.may_take(patched.sum::<usize>() + chosen.len() * weight(&patch.value)) {
+            return;
         }
         match &*patch.value {
             Value::Array(_) if found.target.is_some() => {

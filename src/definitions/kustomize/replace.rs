@@ -6,9 +6,11 @@ use super::Item;
 use super::build::{Builder, not_there};
 use super::layout::Target;
 use super::select::Selector;
+use super::weight::weight;
 use crate::api::kustomization::folder;
 use crate::definitions::document::{Document, spans};
 use crate::definitions::findings::{Finding, Place};
+use crate::definitions::limits::BUILT_OBJECT_BYTES;
 use crate::definitions::rules::kustomize as rules;
 
 pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &Document, items: &mut [Item]) {
@@ -18,7 +20,8 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
         .collect();
     for (pointer, path) in entries {
         let Some(path) = path else {
-            builder.findings.extend(replacement(document, &pointer, items));
+            let finding = replacement(builder, document, &pointer, items);
+            builder.findings.extend(finding);
             continue;
         };
         let Target::File(file) = builder.layout.target(folder(builder.layout.path(kustomization)), &path) else {
@@ -32,14 +35,15 @@ pub(super) fn apply(builder: &mut Builder<'_>, kustomization: usize, document: &
                 _ => vec![String::new()],
             };
             for root in roots {
-                builder.findings.extend(replacement(of_file, &root, items));
+                let finding = replacement(builder, of_file, &root, items);
+                builder.findings.extend(finding);
             }
         }
     }
 }
 
 /// Carries out the one at `pointer`; what is wrong with it, if something is.
-fn replacement(document: &Document, pointer: &str, items: &mut [Item]) -> Option<Finding> {
+fn replacement(builder: &mut Builder<'_>, document: &Document, pointer: &str, items: &mut [Item]) -> Option<Finding> {
     let invalid =
         |at: String, message: String| Some(Finding::at(&rules::INVALID, document, &at, Place::Value, message));
     let value = match source(document, &format!("{pointer}/source"), items) {
@@ -70,6 +74,14 @@ fn replacement(document: &Document, pointer: &str, items: &mut [Item]) -> Option
             paths.iter().filter_map(Value::as_str).map(str::to_owned).collect()
         };
         for item in items.iter_mut().filter(|item| fits(item, 0) && !fits(item, 1)) {
+            let written = paths.iter().map(|path| pointers(&item.document.value, path, false).len().max(1));
+            let bytes = weight(&item.document.value) + written.sum::<usize>() * weight(&value);
+            if bytes > BUILT_OBJECT_BYTES || !builder.may_take(bytes) {
+                return invalid(
+                    at,
+                    format!("the replacement makes an object larger than {} MiB", BUILT_OBJECT_BYTES >> 20),
+                );
+            }
             for (index, path) in paths.iter().enumerate() {
                 if !write(item, path, &value, &target, document, &at) {
                     let object = item.document.name().unwrap_or_default();
