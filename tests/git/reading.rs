@@ -63,6 +63,49 @@ fn links_out_of_a_folder_are_not_followed() {
     );
 }
 
+/// Whoever writes definitions must not make the machine that reads them say what stands in its other files.
+#[test]
+fn kustomizations_and_links_of_a_folder_lead_to_no_secrets() {
+    let machine = tempfile::tempdir().unwrap();
+    let write = |path: &str, text: &str| {
+        let path = machine.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write(".docker/config.json", "{\"auths\": {}}");
+    write("creds", "secret");
+    write("shared/patch.yaml", "patch");
+    write("base/kustomization.yaml", "resources: [pool.yaml, ../creds, ../shared/patch.yaml]");
+    write("base/pool.yaml", "pool");
+    write("defs/token", "secret");
+    write(
+        "defs/kustomization.yaml",
+        "resources: [../base, ../creds, ../.docker/config.json, token, own.yaml, ../shared/patch.yaml]",
+    );
+    write("defs/own.yaml", "own");
+    symlink("token", machine.path().join("defs/link.yaml")).unwrap();
+    symlink("../creds", machine.path().join("defs/up.yaml")).unwrap();
+    let content = read_folder(&machine.path().join("defs")).unwrap();
+    let paths: Vec<&str> = files(&content).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["../base/kustomization.yaml", "../base/pool.yaml", "kustomization.yaml", "own.yaml"]);
+}
+
+/// A workspace of CI holds files that are no part of the repository.
+#[test]
+fn kustomizations_and_links_of_a_clone_lead_to_what_git_tracks() {
+    let fixture = Fixture::new();
+    let kustomization = "resources: [../shared/patch.yaml, ../kubeconfig.yaml, ../text, new.yaml, token]";
+    let tracked = [("shared/patch.yaml", "patch"), ("text", "tracked"), ("overlays/kustomization.yaml", kustomization)];
+    fixture.commit("Begin", &tracked);
+    symlink("../.env", fixture.path().join("overlays/link.yaml")).unwrap();
+    for path in [".env", "kubeconfig.yaml", "overlays/new.yaml", "overlays/token"] {
+        fixture.write(path, "not tracked");
+    }
+    let content = read_folder(&fixture.path().join("overlays")).unwrap();
+    let paths: Vec<&str> = files(&content).into_iter().map(|(path, _)| path).collect();
+    assert_eq!(paths, ["../shared/patch.yaml", "../text", "kustomization.yaml", "new.yaml"]);
+}
+
 #[test]
 fn a_clone_is_read_from_disk_with_its_commit() {
     let fixture = Fixture::new();

@@ -59,7 +59,7 @@ fn read_archive_within(
     let Some((root, Kind::Folder)) = archive.resolve(folder)? else {
         return Err(ArchiveError::NotThere(folder.to_owned()));
     };
-    let scope = Scope { root, links: String::new(), named: String::new() };
+    let scope = Scope { root, links: String::new() };
     let mut collector = Collector::default();
     let finds = walk::find(&archive, &scope, &mut collector)?;
     walk::collect(&archive, &scope, finds, &mut collector)?;
@@ -210,6 +210,10 @@ impl Files for Archive {
                 Item::Link(target) => Step::LeadsTo(target.clone()),
             }))
         })
+    }
+
+    fn is_of_repository(&self, _: &str) -> bool {
+        true
     }
 
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, ArchiveError> {

@@ -18,6 +18,8 @@ pub(super) enum FolderError {
 /// What the walk passes over. Paths are relative to what may be reached.
 pub(super) trait Rules {
     fn ignores(&self, path: &str, is_folder: bool) -> bool;
+    /// Whether the file is one of the repository.
+    fn is_of_repository(&self, path: &str) -> bool;
     /// Whether the folder is another repository.
     fn is_submodule(&self, path: &str, folder: &Path) -> bool;
 }
@@ -27,6 +29,10 @@ pub(super) struct Plain;
 
 impl Rules for Plain {
     fn ignores(&self, _: &str, _: bool) -> bool {
+        false
+    }
+
+    fn is_of_repository(&self, _: &str) -> bool {
         false
     }
 
@@ -45,23 +51,22 @@ pub(super) struct Reach {
 impl Reach {
     /// From `folder`, in a clone: as far as the clone goes.
     pub fn of_work_tree(work_tree: &Path, sub_path: &str) -> Self {
-        let scope = Scope { root: sub_path.to_owned(), links: String::new(), named: String::new() };
+        let scope = Scope { root: sub_path.to_owned(), links: String::new() };
         Self { top: work_tree.to_owned(), scope }
     }
 
-    /// From `folder`, in no repository. Below the folder in which somebody works, that one is as far as it goes. Elsewhere
-    /// links stay in the folder, and a kustomization may name any other, as it may for the program that it is written for.
+    /// From `folder`, in no repository. Links stay in the folder. A kustomization may take others from anywhere below the folder in which
+    /// somebody works, or anywhere at all, as it may for the program that it is written for.
     pub fn of_folder(folder: &Path) -> Result<Self, FolderError> {
         let folder = folder.canonicalize().map_err(|source| unreadable(folder, source))?;
         let current = std::env::current_dir().and_then(|current| current.canonicalize());
         let current = current.ok().filter(|current| current.parent().is_some() && folder != *current);
-        let (top, is_below) = match current.filter(|current| folder.starts_with(current)) {
-            Some(current) => (current, true),
-            None => (folder.ancestors().last().unwrap_or(&folder).to_owned(), false),
+        let top = match current.filter(|current| folder.starts_with(current)) {
+            Some(current) => current,
+            None => folder.ancestors().last().unwrap_or(&folder).to_owned(),
         };
         let root = folder.strip_prefix(&top).map(text_of).unwrap_or_default();
-        let links = if is_below { String::new() } else { root.clone() };
-        Ok(Self { top, scope: Scope { root, links, named: String::new() } })
+        Ok(Self { top, scope: Scope { links: root.clone(), root } })
     }
 }
 
@@ -79,8 +84,13 @@ pub(super) fn collect<R: Rules>(reach: &Reach, rules: &R) -> Result<Collector, F
 }
 
 /// Reads one file of the folder, which is called `name` from then on.
-pub(super) fn collect_file(reach: &Reach, file: &Path, name: String) -> Result<Collector, FolderError> {
-    let disk = Disk { top: &reach.top, rules: &Plain };
+pub(super) fn collect_file<R: Rules>(
+    reach: &Reach,
+    rules: &R,
+    file: &Path,
+    name: String,
+) -> Result<Collector, FolderError> {
+    let disk = Disk { top: &reach.top, rules };
     let mut collector = Collector::default();
     let place = file.canonicalize().map_err(|source| unreadable(file, source))?;
     // A link that was typed is followed wherever it leads.
@@ -137,6 +147,10 @@ impl<R: Rules> Files for Disk<'_, R> {
         let is_git = below.split('/').any(|part| part == ".git");
         let is_there = kind == Kind::Folder || place.is_file();
         Ok((is_there && !is_git && !self.rules.ignores(&below, kind == Kind::Folder)).then_some((below, kind)))
+    }
+
+    fn is_of_repository(&self, place: &str) -> bool {
+        self.rules.is_of_repository(place)
     }
 
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, FolderError> {

@@ -174,7 +174,7 @@ fn read_plain(path: &Path, note: Option<Note>) -> Result<Reading, ReadError> {
     let collector = if path.is_dir() {
         folder::collect(&reach, &Plain)
     } else {
-        folder::collect_file(&reach, path, file_name(path))
+        folder::collect_file(&reach, &Plain, path, file_name(path))
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     notes.extend(note);
@@ -187,12 +187,12 @@ fn read_work_tree(path: &Path, place: &Place) -> Result<Reading, ReadError> {
     let work_tree = place.repository.workdir().map(Path::canonicalize).transpose();
     let work_tree = work_tree.map_err(|source| ReadError::Unreadable { path: path.to_owned(), source })?;
     let work_tree = work_tree.unwrap_or_else(|| path.to_owned());
+    let rules = WorkTree::new(&place.repository).map_err(damaged)?;
     let collector = if path.is_dir() {
-        let rules = WorkTree::new(&place.repository).map_err(damaged)?;
         folder::collect(&Reach::of_work_tree(&work_tree, &place.sub_path), &rules)
     } else {
         let folder = kustomization::folder(&place.sub_path);
-        folder::collect_file(&Reach::of_work_tree(&work_tree, folder), path, file_name(path))
+        folder::collect_file(&Reach::of_work_tree(&work_tree, folder), &rules, path, file_name(path))
     };
     let (files, mut notes) = collector.map_err(folder_error)?.finish();
     let reference = place.branch();

@@ -65,7 +65,7 @@ pub(super) fn identities(
 
 /// Of a commit everything may be reached.
 fn everywhere() -> Scope {
-    Scope { root: String::new(), links: String::new(), named: String::new() }
+    Scope { root: String::new(), links: String::new() }
 }
 
 struct Objects<'r> {
@@ -81,7 +81,7 @@ impl Objects<'_> {
     fn find(&self, sub_path: &str, collector: &mut Collector) -> Result<Finds, TreeError> {
         let not_there = || TreeError::PathNotThere(sub_path.to_owned());
         let (place, kind) = self.resolve(sub_path)?.ok_or_else(not_there)?;
-        let scope = |root: String| Scope { root, links: String::new(), named: String::new() };
+        let scope = |root: String| Scope { root, links: String::new() };
         match kind {
             Kind::Folder => walk::find(self, &scope(place), collector),
             Kind::File => {
@@ -143,6 +143,10 @@ impl Files for Objects<'_> {
                 None => None,
             })
         })
+    }
+
+    fn is_of_repository(&self, _: &str) -> bool {
+        true
     }
 
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, TreeError> {

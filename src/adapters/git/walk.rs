@@ -33,15 +33,42 @@ pub(super) trait Files {
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, Self::Error>;
     /// The content of a file, itself no link; `None` if it is gone.
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, Self::Error>;
+    /// Whether the repository holds the file, so that who wrote the definitions has it anyway. Of any other file somebody might make the
+    /// machine on which it is read say what stands in it.
+    fn is_of_repository(&self, place: &str) -> bool;
 }
 
 /// Where a walk begins, and how far it may go.
 pub(super) struct Scope {
     /// The folder that was asked for, itself no link.
     pub root: String,
-    /// Links are followed within this folder, kustomizations within the other one.
+    /// Links are followed within this folder.
     pub links: String,
-    pub named: String,
+}
+
+/// Whether the file may be read because a link leads to it: the repository's own, and what the walk comes by anyway.
+fn may_be_linked<F: Files>(files: &F, scope: &Scope, place: &str) -> bool {
+    is_within(&scope.links, place) && (holds_definitions(&scope.root, place) || files.is_of_repository(place))
+}
+
+/// Whether the file may be read because the kustomization at `by` names it: also what lies in its own folder, which is as far as `kustomize
+/// build` goes.
+fn may_be_named<F: Files>(files: &F, scope: &Scope, by: &str, place: &str) -> bool {
+    let is_beside = holds_definitions(&scope.root, place) || holds_definitions(kustomization::folder(by), place);
+    is_beside || files.is_of_repository(place)
+}
+
+/// Whether the file lies in the folder, and a walk from there would read it.
+fn holds_definitions(folder: &str, place: &str) -> bool {
+    let rest = if folder.is_empty() {
+        Some(place)
+    } else {
+        place.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))
+    };
+    // Kubernetes mounts a ConfigMap as links into a folder `..2026_11_27`.
+    let is_of_mount = |part: &&str| part.len() > 2 && part.starts_with("..");
+    let without = |rest: &str| rest.split('/').filter(|part| !is_of_mount(part)).collect::<Vec<_>>().join("/");
+    rest.is_some_and(|rest| may_hold_definitions(&without(rest)))
 }
 
 /// A file to read.
@@ -142,7 +169,8 @@ pub(super) fn link_as_text<F: Files>(
     let target = join(kustomization::folder(place), text).filter(|path| !path.starts_with("..") && path != place);
     let Some(target) = target.filter(|target| may_hold_definitions(target)) else { return Ok(None) };
     let found = files.resolve(&target)?;
-    Ok(found.filter(|(_, kind)| *kind == Kind::File).map(|(target, _)| target).filter(|it| is_within(&scope.links, it)))
+    let target = found.filter(|(_, kind)| *kind == Kind::File).map(|(target, _)| target);
+    Ok(target.filter(|target| may_be_linked(files, scope, target)))
 }
 
 /// Links in links; a circle of them ends here.
@@ -230,11 +258,14 @@ impl<'f, F: Files> Walk<'f, F> {
                 }
                 match kind {
                     Kind::Folder => folders.push((place, path, depth + 1)),
-                    Kind::File if may_hold_definitions(&path) => self.add(path, place, Standing::Own),
+                    // What a link to a folder leads to is judged file by file.
+                    Kind::File if may_hold_definitions(&path) && may_be_linked(self.files, self.scope, &place) => {
+                        self.add(path, place, Standing::Own);
+                    }
                     Kind::File => {}
                     Kind::Submodule => self.collector.leave_out(&path, LeftOut::Submodule)?,
                     Kind::Link => match self.files.resolve(&place)? {
-                        Some((target, kind)) if is_within(&self.scope.links, &target) => {
+                        Some((target, kind)) if self.may_follow(&target, kind) => {
                             self.links.insert(path, (target, kind, depth));
                         }
                         _ => self.collector.leave_out(&path, LeftOut::SymbolicLink)?,
@@ -243,6 +274,10 @@ impl<'f, F: Files> Walk<'f, F> {
             }
         }
         Ok(())
+    }
+
+    fn may_follow(&self, target: &str, kind: Kind) -> bool {
+        is_within(&self.scope.links, target) && (kind != Kind::File || may_be_linked(self.files, self.scope, target))
     }
 
     /// Follows links, in the order of their paths. Ends, since no folder is entered twice.
@@ -279,7 +314,7 @@ impl<'f, F: Files> Walk<'f, F> {
                 let target = join(kustomization::folder(&path), &reference);
                 let Some(target) = target.filter(|_| !kustomization::is_remote(&reference)) else { continue };
                 self.collector.enter(&target, 0)?;
-                if let Some(found) = self.named(target)?
+                if let Some(found) = self.named(target, &path)?
                     && seen.insert(found.clone())
                 {
                     waiting.insert(found);
@@ -301,13 +336,16 @@ impl<'f, F: Files> Walk<'f, F> {
     }
 
     /// Adds what is named by this path, and gives the path of the kustomization if it is a folder with one.
-    fn named(&mut self, path: String) -> Result<Option<String>, F::Error> {
+    fn named(&mut self, path: String, by: &str) -> Result<Option<String>, F::Error> {
         if self.finds.contains_key(&path) {
             return Ok(None);
         }
         match self.reach(&path)? {
             Some((place, Kind::File)) => {
-                self.add(path, place, Standing::Named);
+                let by = self.finds.get(by).map(|found| found.place.as_str()).unwrap_or_default();
+                if may_be_named(self.files, self.scope, by, &place) {
+                    self.add(path, place, Standing::Named);
+                }
                 Ok(None)
             }
             Some((_, Kind::Folder)) => self.kustomization_of(&path),
@@ -321,7 +359,9 @@ impl<'f, F: Files> Walk<'f, F> {
             if self.finds.contains_key(&path) {
                 return Ok(Some(path));
             }
-            if let Some((place, Kind::File)) = self.reach(&path)? {
+            if let Some((place, Kind::File)) = self.reach(&path)?
+                && (kustomization::is_file(&place) || self.files.is_of_repository(&place))
+            {
                 self.add(path.clone(), place, Standing::Named);
                 return Ok(Some(path));
             }
@@ -334,7 +374,6 @@ impl<'f, F: Files> Walk<'f, F> {
         let Some(whole) = join(&self.scope.root, path).filter(|whole| !whole.starts_with("..")) else {
             return Ok(None);
         };
-        let found = self.files.resolve(&whole)?;
-        Ok(found.filter(|(place, _)| is_within(&self.scope.named, place)))
+        self.files.resolve(&whole)
     }
 }

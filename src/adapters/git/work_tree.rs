@@ -45,6 +45,10 @@ impl Rules for WorkTree<'_> {
         !self.is_tracked(path, is_folder) && self.repository.is_path_ignored(Path::new(&asked)).unwrap_or(false)
     }
 
+    fn is_of_repository(&self, path: &str) -> bool {
+        self.is_tracked(path, false)
+    }
+
     fn is_submodule(&self, path: &str, folder: &Path) -> bool {
         self.submodules.contains(path) || folder.join(".git").exists()
     }
