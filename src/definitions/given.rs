@@ -43,18 +43,31 @@ impl GivenVariables {
 #[derive(Clone, Default)]
 pub struct Masks {
     /// Longest values first, so that one inside another does not break it.
-    values: Vec<(String, String)>,
+    values: Vec<Hidden>,
 }
 
-/// Shorter values are parts of too many words: they are hidden where they are all of a text, or quoted in it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Hidden {
+    value: String,
+    /// Of the variable.
+    name: String,
+    /// A word of many others' texts: hidden only where it is all of a text, or quoted in it.
+    only_quoted: bool,
+}
+
+/// Shorter values are parts of too many words.
 const SHORT: usize = 4;
+/// Shorter words of a value with blanks are too many others' words, and so are shorter beginnings.
+const SHORT_WORD: usize = 8;
+/// What stands behind text that was cut.
+const CUT: [&str; 2] = ["...", "…"];
 
 /// Members of plans and findings whose text is one of a fixed set.
 const FIXED: [&str; 4] = ["kind", "code", "severity", "packing"];
 
 impl fmt::Debug for Masks {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_list().entries(self.values.iter().map(|(_, name)| name)).finish()
+        formatter.debug_list().entries(self.values.iter().map(|hidden| &hidden.name)).finish()
     }
 }
 
@@ -66,13 +79,17 @@ impl Masks {
             let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORT).map(str::to_owned);
             let escaped = Value::String(value.clone()).to_string();
             let escaped = escaped.trim_matches('"').to_owned();
-            let mut forms: Vec<String> =
-                [value.clone(), value.trim().to_owned(), escaped].into_iter().chain(lines).collect();
-            forms.sort();
-            forms.dedup();
-            masks.values.extend(forms.into_iter().map(|form| (form, name.clone())));
+            let number = serde_yaml::from_str::<serde_json::Number>(&value).ok().map(|number| number.to_string());
+            let whole = [value.clone(), value.trim().to_owned(), escaped].into_iter().chain(lines).chain(number);
+            let whole = whole.map(|form| (form.len() < SHORT, form));
+            // A schedule is judged field by field.
+            let words = value.split_whitespace().map(|word| (word.len() < SHORT_WORD, word.to_owned()));
+            let forms = whole.chain(words);
+            masks.values.extend(forms.map(|(only_quoted, value)| Hidden { value, name: name.clone(), only_quoted }));
         }
-        masks.values.sort_by(|one, other| (other.0.len(), &one.0, &one.1).cmp(&(one.0.len(), &other.0, &other.1)));
+        masks.values.sort_by(|one, other| (other.value.len(), one).cmp(&(one.value.len(), other)));
+        // Of two that are alike the first hides more.
+        masks.values.dedup_by(|one, other| (&one.value, &one.name) == (&other.value, &other.name));
         masks
     }
 
@@ -83,20 +100,21 @@ impl Masks {
     /// Values that `is_public` knows are no secret: they are words that stand in what is shown anyway.
     #[must_use]
     pub fn without(mut self, is_public: impl Fn(&str) -> bool) -> Self {
-        self.values.retain(|(value, _)| !is_public(value));
+        self.values.retain(|hidden| !is_public(&hidden.value));
         self
     }
 
     /// The text with `${NAME}` where a hidden value was.
     pub fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
-        for (value, name) in &self.values {
+        for Hidden { value, name, only_quoted } in &self.values {
             let shown = format!("${{{name}}}");
             if text == *value {
                 return shown;
             }
-            if value.len() >= SHORT {
+            if !only_quoted {
                 text = text.replace(value.as_str(), &shown);
+                hide_beginnings(&mut text, value, &shown);
                 continue;
             }
             for quote in ['`', '"', '\''] {
@@ -142,6 +160,25 @@ impl Masks {
     }
 }
 
+/// Puts `shown` where text begins as the value does and was then cut.
+fn hide_beginnings(text: &mut String, value: &str, shown: &str) {
+    let Some(head) = value.get(..value.char_indices().nth(SHORT_WORD).map_or(0, |(end, _)| end)) else { return };
+    let mut from = 0;
+    while let Some(at) = text.get(from..).filter(|_| !head.is_empty()).and_then(|rest| rest.find(head)) {
+        let begin = from + at;
+        let rest = text.get(begin..).unwrap_or_default();
+        let alike = rest.chars().zip(value.chars()).take_while(|(one, other)| one == other);
+        let end = begin + alike.map(|(character, _)| character.len_utf8()).sum::<usize>();
+        let is_cut = text.get(end..).is_some_and(|behind| CUT.iter().any(|cut| behind.starts_with(cut)));
+        if is_cut {
+            text.replace_range(begin..end, shown);
+            from = begin + shown.len();
+        } else {
+            from = end;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -152,13 +189,23 @@ mod tests {
 
     #[test]
     fn a_value_is_hidden_wherever_it_stands() {
-        let masks = masks(&[("TOKEN", "ghp_abc"), ("LONG", "ghp_abcdef"), ("GEN", "5"), ("PEM", "line one\nline two")]);
+        let masks = masks(&[
+            ("TOKEN", "ghp_abc"),
+            ("LONG", "ghp_abcdef"),
+            ("GEN", "5"),
+            ("PEM", "line one\nline two"),
+            ("SIZE", "73190.5824e3"),
+        ]);
         for (text, shown) in [
             ("label ghp_abc, and ghp_abcdef", "label ${TOKEN}, and ${LONG}"),
             ("`weight` is \"5\", and must be at least 15", "`weight` is \"${GEN}\", and must be at least 15"),
             ("5", "${GEN}"),
             ("got line one\\nline two", "got ${PEM}"),
             ("  line two", "  ${PEM}"),
+            ("`nodes` is \"line one\\nli..., no number", "`nodes` is \"${PEM}..., no number"),
+            ("`two` is no minute", "`${PEM}` is no minute"),
+            ("two lines", "two lines"),
+            ("`cpu` is 73190582.4", "`cpu` is ${SIZE}"),
         ] {
             assert_eq!(masks.text(text), shown);
         }
