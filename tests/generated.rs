@@ -22,6 +22,7 @@ use cutlist::api::signing_policy::SigningPolicyDocument;
 use cutlist::core::plan::Plan;
 use cutlist::core::plan::calendar::Calendar;
 use cutlist::core::plan::simulation::Simulation;
+use cutlist::core::snapshot::collect::OBJECTS_MAX;
 use cutlist::core::snapshot::kept;
 use cutlist::core::snapshot::limits::LIMITS as OF_A_POD;
 use cutlist::core::snapshot::unpack::{OBJECT_BYTES_MAX, UNPACKED_BYTES_MAX, UNPACKED_TEXT_BYTES_MAX};
@@ -129,6 +130,7 @@ fn limits() -> String {
     ] {
         writeln!(text, "| {what} | {most} |").unwrap();
     }
+    writeln!(text, "| objects of a snapshot | {OBJECTS_MAX} |").unwrap();
     text
 }
 

@@ -14,6 +14,8 @@ use super::read::{ReadError, ReadReport};
 
 /// `kubectl` never puts a list into a list; scripts do, once.
 pub(super) const LIST_DEPTH_MAX: usize = 4;
+/// Objects of one snapshot. A cluster of 5,000 nodes and 150,000 pods has fewer than 300,000; a kilobyte of gzip may hold millions.
+pub const OBJECTS_MAX: usize = 1_000_000;
 
 /// One object as its format gives it.
 pub(super) enum Object<'a> {
@@ -79,12 +81,18 @@ pub(super) struct Collector {
     /// Objects and lists, also empty ones: what `kubectl get` prints for an empty cluster is a list.
     pub(super) documents: usize,
     objects: usize,
+    /// With those that planning does not use.
+    taken: usize,
     /// Kinds that planning uses, in versions that it does not read: `karpenter.sh/v1beta1/NodePool` to how many.
     other_versions: BTreeMap<String, usize>,
 }
 
 impl Collector {
-    pub(super) fn add(&mut self, object: Read) {
+    pub(super) fn add(&mut self, object: Read) -> Result<(), ReadError> {
+        self.taken += 1;
+        if self.taken > OBJECTS_MAX {
+            return Err(ReadError::TooMany { limit: OBJECTS_MAX });
+        }
         match object {
             Read::Used(keep) => {
                 keep(&mut self.snapshot, &mut self.makers);
@@ -97,6 +105,7 @@ impl Collector {
                 *self.snapshot.ignored.entry(name).or_default() += 1;
             }
         }
+        Ok(())
     }
 
     /// What there is instead, where there is no object of a kind that planning uses: `2 x v1/ConfigMap`.
@@ -242,5 +251,23 @@ fn shorten(path: &str) -> String {
     match path.char_indices().nth(CHARACTERS_MAX) {
         Some((end, _)) => format!("{}...", path.get(..end).unwrap_or_default()),
         None => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_small_object_again_and_again_is_not_kept_without_end() {
+        for kind in ["Pod", "Event"] {
+            let mut collector = Collector { taken: OBJECTS_MAX - 2, ..Collector::default() };
+            let object = format!(r#"{{"metadata":{{"name":"a"}},"apiVersion":"v1","kind":"{kind}"}}"#);
+            let place = || ObjectPlace::Document { number: 1, item: None };
+            let mut add = || collector.add(read_object("v1", kind, &Object::Json(&object), &place).unwrap());
+            add().unwrap();
+            add().unwrap();
+            assert!(matches!(add(), Err(ReadError::TooMany { limit: OBJECTS_MAX })), "{kind}");
+        }
     }
 }

@@ -81,8 +81,7 @@ enum Item<'a> {
 fn take(text: &str, head: Head<'_>, raw: &str, collector: &mut Collector, depth: usize) -> Result<(), ReadError> {
     let Head { kind, api_version, items } = match item(text, head, raw)? {
         Item::Object(object) => {
-            collector.add(object);
-            return Ok(());
+            return collector.add(object);
         }
         Item::List(head, _) => head,
     };
@@ -97,7 +96,7 @@ fn take(text: &str, head: Head<'_>, raw: &str, collector: &mut Collector, depth:
         let read: Vec<_> = items.par_iter().map(|raw| item_of_list(text, own, raw.get())).collect();
         for item in read {
             match item? {
-                Item::Object(object) => collector.add(object),
+                Item::Object(object) => collector.add(object)?,
                 Item::List(head, raw) => take(text, head, raw, collector, depth + 1)?,
             }
         }

@@ -1,6 +1,6 @@
 //! The cluster as a value: what there was at one moment, and nothing about how it was read.
 
-mod collect;
+pub mod collect;
 mod decode;
 pub mod doubts;
 mod json;

@@ -18,6 +18,8 @@ pub enum ReadError {
     Gzip { bytes_unpacked: usize, source: std::io::Error },
     #[error("it unpacks to more than {limit_bytes} bytes")]
     TooLarge { limit_bytes: u64 },
+    #[error("it holds more than {limit} objects")]
+    TooMany { limit: usize },
     #[error("line {line}: an object of more than {limit_bytes} bytes, or so much between two")]
     ObjectTooLarge { line: usize, limit_bytes: u64 },
     #[error("byte {byte} is not text: neither UTF-8 nor UTF-16")]

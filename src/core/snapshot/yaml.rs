@@ -136,8 +136,7 @@ fn object<'a>(
         return Err(ReadError::TooDeep { place: place().to_string(), limit: LIST_DEPTH_MAX });
     }
     let Some(list_kind) = kind.strip_suffix("List") else {
-        collector.add(read_object(&api_version, &kind, &Object::Value(value), place)?);
-        return Ok(());
+        return collector.add(read_object(&api_version, &kind, &Object::Value(value), place)?);
     };
     match value {
         Value::Object(mut fields) => match fields.remove("items") {
