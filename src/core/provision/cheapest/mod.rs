@@ -304,7 +304,7 @@ impl Procurement<'_> {
     }
 }
 
-/// Buys nodes in each way that is worth trying, and improves the cheapest.
+/// Buys nodes in each way that is worth trying, and improves the cheapest. What is left found no place.
 fn buy(
     engine: &mut Engine<'_, '_>,
     order: &[ClassIndex],
@@ -312,6 +312,11 @@ fn buy(
     wanted: &Demand,
     budget: &mut WorkBudget,
 ) -> Demand {
+    // Where nothing opens a node, such as in a pool at its limit, there is nothing to choose: pods may have a hundred levels of preferences,
+    // and each would be a program of its own.
+    if !wanted.keys().any(|class| engine.opens(*class, engine.problem.classes[*class].variants[level])) {
+        return as_reference(engine, order, level, wanted);
+    }
     let mark = engine.mark();
     let markets = Markets::new(engine.problem, level, wanted);
     // Pools of every weight, and pods of every priority, have all of it.
