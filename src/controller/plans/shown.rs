@@ -1,8 +1,10 @@
 //! What was shown already: a plan that says nothing new is not shown again.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::controller::observed::view::name_of;
+use k8s_openapi::api::core::v1::Node;
+
+use crate::controller::observed::view::{name_of, provider_id};
 use crate::core::plan::{Pending, Placement, Plan, Step, StepKind};
 use crate::core::snapshot::{Pod, Snapshot};
 
@@ -93,7 +95,10 @@ fn step_signature(step: &Step) -> String {
     format!("{what:?} {where_to:?}")
 }
 
-fn claims_by_node(snapshot: &Snapshot) -> BTreeMap<&str, &str> {
-    let claims = snapshot.node_claims.iter();
-    claims.filter_map(|claim| Some((claim.status.as_ref()?.node_name.as_deref()?, name_of(claim)))).collect()
+/// Also of nodes that have joined and are not registered yet: a plan speaks of the node as soon as there is one.
+fn claims_by_node(snapshot: &Snapshot) -> HashMap<&str, &str> {
+    let claims = snapshot.node_claims.iter().filter_map(|claim| Some((provider_id(claim)?, name_of(claim))));
+    let claims: HashMap<&str, &str> = claims.collect();
+    let claim_of = |node: &Node| claims.get(node.spec.as_ref()?.provider_id.as_deref()?).copied();
+    snapshot.nodes.iter().filter_map(|node| Some((node.metadata.name.as_deref()?, claim_of(node)?))).collect()
 }
