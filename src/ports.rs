@@ -154,11 +154,13 @@ pub trait Cluster {
     /// Merge patch of a NodePool's metadata.
     fn patch_node_pool(&self, name: &str, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     fn create_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<NodeClaim, PortError>>;
+    /// `Conflict` where it is of an older version than the newest that is known.
     fn update_node_claim(&self, claim: &NodeClaim) -> impl Future<Output = Result<(), PortError>>;
     /// Marks for deletion; the object goes when its finalizer does.
     fn delete_node_claim(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
-    /// Merge patch of a node's metadata or taints.
-    fn patch_node(&self, name: &str, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
+    /// Merge patch of a node's metadata or taints. It replaces lists as a whole: `Conflict` where one of them is another by now than on
+    /// `node`, which the patch was made from.
+    fn patch_node(&self, node: &Node, patch: &serde_json::Value) -> impl Future<Output = Result<(), PortError>>;
     fn delete_node(&self, name: &str) -> impl Future<Output = Result<(), PortError>>;
     /// The pods on a node, asked of the API server at this moment: an observation may be old without anybody knowing. One that can
     /// not be read is an error.

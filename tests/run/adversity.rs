@@ -7,7 +7,7 @@ use cutlist::api::keys;
 use cutlist::controller::events::Event;
 use cutlist::ports::Cluster;
 use jiff::SignedDuration;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::stage::{POOL, SETTINGS, Stage, without_pods};
 
@@ -43,11 +43,18 @@ fn said(stage: &Stage, text: &str) -> usize {
     stage.count(|event| matches!(event, Event::CallFailed { error } if error.contains(text)))
 }
 
+/// As somebody else would do it.
+async fn patch_as_it_is(stage: &Stage, name: &str, patch: &Value) {
+    let snapshot = stage.snapshot();
+    let node = snapshot.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name)).unwrap();
+    stage.world.cluster().patch_node(node, patch).await.unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_finalizer_on_a_node_that_stays() {
     let (mut stage, node, _) = with_a_node().await;
     let patch = json!({ "metadata": { "finalizers": [keys::TERMINATION_FINALIZER, KEEP] } });
-    stage.world.cluster().patch_node(&node, &patch).await.unwrap();
+    patch_as_it_is(&stage, &node, &patch).await;
     stage.scale(0);
     stage.run_for(3600).await;
     assert_eq!(stage.world.with(|world| world.instances()).len(), 0, "the instance costs nothing any more");
@@ -58,7 +65,7 @@ async fn a_finalizer_on_a_node_that_stays() {
     assert!(stage.fuse.calls() - calls < 200, "{} calls in an hour", stage.fuse.calls() - calls);
     assert!(said(&stage, KEEP) > 30, "said while it lasts");
     the_rest_goes_on(&mut stage, "a Node stays").await;
-    stage.world.cluster().patch_node(&node, &json!({ "metadata": { "finalizers": null } })).await.unwrap();
+    patch_as_it_is(&stage, &node, &json!({ "metadata": { "finalizers": null } })).await;
     assert!(stage.settle().await);
     stage.run_for(600).await;
     assert!(stage.snapshot().node_claims.is_empty());

@@ -292,7 +292,8 @@ impl Cluster for FusedCluster {
     async fn delete_node_claim(&self, name: &str) -> Result<(), PortError> {
         self.1.call(self.0.delete_node_claim(name)).await
     }
-    async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+    async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
+        let name = node.metadata.name.as_deref().unwrap();
         if self.1.is_overtaken(name) {
             return Err(PortError {
                 operation: format!("patch node {name}"),
@@ -300,7 +301,7 @@ impl Cluster for FusedCluster {
                 source: None,
             });
         }
-        self.1.call(self.0.patch_node(name, patch)).await
+        self.1.call(self.0.patch_node(node, patch)).await
     }
     async fn delete_node(&self, name: &str) -> Result<(), PortError> {
         self.1.call(self.0.delete_node(name)).await

@@ -97,13 +97,28 @@ async fn capacity_runs_out_and_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_patch_made_from_an_old_node_brings_no_taint_back() {
+    let world = world(0);
+    let (cluster, cloud) = (world.cluster(), world.cloud());
+    launch(&cloud, "uid", "none", &["c7.2xlarge"], "on-demand").await.unwrap();
+    pass(&world, 60).await;
+    let old = cluster.observe().await.unwrap().nodes[0].clone();
+    let kept: Vec<_> = old.spec.clone().unwrap().taints.unwrap();
+    cluster.patch_node(&old, &json!({"spec": {"taints": []}})).await.unwrap();
+    let refused = cluster.patch_node(&old, &json!({"spec": {"taints": kept}})).await.unwrap_err();
+    assert_eq!(refused.kind, PortErrorKind::Conflict);
+    let labelled = json!({"metadata": {"labels": {"team": "a"}}});
+    cluster.patch_node(&old, &labelled).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reclaimed_spot_instance_takes_its_node_and_pods() {
     let world = world(0);
     let (cluster, cloud) = (world.cluster(), world.cloud());
     load_deployment(&world, deployment("web", 2, "1"));
     let instance = launch(&cloud, "uid", "none", &["c7.2xlarge"], "spot").await.unwrap();
     pass(&world, 60).await;
-    let node = cluster.observe().await.unwrap().nodes[0].metadata.name.clone().unwrap();
+    let node = cluster.observe().await.unwrap().nodes[0].clone();
     cluster.patch_node(&node, &json!({"spec": {"taints": []}})).await.unwrap();
     assert_eq!(world.with(|world| world.pod_counts()), (2, 0));
     assert!(world.with(|world| world.interrupt(&instance.provider_id)));

@@ -14,6 +14,7 @@ use crate::api::ec2_node_class::EC2NodeClass;
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
 use crate::api::node_plan::NodePlan;
+use crate::core::snapshot::nodes::other_lists_replaced;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
@@ -142,9 +143,14 @@ impl Cluster for EmbeddedCluster {
         })
     }
 
-    async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+    async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
         self.world.act(|world| {
+            let before = node;
             let Some(node) = world.nodes.get(name) else { return Err(missing("Node", name)) };
+            if other_lists_replaced(before, node, patch) {
+                return Err(failure(format!("patch Node/{name}: it changed meanwhile"), PortErrorKind::Conflict));
+            }
             let patched = patched(node, patch, &format!("patch Node/{name}"))?;
             if patched == *node {
                 return Ok(());

@@ -166,6 +166,14 @@ impl KubernetesCluster {
         }
     }
 
+    /// The same for a node.
+    pub(super) fn latest_node(&self, name: &str) -> Option<Node> {
+        self.nodes.unseen("", name).unwrap_or_else(|| {
+            let snapshot = self.snapshot.borrow();
+            snapshot.nodes.iter().find(|node| node.metadata.name.as_deref() == Some(name)).cloned()
+        })
+    }
+
     /// The same for a plan.
     pub(super) fn latest_plan(&self, name: &str) -> Option<NodePlan> {
         self.node_plans.unseen("", name).unwrap_or_else(|| {

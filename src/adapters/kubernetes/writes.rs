@@ -16,6 +16,7 @@ use crate::api::node_plan::NodePlan;
 use crate::api::node_pool::NodePool;
 use crate::core::snapshot::doubts::Unreadable;
 use crate::core::snapshot::kinds::{ForEachKind, Stored, for_each_kind};
+use crate::core::snapshot::nodes::other_lists_replaced;
 use crate::core::snapshot::{Pod, Snapshot};
 use crate::ports::{Cluster, PortError, PortErrorKind};
 
@@ -92,6 +93,10 @@ impl Cluster for KubernetesCluster {
         let Some(before) = self.latest_claim(&name) else {
             return Err(PortError { operation, kind: PortErrorKind::NotFound, source: None });
         };
+        // What others changed since would be set back.
+        if before.metadata.resource_version != claim.metadata.resource_version {
+            return Err(changed_meanwhile(operation));
+        }
         let metadata = metadata_patch(&before, claim);
         let releases = metadata.contains_key("finalizers");
         if !releases {
@@ -116,12 +121,16 @@ impl Cluster for KubernetesCluster {
         gone_is_done(delete(&self.claims(), &self.node_claims, name).await, &operation)
     }
 
-    async fn patch_node(&self, name: &str, patch: &Value) -> Result<(), PortError> {
+    async fn patch_node(&self, node: &Node, patch: &Value) -> Result<(), PortError> {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
         let operation = format!("patch node {name}");
         self.leads(&operation)?;
-        // Lists are replaced as a whole: only as they were seen.
-        let replaces_list = patch.pointer("/spec/taints").is_some() || patch.pointer("/metadata/finalizers").is_some();
-        let version = if replaces_list { self.nodes.resource_version("", name) } else { None };
+        let newest = self.latest_node(name);
+        if newest.as_ref().is_some_and(|newest| other_lists_replaced(node, newest, patch)) {
+            return Err(changed_meanwhile(operation));
+        }
+        // Nor may a list that nobody here has seen yet be replaced. Other changes, such as those of a kubelet, do no harm.
+        let version = newest.filter(|_| replaces_list(patch)).and_then(|newest| newest.metadata.resource_version);
         let patch = with_version(patch.clone(), version);
         let node = self.core_nodes().patch(name, &PatchParams::default(), &Patch::Merge(&patch)).await;
         let node = node.map_err(|error| port_error(operation, error))?;
@@ -381,6 +390,15 @@ fn gone_is_done(result: Result<(), Error>, operation: &str) -> Result<(), PortEr
 fn reason_of_refusal(status: &kube::core::Status) -> String {
     let cause = status.details.as_ref().and_then(|details| details.causes.first());
     cause.map_or_else(|| status.message.clone(), |cause| cause.message.clone())
+}
+
+fn changed_meanwhile(operation: String) -> PortError {
+    let operation = format!("{operation}: it changed meanwhile");
+    PortError { operation, kind: PortErrorKind::Conflict, source: None }
+}
+
+fn replaces_list(patch: &Value) -> bool {
+    ["/spec/taints", "/metadata/finalizers", "/metadata/ownerReferences"].iter().any(|it| patch.pointer(it).is_some())
 }
 
 fn with_version(mut patch: Value, version: Option<String>) -> Value {

@@ -102,9 +102,10 @@ impl<'s, K: Cluster, E: Cloud> Effects<'s, K, E> {
                 }
                 self.write_claim(&written).await?;
             }
-            Effect::PatchNode { node, patch } => {
+            Effect::PatchNode(patch) => {
+                let Some(node) = node else { return Ok(()) };
                 self.wrote();
-                unless_gone(cluster.patch_node(&node, &patch).await)?;
+                unless_gone(cluster.patch_node(node, &patch).await)?;
             }
             Effect::DeleteClaim(cause) => {
                 afresh::is_given_up(cluster, claim, node, cause).await?;

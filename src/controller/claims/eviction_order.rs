@@ -107,7 +107,7 @@ fn open_node<'v>(view: &View<'v>, name: &str) -> Option<&'v str> {
 
 /// Of nodes that are not tainted as they should be: those whose turn it is are not, others with room are, the rest stays as it is
 /// until nobody takes turns. O(pods) for a turn, else O(nodes).
-fn patches<'v>(view: &View<'v>, leaving: &[Leaving<'_>], turn: Option<&BTreeSet<String>>) -> Vec<(&'v str, Value)> {
+fn patches<'v>(view: &View<'v>, leaving: &[Leaving<'_>], turn: Option<&BTreeSet<String>>) -> Vec<(&'v Node, Value)> {
     let turn = turn.map(|nodes| (nodes, least_request(leaving.iter().map(|it| it.pod))));
     let wanted = |node: &Node| match turn {
         Some((nodes, least)) if !nodes.contains(node_name(node)) => {
@@ -117,12 +117,12 @@ fn patches<'v>(view: &View<'v>, leaving: &[Leaving<'_>], turn: Option<&BTreeSet<
     };
     let claims = view.snapshot.node_claims.iter().filter(|claim| !of_claims::goes(claim));
     let nodes = claims.filter_map(|claim| view.node_of(claim));
-    nodes.filter_map(|node| Some((node_name(node), eviction_order::patch(node, wanted(node)?)?))).collect()
+    nodes.filter_map(|node| Some((node, eviction_order::patch(node, wanted(node)?)?))).collect()
 }
 
 /// A node that changed meanwhile is tainted when it is seen as it is.
 async fn taint<K: Cluster, E: Cloud>(
-    node: &str,
+    node: &Node,
     patch: &Value,
     overtaken: &Cell<bool>,
     effects: &Effects<'_, K, E>,

@@ -110,7 +110,7 @@ impl Claims {
         let opening = Opening::new(view, around.now);
         let awaited = view.awaited_claims();
         let effects = Effects::new(self, journal, around, awaited.clone());
-        say_places(view, &opening, &effects).await?;
+        let opening = say_places(view, opening, &effects).await?;
         let due = |claim| due(claim, view, &opening, awaited.contains(name_of(claim)), &effects);
         let mut due: Vec<Due<'_>> = view.snapshot.node_claims.iter().map(due).collect();
         due.sort_by_cached_key(|due| opening.drawn_to(due.claim));
@@ -167,20 +167,22 @@ pub(in crate::controller) async fn together<'t, T, F: Future<Output = Result<(),
 
 /// Before a start-up taint goes: from then on kube-scheduler takes the node for any pod. For all nodes that open now, so that
 /// none is open while the pods of another one have not been told.
-async fn say_places<K: Cluster, E: Cloud>(
-    view: &View<'_>,
-    opening: &Opening<'_>,
+async fn say_places<'v, K: Cluster, E: Cloud>(
+    view: &View<'v>,
+    opening: Opening<'v>,
     effects: &Effects<'_, K, E>,
-) -> Result<(), PortError> {
+) -> Result<Opening<'v>, PortError> {
     let mut due = Vec::new();
     for claim in &view.snapshot.node_claims {
         let Some(node) = view.node_of(claim) else { continue };
         if opening.waits_for_others(claim, node).is_none() {
-            let pods = effects.memory().nominations.due(opening, claim, node_name(node));
+            let pods = effects.memory().nominations.due(&opening, claim, node_name(node));
             due.extend(pods.into_iter().map(|pod| (pod, node_name(node))));
         }
     }
-    together(&due, |(pod, node)| effects.nominate(pod, node)).await
+    together(&due, |(pod, node)| effects.nominate(pod, node)).await?;
+    let are_told = !due.is_empty() && !effects.memory().may_not_nominate;
+    Ok(if are_told { opening.after_telling() } else { opening })
 }
 
 /// What there is to do for a claim.
@@ -210,7 +212,7 @@ fn due<'v, K: Cluster, E: Cloud>(
         // What else the claim needs is seen at the next look.
         return Due { claim, node, effects: [Effect::WriteClaim(Box::new(written))].into() };
     }
-    if let Some(moment) = node.and_then(|node| opening.waits_for_others(claim, node)) {
+    if let Some(moment) = node.and_then(|node| opening.waits(claim, node)) {
         effects.look_again(Some(moment));
         return Due { claim, node, effects: VecDeque::new() };
     }
@@ -240,7 +242,7 @@ fn due<'v, K: Cluster, E: Cloud>(
 fn is_safe_in_doubt(effect: &Effect, is_ending: bool) -> bool {
     match effect {
         Effect::Evict { .. } => true,
-        Effect::PatchNode { patch, .. } => patch.pointer("/metadata/finalizers").is_none(),
+        Effect::PatchNode(patch) => patch.pointer("/metadata/finalizers").is_none(),
         Effect::DeleteClaim(_)
         | Effect::DeleteNode { .. }
         | Effect::DeletePod { .. }
@@ -274,7 +276,7 @@ async fn in_step<K: Cluster, E: Cloud>(
             launches::launch(&launched, all, effects).await?;
             continue;
         }
-        let is_of_node = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::PatchNode { .. }));
+        let is_of_node = |due: &&mut Due<'_>| matches!(due.effects.front(), Some(Effect::PatchNode(_)));
         let (mut of_nodes, mut others): (Vec<_>, Vec<_>) = due.iter_mut().partition(is_of_node);
         steps_together(&mut of_nodes, NODES_TOGETHER, effects).await?;
         steps_together(&mut others, CLAIMS_TOGETHER, effects).await?;

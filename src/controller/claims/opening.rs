@@ -13,7 +13,7 @@ use k8s_openapi::api::core::v1::Node;
 use crate::api::node_claim::NodeClaim;
 use crate::controller::annotations::of_claims;
 use crate::controller::observed::view::{View, name_of, node_name};
-use crate::core::lifecycle::{conditions, is_ready};
+use crate::core::lifecycle::{conditions, has_started};
 use crate::core::model::Resources;
 use crate::core::plan::Plan;
 use crate::core::snapshot::Pod;
@@ -21,8 +21,10 @@ use crate::core::snapshot::requests::effective_requests;
 
 use super::effects::allocatable;
 
-/// How long a node waits for the others of its plan before it opens.
+/// How long nodes wait for the next one of their plan to join before they open.
 const WINDOW: SignedDuration = SignedDuration::from_secs(5);
+/// How long a node that has joined waits for others of its plan, however many still come.
+const WINDOW_MAX: SignedDuration = SignedDuration::from_secs(15);
 /// How long after a node was seen to be up its pods are still told: the name is forgotten of one that was tried just before it opened.
 const FILLING: SignedDuration = SignedDuration::from_secs(30);
 /// How often a pod is told to kube-scheduler again: one that does not fit will not fit for being told.
@@ -32,6 +34,8 @@ const NOMINATIONS_MAX: u8 = 5;
 struct Closed {
     nodes: usize,
     ready: usize,
+    /// When the last one joined of those that have.
+    joined: Option<Timestamp>,
 }
 
 /// What opening nodes is decided by, at one moment.
@@ -42,6 +46,8 @@ pub struct Opening<'a> {
     closed: BTreeMap<&'a str, Closed>,
     /// What the pods that wait ask for, and how many of them ask for the same.
     needs: BTreeMap<Resources, usize>,
+    /// Pods were told just now, which takes a moment for each: what was seen of nodes is as old.
+    told: bool,
     now: Timestamp,
 }
 
@@ -63,10 +69,12 @@ impl<'a> Opening<'a> {
             let Some(plan) = of_claims::plan(claim) else { continue };
             let closed = closed.entry(plan).or_default();
             closed.nodes += 1;
-            closed.ready += usize::from(view.node_of(claim).is_some_and(is_ready));
+            let node = view.node_of(claim);
+            closed.ready += usize::from(node.is_some_and(has_started));
+            closed.joined = closed.joined.max(node.and_then(joined));
         }
         let needs = if closed.is_empty() { BTreeMap::new() } else { needs(waiting.values().flatten().copied()) };
-        Self { waiting, closed, needs, now }
+        Self { waiting, closed, needs, told: false, now }
     }
 
     /// How many of the pods that wait have room on the node of a claim that is to be opened, beside those that it was created for.
@@ -80,15 +88,37 @@ impl<'a> Opening<'a> {
         self.needs.iter().filter(|(need, _)| need.fits_in(&spare)).map(|(_, pods)| pods).sum()
     }
 
+    /// The same, when the pods of the nodes that open now were told.
+    pub fn after_telling(self) -> Self {
+        Self { told: true, ..self }
+    }
+
+    /// Until when a node that has joined stays closed: for others of its plan, or for a fresh look at the nodes after its pods were told.
+    pub fn waits(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
+        let looks_again =
+            || self.told && is_closed(claim) && self.end_of(joined(node), WINDOW_MAX.saturating_add(WINDOW)).is_some();
+        self.waits_for_others(claim, node).or_else(|| looks_again().then_some(self.now))
+    }
+
     /// Until when a node that has joined stays closed, because another one of its plan is about to be ready.
     pub fn waits_for_others(&self, claim: &NodeClaim, node: &Node) -> Option<Timestamp> {
         let closed = of_claims::plan(claim).and_then(|plan| self.closed.get(plan)).copied().unwrap_or_default();
         if !is_closed(claim) || closed.nodes < 2 || closed.ready == closed.nodes {
             return None;
         }
-        let joined = node.metadata.creation_timestamp.as_ref()?.0;
-        joined.checked_add(WINDOW).ok().filter(|until| *until > self.now)
+        let next = self.end_of(closed.joined, WINDOW)?;
+        let longest = self.end_of(joined(node), WINDOW_MAX)?;
+        Some(next.min(longest))
     }
+
+    /// When it will be so long ago, if that is still to come.
+    fn end_of(&self, moment: Option<Timestamp>, window: SignedDuration) -> Option<Timestamp> {
+        moment?.checked_add(window).ok().filter(|until| *until > self.now)
+    }
+}
+
+fn joined(node: &Node) -> Option<Timestamp> {
+    node.metadata.creation_timestamp.as_ref().map(|time| time.0)
 }
 
 fn needs<'a>(pods: impl Iterator<Item = &'a Pod>) -> BTreeMap<Resources, usize> {
@@ -238,7 +268,8 @@ mod tests {
     #[test]
     fn a_node_draws_the_pods_that_have_room_beside_its_own() {
         let needs = BTreeMap::from([(need("100m", "128Mi"), 3), (need("500m", "1Gi"), 4), (need("250m", "8Gi"), 5)]);
-        let opening = Opening { waiting: BTreeMap::new(), closed: BTreeMap::new(), needs, now: Timestamp::UNIX_EPOCH };
+        let (waiting, closed) = (BTreeMap::new(), BTreeMap::new());
+        let opening = Opening { waiting, closed, needs, told: false, now: Timestamp::UNIX_EPOCH };
         let room = json!({ "cpu": "2", "memory": "4Gi", "pods": "10" });
         let drawn = |requests: Value| opening.drawn_to(&claim(room.clone(), requests));
         assert_eq!(drawn(json!({ "cpu": "1", "memory": "1Gi", "pods": "2" })), 7, "but for what asks for 8Gi");

@@ -241,7 +241,7 @@ async fn mark<K: Cluster>(
     }
     let Some(node) = view.node_of(claim) else { return Ok(()) };
     if let Some(patch) = disrupted_taint_patch(node) {
-        cluster.patch_node(node_name(node), &patch).await?;
+        cluster.patch_node(node, &patch).await?;
         let event = Event::TaintedNode { node: node_name(node).to_owned(), node_claim: name_of(claim).to_owned() };
         journal.say(now, &event);
     }
@@ -260,7 +260,7 @@ async fn adopt<K: Cluster>(
     let pool = step.node_pool.as_str();
     if let Some(node) = view.node_of(claim) {
         let patch = json!({ "metadata": { "labels": { keys::NODE_POOL: pool } } });
-        cluster.patch_node(node_name(node), &patch).await?;
+        cluster.patch_node(node, &patch).await?;
     }
     let mut adopted = claim.clone();
     adopted.metadata.labels.get_or_insert_default().insert(keys::NODE_POOL.to_owned(), pool.to_owned());

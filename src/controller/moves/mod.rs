@@ -149,7 +149,7 @@ async fn roll_back<K: Cluster>(
 ) -> Result<(), PortError> {
     let node = view.node_of(claim);
     if let Some((node, patch)) = node.and_then(|node| Some((node, undisrupted_taint_patch(node)?))) {
-        cluster.patch_node(node_name(node), &patch).await?;
+        cluster.patch_node(node, &patch).await?;
     }
     // The note goes last: until it is gone, a restart rolls back again.
     let mut unmarked = of_claims::unmarked(claim);

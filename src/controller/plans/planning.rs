@@ -139,7 +139,7 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
         drop(shared);
         // New nodes take longer than being told of one that is there.
         Box::pin(self.pass_gate(passing, is_news || is_new_revision, now)).await?;
-        self.note_places(&claims).await?;
+        self.note_places(&claims, now).await?;
         self.say_places(&places, now).await
     }
 
@@ -166,11 +166,18 @@ impl<R: Repository, K: Cluster, E: Cloud, F: Forge, C: Clock> Controller<R, K, E
     }
 
     /// On claims on their way, and on those that go. One that is gone meanwhile takes no pods, and has none.
-    async fn note_places(&self, claims: &[NodeClaim]) -> Result<(), PortError> {
+    async fn note_places(&mut self, claims: &[NodeClaim], now: Timestamp) -> Result<(), PortError> {
         for together in claims.chunks(PLACES_TOGETHER) {
             let noted = together.iter().map(|claim| self.ports.cluster.update_node_claim(claim));
             for result in join_all(noted).await {
-                unless_gone(result)?;
+                match result {
+                    // Noted by a plan for the claim as it is now.
+                    Err(error) if error.kind == PortErrorKind::Conflict => {
+                        self.plan_due_at = Some(now);
+                        self.wake(self.plan_due_at);
+                    }
+                    result => unless_gone(result)?,
+                }
             }
         }
         Ok(())

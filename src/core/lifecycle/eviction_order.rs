@@ -15,7 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Node;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::api::keys;
 use crate::core::model::resources::{CPU, MEMORY};
@@ -268,21 +268,16 @@ pub fn has_room(node: &Node, pods: &[&Pod], request: [i64; 2]) -> bool {
     free[0] >= request[0] && free[1] >= request[1]
 }
 
-/// Adds the taint of nodes whose turn it is not, or takes it off; `None` when the node is as it should be. Refused where somebody has
-/// changed the node meanwhile, or their taints would be lost.
+/// Adds the taint of nodes whose turn it is not, or takes it off; `None` when the node is as it should be.
 pub fn patch(node: &Node, is_tainted: bool) -> Option<Value> {
     let key = keys::HELD_FOR_MOVE_TAINT;
-    let patch =
-        if is_tainted { taint_patch::with(node, key, "PreferNoSchedule") } else { taint_patch::without(node, key) };
-    let mut patch = patch?;
-    if let Some(version) = &node.metadata.resource_version {
-        patch["metadata"] = json!({ "resourceVersion": version });
-    }
-    Some(patch)
+    if is_tainted { taint_patch::with(node, key, "PreferNoSchedule") } else { taint_patch::without(node, key) }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::core::testing::{BuildNode, BuildPod, Merge, node, pod};
 
@@ -450,13 +445,12 @@ mod tests {
 
     #[test]
     fn only_our_taint_comes_and_goes() {
-        let bare = node("a").taint("team", "a", "NoSchedule").merge(json!({ "metadata": { "resourceVersion": "7" } }));
+        let bare = node("a").taint("team", "a", "NoSchedule");
         assert_eq!(patch(&bare, false), None);
         let team = json!({ "key": "team", "value": "a", "effect": "NoSchedule" });
         let ours = json!({ "key": keys::HELD_FOR_MOVE_TAINT, "effect": "PreferNoSchedule" });
         let tainting = patch(&bare, true).unwrap();
         assert_eq!(tainting["spec"]["taints"], json!([team, ours]));
-        assert_eq!(tainting["metadata"]["resourceVersion"], "7", "others' taints are not to be lost");
         let tainted = bare.merge(json!({ "spec": { "taints": [team, ours] } }));
         assert_eq!(patch(&tainted, true), None);
         assert_eq!(patch(&tainted, false).unwrap()["spec"]["taints"], json!([team]));

@@ -40,7 +40,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
         return Reaction { effects: write.into_iter().collect(), look_again_at };
     }
     let patch = json!({ "metadata": { "labels": { keys::INITIALIZED: "true" } } });
-    let mut effects = vec![Effect::PatchNode { node: name.clone(), patch }];
+    let mut effects = vec![Effect::PatchNode(patch)];
     effects.extend(write);
     effects.extend(reached(name, fault));
     Reaction { effects, look_again_at: None }
@@ -135,6 +135,13 @@ pub fn waits_for(claim: &NodeClaim, node: Option<&Node>) -> Option<String> {
         }
         None => Some("its node is not there".to_owned()),
     }
+}
+
+/// Whether the node is ready and nothing keeps pods away that goes by itself while a node starts, but for what waits for us.
+pub fn has_started(node: &Node) -> bool {
+    let starts =
+        |taint: &Taint| taint.key != keys::UNREGISTERED_TAINT && EPHEMERAL_TAINTS.contains(&taint.key.as_str());
+    is_ready(node) && !nodes::taints(node).iter().any(starts)
 }
 
 /// Whether the node's condition Ready is True.

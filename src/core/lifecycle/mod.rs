@@ -44,7 +44,7 @@ use serde_json::Value;
 use crate::api::node_claim::NodeClaim;
 use crate::core::snapshot::Pod;
 
-pub use initialization::{is_ready, waits_for};
+pub use initialization::{has_started, is_ready, waits_for};
 pub use liveness::{given_up, instance_has_ended};
 
 /// What is known about one claim at one moment.
@@ -78,10 +78,8 @@ pub enum Effect {
     /// Ask the cloud for an instance; what it gives is written with [`claims::launched`].
     Launch,
     WriteClaim(Box<NodeClaim>),
-    PatchNode {
-        node: String,
-        patch: Value,
-    },
+    /// Merge patch of the claim's node, made from the node as it was observed.
+    PatchNode(Value),
     DeleteClaim(DeletionCause),
     DeleteNode {
         node: String,

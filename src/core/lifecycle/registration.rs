@@ -30,7 +30,7 @@ pub(super) fn react(observation: &Observation<'_>) -> Reaction {
     let Seen { claim: written, is_of_use, fault } =
         initialization::see(Cow::Owned(registered), &opened, observation.now);
     let mut effects = vec![
-        Effect::PatchNode { node: name.clone(), patch: patch(claim, node, &taints, is_of_use) },
+        Effect::PatchNode(patch(claim, node, &taints, is_of_use)),
         Effect::WriteClaim(Box::new(written.into_owned())),
         Effect::Reached(Milestone::Registered { node: name.clone() }),
     ];

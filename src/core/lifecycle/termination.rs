@@ -63,7 +63,7 @@ fn react_with_node(observation: &Observation<'_>, node: &Node) -> Reaction {
         return Reaction { effects, look_again_at: None };
     }
     if let Some(patch) = removal_patch(node) {
-        effects.push(Effect::PatchNode { node: name.clone(), patch });
+        effects.push(Effect::PatchNode(patch));
         if disrupted_taint_patch(node).is_some() {
             effects.push(Effect::Reached(Milestone::Tainted { node: name.clone() }));
         }
@@ -199,7 +199,7 @@ fn release_node(node: &Node) -> Vec<Effect> {
     }
     let finalizers = if others.is_empty() { Value::Null } else { json!(others) };
     let patch = json!({ "metadata": { "finalizers": finalizers } });
-    let mut effects = vec![Effect::PatchNode { node: name.clone(), patch }];
+    let mut effects = vec![Effect::PatchNode(patch)];
     effects.extend(others.is_empty().then_some(Effect::Reached(Milestone::NodeDeleted { node: name })));
     effects
 }

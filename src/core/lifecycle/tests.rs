@@ -92,7 +92,7 @@ fn short(reaction: &Reaction) -> Vec<String> {
                 let on: Vec<_> = conditions.filter(|it| it.status == "True").map(|it| it.type_.as_str()).collect();
                 format!("write {}", on.join(" "))
             }
-            Effect::PatchNode { patch, .. } => format!("patch {patch}"),
+            Effect::PatchNode(patch) => format!("patch {patch}"),
             Effect::Evict { name, .. } => format!("evict {name}"),
             Effect::DeletePod { name, grace_seconds, .. } => format!("delete {name} in {grace_seconds}s"),
             Effect::Reached(milestone) => format!("{milestone:?}").split([' ', '{']).next().unwrap().to_owned(),
@@ -124,7 +124,7 @@ fn registration_gives_labels_and_taints_and_takes_the_unregistered_taint() {
     let launched = claim(&[("Launched", "True", 3), ("Registered", "Unknown", 3)], &json!({}));
     let joined = node(false, &["karpenter.sh/unregistered", "node.kubernetes.io/not-ready"]);
     let reaction = react(&seen(&launched, Some(&joined), 30));
-    let Effect::PatchNode { patch, .. } = &reaction.effects[0] else { panic!("{reaction:?}") };
+    let Effect::PatchNode(patch) = &reaction.effects[0] else { panic!("{reaction:?}") };
     assert_eq!(patch["metadata"]["labels"], json!({"eks-team": "my-team", "karpenter.sh/registered": "true"}));
     let taints: Vec<_> = patch["spec"]["taints"].as_array().unwrap().iter().map(|taint| &taint["key"]).collect();
     assert_eq!(taints, ["node.kubernetes.io/not-ready", "starting"]);
@@ -137,7 +137,7 @@ fn a_node_that_joins_ready_is_registered_and_initialized_at_once_unless_it_has_s
     let joined = node(true, &["karpenter.sh/unregistered"]);
     let without = claim(&stages, &json!({"/spec/startupTaints": []}));
     let reaction = react(&seen(&without, Some(&joined), 30));
-    let Effect::PatchNode { patch, .. } = &reaction.effects[0] else { panic!("{reaction:?}") };
+    let Effect::PatchNode(patch) = &reaction.effects[0] else { panic!("{reaction:?}") };
     assert_eq!(patch["metadata"]["labels"]["karpenter.sh/initialized"], "true");
     assert_eq!(
         short(&reaction)[1..],

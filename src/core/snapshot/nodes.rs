@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{Node, Taint};
+use serde_json::Value;
 
 use crate::api::keys;
 use crate::api::node_claim::NodeClaim;
@@ -17,6 +18,14 @@ use super::Snapshot;
 /// Of a Node; empty where it says none.
 pub fn taints(node: &Node) -> &[Taint] {
     node.spec.as_ref().and_then(|spec| spec.taints.as_deref()).unwrap_or_default()
+}
+
+/// Whether a list that a merge patch replaces is another one on a node as it is `now` than on the node that the patch was made from.
+pub fn other_lists_replaced(before: &Node, now: &Node, patch: &Value) -> bool {
+    let replaces = |pointer: &str| patch.pointer(pointer).is_some();
+    (replaces("/spec/taints") && taints(before) != taints(now))
+        || (replaces("/metadata/finalizers") && before.metadata.finalizers != now.metadata.finalizers)
+        || (replaces("/metadata/ownerReferences") && before.metadata.owner_references != now.metadata.owner_references)
 }
 
 /// What a Node offers to pods; nothing where that can not be read.
@@ -255,4 +264,26 @@ fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
         }
     }
     labels
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::testing::{BuildNode, Merge, node};
+
+    #[test]
+    fn a_patch_replaces_only_lists_that_it_has() {
+        let before = node("a").taint("node.kubernetes.io/not-ready", "", "NoSchedule");
+        let now = node("a").merge(json!({ "metadata": { "finalizers": ["example.com/keep"] } }));
+        let replaced = |patch: Value| other_lists_replaced(&before, &now, &patch);
+        assert!(
+            replaced(json!({ "spec": { "taints": [] } })),
+            "the taint that went would come back, or one that came would go"
+        );
+        assert!(replaced(json!({ "metadata": { "finalizers": null } })));
+        assert!(!replaced(json!({ "metadata": { "ownerReferences": [], "labels": { "a": "b" } } })));
+        assert!(!other_lists_replaced(&now, &now, &json!({ "spec": { "taints": [] } })));
+    }
 }
