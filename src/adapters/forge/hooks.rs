@@ -34,6 +34,8 @@ const BODY_BYTES_MAX: usize = 1 << 20;
 const SECRET_CHARACTERS_MIN: usize = 16;
 /// Deliveries that are remembered: those of a week, in a busy repository.
 const DELIVERIES_MAX: usize = 10_000;
+/// Forges name a delivery in some forty characters. The name is remembered, and not all of them sign it.
+const DELIVERY_BYTES_MAX: usize = 200;
 /// Deliveries that say when they were made are not older than this, nor from later: with the deliveries that are remembered none counts twice.
 const AGE_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// Signatures of one delivery: of a secret, and of the one before it.
@@ -136,7 +138,7 @@ async fn receive(State(received): State<Arc<Received>>, headers: HeaderMap, body
     if !is_proven(hook.proof, &received.secret, delivery, received.clock.now()) {
         return StatusCode::UNAUTHORIZED;
     }
-    if hook.delivery.is_empty() {
+    if hook.delivery.is_empty() || hook.delivery.len() > DELIVERY_BYTES_MAX {
         return StatusCode::BAD_REQUEST;
     }
     let is_new = received.deliveries.lock().unwrap_or_else(PoisonError::into_inner).add(hook.delivery);

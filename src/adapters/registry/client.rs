@@ -13,7 +13,7 @@ use hyper::{Method, Request, StatusCode};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use crate::adapters::http::{AGENT, Connector, connector};
+use crate::adapters::http::{AGENT, Connector, connector, is_this_machine};
 
 use super::challenge::Challenge;
 use super::reference::Reference;
@@ -168,7 +168,7 @@ impl Client {
             Some(Challenge::Basic) => self.credentials.as_ref().ok_or_else(|| denied(false))?.basic(),
             Some(Challenge::Bearer { realm, service, scope }) => {
                 // Credentials are not sent where everybody on the way could read them.
-                let is_safe = realm.starts_with("https://") || self.origin.starts_with("http://");
+                let is_safe = realm.starts_with("https://") || (self.origin.starts_with("http://") && is_here(&realm));
                 if !is_safe {
                     return Err(denied(given));
                 }
@@ -259,8 +259,39 @@ fn is_at(address: &str, origin: &str) -> bool {
     address.strip_prefix(origin).is_some_and(|rest| rest.starts_with('/'))
 }
 
+/// Whether an address is one of this machine.
+fn is_here(address: &str) -> bool {
+    let host = host(address);
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    is_this_machine(host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(&*host, |(name, _)| name))
+}
+
 /// Of an address, without what may be a secret.
 fn host(address: &str) -> String {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
-    rest.split(['/', '?']).next().unwrap_or_default().to_owned()
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    authority.rsplit('@').next().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_without_its_credentials() {
+        assert_eq!(host("https://user:pw@r.example.com:5000/v2/a?token=x"), "r.example.com:5000");
+        assert_eq!(host("r.example.com"), "r.example.com");
+    }
+
+    #[test]
+    fn only_this_machine_is_here() {
+        for address in ["http://localhost:5000/token", "http://127.0.0.1/token", "http://[::1]:5000/", "http://[::1]/"]
+        {
+            assert!(is_here(address), "{address}");
+        }
+        for address in ["http://r.example.com/token", "http://localhost@r.example.com/", "http://127.0.0.1.example.com"]
+        {
+            assert!(!is_here(address), "{address}");
+        }
+    }
 }
