@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::collect::{Collector, LimitError};
 use super::walk::{self, Entry, Files, Kind, Scope};
 use crate::api::kustomization::join;
+use crate::api::source::may_hold_definitions;
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FolderError {
@@ -46,27 +47,30 @@ pub(super) struct Reach {
     /// Everything that may be reached lies below it.
     top: PathBuf,
     scope: Scope,
+    /// What looks like a definition anywhere below `top` counts as of the repository: somebody works there, in no clone.
+    is_workplace: bool,
 }
 
 impl Reach {
     /// From `folder`, in a clone: as far as the clone goes.
     pub fn of_work_tree(work_tree: &Path, sub_path: &str) -> Self {
         let scope = Scope { root: sub_path.to_owned(), links: String::new() };
-        Self { top: work_tree.to_owned(), scope }
+        Self { top: work_tree.to_owned(), scope, is_workplace: false }
     }
 
-    /// From `folder`, in no repository. Links stay in the folder. A kustomization may take others from anywhere below the folder in which
-    /// somebody works, or anywhere at all, as it may for the program that it is written for.
+    /// From `folder`, in no repository. Below the folder in which somebody works, that one is as far as it goes. Elsewhere links stay in the
+    /// folder, and a kustomization may take other kustomizations from anywhere, as it may for the program that it is written for.
     pub fn of_folder(folder: &Path) -> Result<Self, FolderError> {
         let folder = folder.canonicalize().map_err(|source| unreadable(folder, source))?;
         let current = std::env::current_dir().and_then(|current| current.canonicalize());
         let current = current.ok().filter(|current| current.parent().is_some() && folder != *current);
-        let top = match current.filter(|current| folder.starts_with(current)) {
-            Some(current) => current,
-            None => folder.ancestors().last().unwrap_or(&folder).to_owned(),
+        let (top, is_workplace) = match current.filter(|current| folder.starts_with(current)) {
+            Some(current) => (current, true),
+            None => (folder.ancestors().last().unwrap_or(&folder).to_owned(), false),
         };
         let root = folder.strip_prefix(&top).map(text_of).unwrap_or_default();
-        Ok(Self { top, scope: Scope { links: root.clone(), root } })
+        let links = if is_workplace { String::new() } else { root.clone() };
+        Ok(Self { top, scope: Scope { root, links }, is_workplace })
     }
 }
 
@@ -76,7 +80,7 @@ fn text_of(path: &Path) -> String {
 
 /// Reads what may hold definitions in the folder.
 pub(super) fn collect<R: Rules>(reach: &Reach, rules: &R) -> Result<Collector, FolderError> {
-    let disk = Disk { top: &reach.top, rules };
+    let disk = Disk { reach, rules };
     let mut collector = Collector::default();
     let finds = walk::find(&disk, &reach.scope, &mut collector)?;
     walk::collect(&disk, &reach.scope, finds, &mut collector)?;
@@ -90,7 +94,7 @@ pub(super) fn collect_file<R: Rules>(
     file: &Path,
     name: String,
 ) -> Result<Collector, FolderError> {
-    let disk = Disk { top: &reach.top, rules };
+    let disk = Disk { reach, rules };
     let mut collector = Collector::default();
     let place = file.canonicalize().map_err(|source| unreadable(file, source))?;
     // A link that was typed is followed wherever it leads.
@@ -106,7 +110,7 @@ pub(super) fn collect_file<R: Rules>(
 }
 
 struct Disk<'a, R: Rules> {
-    top: &'a Path,
+    reach: &'a Reach,
     rules: &'a R,
 }
 
@@ -114,7 +118,7 @@ impl<R: Rules> Files for Disk<'_, R> {
     type Error = FolderError;
 
     fn entries(&self, folder: &str) -> Result<Vec<Entry>, FolderError> {
-        let place = self.top.join(folder);
+        let place = self.reach.top.join(folder);
         let mut entries = Vec::new();
         // It may have been removed since its parent was listed.
         let Some(listed) = gone_is_none(std::fs::read_dir(&place), &place)? else { return Ok(entries) };
@@ -140,8 +144,8 @@ impl<R: Rules> Files for Disk<'_, R> {
     }
 
     fn resolve(&self, path: &str) -> Result<Option<(String, Kind)>, FolderError> {
-        let Ok(place) = self.top.join(path).canonicalize() else { return Ok(None) };
-        let Ok(below) = place.strip_prefix(self.top) else { return Ok(None) };
+        let Ok(place) = self.reach.top.join(path).canonicalize() else { return Ok(None) };
+        let Ok(below) = place.strip_prefix(&self.reach.top) else { return Ok(None) };
         let below = text_of(below);
         let kind = if place.is_dir() { Kind::Folder } else { Kind::File };
         let is_git = below.split('/').any(|part| part == ".git");
@@ -150,11 +154,11 @@ impl<R: Rules> Files for Disk<'_, R> {
     }
 
     fn is_of_repository(&self, place: &str) -> bool {
-        self.rules.is_of_repository(place)
+        self.rules.is_of_repository(place) || (self.reach.is_workplace && may_hold_definitions(place))
     }
 
     fn content(&self, path: &str, known_as: &str) -> Result<Option<Vec<u8>>, FolderError> {
-        content(&self.top.join(path), known_as)
+        content(&self.reach.top.join(path), known_as)
     }
 }
 

@@ -43,15 +43,15 @@ pub fn settle(engine: &mut Engine<'_, '_>, backlog: &mut Backlog, demand: &mut D
     let mut settling: Vec<Expected> = Vec::new();
     for (class, position) in backlog.waiting.iter().flat_map(|(class, pods)| pods.iter().map(|pod| (*class, *pod))) {
         let pod = &problem.snapshot.pods[position];
-        let Some(owner) = owner_of(pod) else { continue };
-        match places.remove(&pod.key()) {
-            Some(host) => {
+        match (places.remove(&pod.key()), owner_of(pod)) {
+            (Some(host), owner) => {
                 settling.push(Expected { class, pod: position, host });
-                if let Some(count) = missing.get_mut(&owner).and_then(|hosts| hosts.get_mut(&host)) {
-                    *count = count.saturating_sub(1);
-                }
+                let missing = owner.and_then(|owner| missing.get_mut(&owner)?.get_mut(&host));
+                missing.into_iter().for_each(|count| *count = count.saturating_sub(1));
             }
-            None => successors.entry(owner).or_default().push((class, position)),
+            (None, Some(owner)) => successors.entry(owner).or_default().push((class, position)),
+            // Nobody makes another pod in the place of one without an owner.
+            (None, None) => {}
         }
     }
     for (owner, pods) in successors {

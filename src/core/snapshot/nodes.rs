@@ -146,10 +146,12 @@ impl<'a> Machine<'a> {
         self.merged(of_node, of_claim)
     }
 
+    /// What it offers to pods. Of a claim that is not launched yet it is known that it will be enough for what it was created for.
     pub fn allocatable(&self) -> Resources {
         let of_node = self.node.and_then(|node| node.status.as_ref()).and_then(|status| status.allocatable.as_ref());
         let of_claim = self.claim.and_then(|claim| claim.status.as_ref()).map(|status| &status.allocatable);
-        self.merged(of_node, of_claim)
+        let requested = || self.claim.filter(|_| of_node.is_none()).map(|claim| &claim.spec.resources.requests);
+        self.merged(of_node, of_claim.filter(|allocatable| !allocatable.is_empty()).or_else(requested))
     }
 
     /// An uninitialized machine reports less than it will have, and zero of what a device plugin has yet to publish.
