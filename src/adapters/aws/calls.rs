@@ -71,6 +71,16 @@ fn allowed<T: Default>(result: Result<T, ApiError>) -> Result<T, ApiError> {
     }
 }
 
+/// The code that a status of HTTP stands for, where it is all that is said.
+fn by_status(status: u16) -> Option<&'static str> {
+    match status {
+        429 => Some("Throttling"),
+        401 | 403 => Some("AccessDenied"),
+        500.. => Some("ServiceUnavailable"),
+        _ => None,
+    }
+}
+
 /// The failure with AWS's code, or a word of ours where there was no answer.
 fn failure<E>(action: Action, error: &SdkError<E>) -> ApiError
 where
@@ -81,17 +91,16 @@ where
         SdkError::TimeoutError(_) => ApiError::of(action, "Timeout", "no answer in time"),
         SdkError::ServiceError(answer) => {
             let meta = answer.err().meta();
-            let by_status = match answer.raw().status().as_u16() {
-                429 => "Throttling",
-                401 | 403 => "AccessDenied",
-                500.. => "ServiceUnavailable",
-                _ => "Unknown",
-            };
+            let by_status = by_status(answer.raw().status().as_u16()).unwrap_or("Unknown");
             ApiError::of(action, meta.code().unwrap_or(by_status), meta.message().unwrap_or(&text))
         }
         // The chain of providers says so in words only.
         _ if text.contains("credentials") => ApiError::of(action, "NoCredentials", text),
-        SdkError::DispatchFailure(_) | SdkError::ResponseError(_) => ApiError::of(action, "Unreachable", text),
+        // Whoever answers in a form that is not the service's, such as a proxy, may still say what it is by the status.
+        SdkError::ResponseError(answer) => {
+            ApiError::of(action, by_status(answer.raw().status().as_u16()).unwrap_or("Unreachable"), text)
+        }
+        SdkError::DispatchFailure(_) => ApiError::of(action, "Unreachable", text),
         _ => ApiError::of(action, "InvalidRequest", text),
     }
 }
